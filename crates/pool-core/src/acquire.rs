@@ -1,0 +1,203 @@
+//! The acquire family for one-dimensional views. Every member reserves a slot, fills it where it
+//! has to, steps the cursor, and makes the view; user code runs only after the step.
+
+use crate::backend::{HostBackend, PoolBackend};
+use crate::element::{Element, PodElement};
+use crate::error::PoolError;
+use crate::raw::Cursor;
+use crate::scope::Scope;
+use crate::view::Extent;
+
+/// What a `try_` acquire of a one-dimensional view returns.
+pub type Acquired<'s, B, T> =
+    Result<<B as PoolBackend>::View<'s, T>, PoolError<<B as PoolBackend>::Error>>;
+
+impl<'s, B: PoolBackend> Scope<'s, B> {
+    /// `length` elements with unspecified contents: whatever a former use left behind.
+    ///
+    /// In steady state this is a compare, an address and a step. Zero elements take a slot like any
+    /// other acquire, but no memory.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire<T: PodElement>(&self, length: usize) -> B::View<'s, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.reserve::<T>(length) };
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
+        // is initialised, and any bytes are a valid `PodElement`.
+        unsafe { slot.view(length) }
+    }
+
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes, [`PoolError::LimitExceeded`] and
+    /// [`PoolError::OutOfMemory`] where no block is to be had even with every idle block freed,
+    /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table,
+    /// [`PoolError::Backend`] where the backend fails to order or fill the block.
+    #[inline]
+    pub fn try_acquire<T: PodElement>(&self, length: usize) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: as in `acquire`.
+        Ok(unsafe { slot.view(length) })
+    }
+
+    /// `length` elements of zero bytes.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_zeroed<T: Element>(&self, length: usize) -> B::View<'s, T> {
+        self.try_acquire_zeroed(length).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_zeroed`](Self::acquire_zeroed).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // SAFETY: reserved for `length` elements, and nothing views it.
+        unsafe { slot.zero::<T>(length) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved, stepped past, the first view; zero bytes are a valid `Element`.
+        Ok(unsafe { slot.view(length) })
+    }
+
+    /// `length` elements that all are `value`.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_filled<T: Element>(&self, length: usize, value: T) -> B::View<'s, T> {
+        self.try_acquire_filled(length, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_filled`](Self::acquire_filled).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_filled<T: Element>(&self, length: usize, value: T) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // SAFETY: reserved for `length` elements, and nothing views it.
+        unsafe { slot.fill(value, length) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved, stepped past, the first view; every element was written.
+        Ok(unsafe { slot.view(length) })
+    }
+
+    /// A copy of `source`. The copy has left `source` when this returns.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_from`](Self::try_acquire_from) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_from<T: Element>(&self, source: &[T]) -> B::View<'s, T> {
+        self.try_acquire_from(source).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_from`](Self::acquire_from).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
+        // SAFETY: reserved for as many elements, and nothing views it; `source` is a live slice, so
+        // it is no part of an idle block.
+        unsafe { slot.copy_from_host(source) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved, stepped past, the first view; every element was written.
+        Ok(unsafe { slot.view(source.len()) })
+    }
+
+    /// As many elements as `model` has, of the same or of another type, with unspecified contents.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire`](Self::acquire).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_like<T: PodElement>(&self, model: &(impl Extent + ?Sized)) -> B::View<'s, T> {
+        self.acquire(model.extent())
+    }
+
+    /// As [`acquire_like`](Self::acquire_like).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_like<T: PodElement>(
+        &self,
+        model: &(impl Extent + ?Sized),
+    ) -> Acquired<'s, B, T> {
+        self.try_acquire(model.extent())
+    }
+}
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// `length` elements, each made by `element(index)`.
+    ///
+    /// `element` may acquire from this scope; what it acquires stays taken until the scope ends. If it
+    /// panics, so does the slot.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_with<T: Element>(
+        &self,
+        length: usize,
+        element: impl FnMut(usize) -> T,
+    ) -> B::View<'s, T> {
+        self.try_acquire_with(length, element).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_with`](Self::acquire_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
+    #[inline]
+    pub fn try_acquire_with<T: Element>(
+        &self,
+        length: usize,
+        element: impl FnMut(usize) -> T,
+    ) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved for `length` elements, stepped past, and nothing views it.
+        unsafe { slot.write_with(length, element) };
+        // SAFETY: reserved, stepped past, the first view; every element was written.
+        Ok(unsafe { slot.view(length) })
+    }
+}

@@ -1,0 +1,331 @@
+//! The acquire family for arrays of any rank: the one-dimensional family with a shape. Fixed ranks
+//! cost a checked product; a dynamic rank is looked up in the slot's shape set.
+
+use crate::backend::{HostBackend, PoolBackend};
+use crate::element::{Element, PodElement};
+use crate::error::{PoolError, ShapeError};
+use crate::nd_view::NdView;
+use crate::raw::{Cursor, SlotPointer};
+use crate::scope::Scope;
+use crate::shape::{Dims, DynamicShape, Shape, element_count};
+use crate::view::PoolView;
+
+/// An array of shape `S` that lives for `'s`.
+pub type NdArray<'s, B, T, S> =
+    NdView<<B as PoolBackend>::View<'s, T>, <<S as Shape>::Dims as Dims>::Stored<'s>>;
+
+/// What a `try_` acquire of an array returns.
+pub type NdAcquired<'s, B, T, S> =
+    Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
+
+impl<'s, B: PoolBackend> Scope<'s, B> {
+    /// An array with unspecified contents, in row-major order.
+    ///
+    /// The shape is `[usize; N]` or a tuple for a rank from 1 to 6, which costs nothing beside the
+    /// checked product, or `&[usize]` for a rank known at run time, which is served by the shape
+    /// cache without an allocation when the slot has seen the shape before.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let scope = pool.scope();
+    /// let mut matrix = scope.acquire_nd::<f64, _>([2, 3]);
+    /// matrix.as_mut_slice().fill(0.0);
+    /// matrix[[1, 2]] = 5.0;
+    /// let (top, bottom) = matrix.split_at(1);
+    /// assert_eq!((top.shape(), bottom[[0, 2]]), (&[1, 3][..], 5.0));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_nd`](Self::try_acquire_nd) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
+        let dims = shape.into_dims();
+        let length = match element_count(dims.as_slice(), size_of::<T>()) {
+            Ok(length) => length,
+            Err(error) => Cursor::<B>::fail(&error.into()),
+        };
+        // SAFETY: the pool lives for `'s`.
+        let slot: SlotPointer<'s, B> = unsafe { self.cursor.reserve::<T>(length) };
+        let stored = match dims.store::<B, T>(slot) {
+            Ok(stored) => stored,
+            Err(error) => Cursor::<B>::fail(&error),
+        };
+        // SAFETY: just reserved through this cursor; storing a shape runs no user code.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
+        // is initialised, and any bytes are a valid `PodElement`.
+        NdView::new_unchecked(unsafe { slot.view(length) }, stored)
+    }
+
+    /// As [`acquire_nd`](Self::acquire_nd).
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Shape`] where the product of the axes overflows, [`PoolError::Bookkeeping`] where
+    /// the host has no memory for a new shape, and all of [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_nd<T: PodElement, S: Shape>(&self, shape: S) -> NdAcquired<'s, B, T, S> {
+        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        unsafe { self.acquire_array(shape, |_, _| Ok(())) }
+    }
+
+    /// An array of zero bytes.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_nd_zeroed`](Self::try_acquire_nd_zeroed) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
+        self.try_acquire_nd_zeroed(shape).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_nd_zeroed`](Self::acquire_nd_zeroed).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    #[inline]
+    pub fn try_acquire_nd_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdAcquired<'s, B, T, S> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
+        let zero = |slot: SlotPointer<'s, B>, length| unsafe { slot.zero::<T>(length) };
+        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        unsafe { self.acquire_array(shape, zero) }
+    }
+
+    /// An array whose elements all are `value`.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_nd_filled`](Self::try_acquire_nd_filled) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd_filled<T: Element, S: Shape>(
+        &self,
+        shape: S,
+        value: T,
+    ) -> NdArray<'s, B, T, S> {
+        self.try_acquire_nd_filled(shape, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_nd_filled`](Self::acquire_nd_filled).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    #[inline]
+    pub fn try_acquire_nd_filled<T: Element, S: Shape>(
+        &self,
+        shape: S,
+        value: T,
+    ) -> NdAcquired<'s, B, T, S> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
+        let fill = |slot: SlotPointer<'s, B>, length| unsafe { slot.fill(value, length) };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_array(shape, fill) }
+    }
+
+    /// An array with a copy of `source`, in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_nd_from`](Self::try_acquire_nd_from) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd_from<T: Element, S: Shape>(
+        &self,
+        shape: S,
+        source: &[T],
+    ) -> NdArray<'s, B, T, S> {
+        self.try_acquire_nd_from(shape, source).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_nd_from`](Self::acquire_nd_from).
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where `source` does not have as many elements as the shape, and
+    /// all of [`try_acquire_nd`](Self::try_acquire_nd).
+    #[inline]
+    pub fn try_acquire_nd_from<T: Element, S: Shape>(
+        &self,
+        shape: S,
+        source: &[T],
+    ) -> NdAcquired<'s, B, T, S> {
+        let copy = |slot: SlotPointer<'s, B>, length| {
+            if source.len() != length {
+                let error = ShapeError::LengthMismatch { asked: length, length: source.len() };
+                return Err(error.into());
+            }
+            // SAFETY: reserved for `length` elements, and nothing views it (`acquire_array`).
+            unsafe { slot.copy_from_host(source) }
+        };
+        // SAFETY: all `length` elements are written, or there is an error.
+        unsafe { self.acquire_array(shape, copy) }
+    }
+
+    /// An array of the shape of `model`, of the same or of another element type, with unspecified
+    /// contents. For a model of dynamic rank give its shape: `acquire_nd(model.shape())`.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire_nd`](Self::acquire_nd).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd_like<T: PodElement, V: PoolView, const N: usize>(
+        &self,
+        model: &NdView<V, [usize; N]>,
+    ) -> NdArray<'s, B, T, [usize; N]>
+    where
+        [usize; N]: Shape,
+    {
+        self.acquire_nd(model.dims())
+    }
+
+    /// As [`acquire_nd_like`](Self::acquire_nd_like).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    #[inline]
+    pub fn try_acquire_nd_like<T: PodElement, V: PoolView, const N: usize>(
+        &self,
+        model: &NdView<V, [usize; N]>,
+    ) -> NdAcquired<'s, B, T, [usize; N]>
+    where
+        [usize; N]: Shape,
+    {
+        self.try_acquire_nd(model.dims())
+    }
+
+    /// What the family has in common: asks the shape once, reserves, fills, steps, makes the view.
+    ///
+    /// # Safety
+    ///
+    /// `fill` is given a reserved slot that nothing views, and the number of elements; when it
+    /// returns `Ok`, that many elements are valid as `T`. It runs no user code.
+    #[inline]
+    unsafe fn acquire_array<T: Element, S: Shape>(
+        &self,
+        shape: S,
+        fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
+    ) -> NdAcquired<'s, B, T, S> {
+        let dims = shape.into_dims();
+        let length = element_count(dims.as_slice(), size_of::<T>())?;
+        // SAFETY: the pool lives for `'s`.
+        let slot: SlotPointer<'s, B> = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        let stored = dims.store::<B, T>(slot)?;
+        fill(slot, length)?;
+        // SAFETY: just reserved through this cursor; nothing else ran on it since.
+        unsafe { self.cursor.step(slot) };
+        // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
+        // elements are valid (caller).
+        Ok(NdView::new_unchecked(unsafe { slot.view(length) }, stored))
+    }
+
+    /// The parts of an array of dynamic rank, for backends that keep something of their own beside a
+    /// cached shape: the block, the shape, and the descriptor, which is as the backend left it when
+    /// the same slot had the same shape and element type last, or new.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    ///
+    /// # Safety
+    ///
+    /// The block's first [`length`](DescribedBlock::length) elements are the caller's for `'s`, once:
+    /// at most one exclusive view may be made of them. The descriptor must not come into the hands of
+    /// safe code that could write it.
+    #[inline]
+    pub unsafe fn try_acquire_described<T: PodElement>(
+        &self,
+        dims: &[usize],
+    ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
+        let length = element_count(dims, size_of::<T>())?;
+        // SAFETY: the pool lives for `'s`.
+        let slot: SlotPointer<'s, B> = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        let cached = slot.cached_shape::<T>(dims)?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        Ok(DescribedBlock {
+            block: slot.block(),
+            length,
+            shape: cached.shape,
+            descriptor: cached.descriptor,
+        })
+    }
+}
+
+/// What [`Scope::try_acquire_described`] returns.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DescribedBlock<'s, B: PoolBackend> {
+    /// The block.
+    pub block: B::Block,
+    /// How many elements of it were acquired.
+    pub length: usize,
+    /// The shape and its strides.
+    pub shape: DynamicShape<'s>,
+    /// What the backend keeps beside the shape.
+    pub descriptor: &'s mut B::Descriptor,
+}
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// An array whose elements are made by `element(index)`, in row-major order.
+    ///
+    /// `element` may acquire from this scope, as in [`acquire_with`](Self::acquire_with).
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_nd_with`](Self::try_acquire_nd_with) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_nd_with<T: Element, const N: usize>(
+        &self,
+        dims: [usize; N],
+        element: impl FnMut([usize; N]) -> T,
+    ) -> NdArray<'s, B, T, [usize; N]>
+    where
+        [usize; N]: Shape<Dims = [usize; N]> + for<'a> Dims<Stored<'a> = [usize; N]>,
+    {
+        self.try_acquire_nd_with(dims, element).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_nd_with`](Self::acquire_nd_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd); `element` is then not called.
+    #[inline]
+    pub fn try_acquire_nd_with<T: Element, const N: usize>(
+        &self,
+        dims: [usize; N],
+        mut element: impl FnMut([usize; N]) -> T,
+    ) -> NdAcquired<'s, B, T, [usize; N]>
+    where
+        [usize; N]: Shape<Dims = [usize; N]> + for<'a> Dims<Stored<'a> = [usize; N]>,
+    {
+        let length = element_count(&dims, size_of::<T>())?;
+        let mut index = [0; N];
+        let view = self.try_acquire_with(length, |_| {
+            let value = element(index);
+            advance(&mut index, &dims);
+            value
+        })?;
+        Ok(NdView::new_unchecked(view, dims))
+    }
+}
+
+/// Steps an index to the next element in row-major order.
+fn advance(index: &mut [usize], dims: &[usize]) {
+    for (at, &extent) in index.iter_mut().zip(dims).rev() {
+        *at += 1;
+        if *at < extent {
+            return;
+        }
+        *at = 0;
+    }
+}

@@ -1,0 +1,218 @@
+//! What a kind of memory must provide so that pools can be made of it: the trait [`PoolBackend`],
+//! its contract, and the small types that its methods speak in.
+
+use core::error::Error;
+use core::fmt;
+
+use crate::element::Element;
+pub use crate::raw::SlotRef;
+use crate::view::PoolView;
+
+/// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
+///
+/// The methods are the only places where a pool touches memory: everything else (slots, cursors,
+/// scopes, growth, limits) is generic over `B: PoolBackend` and is compiled for each backend.
+///
+/// # Safety
+///
+/// An implementation promises all of the following; the pool's own soundness rests on it.
+///
+/// - [`ALIGN`](Self::ALIGN) is a power of two.
+/// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
+///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
+///   moves, and is initialised wherever host code can see it.
+/// - [`free`](Self::free) takes exactly the `bytes` that the block was allocated with, by the route
+///   it was allocated with whatever the configuration is by then, is ordered after everything that
+///   was enqueued on the block before, and never unwinds.
+/// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use, so that
+///   `Context: Send` implies that blocks may move to another thread with it. A backend whose blocks
+///   are bound to a thread has a `Context` that is not `Send`.
+/// - [`view`](Self::view) and [`view_ref`](Self::view_ref) touch only the first
+///   `length * size_of::<T>()` bytes of the block, accept [`DANGLING`](Self::DANGLING) with zero
+///   bytes, and their right to the memory ends with `'s`. Nothing may rely on a view being dropped.
+/// - No method keeps the context beyond `'s`, nor re-enters the pool that calls it.
+pub unsafe trait PoolBackend: Sized + 'static {
+    /// What allocation needs to know: `()` on the host, a device and a stream on a GPU.
+    type Context;
+
+    /// One piece of memory: a raw address and what `free` and `view` need, never an owner.
+    type Block: Copy;
+
+    /// What acquire returns: the exclusive right to `length` elements of a block.
+    type View<'s, T: Element>: PoolView<Element = T>;
+
+    /// The shared counterpart of [`View`](Self::View).
+    type ViewRef<'s, T: Element>: PoolView<Element = T>;
+
+    /// What a backend keeps beside a cached dynamic shape: a ready header, or the device copy of
+    /// dims and strides. Dropped when the shape is evicted or the slot's block is replaced.
+    type Descriptor: Default + 'static;
+
+    /// Why memory could not be had, or an operation could not be enqueued.
+    type Error: Error + 'static;
+
+    /// The alignment of every block, in bytes; the largest alignment an element may have.
+    const ALIGN: usize;
+
+    /// The block of a slot that has none.
+    const DANGLING: Self::Block;
+
+    /// Where the context's memory is.
+    fn device(context: &Self::Context) -> Device;
+
+    /// Allocates a block of `bytes` bytes.
+    ///
+    /// # Errors
+    ///
+    /// The backend's own error when there is no such block to be had. The pool then frees what is
+    /// idle and asks once more.
+    fn allocate(
+        context: &Self::Context,
+        bytes: usize,
+        advice: Advice,
+    ) -> Result<Self::Block, Self::Error>;
+
+    /// Gives a block back.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`, was
+    /// not freed before, and no view of it is used any more.
+    unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
+
+    /// Makes the exclusive view of the first `length` elements of `block`.
+    ///
+    /// # Safety
+    ///
+    /// For all of `'s` the block stays allocated and no other view of it is used; it holds at least
+    /// `length` elements of `T`, which are initialised and valid as `T`; `slot` is the slot that
+    /// holds the block.
+    unsafe fn view<'s, T: Element>(
+        block: Self::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> Self::View<'s, T>;
+
+    /// Makes a shared view of the first `length` elements of `block`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view`](Self::view), but other shared views may be in use.
+    unsafe fn view_ref<'s, T: Element>(
+        block: Self::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> Self::ViewRef<'s, T>;
+
+    /// Called for a slot that a view [armed](SlotRef::arm), before its block is handed out again or
+    /// freed: here a backend orders itself after work that the pool does not see.
+    ///
+    /// # Errors
+    ///
+    /// When the order cannot be established. The block is then not handed out (the acquire fails
+    /// with this error), or is leaked instead of being freed.
+    ///
+    /// # Safety
+    ///
+    /// `block` is allocated and no view of it is in use.
+    unsafe fn reuse(
+        context: &Self::Context,
+        block: Self::Block,
+        why: Reuse,
+    ) -> Result<(), Self::Error>;
+
+    /// Sets the first `bytes` bytes of `block` to `value`.
+    ///
+    /// # Errors
+    ///
+    /// When the operation cannot be enqueued.
+    ///
+    /// # Safety
+    ///
+    /// `block` holds at least `bytes` bytes and no view of it is in use.
+    unsafe fn set_bytes(
+        context: &Self::Context,
+        block: Self::Block,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), Self::Error>;
+
+    /// Writes `value` into the first `length` elements of `block`.
+    ///
+    /// # Errors
+    ///
+    /// When the operation cannot be enqueued.
+    ///
+    /// # Safety
+    ///
+    /// `block` holds at least `length` elements of `T` and no view of it is in use.
+    unsafe fn fill<T: Element>(
+        context: &Self::Context,
+        block: Self::Block,
+        value: T,
+        length: usize,
+    ) -> Result<(), Self::Error>;
+
+    /// Copies `source` to the start of `block`; the copy has left `source` when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When the operation cannot be enqueued.
+    ///
+    /// # Safety
+    ///
+    /// `block` holds at least `source.len()` elements of `T` and no view of it is in use.
+    unsafe fn copy_from_host<T: Element>(
+        context: &Self::Context,
+        block: Self::Block,
+        source: &[T],
+    ) -> Result<(), Self::Error>;
+}
+
+/// A backend whose blocks the host can write through a pointer.
+///
+/// # Safety
+///
+/// [`host_pointer`](Self::host_pointer) of an allocated block is valid for reads and writes of the
+/// whole block, and is aligned to [`ALIGN`](PoolBackend::ALIGN); that of
+/// [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
+pub unsafe trait HostBackend: PoolBackend {
+    /// The address of a block.
+    fn host_pointer(block: Self::Block) -> *mut u8;
+}
+
+/// Why [`PoolBackend::reuse`] is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reuse {
+    /// The block is about to be handed out again.
+    HandOut,
+    /// The block is about to be freed.
+    Free,
+}
+
+/// Wishes of the pool's configuration that an allocation may follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// Ask the system for huge pages where the block is large enough.
+    pub huge_pages: bool,
+}
+
+/// Where a pool's memory is: a kind, and an ordinal where there can be several of the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// The kind of memory: `"cpu"`, `"cuda"`.
+    pub kind: &'static str,
+    /// Which one of its kind; `None` where there is only one.
+    pub ordinal: Option<u32>,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ordinal {
+            Some(ordinal) => write!(f, "{}:{ordinal}", self.kind),
+            None => f.write_str(self.kind),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! How a pool behaves: its byte limit, its growth, and its modes for finding mistakes.
+
+use crate::error::ConfigError;
+
+/// The configuration of one pool, built by naming what differs from the default.
+///
+/// ```
+/// use pool_core::PoolConfig;
+/// let config = PoolConfig::new().name("solver").byte_limit(64 << 20).growth_factor(2.0);
+/// assert_eq!(config.limit(), 64 << 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PoolConfig {
+    pub(crate) name: &'static str,
+    pub(crate) byte_limit: usize,
+    pub(crate) growth_factor: f64,
+    pub(crate) huge_pages: bool,
+    pub(crate) poison: bool,
+    pub(crate) fresh: bool,
+    pub(crate) ways: usize,
+}
+
+impl PoolConfig {
+    /// From how many slots on a doubling is warned of (feature `tracing`).
+    pub const WARNING_SLOTS: usize = 512;
+
+    /// No limit, growth by 1.5, huge pages for large blocks, 4 ways, nothing for debugging.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            name: "pool",
+            byte_limit: usize::MAX,
+            growth_factor: 1.5,
+            huge_pages: true,
+            poison: false,
+            fresh: false,
+            ways: 4,
+        }
+    }
+
+    /// A name for statistics and traces.
+    #[must_use]
+    pub const fn name(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// The most bytes that the pool's blocks may hold together. Not a division of a device among
+    /// pools: each pool has its own limit.
+    #[must_use]
+    pub const fn byte_limit(mut self, bytes: usize) -> Self {
+        self.byte_limit = bytes;
+        self
+    }
+
+    /// How much larger than before a block becomes when it is too small: finite and at least 1.
+    #[must_use]
+    pub const fn growth_factor(mut self, factor: f64) -> Self {
+        self.growth_factor = factor;
+        self
+    }
+
+    /// Whether large host blocks ask the system for huge pages.
+    #[must_use]
+    pub const fn huge_pages(mut self, on: bool) -> Self {
+        self.huge_pages = on;
+        self
+    }
+
+    /// Whether every acquire is overwritten with 0xFF bytes first, which is NaN for floats: shows
+    /// code that reads what it did not write. Costs a cold call and a fill for each acquire.
+    #[must_use]
+    pub const fn poison(mut self, on: bool) -> Self {
+        self.poison = on;
+        self
+    }
+
+    /// Whether every acquire gets a new block and the old one is freed: lets a memory checker see
+    /// raw pointers that outlived their scope. Costs an allocation for each acquire.
+    #[must_use]
+    pub const fn fresh(mut self, on: bool) -> Self {
+        self.fresh = on;
+        self
+    }
+
+    /// How many shapes of dynamic rank each slot remembers: 1 to 16.
+    #[must_use]
+    pub const fn ways(mut self, ways: usize) -> Self {
+        self.ways = ways;
+        self
+    }
+
+    /// The byte limit.
+    #[must_use]
+    pub const fn limit(&self) -> usize {
+        self.byte_limit
+    }
+
+    /// Checks every value against its range.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for the first value out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(1..=16).contains(&self.ways) {
+            return Err(ConfigError::Ways { asked: self.ways });
+        }
+        if !self.growth_factor.is_finite() || self.growth_factor < 1.0 {
+            return Err(ConfigError::GrowthFactor { asked: self.growth_factor });
+        }
+        Ok(())
+    }
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// When `compact` swaps a block, and for which size.
+///
+/// A slot is judged by the lengths that were acquired in it since the last `compact` or
+/// `sample_lengths`, up to [`SAMPLES`](Self::SAMPLES) of them; a slot of which nothing was seen stays
+/// as it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compaction {
+    /// Swap a block that is at least this many times as large as what was used of it. 10 by default.
+    pub factor: f64,
+    /// The size of the new block, as a multiple of what was used. 1.5 by default.
+    pub shrink_to: f64,
+    /// Swap a block only where that frees at least this many bytes. 1 MiB by default.
+    pub minimum_bytes: usize,
+}
+
+impl Compaction {
+    /// How many acquires of a slot are sampled after sampling begins.
+    pub const SAMPLES: u16 = 32;
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self { factor: 10.0, shrink_to: 1.5, minimum_bytes: 1 << 20 }
+    }
+}

@@ -1,0 +1,172 @@
+//! Handles: names of arrays in a dynamic pool that are checked at every use.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+
+use crate::backend::PoolBackend;
+use crate::element::Element;
+use crate::error::PoolError;
+use crate::raw::{SlotPointer, State};
+
+/// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
+/// copied, stored and sent.
+///
+/// It carries the id of its pool, which is unique in the process, and a serial that the pool gives
+/// out once, both 64 bits; using it with another pool, or after its array was rewound, is a typed
+/// error.
+pub struct Handle<T> {
+    pool: u64,
+    serial: u64,
+    slot: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Handle<T> {
+    pub(super) fn new(pool: u64, serial: u64, slot: usize) -> Self {
+        Self { pool, serial, slot, element: PhantomData }
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+impl<T> PartialEq for Handle<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.pool, self.serial) == (other.pool, other.serial)
+    }
+}
+
+impl<T> Eq for Handle<T> {}
+
+impl<T> Hash for Handle<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.pool, self.serial).hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("pool", &self.pool)
+            .field("serial", &self.serial)
+            .field("slot", &self.slot)
+            .finish()
+    }
+}
+
+/// The slot and the length of an array.
+type Found<'p, B> = (SlotPointer<'p, B>, usize);
+
+/// The slot and the length of a current handle.
+///
+/// A handle of element type `T` can only come from an acquire of `T`, so the slot holds valid `T`s.
+pub(super) fn find<B: PoolBackend, T>(
+    state: &State<B>,
+    active: usize,
+    handle: Handle<T>,
+) -> Result<Found<'_, B>, PoolError<B::Error>> {
+    if handle.pool != state.id() {
+        return Err(PoolError::ForeignHandle { pool: state.id(), made_by: handle.pool });
+    }
+    let stale = PoolError::StaleHandle { slot: handle.slot, active };
+    if handle.slot >= active {
+        return Err(stale);
+    }
+    let slot = state.slot(handle.slot);
+    let (serial, length) = slot.handle();
+    if serial != handle.serial {
+        return Err(stale);
+    }
+    Ok((slot, length))
+}
+
+/// As [`find`], for several handles that must name different slots.
+pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
+    state: &State<B>,
+    active: usize,
+    handles: [Handle<T>; N],
+) -> Result<[Found<'_, B>; N], PoolError<B::Error>> {
+    for (index, &handle) in handles.iter().enumerate() {
+        find(state, active, handle)?;
+        if handles[..index].iter().any(|other| other.slot == handle.slot) {
+            return Err(PoolError::RepeatedHandle { slot: handle.slot });
+        }
+    }
+    Ok(handles.map(|handle| {
+        let slot = state.slot(handle.slot);
+        (slot, slot.handle().1)
+    }))
+}
+
+/// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
+/// [`split`](crate::DynamicPool::split), beside the scope that was opened above them.
+pub struct Handles<'p, B: PoolBackend> {
+    state: &'p State<B>,
+    active: usize,
+    /// Exclusive: at most one `Handles` of a pool is in use.
+    exclusive: PhantomData<&'p mut ()>,
+}
+
+impl<'p, B: PoolBackend> Handles<'p, B> {
+    /// # Safety
+    ///
+    /// For `'p` the slots below `active` are reached through nothing else.
+    pub(super) unsafe fn new(state: &'p State<B>, active: usize) -> Self {
+        Self { state, active, exclusive: PhantomData }
+    }
+
+    /// The array of a handle.
+    ///
+    /// # Errors
+    ///
+    /// As [`DynamicPool::get`](crate::DynamicPool::get).
+    pub fn get<T: Element>(
+        &self,
+        handle: Handle<T>,
+    ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
+        let (slot, length) = find(self.state, self.active, handle)?;
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
+        // is borrowed, so only shared views of it can be in use.
+        Ok(unsafe { slot.view_ref(length) })
+    }
+
+    /// The array of a handle, to be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn get_mut<T: Element>(
+        &mut self,
+        handle: Handle<T>,
+    ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
+        let [view] = self.get_disjoint_mut([handle])?;
+        Ok(view)
+    }
+
+    /// The arrays of several handles, to be written side by side.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    pub fn get_disjoint_mut<T: Element, const N: usize>(
+        &mut self,
+        handles: [Handle<T>; N],
+    ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
+        let slots = find_disjoint(self.state, self.active, handles)?;
+        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current);
+        // `self` is borrowed exclusively, and the scope beside it takes only slots above.
+        Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for Handles<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handles").field("active", &self.active).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,319 @@
+//! The dynamic pool: the same slots for work that is not lexical, such as interpreters, tapes and
+//! foreign callers. Arrays are named by handles, and checkpoints are a stack.
+
+mod acquire;
+mod handle;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::backend::PoolBackend;
+use crate::config::{Compaction, PoolConfig};
+use crate::element::Element;
+use crate::error::{PoolError, panic_with};
+use crate::pool::Pool;
+use crate::raw::{Cursor, SlotPointer};
+use crate::scope::Scope;
+use crate::stats::{PoolStats, Released};
+pub use handle::{Handle, Handles};
+
+/// A pool whose arrays are named by [`Handle`]s and given back by rewinding to checkpoints.
+///
+/// The checkpoint stack starts with a sentinel, the root at depth 0, so that rewinding always has
+/// somewhere to go: rewinding at the root is a [`reset`](Self::reset), as often as you like.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use pool_core::DynamicPool;
+/// let mut pool = DynamicPool::<Memory>::new(Default::default());
+/// let sum = pool.acquire_zeroed::<f64>(3);
+/// let depth = pool.checkpoint();
+/// let term = pool.acquire_filled(3, 2.0_f64);
+/// let [sum_view, term_view] = pool.get_disjoint_mut([sum, term])?;
+/// sum_view.iter_mut().zip(term_view).for_each(|(sum, term)| *sum += *term);
+/// pool.rewind_to(depth)?;
+/// assert_eq!(pool.get(sum)?, [2.0; 3]);
+/// assert!(pool.get(term).is_err()); // a stale handle is a typed error
+/// # Ok::<(), pool_core::PoolError<pool_conformance::Refused>>(())
+/// ```
+///
+/// A view keeps the pool borrowed, so it cannot be held over a rewind:
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<u8>(1);
+/// let view = pool.get(handle).unwrap();
+/// pool.rewind(); // dynamic_view_over_rewind
+/// assert_eq!(view[0], 0);
+/// ```
+///
+/// While a scope is open the pool itself rests; [`split`](Self::split) gives both side by side:
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<u8>(1);
+/// let scope = pool.scope();
+/// pool.get(handle); // handle_used_while_scope_open
+/// scope.acquire::<u8>(1);
+/// ```
+pub struct DynamicPool<B: PoolBackend> {
+    /// At the slot after those that are handed out. Comes before the pool that it points into.
+    cursor: Cursor<B>,
+    /// The active slots at each checkpoint; `[0]` is the root, which is never popped.
+    checkpoints: Vec<usize>,
+    pool: Pool<B>,
+}
+
+// SAFETY: the cursor points into the pool's own tables and moves with it; for the pool see there.
+unsafe impl<B: PoolBackend> Send for DynamicPool<B> where Pool<B>: Send {}
+
+impl<B: PoolBackend> DynamicPool<B> {
+    /// An empty pool with the default configuration.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_new`](Self::try_new) returns.
+    #[must_use]
+    pub fn new(context: B::Context) -> Self {
+        Self::try_new(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// An empty pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::try_new`].
+    pub fn try_new(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
+        let pool = Pool::try_new(context, config)?;
+        let mut checkpoints = Vec::new();
+        push(&mut checkpoints, 0)?;
+        // SAFETY: the pool is new, so no view is in use; it is owned by the struct that the cursor
+        // goes into, which never opens a scope of it but through a copy of this cursor.
+        let cursor = unsafe { pool.root().cursor() };
+        Ok(Self { cursor, checkpoints, pool })
+    }
+
+    /// How many slots are handed out.
+    #[must_use]
+    pub fn active_slots(&self) -> usize {
+        self.cursor.active()
+    }
+
+    /// The depth of the newest checkpoint; 0 is the root.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.checkpoints.len() - 1
+    }
+
+    /// Remembers how many slots are handed out; returns the depth to give to
+    /// [`rewind_to`](Self::rewind_to), at least 1.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_checkpoint`](Self::try_checkpoint) returns.
+    pub fn checkpoint(&mut self) -> usize {
+        self.try_checkpoint().unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`checkpoint`](Self::checkpoint).
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Bookkeeping`] where the host has no memory for a longer stack.
+    pub fn try_checkpoint(&mut self) -> Result<usize, PoolError<B::Error>> {
+        let active = self.active_slots();
+        push(&mut self.checkpoints, active)?;
+        Ok(self.depth())
+    }
+
+    /// Goes back to the newest checkpoint and forgets it; at the root, a reset.
+    pub fn rewind(&mut self) {
+        let depth = self.depth().max(1);
+        self.pop_from(depth);
+    }
+
+    /// Goes back to the checkpoint of depth `depth` and forgets it and all newer ones; 0 is a
+    /// [`reset`](Self::reset).
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::NoSuchCheckpoint`] where `depth` is above [`depth`](Self::depth); nothing is then
+    /// changed.
+    pub fn rewind_to(&mut self, depth: usize) -> Result<(), PoolError<B::Error>> {
+        let top = self.depth();
+        if depth > top {
+            return Err(PoolError::NoSuchCheckpoint { asked: depth, top });
+        }
+        if depth == 0 {
+            self.reset();
+        } else {
+            self.pop_from(depth);
+        }
+        Ok(())
+    }
+
+    /// Gives back every slot and forgets every checkpoint. The blocks stay.
+    pub fn reset(&mut self) {
+        self.checkpoints.truncate(1);
+        self.move_to(0);
+    }
+
+    /// Pops the checkpoints of depth `depth >= 1` and above; at the root only its 0 is looked at.
+    fn pop_from(&mut self, depth: usize) {
+        let popped = self.checkpoints.get(depth..).unwrap_or_default();
+        let lowest = popped.iter().copied().min().unwrap_or(0);
+        let active = self.active_slots().min(lowest);
+        self.checkpoints.truncate(depth);
+        self.move_to(active);
+    }
+
+    /// Sets the cursor at a slot that is not above the ones handed out.
+    fn move_to(&mut self, active: usize) {
+        // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use; `active` is at
+        // most what the cursor was at, so there is such a slot; the old cursor is replaced.
+        self.cursor = unsafe { self.pool.state().cursor(active) };
+    }
+
+    /// The array of a handle.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::ForeignHandle`] for a handle of another pool, [`PoolError::StaleHandle`] for one
+    /// whose array was rewound, freed or replaced.
+    pub fn get<T: Element>(
+        &self,
+        handle: Handle<T>,
+    ) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
+        let (slot, length) = handle::find(self.pool.state(), self.active_slots(), handle)?;
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
+        // the pool is borrowed, so only shared views of it can be in use.
+        Ok(unsafe { slot.view_ref(length) })
+    }
+
+    /// The array of a handle, to be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    pub fn get_mut<T: Element>(
+        &mut self,
+        handle: Handle<T>,
+    ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
+        let [view] = self.get_disjoint_mut([handle])?;
+        Ok(view)
+    }
+
+    /// The arrays of several handles, to be written side by side.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), and [`PoolError::RepeatedHandle`] where two handles are the same.
+    pub fn get_disjoint_mut<T: Element, const N: usize>(
+        &mut self,
+        handles: [Handle<T>; N],
+    ) -> Result<[B::View<'_, T>; N], PoolError<B::Error>> {
+        let slots = handle::find_disjoint(self.pool.state(), self.active_slots(), handles)?;
+        // SAFETY: the slots are distinct and handed out as elements of `T` (the handles are current),
+        // and the pool is borrowed exclusively, so no other view is in use.
+        Ok(slots.map(|(slot, length)| unsafe { slot.view(length) }))
+    }
+
+    /// A lexical scope above the slots that are handed out; the pool rests while it is open.
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        self.split().1
+    }
+
+    /// The handles that are handed out and a lexical scope above them, side by side.
+    pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
+        let active = self.active_slots();
+        // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor rests,
+        // and no view is in use.
+        let cursor = unsafe { self.cursor.copy() };
+        // SAFETY: as above.
+        let scope = unsafe { Scope::from_cursor(cursor) };
+        // SAFETY: as above; the scope takes only slots from `active` on.
+        (unsafe { Handles::new(self.pool.state(), active) }, scope)
+    }
+
+    /// Frees the blocks of the slots that are not handed out.
+    pub fn trim(&mut self) -> Released {
+        self.cursor.trim()
+    }
+
+    /// Swaps oversized blocks of slots that are not handed out; see [`Compaction`].
+    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+        self.cursor.compact(compaction)
+    }
+
+    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    pub fn sample_lengths(&mut self) {
+        self.cursor.sample_lengths();
+    }
+
+    /// Gives back every slot, forgets every checkpoint, frees every block and forgets the peaks.
+    pub fn clear(&mut self) -> Released {
+        self.reset();
+        let released = self.trim();
+        self.pool.state().forget_peaks();
+        released
+    }
+
+    /// Takes a new configuration; slots that are handed out follow it from their next use on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::configure`].
+    pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        let active = self.active_slots();
+        // SAFETY: the pool is borrowed exclusively, so no view is in use.
+        Ok(unsafe { self.pool.state().configure(config, active) }?)
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> PoolConfig {
+        self.pool.config()
+    }
+
+    /// The numbers of the pool.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.pool.state().stats(self.active_slots())
+    }
+
+    /// The backend's context.
+    #[must_use]
+    pub fn context(&self) -> &B::Context {
+        self.pool.context()
+    }
+
+    /// Takes a reserved slot for `length` elements and names it.
+    fn take<T: Element>(&self, slot: SlotPointer<'_, B>, length: usize) -> Handle<T> {
+        let serial = self.pool.state().next_serial();
+        let number = slot.number();
+        slot.set_handle(serial, length);
+        // SAFETY: every caller has just reserved the slot through this cursor.
+        unsafe { self.cursor.step(slot) };
+        Handle::new(self.pool.state().id(), serial, number)
+    }
+}
+
+/// Pushes a checkpoint, with an error where the host has no memory.
+fn push<E>(checkpoints: &mut Vec<usize>, active: usize) -> Result<(), PoolError<E>> {
+    checkpoints.try_reserve(1).map_err(|_| PoolError::Bookkeeping {
+        requested: (checkpoints.len() + 1) * size_of::<usize>(),
+    })?;
+    checkpoints.push(active);
+    Ok(())
+}
+
+impl<B: PoolBackend> fmt::Debug for DynamicPool<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamicPool")
+            .field("checkpoints", &self.checkpoints)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}

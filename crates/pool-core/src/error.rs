@@ -1,0 +1,240 @@
+//! The one error of the crate: what was asked, what there is, and what to do about it.
+
+use core::error::Error;
+use core::fmt;
+
+/// Why a pool could not do what it was asked. The pool is usable after every one of them.
+///
+/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PoolError<E> {
+    /// The request is larger than any address space: more than `isize::MAX` bytes.
+    SizeOverflow {
+        /// Elements asked for.
+        elements: usize,
+        /// Bytes of one element.
+        element_size: usize,
+    },
+    /// The shape is impossible, or does not fit what it is applied to.
+    Shape(ShapeError),
+    /// The pool's byte limit does not allow the block, even with every idle block freed.
+    LimitExceeded {
+        /// Bytes of the block that was asked for.
+        requested: usize,
+        /// Bytes that the pool holds in blocks that are in use.
+        reserved: usize,
+        /// The pool's limit in bytes.
+        limit: usize,
+    },
+    /// The backend has no such block, even with every idle block of this pool freed.
+    OutOfMemory {
+        /// Bytes of the block that was asked for.
+        requested: usize,
+        /// Bytes that the pool holds in blocks that are in use.
+        reserved: usize,
+        /// What the backend said.
+        source: E,
+    },
+    /// The host has no memory for the pool's own bookkeeping.
+    Bookkeeping {
+        /// Bytes of the table, shape set or stack that was asked for.
+        requested: usize,
+    },
+    /// The backend could not start, or could not fill, copy or order memory.
+    Backend {
+        /// What was being done.
+        operation: &'static str,
+        /// What the backend said.
+        source: E,
+    },
+    /// A configuration value is out of its range.
+    Config(ConfigError),
+    /// The handle belongs to another pool.
+    ForeignHandle {
+        /// The pool that was asked.
+        pool: u64,
+        /// The pool that made the handle.
+        made_by: u64,
+    },
+    /// What the handle named was rewound, freed or handed out anew.
+    StaleHandle {
+        /// The slot that the handle names.
+        slot: usize,
+        /// How many slots are handed out.
+        active: usize,
+    },
+    /// Two of the handles that were to be borrowed together are the same.
+    RepeatedHandle {
+        /// The slot that both name.
+        slot: usize,
+    },
+    /// There is no checkpoint of that depth.
+    NoSuchCheckpoint {
+        /// The depth asked for.
+        asked: usize,
+        /// The depth of the newest checkpoint; 0 is the root.
+        top: usize,
+    },
+}
+
+impl<E> From<ShapeError> for PoolError<E> {
+    fn from(error: ShapeError) -> Self {
+        Self::Shape(error)
+    }
+}
+
+impl<E> From<ConfigError> for PoolError<E> {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for PoolError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SizeOverflow { elements, element_size } => write!(
+                f,
+                "{elements} elements of {element_size} bytes are more than an address space holds: \
+                 check how the length was computed"
+            ),
+            Self::Shape(error) => error.fmt(f),
+            Self::LimitExceeded { requested, reserved, limit } => write!(
+                f,
+                "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, \
+                 {reserved} of which are in use: raise the limit, or end scopes earlier"
+            ),
+            Self::OutOfMemory { requested, reserved, source } => write!(
+                f,
+                "no block of {requested} bytes to be had ({source}), with {reserved} bytes of this \
+                 pool in use and its idle blocks freed: ask for less, end scopes earlier, or trim \
+                 other pools"
+            ),
+            Self::Bookkeeping { requested } => write!(
+                f,
+                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+            ),
+            Self::Backend { operation, source } => {
+                write!(f, "the backend failed to {operation}: {source}")
+            }
+            Self::Config(error) => error.fmt(f),
+            Self::ForeignHandle { pool, made_by } => write!(
+                f,
+                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
+                 pool that made it"
+            ),
+            Self::StaleHandle { slot, active } => write!(
+                f,
+                "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound \
+                 or replaced, so acquire again"
+            ),
+            Self::RepeatedHandle { slot } => write!(
+                f,
+                "slot {slot} is named twice: only distinct handles can be borrowed together"
+            ),
+            Self::NoSuchCheckpoint { asked, top } => write!(
+                f,
+                "there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)"
+            ),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for PoolError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::OutOfMemory { source, .. } | Self::Backend { source, .. } => Some(source),
+            Self::Shape(error) => Some(error),
+            Self::Config(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Why a shape cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// The product of the axes that are not zero is above `isize::MAX`, in elements or in bytes.
+    Overflow {
+        /// The number of axes.
+        rank: usize,
+        /// Bytes of one element.
+        element_size: usize,
+    },
+    /// A shape was given to a view with another number of elements.
+    LengthMismatch {
+        /// Elements that the shape has.
+        asked: usize,
+        /// Elements that the view has.
+        length: usize,
+    },
+    /// A split beyond the end.
+    SplitOutOfRange {
+        /// Where the split was asked for.
+        asked: usize,
+        /// The length of what was to be split.
+        extent: usize,
+    },
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Overflow { rank, element_size } => write!(
+                f,
+                "the shape of rank {rank} overflows: the product of its axes that are not zero, \
+                 times {element_size} bytes, is above isize::MAX"
+            ),
+            Self::LengthMismatch { asked, length } => write!(
+                f,
+                "a shape of {asked} elements does not fit a view of {length}: the products must agree"
+            ),
+            Self::SplitOutOfRange { asked, extent } => {
+                write!(f, "cannot split at {asked}: the length is {extent}")
+            }
+        }
+    }
+}
+
+impl Error for ShapeError {}
+
+/// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The shape cache has 1 to 16 ways.
+    Ways {
+        /// Ways asked for.
+        asked: usize,
+    },
+    /// The growth factor is finite and at least 1.
+    GrowthFactor {
+        /// The factor asked for.
+        asked: f64,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ways { asked } => {
+                write!(f, "the shape cache has 1 to 16 ways, not {asked}")
+            }
+            Self::GrowthFactor { asked } => {
+                write!(f, "the growth factor must be finite and at least 1, not {asked}")
+            }
+        }
+    }
+}
+
+impl Error for ConfigError {}
+
+/// Ends the twin without `try_` of a fallible call: panics with the text of the error.
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(clippy::panic, reason = "the documented behaviour of every twin without `try_`")]
+pub(crate) fn panic_with(error: &impl fmt::Display) -> ! {
+    panic!("{error}")
+}

@@ -1,0 +1,94 @@
+//! A list of idle pools, for thread-local use: it owns the pools that are in it, and nothing else.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::{null_mut, without_provenance_mut};
+
+use crate::backend::PoolBackend;
+use crate::pool::Pool;
+use crate::raw::Root;
+
+/// Pools that are in no one's hands, last in first out.
+///
+/// Made to be a `const` thread-local without destructor: dropping a list frees nothing, so
+/// [`close`](Self::close) it where its thread ends. A pool that was taken is owned by whoever took
+/// it, wherever the list is; pools may come back in any order, also after the list was closed.
+pub struct FreeList<B: PoolBackend> {
+    /// The root of the newest idle pool, null for none, [`CLOSED`] after `close`.
+    head: Cell<*mut ()>,
+    owned: PhantomData<Pool<B>>,
+}
+
+/// The address that marks a closed list: no table has it, because it is not aligned for one.
+const CLOSED: usize = 1;
+
+impl<B: PoolBackend> FreeList<B> {
+    /// An open, empty list.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { head: Cell::new(null_mut()), owned: PhantomData }
+    }
+
+    /// Takes the pool that was put last; `None` from an empty or closed list.
+    #[inline]
+    pub fn take(&self) -> Option<Pool<B>> {
+        let head = self.head.get();
+        if head.addr() <= CLOSED {
+            return None;
+        }
+        // SAFETY: put there by `put`.
+        let root = unsafe { Root::from_raw(head) };
+        // SAFETY: the list owns the pools in it, so it is live.
+        self.head.set(unsafe { root.next_idle() });
+        // SAFETY: `put` had it from `into_root`, and it was just taken out of the list.
+        Some(unsafe { Pool::from_root(root) })
+    }
+
+    /// Puts an idle pool into the list; a closed list drops it.
+    #[inline]
+    pub fn put(&self, pool: Pool<B>) {
+        let head = self.head.get();
+        if head.addr() == CLOSED {
+            drop(pool);
+            return;
+        }
+        let root = pool.into_root();
+        // SAFETY: live until the list drops it.
+        unsafe { root.set_next_idle(head) };
+        self.head.set(root.into_raw());
+    }
+
+    /// Whether the list was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.head.get().addr() == CLOSED
+    }
+
+    /// Drops the pools in the list, and every pool that is put from now on.
+    pub fn close(&self) {
+        // The list is closed before any pool is dropped: what a backend does in `free` may come back
+        // here.
+        let mut next = self.head.replace(without_provenance_mut(CLOSED));
+        while next.addr() > CLOSED {
+            // SAFETY: put there by `put`.
+            let root: Root<B> = unsafe { Root::from_raw(next) };
+            // SAFETY: the list owned it, so it is live.
+            next = unsafe { root.next_idle() };
+            // SAFETY: as in `take`.
+            drop(unsafe { Pool::from_root(root) });
+        }
+    }
+}
+
+impl<B: PoolBackend> Default for FreeList<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for FreeList<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FreeList").field("closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,75 @@
+//! The state machine of adaptive memory pools, generic over the kind of memory.
+//!
+//! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
+//! it: the i-th [`acquire`](Scope::acquire) gets slot i, whatever its element type, and when the
+//! scope ends the outer scope's cursor is simply where it was. Nothing is counted, pushed or popped,
+//! so a scope costs nothing, and the second pass through the same code allocates nothing.
+//!
+//! The kind of memory is a [`PoolBackend`]: `pool-cpu` has one for the host. Work that is not lexical
+//! (interpreters, tapes, foreign callers) uses a [`DynamicPool`] with checked [`Handle`]s. Arrays of
+//! dynamic rank come from an N-way shape cache.
+//!
+//! ```
+//! use pool_core::{Pool, PoolBackend, Scope};
+//! # use pool_conformance::HeapBackend;
+//!
+//! /// Generic over the backend, and borrowing its temporaries from the caller's scope.
+//! fn scratch<'s, B: PoolBackend>(scope: &Scope<'s, B>, n: usize) -> B::View<'s, f32> {
+//!     scope.acquire_zeroed(n)
+//! }
+//!
+//! let mut pool = Pool::<HeapBackend>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let outer = scope.acquire_filled(4, 1.0_f32);
+//! {
+//!     let inner = scope.scope();
+//!     let sum = scratch(&inner, 1);
+//!     sum[0] = outer.iter().sum();
+//!     assert_eq!(sum[0], 4.0);
+//! } // `sum`'s slot is free again; `outer` is still here
+//! outer[0] = 2.0;
+//! ```
+//!
+//! The crate is `no_std` with `alloc`.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod acquire;
+mod acquire_nd;
+mod backend;
+mod config;
+mod dynamic;
+mod element;
+mod error;
+mod free_list;
+mod nd_view;
+mod pool;
+mod raw;
+mod scope;
+mod shape;
+mod stats;
+mod view;
+
+pub use acquire::Acquired;
+pub use acquire_nd::{DescribedBlock, NdAcquired, NdArray};
+pub use backend::{Advice, Device, HostBackend, PoolBackend, Reuse, SlotRef};
+pub use bytemuck;
+pub use config::{Compaction, PoolConfig};
+pub use dynamic::{DynamicPool, Handle, Handles};
+pub use element::{Element, PodElement};
+pub use error::{ConfigError, PoolError, ShapeError};
+pub use free_list::FreeList;
+#[cfg(feature = "half")]
+pub use half;
+pub use nd_view::NdView;
+#[cfg(feature = "complex")]
+pub use num_complex;
+pub use pool::Pool;
+pub use scope::Scope;
+pub use shape::{Dims, DynamicShape, Shape, element_count};
+pub use stats::{PoolStats, Released};
+pub use view::{Extent, PoolView, Reshape};

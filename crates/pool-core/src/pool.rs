@@ -1,0 +1,224 @@
+//! A pool for lexical use: owns the slots and opens scopes.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use crate::backend::PoolBackend;
+use crate::config::{Compaction, PoolConfig};
+use crate::error::{PoolError, panic_with};
+use crate::raw::{Root, State};
+use crate::scope::Scope;
+use crate::stats::{PoolStats, Released};
+
+/// Memory for the temporaries of one thread at a time, on one device.
+///
+/// A pool has no acquire of its own: open a [`Scope`]. It keeps every block until
+/// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop, so that the
+/// second pass through the same scopes allocates nothing.
+///
+/// A pool can be sent to another thread where its backend's context can; it is never shared.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use pool_core::Pool;
+/// let mut pool = Pool::<Memory>::new(Default::default());
+/// for _ in 0..100 {
+///     let scope = pool.scope();
+///     let (a, b) = (scope.acquire_zeroed::<f32>(1000), scope.acquire_zeroed::<u8>(10));
+///     a[0] = f32::from(b[0]);
+/// }
+/// assert_eq!(pool.stats().growths, 2);
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let view = pool.scope().acquire::<u8>(1);
+/// let other = pool.scope(); // another scope while a view lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let view = pool.scope().acquire::<u8>(1);
+/// pool.trim(); // trimmed while a view lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0505
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let view = pool.scope().acquire::<u8>(1);
+/// let moved = pool; // moved while a view lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0505
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let view = pool.scope().acquire::<u8>(1);
+/// drop(pool); // dropped while a view lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0597
+/// # use pool_conformance::HeapBackend as Memory;
+/// let view = {
+///     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+///     pool.scope().acquire::<u8>(1) // a view carried out of its pool
+/// };
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// fn shared<T: Sync>() {}
+/// shared::<pool_core::Pool<Memory>>(); // pool_not_sync
+/// ```
+pub struct Pool<B: PoolBackend> {
+    root: Root<B>,
+    owner: PhantomData<State<B>>,
+}
+
+// SAFETY: the pool is the only owner of its state, tables and blocks, and nothing of them is bound to
+// a thread: blocks may move wherever the context may (`PoolBackend`'s contract), and descriptors are
+// the backend's own data, moved with it only where they are `Send`.
+unsafe impl<B: PoolBackend> Send for Pool<B>
+where
+    B::Context: Send,
+    B::Descriptor: Send,
+{
+}
+
+impl<B: PoolBackend> Pool<B> {
+    /// An empty pool with the default configuration.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_new`](Self::try_new) returns.
+    #[must_use]
+    pub fn new(context: B::Context) -> Self {
+        Self::try_new(context, PoolConfig::new()).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// An empty pool.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Config`] for a value out of its range, [`PoolError::Bookkeeping`] where the host
+    /// has no memory for the first slot table.
+    pub fn try_new(context: B::Context, config: PoolConfig) -> Result<Self, PoolError<B::Error>> {
+        Ok(Self { root: Root::create(context, config)?, owner: PhantomData })
+    }
+
+    /// Opens a scope. It costs one load; that it ends costs nothing.
+    #[inline]
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views, so no
+        // view of an earlier scope is in use, and no other cursor of this pool is used meanwhile.
+        let cursor = unsafe { self.root.cursor() };
+        // SAFETY: as above.
+        unsafe { Scope::from_cursor(cursor) }
+    }
+
+    /// Frees every block. The slots stay, and the next acquires allocate again.
+    pub fn trim(&mut self) -> Released {
+        // SAFETY: no scope is open, so no view is in use.
+        unsafe { self.state().trim(0) }
+    }
+
+    /// Swaps oversized blocks for smaller ones; see [`Compaction`].
+    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+        self.scope().compact(compaction)
+    }
+
+    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    pub fn sample_lengths(&mut self) {
+        self.scope().sample_lengths();
+    }
+
+    /// Frees every block and forgets the peaks: the pool is as new.
+    pub fn clear(&mut self) -> Released {
+        let released = self.trim();
+        self.state().forget_peaks();
+        released
+    }
+
+    /// Takes a new configuration. Blocks that are there stay, also above a lower limit.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Config`] for a value out of its range; the old configuration then stays.
+    pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        // SAFETY: no scope is open, so no view is in use.
+        Ok(unsafe { self.state().configure(config, 0) }?)
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> PoolConfig {
+        self.state().config()
+    }
+
+    /// The numbers of the pool.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.state().stats(0)
+    }
+
+    /// The backend's context.
+    #[must_use]
+    pub fn context(&self) -> &B::Context {
+        self.state().context()
+    }
+
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &State<B> {
+        // SAFETY: the pool is live while it is borrowed.
+        unsafe { self.root.state() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn root(&self) -> Root<B> {
+        self.root
+    }
+
+    /// Gives up ownership of the pool.
+    #[inline(always)]
+    pub(crate) fn into_root(self) -> Root<B> {
+        let root = self.root;
+        core::mem::forget(self);
+        root
+    }
+
+    /// The pool of a root.
+    ///
+    /// # Safety
+    ///
+    /// `root` came from [`into_root`](Self::into_root), and no other pool is made of it.
+    #[inline(always)]
+    pub(crate) unsafe fn from_root(root: Root<B>) -> Self {
+        Self { root, owner: PhantomData }
+    }
+}
+
+/// Frees every block, then the context.
+impl<B: PoolBackend> Drop for Pool<B> {
+    fn drop(&mut self) {
+        // SAFETY: the pool owns its root; that it is dropped proves that no scope or view, which
+        // would borrow it, is in use.
+        unsafe { self.root.destroy() };
+    }
+}
+
+/// A panic cannot leave a pool in a state that it should not be seen in.
+impl<B: PoolBackend> UnwindSafe for Pool<B> {}
+impl<B: PoolBackend> RefUnwindSafe for Pool<B> {}
+
+impl<B: PoolBackend> fmt::Debug for Pool<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}

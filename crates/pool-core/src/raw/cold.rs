@@ -1,0 +1,286 @@
+//! The cold function: everything that is rare about an acquire. End of a table, first use of a slot,
+//! a block too small, an armed slot, zero length: one compare sends them all here.
+
+use super::fits::{WORD, block_bytes, round_up};
+use super::host::drop_box;
+use super::idle;
+use super::slot::SlotPointer;
+use super::state::State;
+use super::table::{SLOTS, Slot, Table};
+use crate::backend::{Advice, PoolBackend, Reuse};
+use crate::error::{PoolError, panic_with};
+use core::ptr::{NonNull, null_mut};
+
+/// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.
+///
+/// # Safety
+///
+/// `slot` is a slot or sentinel of a pool that lives for `'s`, and no view of it or of a slot above
+/// it is in use.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn prepare<'s, B: PoolBackend>(
+    slot: NonNull<Slot<B>>,
+    length: usize,
+    element_size: usize,
+) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+    let overflow = PoolError::SizeOverflow { elements: length, element_size };
+    let Some(needed) = block_bytes(length, element_size, B::ALIGN) else {
+        return Err(overflow);
+    };
+    // A view of more than `isize::MAX` elements is refused also where they have no size.
+    if length > isize::MAX as usize {
+        return Err(overflow);
+    }
+    let (table, index) = Table::locate(slot);
+    let slot = if index == SLOTS {
+        // SAFETY: the pool lives for `'s` (caller).
+        unsafe { State::slot_after(table) }?
+    } else {
+        // SAFETY: no sentinel, and the pool lives for `'s`.
+        unsafe { SlotPointer::new(slot) }
+    };
+    if needed > 0 {
+        // SAFETY: the slot is idle (caller), and `needed` is what the length needs.
+        unsafe { provide(slot, needed, length * element_size) }?;
+        let unrounded = block_bytes(length, element_size, WORD).unwrap_or(needed);
+        // SAFETY: the slot is idle.
+        unsafe { sample(slot, unrounded) };
+        // SAFETY: the slot is idle.
+        unsafe { advertise(slot) };
+    }
+    slot.state().note_use(slot.number());
+    Ok(slot)
+}
+
+/// As [`prepare`], with a panic instead of an error.
+///
+/// # Safety
+///
+/// As for [`prepare`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend>(
+    slot: NonNull<Slot<B>>,
+    length: usize,
+    element_size: usize,
+) -> SlotPointer<'s, B> {
+    // SAFETY: the caller's promise.
+    match unsafe { prepare(slot, length, element_size) } {
+        Ok(slot) => slot,
+        Err(error) => panic_with(&error),
+    }
+}
+
+/// Sees to it that the idle slot has a block of at least `needed` bytes, in order and, if so
+/// configured, poisoned.
+///
+/// # Safety
+///
+/// The slot and all above it are idle.
+unsafe fn provide<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    needed: usize,
+    used: usize,
+) -> Result<(), PoolError<B::Error>> {
+    let state = slot.state();
+    let config = state.config();
+    let record = slot.record().as_ptr();
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let real = unsafe { (*record).real };
+    if real < needed || config.fresh {
+        // SAFETY: the slot and all above it are idle.
+        unsafe { grow(slot, needed) }?;
+    }
+    // SAFETY: as for `real`.
+    if unsafe { (*record).armed_by_view } {
+        // SAFETY: a slot that a view armed and that was not grown still has its block.
+        unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
+            PoolError::Backend { operation: "order a block after its last use", source }
+        })?;
+        // SAFETY: as for `real`.
+        unsafe { (*record).armed_by_view = false };
+    }
+    if config.poison {
+        // SAFETY: the block holds `needed >= used` bytes and nothing views it.
+        unsafe { B::set_bytes(state.context(), slot.block(), 0xFF, used) }
+            .map_err(|source| PoolError::Backend { operation: "poison a block", source })?;
+    }
+    Ok(())
+}
+
+/// Gives the idle slot a block of at least `needed` bytes: with the growth factor, else exactly, else
+/// exactly after every idle block was freed.
+///
+/// # Safety
+///
+/// The slot and all above it are idle.
+unsafe fn grow<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    needed: usize,
+) -> Result<(), PoolError<B::Error>> {
+    let state = slot.state();
+    let config = state.config();
+    let advice = Advice { huge_pages: config.huge_pages };
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let old = unsafe { (*slot.record().as_ptr()).real };
+    #[cfg(feature = "tracing")]
+    let _span = tracing::debug_span!("pool_growth", pool = config.name, old, needed).entered();
+
+    let generous =
+        if config.fresh { needed } else { generous_bytes::<B>(config.growth_factor, old) };
+    let room = state.room();
+    let with_factor = Some(generous.min(round_down::<B>(room))).filter(|&bytes| bytes > needed);
+    let exactly = Some(needed).filter(|&bytes| bytes <= room);
+    for bytes in [with_factor, exactly].into_iter().flatten() {
+        if let Ok(block) = B::allocate(state.context(), bytes, advice) {
+            // SAFETY: the slot is idle, and the block is new and of `bytes` bytes.
+            unsafe { install(slot, block, bytes) };
+            return Ok(());
+        }
+    }
+
+    // SAFETY: the slot and all above it are idle.
+    unsafe { idle::trim(state, slot.number()) };
+    let reserved = state.reserved();
+    if needed > state.room() {
+        return Err(PoolError::LimitExceeded {
+            requested: needed,
+            reserved,
+            limit: config.byte_limit,
+        });
+    }
+    match B::allocate(state.context(), needed, advice) {
+        Ok(block) => {
+            // SAFETY: as above.
+            unsafe { install(slot, block, needed) };
+            Ok(())
+        }
+        Err(source) => Err(PoolError::OutOfMemory { requested: needed, reserved, source }),
+    }
+}
+
+/// The old capacity times the growth factor, at most what an address space holds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a growth factor needs no exact byte count, and the cast saturates"
+)]
+fn generous_bytes<B: PoolBackend>(factor: f64, old: usize) -> usize {
+    let bytes = (old as f64 * factor) as usize;
+    round_up(bytes, B::ALIGN).unwrap_or(round_down::<B>(isize::MAX as usize))
+}
+
+/// `bytes` rounded down to a multiple of the backend's alignment.
+fn round_down<B: PoolBackend>(bytes: usize) -> usize {
+    bytes & !(B::ALIGN - 1)
+}
+
+/// Puts a new block into an idle slot; the old one is freed.
+///
+/// # Safety
+///
+/// The slot is idle; `block` was just allocated with `bytes` bytes and belongs to nobody.
+pub(super) unsafe fn install<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    block: B::Block,
+    bytes: usize,
+) {
+    // SAFETY: the slot is idle.
+    unsafe { release(slot) };
+    // SAFETY: the slot and its record are live and nothing holds a reference to them.
+    unsafe { (*slot.slot.as_ptr()).block = block };
+    // SAFETY: as above.
+    unsafe { (*slot.record().as_ptr()).real = bytes };
+    slot.state().note_reserved(bytes);
+}
+
+/// Empties an idle slot and frees its block; returns the bytes of the block, 0 where there was none.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize {
+    // SAFETY: the slot is idle.
+    unsafe { forget_shapes(slot) };
+    let record = slot.record().as_ptr();
+    let block = slot.block();
+    // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
+    let bytes = unsafe { (*record).real };
+    // SAFETY: as above.
+    let armed = unsafe { (*record).armed_by_view };
+    // SAFETY: as above. The slot is emptied before anything of the backend runs (invariant 6).
+    unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
+    // SAFETY: as above.
+    unsafe { (*slot.slot.as_ptr()).advertised = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).real = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).serial = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).armed_by_view = false };
+    if bytes == 0 {
+        return 0;
+    }
+    let state = slot.state();
+    state.note_released(bytes);
+    // SAFETY: the block is allocated and nothing views it.
+    if armed && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
+        state.note_leaked(bytes);
+        return bytes;
+    }
+    // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, viewed by nobody.
+    unsafe { B::free(state.context(), block, bytes) };
+    bytes
+}
+
+/// Drops the shape set of an idle slot.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn forget_shapes<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    let record = slot.record().as_ptr();
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let shapes = unsafe { (*record).shapes };
+    let Some(shapes) = NonNull::new(shapes) else {
+        return;
+    };
+    // SAFETY: as above. The set leaves the record before its descriptors' `Drop` runs.
+    unsafe { (*record).shapes = null_mut() };
+    // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle.
+    unsafe { drop_box(shapes) };
+}
+
+/// Notes what an acquire needed, if the slot is being sampled.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
+    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    let record = unsafe { slot.record().as_mut() };
+    if record.samples_left == 0 {
+        return;
+    }
+    record.samples_left -= 1;
+    record.samples_seen += 1;
+    record.largest_sample = record.largest_sample.max(bytes);
+}
+
+/// Advertises what the idle slot's block holds, or nothing while some duty keeps the slot armed.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    let config = slot.state().config();
+    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    let record = unsafe { slot.record().as_ref() };
+    let armed = config.poison || config.fresh || record.samples_left > 0 || record.armed_by_view;
+    let words = if armed { 0 } else { record.real / WORD };
+    // SAFETY: the slot is live and nothing holds a reference to it.
+    unsafe { (*slot.slot.as_ptr()).advertised = words };
+}

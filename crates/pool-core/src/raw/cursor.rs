@@ -1,0 +1,146 @@
+//! The cursor: the one word that a scope is. Reserving looks at the slot under it, stepping moves it
+//! past; it never moves back.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use super::cold;
+use super::fits::fits;
+use super::idle;
+use super::slot::SlotPointer;
+use super::state::State;
+use super::table::{SLOTS, Slot, Table};
+use crate::backend::PoolBackend;
+use crate::config::Compaction;
+use crate::error::{PoolError, panic_with};
+use crate::stats::Released;
+
+/// The address of the next slot, or of the sentinel that ends its table.
+pub(crate) struct Cursor<B: PoolBackend> {
+    slot: Cell<NonNull<Slot<B>>>,
+}
+
+impl<B: PoolBackend> Cursor<B> {
+    /// # Safety
+    ///
+    /// `slot` is a slot or sentinel of a pool that outlives the cursor, and no view of that slot or
+    /// of one above it is in use, nor will any other cursor make one while this one is used.
+    #[inline(always)]
+    pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
+        Self { slot: Cell::new(slot) }
+    }
+
+    /// A cursor that starts where this one stands.
+    ///
+    /// # Safety
+    ///
+    /// Until the copy and everything that was reserved through it is out of use, this cursor is not
+    /// used.
+    #[inline(always)]
+    pub(crate) unsafe fn copy(&self) -> Self {
+        Self { slot: Cell::new(self.slot.get()) }
+    }
+
+    /// A slot whose block holds `length` elements of `T`, without taking it: the hot path.
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_reserve`](Self::try_reserve) returns.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn reserve<'s, T>(&self, length: usize) -> SlotPointer<'s, B> {
+        const { assert_aligned::<B, T>() };
+        let slot = self.slot.get();
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        if fits::<T>(length, unsafe { (*slot.as_ptr()).advertised }) {
+            // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+            return unsafe { SlotPointer::new(slot) };
+        }
+        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
+        unsafe { cold::prepare_or_panic(slot, length, size_of::<T>()) }
+    }
+
+    /// As [`reserve`](Self::reserve), with an error instead of a panic.
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`.
+    #[inline(always)]
+    pub(crate) unsafe fn try_reserve<'s, T>(
+        &self,
+        length: usize,
+    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+        const { assert_aligned::<B, T>() };
+        let slot = self.slot.get();
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        if fits::<T>(length, unsafe { (*slot.as_ptr()).advertised }) {
+            // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+            return Ok(unsafe { SlotPointer::new(slot) });
+        }
+        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
+        unsafe { cold::prepare(slot, length, size_of::<T>()) }
+    }
+
+    /// Takes the slot that was reserved: steps past it.
+    ///
+    /// # Safety
+    ///
+    /// `reserved` was the last thing reserved through this cursor.
+    #[inline(always)]
+    pub(crate) unsafe fn step(&self, reserved: SlotPointer<'_, B>) {
+        // SAFETY: a reserved slot is no sentinel, so the next one is within the table.
+        self.slot.set(unsafe { reserved.slot.add(1) });
+    }
+
+    /// How many slots are before the cursor, over all tables.
+    pub(crate) fn active(&self) -> usize {
+        let (table, index) = Table::locate(self.slot.get());
+        // SAFETY: the cursor's table is live, and its number is never written after it was made.
+        unsafe { (*table.as_ptr()).number * SLOTS + index }
+    }
+
+    /// The pool's state.
+    pub(crate) fn state(&self) -> &State<B> {
+        let (table, _) = Table::locate(self.slot.get());
+        // SAFETY: the cursor's table is live, and the field is never written after it was made.
+        let state = unsafe { (*table.as_ptr()).state };
+        // SAFETY: the state outlives its tables; the reference ends with the borrow of the cursor,
+        // which the pool outlives.
+        unsafe { state.as_ref() }
+    }
+
+    /// Frees the blocks of the slots at or above the cursor.
+    pub(crate) fn trim(&self) -> Released {
+        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        unsafe { idle::trim(self.state(), self.active()) }
+    }
+
+    /// Swaps oversized blocks at or above the cursor for smaller ones.
+    pub(crate) fn compact(&self, compaction: &Compaction) -> Released {
+        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        unsafe { idle::compact(self.state(), self.active(), compaction) }
+    }
+
+    /// Arms the slots at or above the cursor, so that the lengths of the next acquires are seen.
+    pub(crate) fn sample_lengths(&self) {
+        // SAFETY: no view of a slot at or above the cursor is in use (`new`).
+        unsafe { idle::sample_lengths(self.state(), self.active()) };
+    }
+
+    /// Panics with the text of an error: what the twins without `try_` do.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn fail(error: &PoolError<B::Error>) -> ! {
+        panic_with(error)
+    }
+}
+
+/// Refuses, at compile time, elements that a block may be too little aligned for.
+const fn assert_aligned<B: PoolBackend, T>() {
+    assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
+}

@@ -1,0 +1,105 @@
+//! The one compare of acquire, and the size of the block that makes it succeed: both are the same
+//! formula, so a length that fitted once always fits again.
+
+/// Bytes in a word, the unit of the advertised capacity.
+pub(super) const WORD: usize = 8;
+
+/// Whether `length` elements of `T` fit `advertised` words. Strict, so that 0 words never fit, and
+/// with nothing added to or multiplied with `length`, so that it cannot wrap.
+#[inline(always)]
+pub(super) const fn fits<T>(length: usize, advertised: usize) -> bool {
+    let size = size_of::<T>();
+    if size == 0 {
+        return advertised != 0;
+    }
+    if divides_word(size) {
+        length / (WORD / size) < advertised
+    } else {
+        length < advertised / words_of_element(size)
+    }
+}
+
+/// The bytes of the smallest block that `length` elements of `size` bytes fit by [`fits`], rounded up
+/// to `align`; 0 for no bytes at all; `None` above `isize::MAX`.
+pub(super) const fn block_bytes(length: usize, size: usize, align: usize) -> Option<usize> {
+    if length == 0 || size == 0 {
+        return Some(0);
+    }
+    // One more than the compare's left side, times what it divides the right side by.
+    let (counted, factor) = if divides_word(size) {
+        (length / (WORD / size), 1)
+    } else {
+        (length, words_of_element(size))
+    };
+    let Some(one_more) = counted.checked_add(1) else { return None };
+    let Some(words) = one_more.checked_mul(factor) else { return None };
+    match words.checked_mul(WORD) {
+        Some(bytes) => round_up(bytes, align),
+        None => None,
+    }
+}
+
+/// `bytes` rounded up to a multiple of `align`, a power of two; `None` above `isize::MAX`.
+pub(super) const fn round_up(bytes: usize, align: usize) -> Option<usize> {
+    match bytes.checked_add(align - 1) {
+        Some(sum) if sum <= isize::MAX as usize => Some(sum & !(align - 1)),
+        _ => None,
+    }
+}
+
+/// Whether elements of `size` bytes fill words without a gap and several to the word, or one each.
+const fn divides_word(size: usize) -> bool {
+    size <= WORD && WORD % size == 0
+}
+
+/// Words that the compare counts for one element.
+const fn words_of_element(size: usize) -> usize {
+    size.div_ceil(WORD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<const SIZE: usize>() {
+        let lengths = (0..200).chain([1_000, 4_095, 4_096, 65_537]);
+        for length in lengths {
+            let bytes = block_bytes(length, SIZE, 64).unwrap();
+            if length == 0 || SIZE == 0 {
+                assert_eq!(bytes, 0);
+                continue;
+            }
+            assert!(bytes >= length * SIZE && bytes % 64 == 0, "{length} of {SIZE}");
+            assert!(fits::<[u8; SIZE]>(length, bytes / WORD), "{length} of {SIZE}");
+            for advertised in 0..=(bytes / WORD) {
+                if fits::<[u8; SIZE]>(length, advertised) {
+                    assert!(advertised * WORD >= length * SIZE, "{length} of {SIZE}");
+                }
+            }
+        }
+        for length in [usize::MAX, usize::MAX - 1, usize::MAX / 2 + 1, isize::MAX as usize] {
+            if SIZE > 0 {
+                assert!(!fits::<[u8; SIZE]>(length, isize::MAX as usize / WORD));
+            }
+            assert_eq!(block_bytes(length, SIZE, 64).is_none(), SIZE > 0);
+        }
+        assert!(!fits::<[u8; SIZE]>(0, 0));
+    }
+
+    #[test]
+    fn lengths_near_usize_max_release_build() {
+        check::<0>();
+        check::<1>();
+        check::<2>();
+        check::<3>();
+        check::<4>();
+        check::<5>();
+        check::<6>();
+        check::<7>();
+        check::<8>();
+        check::<9>();
+        check::<12>();
+        check::<16>();
+        check::<24>();
+    }
+}

@@ -1,0 +1,28 @@
+//! Host memory for the pool's own bookkeeping, with `None` where `Box` would abort.
+
+use alloc::alloc::alloc;
+use alloc::boxed::Box;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+/// Moves `value` to the heap; `None`, and the value dropped, where there is no memory.
+pub(super) fn try_box<T>(value: T) -> Option<NonNull<T>> {
+    const { assert!(size_of::<T>() > 0, "there is nothing to allocate") };
+    // SAFETY: the layout is that of a type with a size (asserted above).
+    let memory = unsafe { alloc(Layout::new::<T>()) };
+    let pointer = NonNull::new(memory.cast::<T>())?;
+    // SAFETY: just allocated with the size and alignment of `T`.
+    unsafe { pointer.write(value) };
+    Some(pointer)
+}
+
+/// Drops and frees what [`try_box`] made.
+///
+/// # Safety
+///
+/// `pointer` came from `try_box` and is not used afterwards.
+pub(super) unsafe fn drop_box<T>(pointer: NonNull<T>) {
+    // SAFETY: allocated by the global allocator with the layout of `T`, as `Box` does, and the
+    // caller gives up the pointer.
+    drop(unsafe { Box::from_raw(pointer.as_ptr()) });
+}

@@ -1,0 +1,118 @@
+//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples.
+
+use super::cold::{advertise, install, release};
+use super::fits::round_up;
+use super::slot::SlotPointer;
+use super::state::State;
+use crate::backend::{Advice, PoolBackend};
+use crate::config::Compaction;
+use crate::stats::Released;
+
+/// Frees the blocks of the slots from number `from` on.
+///
+/// # Safety
+///
+/// Those slots are idle: no view of them is in use.
+pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+    let mut released = Released::default();
+    for number in from..state.slot_count() {
+        // SAFETY: the slot is idle (caller).
+        released.note(unsafe { release(state.slot(number)) });
+    }
+    #[cfg(feature = "tracing")]
+    tracing::debug!(
+        pool = state.config().name,
+        slots = released.slots,
+        bytes = released.bytes,
+        "trimmed"
+    );
+    released
+}
+
+/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew.
+///
+/// # Safety
+///
+/// Those slots are idle.
+pub(super) unsafe fn compact<B: PoolBackend>(
+    state: &State<B>,
+    from: usize,
+    compaction: &Compaction,
+) -> Released {
+    let mut released = Released::default();
+    for number in from..state.slot_count() {
+        let slot = state.slot(number);
+        // SAFETY: the slot is idle (caller).
+        if let Some(target) = unsafe { smaller_block(slot, compaction) } {
+            // SAFETY: as above.
+            released.note(unsafe { shrink(slot, target) });
+        }
+    }
+    // SAFETY: the slots are idle (caller).
+    unsafe { sample_lengths(state, from) };
+    released
+}
+
+/// The bytes that an oversized slot should have; `None` where it should stay as it is.
+///
+/// # Safety
+///
+/// The slot is idle.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a ratio needs no exact byte count, the cast saturates, and the result is clamped"
+)]
+unsafe fn smaller_block<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    compaction: &Compaction,
+) -> Option<usize> {
+    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    let record = unsafe { slot.record().as_ref() };
+    let used = record.largest_sample;
+    if record.samples_seen == 0 || (record.real as f64) < used as f64 * compaction.factor {
+        return None;
+    }
+    let wanted = (used as f64 * compaction.shrink_to) as usize;
+    let target = round_up(wanted.clamp(used, record.real), B::ALIGN)?.min(record.real);
+    (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
+}
+
+/// Replaces the block of an idle slot by one of `target` bytes; returns the bytes that are less. If
+/// there is no such block, the slot is left empty: its next acquire asks again.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usize {
+    let state = slot.state();
+    // SAFETY: the slot is idle (caller).
+    let before = unsafe { release(slot) };
+    let advice = Advice { huge_pages: state.config().huge_pages };
+    let Ok(block) = B::allocate(state.context(), target, advice) else {
+        return before;
+    };
+    // SAFETY: the slot is idle, and the block is new and of `target` bytes.
+    unsafe { install(slot, block, target) };
+    before - target
+}
+
+/// Arms the slots from number `from` on that have a block, so that what their next acquires need is
+/// seen.
+///
+/// # Safety
+///
+/// Those slots are idle.
+pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usize) {
+    for number in from..state.slot_count() {
+        let slot = state.slot(number);
+        // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+        let record = unsafe { slot.record().as_mut() };
+        record.largest_sample = 0;
+        record.samples_seen = 0;
+        record.samples_left = if record.real > 0 { Compaction::SAMPLES } else { 0 };
+        // SAFETY: the slot is idle (caller).
+        unsafe { advertise(slot) };
+    }
+}

@@ -1,0 +1,147 @@
+//! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. A way
+//! keeps dims and row-major strides, and what the backend put beside them; it keeps no address, and
+//! cold code that replaces the slot's block drops the whole set.
+
+use alloc::vec::Vec;
+use core::any::TypeId;
+use core::ptr::NonNull;
+
+use super::host::try_box;
+use super::slot::SlotPointer;
+use crate::backend::PoolBackend;
+use crate::element::Element;
+use crate::error::PoolError;
+use crate::shape::{DynamicShape, write_row_major_strides};
+
+/// The shapes of one slot, newest use unordered; eviction goes round robin.
+pub(crate) struct ShapeSet<B: PoolBackend> {
+    ways: Vec<Way<B>>,
+    /// How many ways there may be.
+    capacity: usize,
+    /// The way that the next miss evicts, once all are taken. A hit does not move it.
+    victim: usize,
+}
+
+/// One remembered shape.
+struct Way<B: PoolBackend> {
+    element: TypeId,
+    /// The dims, then as many strides.
+    lengths: Vec<usize>,
+    descriptor: B::Descriptor,
+}
+
+/// A shape of the cache, and what the backend keeps beside it.
+#[derive(Debug)]
+pub(crate) struct CachedShape<'s, B: PoolBackend> {
+    pub(crate) shape: DynamicShape<'s>,
+    pub(crate) descriptor: &'s mut B::Descriptor,
+}
+
+/// The shape `dims` of elements `T` in the slot's set; a miss puts it there.
+///
+/// # Safety
+///
+/// Nothing borrowed from the slot's set is in use.
+#[inline]
+pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
+    slot: SlotPointer<'s, B>,
+    dims: &[usize],
+) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let shapes = unsafe { (*slot.record().as_ptr()).shapes };
+    if let Some(mut shapes) = NonNull::new(shapes) {
+        // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from
+        // it is in use (caller), so this is its only reference for `'s`.
+        let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+        if let Some(index) = set.position(TypeId::of::<T>(), dims) {
+            let hits = &slot.state().shape_hits;
+            hits.set(hits.get() + 1);
+            return Ok(set.ways[index].cached());
+        }
+    }
+    // SAFETY: the caller's promise; the reference above is gone.
+    unsafe { insert(slot, TypeId::of::<T>(), dims) }
+}
+
+/// The miss: makes the set if there is none, and puts the shape into it.
+///
+/// # Safety
+///
+/// As for [`find_or_insert`].
+#[cold]
+#[inline(never)]
+unsafe fn insert<'s, B: PoolBackend>(
+    slot: SlotPointer<'s, B>,
+    element: TypeId,
+    dims: &[usize],
+) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+    let state = slot.state();
+    let misses = &state.shape_misses;
+    misses.set(misses.get() + 1);
+    let no_memory = |requested| PoolError::Bookkeeping { requested };
+
+    let mut lengths = Vec::new();
+    let count = 2 * dims.len();
+    lengths.try_reserve_exact(count).map_err(|_| no_memory(count * size_of::<usize>()))?;
+    lengths.resize(count, 0);
+    let (own_dims, strides) = lengths.split_at_mut(dims.len());
+    own_dims.copy_from_slice(dims);
+    write_row_major_strides(dims, strides);
+    let way = Way { element, lengths, descriptor: B::Descriptor::default() };
+
+    let record = slot.record().as_ptr();
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let mut shapes = match NonNull::new(unsafe { (*record).shapes }) {
+        Some(shapes) => shapes,
+        None => {
+            let capacity = state.config().ways;
+            let mut ways = Vec::new();
+            ways.try_reserve_exact(capacity)
+                .map_err(|_| no_memory(capacity * size_of::<Way<B>>()))?;
+            let shapes = try_box(ShapeSet { ways, capacity, victim: 0 })
+                .ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
+            // SAFETY: as above.
+            unsafe { (*record).shapes = shapes.as_ptr() };
+            shapes
+        }
+    };
+    // SAFETY: as in `find_or_insert`.
+    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    Ok(set.put(way).cached())
+}
+
+impl<B: PoolBackend> ShapeSet<B> {
+    /// Where the shape is, compared element by element.
+    #[inline]
+    fn position(&self, element: TypeId, dims: &[usize]) -> Option<usize> {
+        self.ways.iter().position(|way| way.is(element, dims))
+    }
+
+    /// Puts a way where there is room, or in place of the next victim.
+    fn put(&mut self, way: Way<B>) -> &mut Way<B> {
+        if self.ways.len() < self.capacity {
+            self.ways.push(way);
+            let last = self.ways.len() - 1;
+            return &mut self.ways[last];
+        }
+        let victim = self.victim;
+        self.victim = (victim + 1) % self.capacity;
+        self.ways[victim] = way;
+        &mut self.ways[victim]
+    }
+}
+
+impl<B: PoolBackend> Way<B> {
+    #[inline]
+    fn is(&self, element: TypeId, dims: &[usize]) -> bool {
+        self.lengths.len() == 2 * dims.len()
+            && self.element == element
+            && self.lengths.iter().zip(dims).all(|(own, asked)| own == asked)
+    }
+
+    #[inline]
+    fn cached(&mut self) -> CachedShape<'_, B> {
+        let (dims, strides) = self.lengths.split_at(self.lengths.len() / 2);
+        CachedShape { shape: DynamicShape { dims, strides }, descriptor: &mut self.descriptor }
+    }
+}

@@ -1,0 +1,249 @@
+//! One slot, seen from the outside: [`SlotPointer`] is what a cursor reserved and the acquire family
+//! fills; [`SlotRef`] is what a backend's view may keep of it.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::shape_set::{self, CachedShape};
+use super::state::State;
+use super::table::{Record, SLOTS, Slot, Table};
+use crate::backend::{HostBackend, PoolBackend};
+use crate::element::Element;
+use crate::error::PoolError;
+
+/// A slot whose block an acquire of the length in hand may use, for the time `'s` of its scope.
+pub struct SlotPointer<'s, B: PoolBackend> {
+    pub(super) slot: NonNull<Slot<B>>,
+    scope: PhantomData<&'s ()>,
+}
+
+impl<B: PoolBackend> Clone for SlotPointer<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: PoolBackend> Copy for SlotPointer<'_, B> {}
+
+impl<B: PoolBackend> fmt::Debug for SlotPointer<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SlotPointer").field(&self.slot).finish()
+    }
+}
+
+impl<'s, B: PoolBackend> SlotPointer<'s, B> {
+    /// # Safety
+    ///
+    /// `slot` is a slot, no sentinel, of a pool that lives for `'s`.
+    #[inline(always)]
+    pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
+        Self { slot, scope: PhantomData }
+    }
+
+    /// The slot's block.
+    #[inline(always)]
+    pub(crate) fn block(self) -> B::Block {
+        // SAFETY: the slot lives for `'s`, and nothing holds a reference to it (invariant 2).
+        unsafe { (*self.slot.as_ptr()).block }
+    }
+
+    /// The exclusive view of the block's first `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// The slot was reserved for `length` elements of `T` or more bytes, the cursor has stepped past
+    /// it, this is the only view made since, and the elements are valid as `T`.
+    #[inline(always)]
+    pub(crate) unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
+        // SAFETY: reserved for `length` elements: the block holds as many (invariants 3 and 4), or is
+        // dangling with zero bytes; it stays allocated for `'s` because the slot is now below the
+        // cursor (invariant 5); the caller answers for validity and for exclusiveness.
+        unsafe { B::view(self.block(), SlotRef { slot: self.slot }, length) }
+    }
+
+    /// A shared view of the block's first `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view`](Self::view), but other shared views may be in use.
+    pub(crate) unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
+        // SAFETY: as in `view`.
+        unsafe { B::view_ref(self.block(), SlotRef { slot: self.slot }, length) }
+    }
+
+    /// Zeroes the bytes of `length` elements of `T`.
+    ///
+    /// # Safety
+    ///
+    /// The slot was reserved for `length` elements of `T`, and no view of it is in use.
+    #[inline]
+    pub(crate) unsafe fn zero<T: Element>(self, length: usize) -> Result<(), PoolError<B::Error>> {
+        let bytes = length * size_of::<T>();
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `bytes` bytes (reserved) and nothing views it (caller).
+        unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
+            .map_err(|source| PoolError::Backend { operation: "zero a block", source })
+    }
+
+    /// Writes `value` into `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero).
+    #[inline]
+    pub(crate) unsafe fn fill<T: Element>(
+        self,
+        value: T,
+        length: usize,
+    ) -> Result<(), PoolError<B::Error>> {
+        if length * size_of::<T>() == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `length` elements (reserved) and nothing views it (caller).
+        unsafe { B::fill(self.state().context(), self.block(), value, length) }
+            .map_err(|source| PoolError::Backend { operation: "fill a block", source })
+    }
+
+    /// Copies `source` to the start of the block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero), with `source.len()` as the length.
+    #[inline]
+    pub(crate) unsafe fn copy_from_host<T: Element>(
+        self,
+        source: &[T],
+    ) -> Result<(), PoolError<B::Error>> {
+        if size_of_val(source) == 0 {
+            return Ok(());
+        }
+        // SAFETY: the block holds `source.len()` elements (reserved) and nothing views it (caller).
+        unsafe { B::copy_from_host(self.state().context(), self.block(), source) }
+            .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
+    }
+
+    /// Writes `length` elements, each made by `element(index)`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`zero`](Self::zero), and the cursor has stepped past the slot: `element` is user code
+    /// that may acquire from the same scope.
+    #[inline]
+    pub(crate) unsafe fn write_with<T: Element>(
+        self,
+        length: usize,
+        mut element: impl FnMut(usize) -> T,
+    ) where
+        B: HostBackend,
+    {
+        let start = B::host_pointer(self.block()).cast::<T>();
+        for index in 0..length {
+            let value = element(index);
+            // SAFETY: the block holds `length` elements of `T` (reserved).
+            let place = unsafe { start.add(index) };
+            // SAFETY: the address is aligned for `T` (`HostBackend`); the slot is below the cursor,
+            // so that whatever `element` acquired is elsewhere, and has no view yet. A write of no
+            // size is valid at any aligned address.
+            unsafe { place.write(value) };
+        }
+    }
+
+    /// Finds or makes `dims` in the slot's shape set.
+    #[inline]
+    pub(crate) fn cached_shape<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+        // SAFETY: the slot is reserved but not stepped past, or just stepped past with no view made:
+        // either way nothing borrowed from its set is in use (invariant 5).
+        unsafe { shape_set::find_or_insert::<B, T>(self, dims) }
+    }
+
+    /// The pool's state.
+    #[inline]
+    pub(super) fn state(self) -> &'s State<B> {
+        let (table, _) = Table::locate(self.slot);
+        // SAFETY: the table lives for `'s` (invariant 1), its `state` is never written after it was
+        // made.
+        let state = unsafe { (*table.as_ptr()).state };
+        // SAFETY: the state outlives its tables.
+        unsafe { state.as_ref() }
+    }
+
+    /// How many slots come before this one, over all tables.
+    pub(crate) fn number(self) -> usize {
+        let (table, index) = Table::locate(self.slot);
+        // SAFETY: the slot's table is live, and its number is never written after it was made.
+        unsafe { (*table.as_ptr()).number * SLOTS + index }
+    }
+
+    /// The slot's record.
+    #[inline]
+    pub(super) fn record(self) -> NonNull<Record<B>> {
+        let (table, index) = Table::locate(self.slot);
+        debug_assert!(index < SLOTS, "the sentinel has no record");
+        // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
+        unsafe { Table::record(table, index) }
+    }
+
+    /// Notes the handle that the dynamic pool gives out for this slot.
+    pub(crate) fn set_handle(self, serial: u64, length: usize) {
+        let record = self.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it.
+        unsafe { (*record).serial = serial };
+        // SAFETY: as above.
+        unsafe { (*record).length = length };
+    }
+
+    /// The serial of the slot's handle, 0 for none, and its length.
+    pub(crate) fn handle(self) -> (u64, usize) {
+        let record = self.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it.
+        let serial = unsafe { (*record).serial };
+        // SAFETY: as above.
+        (serial, unsafe { (*record).length })
+    }
+}
+
+/// A view's hold on the slot that it came from, for backends whose views must tell the pool
+/// something, such as a use on a stream that the pool does not order.
+///
+/// One word. Host backends ignore it, and then it costs nothing.
+pub struct SlotRef<B: PoolBackend> {
+    slot: NonNull<Slot<B>>,
+}
+
+impl<B: PoolBackend> Clone for SlotRef<B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: PoolBackend> Copy for SlotRef<B> {}
+
+impl<B: PoolBackend> fmt::Debug for SlotRef<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SlotRef").field(&self.slot).finish()
+    }
+}
+
+impl<B: PoolBackend> SlotRef<B> {
+    /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
+    /// or freed. Nothing depends on the view being dropped.
+    ///
+    /// # Safety
+    ///
+    /// The view that this was given to is still in use (its `'s` has not ended), and the call is
+    /// made on the thread that owns the pool.
+    pub unsafe fn arm(self) {
+        // SAFETY: the view is in use, so the slot lives, and it is no sentinel.
+        let pointer = unsafe { SlotPointer::new(self.slot) };
+        // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
+        unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
+        // SAFETY: below the cursor the advertised word belongs to the view (invariant 5).
+        unsafe { (*self.slot.as_ptr()).advertised = 0 };
+    }
+}

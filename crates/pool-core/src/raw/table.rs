@@ -1,0 +1,159 @@
+//! The slot table: the hot words of 31 slots, their sentinel, the cold records beside them, and the
+//! way from the address of a slot to its table.
+
+use alloc::alloc::{alloc, dealloc};
+use core::alloc::Layout;
+use core::ptr::{NonNull, null_mut};
+
+use super::fits::WORD;
+use super::shape_set::ShapeSet;
+use super::state::State;
+use crate::backend::PoolBackend;
+
+/// Slots of one table, without its sentinel.
+pub(super) const SLOTS: usize = 31;
+
+/// What acquire reads: the block, and how many words of it an acquire may count on.
+#[repr(C)]
+pub(crate) struct Slot<B: PoolBackend> {
+    pub(super) block: B::Block,
+    pub(super) advertised: usize,
+}
+
+/// What only cold code reads.
+pub(super) struct Record<B: PoolBackend> {
+    /// Bytes of the slot's block; 0 where it has none.
+    pub(super) real: usize,
+    /// The serial of the handle that the dynamic pool gave out for this slot; 0 is no handle.
+    pub(super) serial: u64,
+    /// Elements of the array that the dynamic pool keeps here.
+    pub(super) length: usize,
+    /// The shape set, made at the first acquire of dynamic rank.
+    pub(super) shapes: *mut ShapeSet<B>,
+    /// The largest block, in bytes, that an acquire needed since sampling began.
+    pub(super) largest_sample: usize,
+    /// How many more acquires are sampled.
+    pub(super) samples_left: u16,
+    /// How many acquires were sampled.
+    pub(super) samples_seen: u16,
+    /// A view armed the slot: the backend is asked before the block is handed out again or freed.
+    pub(super) armed_by_view: bool,
+}
+
+/// A run of slots that never moves. See the [invariants](super).
+#[repr(C)]
+pub(super) struct Table<B: PoolBackend> {
+    /// The slots; the last is the sentinel, which has no record.
+    slots: [Slot<B>; SLOTS + 1],
+    records: [Record<B>; SLOTS],
+    /// The pool's state.
+    pub(super) state: NonNull<State<B>>,
+    /// How many tables come before this one.
+    pub(super) number: usize,
+    /// In a pool's first table: the next pool of a free list.
+    pub(super) next_idle: *mut (),
+}
+
+impl<B: PoolBackend> Table<B> {
+    /// The alignment of a table: a power of two not below its size.
+    pub(super) const ALIGN: usize = size_of::<Self>().next_power_of_two();
+
+    const LAYOUT: Layout = match Layout::from_size_align(size_of::<Self>(), Self::ALIGN) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    };
+
+    /// Bytes of one table.
+    pub(super) const BYTES: usize = size_of::<Self>();
+
+    /// Allocates a table of empty slots; `None` where the host has no memory.
+    pub(super) fn allocate(state: NonNull<State<B>>, number: usize) -> Option<NonNull<Self>> {
+        const { assert!(B::ALIGN.is_power_of_two(), "PoolBackend::ALIGN must be a power of two") };
+        const { assert!(B::ALIGN >= WORD, "PoolBackend::ALIGN must be at least 8") };
+        // SAFETY: the layout has a size: a table holds at least its state pointer.
+        let memory = unsafe { alloc(Self::LAYOUT) };
+        let table = NonNull::new(memory.cast::<Self>())?;
+        for index in 0..=SLOTS {
+            let slot = Slot { block: B::DANGLING, advertised: 0 };
+            // SAFETY: `index` is within the array of `SLOTS + 1` slots of memory just allocated.
+            let place = unsafe { Self::slot(table, index) };
+            // SAFETY: as above.
+            unsafe { place.write(slot) };
+        }
+        for index in 0..SLOTS {
+            // SAFETY: `index` is within the array of records of memory just allocated.
+            let place = unsafe { Self::record(table, index) };
+            // SAFETY: as above.
+            unsafe { place.write(Record::EMPTY) };
+        }
+        // SAFETY: the field is inside the allocation, and has nothing to drop; so below.
+        unsafe { (*table.as_ptr()).state = state };
+        // SAFETY: as above.
+        unsafe { (*table.as_ptr()).number = number };
+        // SAFETY: as above.
+        unsafe { (*table.as_ptr()).next_idle = null_mut() };
+        Some(table)
+    }
+
+    /// Frees a table whose slots hold nothing any more.
+    ///
+    /// # Safety
+    ///
+    /// `table` came from [`allocate`](Self::allocate), its slots are empty, and no pointer to it is
+    /// used afterwards.
+    pub(super) unsafe fn deallocate(table: NonNull<Self>) {
+        // SAFETY: allocated by `allocate` with this layout; slots and records own nothing.
+        unsafe { dealloc(table.as_ptr().cast(), Self::LAYOUT) };
+    }
+
+    /// The address of a slot; that of the sentinel for `index == SLOTS`.
+    ///
+    /// # Safety
+    ///
+    /// `table` is live and `index <= SLOTS`.
+    #[inline]
+    pub(super) unsafe fn slot(table: NonNull<Self>, index: usize) -> NonNull<Slot<B>> {
+        // SAFETY: `slots` is the first field of a `repr(C)` struct, so the table's address is that
+        // of slot 0, and `index` stays within the array.
+        unsafe { table.cast::<Slot<B>>().add(index) }
+    }
+
+    /// The address of a slot's record.
+    ///
+    /// # Safety
+    ///
+    /// `table` is live and `index < SLOTS`.
+    #[inline]
+    pub(super) unsafe fn record(table: NonNull<Self>, index: usize) -> NonNull<Record<B>> {
+        // SAFETY: the field is inside the live allocation.
+        let records = unsafe { &raw mut (*table.as_ptr()).records };
+        // SAFETY: derived from a non-null pointer.
+        let first = unsafe { NonNull::new_unchecked(records.cast::<Record<B>>()) };
+        // SAFETY: `index` stays within the array.
+        unsafe { first.add(index) }
+    }
+
+    /// The table of a slot or sentinel, and the slot's index in it.
+    #[inline]
+    pub(super) fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
+        let offset = slot.addr().get() & (Self::ALIGN - 1);
+        let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
+        // SAFETY: every slot lies in a table, at an address above or equal to the table's, which is
+        // the slot's address rounded down to `ALIGN` and not null.
+        (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
+    }
+}
+
+impl<B: PoolBackend> Record<B> {
+    /// The record of a slot that has nothing.
+    const EMPTY: Self = Self {
+        real: 0,
+        serial: 0,
+        length: 0,
+        shapes: null_mut(),
+        largest_sample: 0,
+        samples_left: 0,
+        samples_seen: 0,
+        armed_by_view: false,
+    };
+}

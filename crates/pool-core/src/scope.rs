@@ -1,0 +1,220 @@
+//! A lexical scope: a by-value handle of one word, which is at once the place of the next slot and
+//! the checkpoint to come back to.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
+
+use crate::backend::PoolBackend;
+use crate::config::Compaction;
+use crate::raw::Cursor;
+use crate::stats::{PoolStats, Released};
+
+/// A region whose temporaries are all given back when it ends, at no cost.
+///
+/// Opened from a [`Pool`](crate::Pool), from an outer scope, or by `with_pool!`. The i-th acquire of
+/// a scope gets the i-th slot above those that the scopes around it have taken; when the scope ends,
+/// the outer scope's own cursor is where it was, so the slots are simply used again. There is no
+/// `Drop`, hence nothing that a panic, `?`, an early return or `mem::forget` could leave out.
+///
+/// What acquire returns borrows what the scope borrows (the pool, or the outer scope), not the scope
+/// value: views of a scope outlive the value, and keep the pool or the outer scope borrowed.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # use pool_core::Pool;
+/// let mut pool = Pool::<Memory>::new(Default::default());
+/// let mut scope = pool.scope();
+/// let outer = scope.acquire_filled(3, 1.0_f64);
+/// {
+///     let inner = scope.scope();
+///     let scratch = inner.acquire::<f64>(3); // unspecified contents: write before you read
+///     scratch.copy_from_slice(outer);
+///     outer[0] = scratch[1] + 1.0;
+/// }
+/// assert_eq!(outer, [2.0, 1.0, 1.0]);
+/// ```
+///
+/// # Why this is sound
+///
+/// 1. A slot's memory is handed out only by stepping a cursor over it, and no method moves a cursor
+///    back; there is no `Clone` and no `Default`.
+/// 2. [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
+///    as long as the new scope or any view of it lives. So while an inner scope is in use the outer
+///    one cannot acquire, and when the outer one can acquire again, nothing of the inner is alive.
+/// 3. Slots never move, and only slots at or above the cursor are grown or freed, so a view's memory
+///    stays where it is until the view's borrow ends.
+/// 4. Recycled contents are handed out only as [`PodElement`](crate::PodElement)s, for which any
+///    bytes are a value; blocks start out initialised, and no view allows them to become
+///    uninitialised.
+/// 5. Lengths, shapes and views that the user gives are turned into owned numbers exactly once,
+///    before the cursor is read; user code runs after the cursor has stepped.
+///
+/// | misuse | outcome |
+/// |---|---|
+/// | acquire from the outer scope while an inner scope or view lives | compile error |
+/// | open two inner scopes of one outer | compile error |
+/// | use, move or drop the pool while a view lives | compile error |
+/// | send a scope to another thread | compile error |
+/// | carry a view out of the pool's borrow | compile error |
+/// | acquire recycled `bool`s or over-aligned elements | compile error |
+/// | forget a scope, panic in it, return early | harmless |
+/// | ask for too much | typed error, pool unchanged for live views |
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let inner = outer.scope();
+/// let view = inner.acquire::<u8>(1);
+/// outer.acquire::<u8>(1); // outer_used_while_inner_view_lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let inner = outer.scope();
+/// outer.acquire::<u8>(1); // outer_used_while_inner_scope_lives
+/// inner.acquire::<u8>(1);
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let inner = outer.scope();
+/// outer.trim(); // outer_trimmed_while_inner_scope_lives
+/// inner.acquire::<u8>(1);
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let first = outer.scope();
+/// let second = outer.scope(); // two_inner_of_one_outer
+/// first.acquire::<u8>(1);
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let mut inner = outer.scope();
+/// std::mem::swap(&mut inner, &mut outer); // swap_inner_with_outer
+/// inner.acquire::<u8>(1);
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// std::thread::scope(|threads| {
+///     threads.spawn(move || scope.acquire::<u8>(1)[0] = 1); // scope_to_thread
+/// });
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| scope.acquire::<u8>(1)[0] = 1); // scope_reference_to_thread
+/// });
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let copy = scope.clone(); // scope_not_clone
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let flags = scope.acquire::<bool>(8); // recycled_bool
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
+/// #[repr(C, align(4096))]
+/// struct Page([u8; 4096]);
+/// let scope = pool.scope();
+/// let pages = scope.acquire::<Page>(1); // overaligned_element
+/// ```
+#[must_use = "a scope does nothing but hand out memory"]
+pub struct Scope<'s, B: PoolBackend> {
+    pub(crate) cursor: Cursor<B>,
+    /// Covariant: `'s` occurs only in what the scope hands out.
+    pool: PhantomData<&'s ()>,
+}
+
+impl<'s, B: PoolBackend> Scope<'s, B> {
+    /// # Safety
+    ///
+    /// The pool of the cursor lives for `'s`, and no other cursor of it is used during `'s`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_cursor(cursor: Cursor<B>) -> Self {
+        Self { cursor, pool: PhantomData }
+    }
+
+    /// Opens an inner scope. Views of this scope stay usable while it is open; this scope itself does
+    /// not, until the inner scope and its views are gone.
+    #[inline]
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        // SAFETY: `self` is borrowed exclusively for the lifetime that the new scope and all its
+        // views carry, so until they are out of use this scope's cursor is not used.
+        let cursor = unsafe { self.cursor.copy() };
+        // SAFETY: the pool outlives the borrow, and this scope's cursor rests during it.
+        unsafe { Scope::from_cursor(cursor) }
+    }
+
+    /// How many slots are handed out, by this scope and by those around it.
+    #[must_use]
+    pub fn active_slots(&self) -> usize {
+        self.cursor.active()
+    }
+
+    /// Frees the blocks of all slots that this scope and those around it have not handed out.
+    pub fn trim(&self) -> Released {
+        self.cursor.trim()
+    }
+
+    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`].
+    pub fn compact(&self, compaction: &Compaction) -> Released {
+        self.cursor.compact(compaction)
+    }
+
+    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    pub fn sample_lengths(&self) {
+        self.cursor.sample_lengths();
+    }
+
+    /// The numbers of the pool.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        self.cursor.state().stats(self.active_slots())
+    }
+
+    /// The backend's context.
+    #[must_use]
+    pub fn context(&self) -> &B::Context {
+        self.cursor.state().context()
+    }
+}
+
+/// A panic cannot leave a scope in a state that it should not be seen in.
+impl<B: PoolBackend> UnwindSafe for Scope<'_, B> {}
+impl<B: PoolBackend> RefUnwindSafe for Scope<'_, B> {}
+
+impl<B: PoolBackend> fmt::Debug for Scope<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("active_slots", &self.active_slots()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,243 @@
+//! Shapes: how many elements along each axis. Fixed ranks 1 to 6 are arrays or tuples of lengths and
+//! cost nothing; a dynamic rank is a slice of lengths and is served by the shape cache.
+
+use core::fmt;
+
+use crate::backend::PoolBackend;
+use crate::element::Element;
+use crate::error::{PoolError, ShapeError};
+use crate::raw::SlotPointer;
+
+/// What can be given as the shape of an N-d acquire: `[usize; N]` and tuples for N from 1 to 6, and
+/// `&[usize]` for a rank known at run time.
+///
+/// Your own types may implement it. The pool asks a shape exactly once, before it touches its own
+/// state, so a shape may even acquire from the scope it is used with.
+///
+/// ```
+/// use pool_core::Shape;
+/// struct Square(usize);
+/// impl Shape for Square {
+///     type Dims = [usize; 2];
+///     fn into_dims(self) -> [usize; 2] {
+///         [self.0, self.0]
+///     }
+/// }
+/// ```
+pub trait Shape {
+    /// The lengths that the shape turns into.
+    type Dims: Dims;
+
+    /// Turns the shape into lengths.
+    fn into_dims(self) -> Self::Dims;
+}
+
+/// Lengths along the axes: `[usize; N]` for N from 1 to 6, or `&[usize]`. Sealed.
+pub trait Dims: Copy + sealed::Dims {
+    /// How a view keeps them: fixed ranks by value, a dynamic rank borrowed from the shape cache.
+    type Stored<'s>: AsRef<[usize]> + Copy + fmt::Debug;
+
+    /// The lengths.
+    fn as_slice(&self) -> &[usize];
+
+    /// Puts the lengths where a view of `slot` can keep them.
+    #[doc(hidden)]
+    fn store<'s, B: PoolBackend, T: Element>(
+        self,
+        slot: SlotPointer<'s, B>,
+    ) -> Result<Self::Stored<'s>, PoolError<B::Error>>;
+}
+
+mod sealed {
+    pub trait Dims {}
+}
+
+macro_rules! fixed_ranks {
+    ($($rank:literal: ($($axis:ident),+) = ($($length:ty),+);)+) => {$(
+        impl sealed::Dims for [usize; $rank] {}
+
+        impl Dims for [usize; $rank] {
+            type Stored<'s> = Self;
+
+            #[inline]
+            fn as_slice(&self) -> &[usize] {
+                self
+            }
+
+            #[inline]
+            fn store<'s, B: PoolBackend, T: Element>(
+                self,
+                _: SlotPointer<'s, B>,
+            ) -> Result<Self, PoolError<B::Error>> {
+                Ok(self)
+            }
+        }
+
+        impl Shape for [usize; $rank] {
+            type Dims = Self;
+
+            #[inline]
+            fn into_dims(self) -> Self {
+                self
+            }
+        }
+
+        impl Shape for ($($length,)+) {
+            type Dims = [usize; $rank];
+
+            #[inline]
+            fn into_dims(self) -> [usize; $rank] {
+                let ($($axis,)+) = self;
+                [$($axis),+]
+            }
+        }
+    )+};
+}
+
+fixed_ranks! {
+    1: (a) = (usize);
+    2: (a, b) = (usize, usize);
+    3: (a, b, c) = (usize, usize, usize);
+    4: (a, b, c, d) = (usize, usize, usize, usize);
+    5: (a, b, c, d, e) = (usize, usize, usize, usize, usize);
+    6: (a, b, c, d, e, f) = (usize, usize, usize, usize, usize, usize);
+}
+
+impl sealed::Dims for &[usize] {}
+
+impl Dims for &[usize] {
+    type Stored<'s> = DynamicShape<'s>;
+
+    fn as_slice(&self) -> &[usize] {
+        self
+    }
+
+    #[inline]
+    fn store<'s, B: PoolBackend, T: Element>(
+        self,
+        slot: SlotPointer<'s, B>,
+    ) -> Result<DynamicShape<'s>, PoolError<B::Error>> {
+        Ok(slot.cached_shape::<T>(self)?.shape)
+    }
+}
+
+impl<'a> Shape for &'a [usize] {
+    type Dims = &'a [usize];
+
+    #[inline]
+    fn into_dims(self) -> &'a [usize] {
+        self
+    }
+}
+
+/// A shape of dynamic rank and its row-major strides, borrowed from the slot's shape cache.
+#[derive(Clone, Copy, Debug)]
+pub struct DynamicShape<'s> {
+    pub(crate) dims: &'s [usize],
+    pub(crate) strides: &'s [usize],
+}
+
+impl<'s> DynamicShape<'s> {
+    /// The lengths along the axes, in elements.
+    #[must_use]
+    pub fn dims(&self) -> &'s [usize] {
+        self.dims
+    }
+
+    /// The strides of the axes, in elements; all zero where an axis is.
+    #[must_use]
+    pub fn strides(&self) -> &'s [usize] {
+        self.strides
+    }
+}
+
+impl AsRef<[usize]> for DynamicShape<'_> {
+    fn as_ref(&self) -> &[usize] {
+        self.dims
+    }
+}
+
+/// How many elements of `element_size` bytes a shape has.
+///
+/// The product of the axes that are not zero is checked against `isize::MAX`, in elements and in
+/// bytes, also where another axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty array.
+///
+/// # Errors
+///
+/// [`ShapeError::Overflow`] where the product does not fit.
+#[inline]
+pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, ShapeError> {
+    let most = isize::MAX as usize / if element_size == 0 { 1 } else { element_size };
+    let mut product = 1_usize;
+    for &axis in dims {
+        product = match product.checked_mul(axis) {
+            Some(product) => product,
+            None => return Err(overflow(dims.len(), element_size)),
+        };
+    }
+    if product > most {
+        return Err(overflow(dims.len(), element_size));
+    }
+    if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
+}
+
+/// The rare case: some axis is zero, and the others must still not overflow.
+#[cold]
+#[inline(never)]
+fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {
+    dims.iter()
+        .filter(|&&axis| axis != 0)
+        .try_fold(1_usize, |product, &axis| product.checked_mul(axis))
+        .filter(|&product| product <= most)
+        .map(|_| 0)
+        .ok_or_else(|| overflow(dims.len(), element_size))
+}
+
+#[cold]
+fn overflow(rank: usize, element_size: usize) -> ShapeError {
+    ShapeError::Overflow { rank, element_size }
+}
+
+/// Writes the row-major strides of `dims`, in elements; all zero where an axis is.
+pub(crate) fn write_row_major_strides(dims: &[usize], strides: &mut [usize]) {
+    let mut stride = usize::from(!dims.contains(&0));
+    for (slot, &axis) in strides.iter_mut().zip(dims).rev() {
+        *slot = stride;
+        stride = stride.saturating_mul(axis);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_refuses() {
+        assert_eq!(element_count(&[3, 4], 8), Ok(12));
+        assert_eq!(element_count(&[], 8), Ok(1));
+        assert_eq!(element_count(&[3, 0], 8), Ok(0));
+        assert_eq!(element_count(&[0, 0, 0], 8), Ok(0));
+        for dims in [[usize::MAX, 2, 0], [0, usize::MAX, 2], [2, 0, usize::MAX]] {
+            assert_eq!(
+                element_count(&dims, 1),
+                Err(ShapeError::Overflow { rank: 3, element_size: 1 })
+            );
+        }
+        let most = isize::MAX as usize;
+        assert_eq!(element_count(&[most], 1), Ok(most));
+        assert_eq!(element_count(&[most], 0), Ok(most));
+        assert!(element_count(&[most], 2).is_err());
+        assert!(element_count(&[most, 0], 2).is_err());
+        assert!(element_count(&[most + 1], 0).is_err());
+        assert!(element_count(&[usize::MAX], 0).is_err());
+    }
+
+    #[test]
+    fn strides_are_row_major() {
+        let mut strides = [9; 3];
+        write_row_major_strides(&[2, 3, 4], &mut strides);
+        assert_eq!(strides, [12, 4, 1]);
+        write_row_major_strides(&[2, 0, 4], &mut strides);
+        assert_eq!(strides, [0, 0, 0]);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a pool holds and did, as plain numbers and as a table for people.
+
+use core::fmt;
+
+use crate::backend::Device;
+
+/// The numbers of one pool, or of several added together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStats {
+    /// The configured name.
+    pub name: &'static str,
+    /// Where the memory is.
+    pub device: Device,
+    /// How many pools these numbers are of.
+    pub pools: usize,
+    /// Slots that are handed out now, as seen from the scope that was asked.
+    pub active_slots: usize,
+    /// The most slots that were ever handed out at once.
+    pub high_water_slots: usize,
+    /// Bytes that the blocks hold now.
+    pub reserved_bytes: usize,
+    /// The most bytes that the blocks ever held.
+    pub peak_reserved_bytes: usize,
+    /// Bytes of blocks that could not be ordered after a foreign use and were left to leak.
+    pub leaked_bytes: usize,
+    /// Bytes of host memory for tables and state.
+    pub bookkeeping_bytes: usize,
+    /// The configured limit; `usize::MAX` is none.
+    pub byte_limit: usize,
+    /// How many blocks were allocated.
+    pub growths: u64,
+    /// Acquires of dynamic rank whose shape was in the cache.
+    pub shape_hits: u64,
+    /// Acquires of dynamic rank whose shape was not.
+    pub shape_misses: u64,
+}
+
+impl PoolStats {
+    /// The numbers of both together; name, device and limit stay those of `self`.
+    #[must_use]
+    pub const fn plus(mut self, other: &Self) -> Self {
+        self.pools += other.pools;
+        self.active_slots += other.active_slots;
+        self.high_water_slots += other.high_water_slots;
+        self.reserved_bytes += other.reserved_bytes;
+        self.peak_reserved_bytes += other.peak_reserved_bytes;
+        self.leaked_bytes += other.leaked_bytes;
+        self.bookkeeping_bytes += other.bookkeeping_bytes;
+        self.growths += other.growths;
+        self.shape_hits += other.shape_hits;
+        self.shape_misses += other.shape_misses;
+        self
+    }
+}
+
+impl fmt::Display for PoolStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} on {}", self.name, self.device)?;
+        if self.pools > 1 {
+            row(f, "pools", self.pools)?;
+        }
+        row(f, "slots handed out", self.active_slots)?;
+        row(f, "slots at most", self.high_water_slots)?;
+        row(f, "reserved", Bytes(self.reserved_bytes))?;
+        row(f, "reserved at most", Bytes(self.peak_reserved_bytes))?;
+        if self.byte_limit != usize::MAX {
+            row(f, "limit", Bytes(self.byte_limit))?;
+        }
+        if self.leaked_bytes > 0 {
+            row(f, "leaked", Bytes(self.leaked_bytes))?;
+        }
+        row(f, "bookkeeping", Bytes(self.bookkeeping_bytes))?;
+        row(f, "growths", self.growths)?;
+        row(f, "shape cache hits", self.shape_hits)?;
+        row(f, "shape cache misses", self.shape_misses)
+    }
+}
+
+fn row(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {
+    writeln!(f, "  {name:<18} {value:>12}")
+}
+
+/// Bytes in binary units.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1024 {
+            return f.pad(&alloc::format!("{} B", self.0));
+        }
+        let mut unit = 0;
+        let mut whole = self.0;
+        let mut rest = 0;
+        while whole >= 1024 && (unit == 0 || unit < UNITS.len()) {
+            rest = whole % 1024;
+            whole /= 1024;
+            unit += 1;
+        }
+        f.pad(&alloc::format!("{whole}.{} {}", rest * 10 / 1024, UNITS[unit - 1]))
+    }
+}
+
+/// What `trim` or `compact` gave back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Released {
+    /// Slots whose block was freed or swapped.
+    pub slots: usize,
+    /// Bytes that are no longer held.
+    pub bytes: usize,
+}
+
+impl Released {
+    pub(crate) fn note(&mut self, bytes: usize) {
+        self.slots += usize::from(bytes > 0);
+        self.bytes += bytes;
+    }
+
+    /// What both gave back together.
+    #[must_use]
+    pub const fn plus(mut self, other: Self) -> Self {
+        self.slots += other.slots;
+        self.bytes += other.bytes;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+    use alloc::string::ToString;
+
+    #[test]
+    fn bytes_in_binary_units() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1 << 20, "1.0 MiB"),
+            (5 << 29, "2.5 GiB"),
+            (usize::MAX, if usize::BITS == 64 { "15.9 EiB" } else { "3.9 GiB" }),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What every view can tell and do, whatever its memory: how long it is, and where it splits.
+
+use crate::error::ShapeError;
+use crate::nd_view::NdView;
+
+/// A run of elements that acquire handed out, or a shared look at one.
+///
+/// Host views are plain slices and have all that slices have; this trait is for code that is
+/// generic over the backend.
+pub trait PoolView: Sized {
+    /// The element type.
+    type Element;
+
+    /// The number of elements.
+    fn len(&self) -> usize;
+
+    /// Whether there are no elements.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Splits into the first `index` elements and the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::SplitOutOfRange`] where `index` is above the length.
+    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError>;
+}
+
+impl<T> PoolView for &mut [T] {
+    type Element = T;
+
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+        let length = <[T]>::len(self);
+        self.split_at_mut_checked(index)
+            .ok_or(ShapeError::SplitOutOfRange { asked: index, extent: length })
+    }
+}
+
+impl<T> PoolView for &[T] {
+    type Element = T;
+
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+        self.split_at_checked(index)
+            .ok_or(ShapeError::SplitOutOfRange { asked: index, extent: <[T]>::len(self) })
+    }
+}
+
+/// A length to copy for `acquire_like`: that of a view, a slice or a vector.
+pub trait Extent {
+    /// The number of elements.
+    fn extent(&self) -> usize;
+}
+
+impl<T> Extent for [T] {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<V: PoolView> Extent for V {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.
+pub trait Reshape: PoolView {
+    /// The same elements as an array of the given shape, in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
+        self.try_reshape(dims).unwrap_or_else(|error| crate::error::panic_with(&error))
+    }
+
+    /// As [`reshape`](Self::reshape).
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    fn try_reshape<const N: usize>(
+        self,
+        dims: [usize; N],
+    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
+        NdView::try_new(self, dims)
+    }
+}
+
+impl<V: PoolView> Reshape for V {}

@@ -1,0 +1,142 @@
+//! The backend: nothing but how host memory is allocated, written and viewed.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+
+use crate::block;
+
+/// Host memory. A marker of no size: name it as the backend of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu;
+
+/// The system has no such block of host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CpuError {
+    /// Bytes that were asked for.
+    pub bytes: usize,
+}
+
+impl fmt::Display for CpuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the system refused {} bytes of host memory", self.bytes)
+    }
+}
+
+impl std::error::Error for CpuError {}
+
+/// The alignment of a block, for a dangling pointer.
+#[repr(align(64))]
+struct Aligned;
+
+const _: () = assert!(align_of::<Aligned>() == Cpu::ALIGN);
+
+// SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move and
+// belongs to no thread; `block::free` takes the same route, chosen by the bytes alone. There is
+// nothing to order on the host: a view that was used is used up. Views are slices of exactly the
+// elements asked for. No method keeps or re-enters anything.
+unsafe impl PoolBackend for Cpu {
+    type Context = ();
+    type Block = NonNull<u8>;
+    type View<'s, T: Element> = &'s mut [T];
+    type ViewRef<'s, T: Element> = &'s [T];
+    #[cfg(feature = "ndarray")]
+    type Descriptor = crate::ndarray::Header;
+    #[cfg(not(feature = "ndarray"))]
+    type Descriptor = ();
+    type Error = CpuError;
+
+    const ALIGN: usize = block::ALIGN;
+    const DANGLING: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+
+    fn device((): &()) -> Device {
+        Device { kind: "cpu", ordinal: None }
+    }
+
+    fn allocate((): &(), bytes: usize, advice: Advice) -> Result<NonNull<u8>, CpuError> {
+        block::allocate(bytes, advice.huge_pages).ok_or(CpuError { bytes })
+    }
+
+    unsafe fn free((): &(), block: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise is that of `block::free`.
+        unsafe { block::free(block, bytes) };
+    }
+
+    #[inline(always)]
+    unsafe fn view<'s, T: Element>(
+        block: NonNull<u8>,
+        _: SlotRef<Self>,
+        length: usize,
+    ) -> &'s mut [T] {
+        // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
+        // `ALIGN` is enough for `T`, and a dangling block comes with zero bytes.
+        unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
+    }
+
+    #[inline(always)]
+    unsafe fn view_ref<'s, T: Element>(
+        block: NonNull<u8>,
+        _: SlotRef<Self>,
+        length: usize,
+    ) -> &'s [T] {
+        // SAFETY: as in `view`, shared.
+        unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
+    }
+
+    unsafe fn reuse((): &(), _: NonNull<u8>, _: Reuse) -> Result<(), CpuError> {
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn set_bytes(
+        (): &(),
+        block: NonNull<u8>,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), CpuError> {
+        // SAFETY: the block holds `bytes` bytes and nothing views it (caller).
+        unsafe { block.write_bytes(value, bytes) };
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn fill<T: Element>(
+        (): &(),
+        block: NonNull<u8>,
+        value: T,
+        length: usize,
+    ) -> Result<(), CpuError> {
+        let start = block.cast::<T>();
+        for index in 0..length {
+            // SAFETY: the block holds `length` elements (caller).
+            let place = unsafe { start.add(index) };
+            // SAFETY: within the block, aligned by `ALIGN`, and viewed by nothing (caller).
+            unsafe { place.write(value) };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn copy_from_host<T: Element>(
+        (): &(),
+        block: NonNull<u8>,
+        source: &[T],
+    ) -> Result<(), CpuError> {
+        let from = NonNull::from(source).cast::<T>();
+        // SAFETY: the block holds as many elements (caller), is aligned by `ALIGN`, and a live slice
+        // is no part of a block that nothing views.
+        unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };
+        Ok(())
+    }
+}
+
+// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned to `ALIGN`; the
+// dangling one is aligned.
+unsafe impl HostBackend for Cpu {
+    #[inline(always)]
+    fn host_pointer(block: NonNull<u8>) -> *mut u8 {
+        block.as_ptr()
+    }
+}

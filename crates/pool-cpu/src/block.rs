@@ -1,0 +1,170 @@
+//! Blocks of host memory. Which route a block takes is decided by its size alone, so that freeing it
+//! cannot take another one than allocating it did, whatever was configured in between.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// The alignment of every block, in bytes.
+pub(crate) const ALIGN: usize = 64;
+
+/// The size of a huge page, and from which size on blocks are mapped, in bytes.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Whether blocks of this many bytes are mapped rather than taken from the global allocator.
+const fn is_mapped(bytes: usize) -> bool {
+    cfg!(all(target_os = "linux", not(miri))) && bytes >= HUGE_PAGE
+}
+
+/// A zeroed block; `None` where the system has none.
+pub(crate) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
+    if is_mapped(bytes) {
+        return mapped::allocate(bytes, huge_pages);
+    }
+    let layout = Layout::from_size_align(bytes, ALIGN).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout has a size.
+    NonNull::new(unsafe { alloc_zeroed(layout) })
+}
+
+/// Frees a block.
+///
+/// # Safety
+///
+/// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+pub(crate) unsafe fn free(block: NonNull<u8>, bytes: usize) {
+    if is_mapped(bytes) {
+        // SAFETY: the caller's promise; the route depends on `bytes` alone.
+        unsafe { mapped::free(block, bytes) };
+        return;
+    }
+    // SAFETY: `allocate` made this layout of the same size, and it was valid there.
+    let layout = unsafe { Layout::from_size_align_unchecked(bytes, ALIGN) };
+    // SAFETY: allocated by the global allocator with this layout (caller).
+    unsafe { dealloc(block.as_ptr(), layout) };
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod mapped {
+    //! Anonymous mappings at a huge-page boundary.
+
+    use super::HUGE_PAGE;
+    use std::ptr::{NonNull, null_mut};
+
+    /// The size of an ordinary page: mappings are cut at its multiples.
+    fn page() -> usize {
+        // SAFETY: no memory is passed.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(page).unwrap_or(4096)
+    }
+
+    /// What a mapping for `bytes` bytes covers: whole pages. `None` above `isize::MAX`.
+    fn covered(bytes: usize) -> Option<usize> {
+        bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
+    }
+
+    /// Maps zeroed memory at a multiple of [`HUGE_PAGE`].
+    pub(super) fn allocate(bytes: usize, huge_pages: bool) -> Option<NonNull<u8>> {
+        let covered = covered(bytes)?;
+        // Enough to find a boundary inside; what is before and after it is unmapped again.
+        let mapped = covered.checked_add(HUGE_PAGE - page())?;
+        let start = map(mapped)?;
+        let before = start.as_ptr().align_offset(HUGE_PAGE);
+        let after = mapped - covered - before;
+        // SAFETY: `before` is less than what was mapped beyond `covered`.
+        let block = unsafe { start.add(before) };
+        // SAFETY: `covered` bytes from the block on are mapped, and so are `after` more.
+        let end = unsafe { block.add(covered) };
+        // SAFETY: whole pages of the new mapping, which nothing uses.
+        unsafe { unmap(start, before) };
+        // SAFETY: as above.
+        unsafe { unmap(end, after) };
+        if huge_pages {
+            // Advice: where the system does not know or allow it, ordinary pages serve.
+            // SAFETY: the range is mapped and belongs to this block alone.
+            unsafe { libc::madvise(block.as_ptr().cast(), covered, libc::MADV_HUGEPAGE) };
+        }
+        Some(block)
+    }
+
+    /// Unmaps a block.
+    ///
+    /// # Safety
+    ///
+    /// `block` came from [`allocate`] with the same `bytes` and is not used any more.
+    pub(super) unsafe fn free(block: NonNull<u8>, bytes: usize) {
+        let covered = bytes.next_multiple_of(page());
+        // SAFETY: `allocate` left exactly these pages mapped, and the caller gives them up.
+        unsafe { unmap(block, covered) };
+    }
+
+    fn map(bytes: usize) -> Option<NonNull<u8>> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches no memory that
+        // is in use.
+        let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+    }
+
+    /// # Safety
+    ///
+    /// The range is of whole pages of a mapping of this module that are not used any more; it may be
+    /// empty.
+    unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: the caller's promise. It cannot fail for whole pages that are mapped, but where the
+        // system is out of mappings to split; those pages then stay mapped.
+        unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod mapped {
+    //! Where nothing is mapped: `is_mapped` is false for every size, so neither function is reached.
+
+    use std::ptr::NonNull;
+
+    pub(super) fn allocate(_: usize, _: bool) -> Option<NonNull<u8>> {
+        None
+    }
+
+    /// # Safety
+    ///
+    /// Never called.
+    pub(super) unsafe fn free(_: NonNull<u8>, _: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_either_route_are_aligned_zeroed_and_freed() {
+        let sizes: &[usize] = if cfg!(miri) {
+            &[64, 4096]
+        } else {
+            &[64, 4096, HUGE_PAGE - 64, HUGE_PAGE, HUGE_PAGE + 64, 5 * HUGE_PAGE + 4096]
+        };
+        for &bytes in sizes {
+            for huge_pages in [true, false] {
+                let block = allocate(bytes, huge_pages).unwrap();
+                let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
+                assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
+                // SAFETY: a new block of `bytes` bytes, initialised, used by nothing else.
+                let content = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
+                assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
+                content.fill(0xAB);
+                // SAFETY: allocated above with the same size; `content` is not used any more.
+                unsafe { free(block, bytes) };
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        for bytes in [isize::MAX as usize & !(ALIGN - 1), usize::MAX & !(ALIGN - 1)] {
+            assert_eq!(allocate(bytes, true), None);
+        }
+    }
+}

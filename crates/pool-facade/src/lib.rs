@@ -1,0 +1,56 @@
+//! Adaptive memory pools: the temporaries of an inner loop, re-used at no cost and kept safe by the
+//! compiler.
+//!
+//! A scope hands out memory and takes it all back when it ends. Inside a loop the second pass gets
+//! the blocks of the first: no allocation, no zeroing, no bookkeeping, a handful of instructions.
+//!
+//! ```
+//! # #[cfg(feature = "cpu")] {
+//! use pool_facade::prelude::*;
+//!
+//! /// One step of a solver: everything it needs for a moment comes from the caller's scope.
+//! fn residual(scope: &Scope<'_, Cpu>, x: &[f64], b: &[f64]) -> f64 {
+//!     let r = scope.acquire_with(x.len(), |i| b[i] - 2.0 * x[i]);
+//!     r.iter().map(|r| r * r).sum::<f64>().sqrt()
+//! }
+//!
+//! let b = vec![1.0; 1000];
+//! for _ in 0..100 {
+//!     let norm = with_pool!(scope => {
+//!         let x = scope.acquire_filled(1000, 0.25);
+//!         residual(&scope, x, &b)
+//!     });
+//!     assert!((norm - 0.5 * 1000_f64.sqrt()).abs() < 1e-9);
+//! }
+//! assert_eq!(local::<Cpu>().stats().growths, 2); // two blocks, a hundred passes
+//! # }
+//! ```
+//!
+//! - [`with_pool!`] opens a scope in a pool of this thread, [`local`] is its function form.
+//! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
+//! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
+//!
+//! The backends are features: `cpu` (default). Others: `ndarray` (views as `ndarray` arrays), `half`
+//! and `complex` (more element types), `tracing` (spans on growth and trim, and a warning when a
+//! scope seems to be missing).
+
+mod local;
+mod macros;
+mod markers;
+pub mod prelude;
+
+pub use local::{LocalGuard, LocalPool, local, try_local};
+pub use markers::{Cpu, Cuda};
+#[cfg(feature = "half")]
+pub use pool_core::half;
+#[cfg(feature = "complex")]
+pub use pool_core::num_complex;
+pub use pool_core::{
+    Acquired, Compaction, ConfigError, Device, DynamicPool, DynamicShape, Element, Extent, Handle,
+    Handles, HostBackend, NdAcquired, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig,
+    PoolError, PoolStats, PoolView, Released, Reshape, Scope, Shape, ShapeError, bytemuck,
+};
+#[cfg(feature = "cpu")]
+pub use pool_cpu::CpuError;
+#[cfg(all(feature = "cpu", feature = "ndarray"))]
+pub use pool_cpu::{AcquireArray, IntoNdarray};

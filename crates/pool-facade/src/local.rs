@@ -1,0 +1,247 @@
+//! The pools of a thread: a list of idle ones for each backend, and the guard that borrows one.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+
+use pool_core::{
+    Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, Released, Scope,
+};
+
+/// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local`]
+/// ask for. Implemented by the markers whose feature is on.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no backend that is built in, so it has no thread-local pools",
+    label = "not built in",
+    note = "`Cpu` needs the feature `cpu` of `pool-facade`, which is on by default: `pool-facade = {{ features = [\"cpu\"] }}`",
+    note = "`Cuda` is not in this release; a later one has it behind the feature `cuda`"
+)]
+pub trait LocalPool: PoolBackend + sealed::Storage {}
+
+mod sealed {
+    use super::{FreeList, Pool, PoolBackend, PoolConfig, PoolError};
+
+    /// Where a backend's idle pools of this thread are.
+    pub trait Storage: PoolBackend {
+        /// Takes an idle pool, or makes one.
+        fn take() -> Result<Pool<Self>, PoolError<Self::Error>>;
+
+        /// Gives a pool back.
+        fn put(pool: Pool<Self>);
+
+        /// The list of idle pools, for what is rare.
+        fn with_list<R>(f: impl FnOnce(&FreeList<Self>) -> R) -> R;
+
+        /// The configuration of pools that this thread makes from now on.
+        fn set_config(config: PoolConfig);
+    }
+}
+
+/// A pool of this thread, in your hands until the guard is dropped.
+///
+/// The guard owns its pool. Dropping it, in any order with other guards, gives the pool back to the
+/// thread that drops it; forgetting it leaks that one pool.
+///
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>() {}
+/// is_send::<pool_facade::LocalGuard<pool_facade::Cpu>>(); // guard_not_send
+/// ```
+pub struct LocalGuard<B: LocalPool> {
+    pool: ManuallyDrop<Pool<B>>,
+    /// The idle pools that `stats`, `trim` and `clear` reach are those of this thread.
+    thread: PhantomData<*mut ()>,
+}
+
+/// A pool of this thread: the function form of [`with_pool!`](crate::with_pool), and the place for
+/// statistics, trimming and configuration.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+///
+/// let mut guard = local::<Cpu>();
+/// guard.configure(PoolConfig::new().byte_limit(1 << 20))?;
+/// {
+///     let scope = guard.scope();
+///     assert!(scope.try_acquire::<u8>(2 << 20).is_err());
+///     scope.acquire_zeroed::<u8>(1000);
+/// }
+/// assert!(guard.stats().reserved_bytes >= 1000);
+/// guard.trim();
+/// assert_eq!(guard.stats().reserved_bytes, 0);
+/// # }
+/// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
+/// ```
+///
+/// # Panics
+///
+/// With the text of the error that [`try_local`] returns.
+#[inline]
+#[must_use]
+#[track_caller]
+pub fn local<B: LocalPool>() -> LocalGuard<B> {
+    match try_local() {
+        Ok(guard) => guard,
+        Err(error) => fail(&error),
+    }
+}
+
+/// As [`local`].
+///
+/// # Errors
+///
+/// [`PoolError::Bookkeeping`] where the host has no memory for a new pool's slot table, and
+/// [`PoolError::Backend`] where the backend cannot start.
+#[inline]
+pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
+    Ok(LocalGuard { pool: ManuallyDrop::new(B::take()?), thread: PhantomData })
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
+fn fail(error: &impl fmt::Display) -> ! {
+    panic!("{error}")
+}
+
+impl<B: LocalPool> LocalGuard<B> {
+    /// Opens a scope in the guard's pool.
+    #[inline]
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        self.pool.scope()
+    }
+
+    /// The numbers of this pool and of the thread's idle pools together.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        let mut stats = self.pool.stats();
+        for_each_idle::<B>(|pool| stats = stats.plus(&pool.stats()));
+        stats
+    }
+
+    /// Frees every block of this pool and of the thread's idle pools.
+    pub fn trim(&mut self) -> Released {
+        let mut released = self.pool.trim();
+        for_each_idle::<B>(|pool| released = released.plus(pool.trim()));
+        released
+    }
+
+    /// Swaps oversized blocks of this pool and of the thread's idle pools; see [`Compaction`].
+    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+        let mut released = self.pool.compact(compaction);
+        for_each_idle::<B>(|pool| released = released.plus(pool.compact(compaction)));
+        released
+    }
+
+    /// Clears this pool and drops the thread's idle pools.
+    pub fn clear(&mut self) -> Released {
+        let mut released = self.pool.clear();
+        while let Some(mut idle) = B::with_list(FreeList::take) {
+            released = released.plus(idle.clear());
+        }
+        released
+    }
+
+    /// Takes a configuration for this pool, the thread's idle pools, and every pool that this thread
+    /// makes from now on. Pools that other guards hold stay as they are. A byte limit is each pool's
+    /// own.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Config`] for a value out of its range; nothing is then changed.
+    pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        self.pool.configure(config)?;
+        let mut result = Ok(());
+        for_each_idle::<B>(|pool| result = pool.configure(config));
+        B::set_config(config);
+        result
+    }
+}
+
+/// Runs `f` on each idle pool of this thread, and puts them back in the order they were in.
+fn for_each_idle<B: LocalPool>(mut f: impl FnMut(&mut Pool<B>)) {
+    let mut pools = Vec::new();
+    while let Some(mut pool) = B::with_list(FreeList::take) {
+        f(&mut pool);
+        pools.push(pool);
+    }
+    while let Some(pool) = pools.pop() {
+        B::put(pool);
+    }
+}
+
+impl<B: LocalPool> Drop for LocalGuard<B> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the guard is being dropped, so the pool is not used through it again.
+        let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
+        B::put(pool);
+    }
+}
+
+impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalGuard").field("pool", &*self.pool).finish()
+    }
+}
+
+#[cfg(feature = "cpu")]
+mod cpu {
+    //! The thread-local storage of `Cpu`.
+
+    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError, sealed::Storage};
+    use pool_cpu::{Cpu, CpuError};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Has no destructor, so it can be used at any time, also while the thread ends.
+        static IDLE: FreeList<Cpu> = const { FreeList::new() };
+        /// The configuration of new pools; has no destructor either.
+        static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
+        /// Has a destructor: closes the list where the thread ends.
+        static CLOSER: Closer = const { Closer };
+    }
+
+    struct Closer;
+
+    impl Drop for Closer {
+        fn drop(&mut self) {
+            IDLE.with(FreeList::close);
+        }
+    }
+
+    /// No idle pool: makes one, and sees to it that it is freed with its thread.
+    #[cold]
+    #[inline(never)]
+    fn make() -> Result<Pool<Cpu>, PoolError<CpuError>> {
+        // Where the closer has already run, the list is closed and the pool will be its guard's alone.
+        let _ = CLOSER.try_with(|_| ());
+        Pool::try_new((), CONFIG.get())
+    }
+
+    impl LocalPool for Cpu {}
+
+    impl Storage for Cpu {
+        #[inline]
+        fn take() -> Result<Pool<Self>, PoolError<CpuError>> {
+            match IDLE.with(FreeList::take) {
+                Some(pool) => Ok(pool),
+                None => make(),
+            }
+        }
+
+        #[inline]
+        fn put(pool: Pool<Self>) {
+            IDLE.with(|idle| idle.put(pool));
+        }
+
+        fn with_list<R>(f: impl FnOnce(&FreeList<Self>) -> R) -> R {
+            IDLE.with(f)
+        }
+
+        fn set_config(config: PoolConfig) {
+            CONFIG.set(config);
+        }
+    }
+}

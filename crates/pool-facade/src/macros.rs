@@ -1,0 +1,154 @@
+//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread.
+
+/// Runs a block with a scope of one of this thread's pools; the block's value is the macro's.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+///
+/// let sum = with_pool!(scope => {
+///     let x = scope.acquire_filled(100, 2.0_f64);
+///     x.iter().sum::<f64>()
+/// });
+/// assert_eq!(sum, 200.0);
+///
+/// // The backend by name, also as a type parameter; several pools at once.
+/// fn zeros<B: pool_facade::LocalPool>(n: usize) -> usize {
+///     with_pool!(B, scope => { scope.acquire_zeroed::<u8>(n); scope.active_slots() })
+/// }
+/// assert_eq!(zeros::<Cpu>(3), 1);
+/// with_pool!(Cpu: left, Cpu: right => {
+///     left.acquire_zeroed::<u8>(1)[0] = right.acquire_zeroed::<u8>(1)[0];
+/// });
+/// # }
+/// ```
+///
+/// The block stands in your function as written: `return`, `?`, `break` with labels and `.await`
+/// mean what they mean outside, and a panic is a panic. However the block is left, the pool goes back
+/// to its thread's list. `?` leaves the function, not the macro. Views and scopes cannot leave the
+/// block.
+///
+/// A `with_pool!` inside another takes another pool, so a helper that is called from inside should
+/// take the scope as an argument instead; recursion through the macro costs one pool a level.
+///
+/// # Panics
+///
+/// With the text of the error that [`try_with_pool!`](crate::try_with_pool) evaluates to, where the
+/// pool cannot be made.
+///
+/// # What does not compile
+///
+/// ```compile_fail,E0716
+/// # use pool_facade::prelude::*;
+/// let view = with_pool!(scope => { scope.acquire::<u8>(1) }); // a view as the block's value
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0716
+/// # use pool_facade::prelude::*;
+/// let kept: &mut [u8];
+/// with_pool!(scope => { kept = scope.acquire::<u8>(1); }); // a view assigned outside
+/// kept[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0716
+/// # use pool_facade::prelude::*;
+/// let kept = with_pool!(scope => { scope }); // the scope itself
+/// kept.active_slots();
+/// ```
+///
+/// ```compile_fail,E0515
+/// # use pool_facade::prelude::*;
+/// fn escape<'a>() -> &'a mut [u8] {
+///     with_pool!(scope => { return scope.acquire::<u8>(1); }) // a view returned
+/// }
+/// ```
+///
+/// ```compile_fail,E0425
+/// # use pool_facade::prelude::*;
+/// with_pool!(scope => { drop(guard); scope.active_slots() }); // macro_guard_not_nameable
+/// ```
+///
+/// ```compile_fail,E0133
+/// # use pool_facade::prelude::*;
+/// unsafe fn careful() {}
+/// with_pool!(scope => { careful(); scope.active_slots() }); // macro_body_not_unsafe
+/// ```
+///
+/// ```compile_fail
+/// # use pool_facade::prelude::*;
+/// fn is_send<T: Send>(_: T) {}
+/// is_send(async { // with_pool_future_not_send
+///     with_pool!(scope => { std::future::ready(()).await; scope.active_slots() })
+/// });
+/// ```
+#[macro_export]
+macro_rules! with_pool {
+    ($scope:ident => $body:block) => {
+        $crate::with_pool!($crate::Cpu: $scope => $body)
+    };
+    ($backend:ty, $scope:ident => $body:block) => {
+        $crate::with_pool!($backend: $scope => $body)
+    };
+    ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {{
+        let mut guard = $crate::local::<$backend>();
+        #[allow(unused_mut, unused_variables)]
+        let mut $scope = guard.scope();
+        let result = $crate::with_pool!(@ $($more: $inner),* => $body);
+        // The body may end in `return` or `break`.
+        #[allow(unreachable_code)]
+        {
+            result
+        }
+    }};
+    (@ => $body:block) => { $body };
+    (@ $($more:tt)+) => { $crate::with_pool!($($more)+) };
+}
+
+/// As [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error where the pool
+/// cannot be made.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+///
+/// let sum = try_with_pool!(Cpu, scope => {
+///     scope.acquire_filled(10, 1.0_f32).iter().sum::<f32>()
+/// });
+/// assert_eq!(sum?, 10.0);
+/// # }
+/// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
+/// ```
+///
+/// With several pools, which must share an error type, the first that cannot be made decides.
+#[macro_export]
+macro_rules! try_with_pool {
+    ($scope:ident => $body:block) => {
+        $crate::try_with_pool!($crate::Cpu: $scope => $body)
+    };
+    ($backend:ty, $scope:ident => $body:block) => {
+        $crate::try_with_pool!($backend: $scope => $body)
+    };
+    ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {
+        match $crate::try_local::<$backend>() {
+            ::core::result::Result::Ok(mut guard) => {
+                #[allow(unused_mut, unused_variables)]
+                let mut $scope = guard.scope();
+                let result = $crate::try_with_pool!(@ $($more: $inner),* => $body);
+                #[allow(unreachable_code)]
+                {
+                    result
+                }
+            }
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+        }
+    };
+    (@ => $body:block) => {{
+        let value = $body;
+        #[allow(unreachable_code)]
+        {
+            ::core::result::Result::Ok(value)
+        }
+    }};
+    (@ $($more:tt)+) => { $crate::try_with_pool!($($more)+) };
+}

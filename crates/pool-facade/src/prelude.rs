@@ -1,0 +1,8 @@
+//! What nearly every user wants in scope: `use pool_facade::prelude::*;`.
+
+#[cfg(all(feature = "cpu", feature = "ndarray"))]
+pub use crate::{AcquireArray, IntoNdarray};
+pub use crate::{
+    Cpu, Cuda, DynamicPool, Element, Handle, NdView, PodElement, Pool, PoolBackend, PoolConfig,
+    PoolError, PoolStats, Reshape, Scope, local, try_local, try_with_pool, with_pool,
+};
