@@ -153,7 +153,7 @@ impl<B: PoolBackend> Pool<B> {
     /// [`PoolError::Config`] for a value out of its range; the old configuration then stays.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: no scope is open, so no view is in use.
-        Ok(unsafe { self.state().configure(config, 0) }?)
+        Ok(unsafe { self.state().configure(config) }?)
     }
 
     /// The configuration.

@@ -30,6 +30,9 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// How many blocks were allocated.
     pub growths: u64,
+    /// Acquires that were not served by the one compare of the hot path: the first of a slot, one
+    /// that grew its block, and every one while poison, fresh blocks or sampling are on.
+    pub cold_acquires: u64,
     /// Acquires of dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
     /// Acquires of dynamic rank whose shape was not.
@@ -48,6 +51,7 @@ impl PoolStats {
         self.leaked_bytes += other.leaked_bytes;
         self.bookkeeping_bytes += other.bookkeeping_bytes;
         self.growths += other.growths;
+        self.cold_acquires += other.cold_acquires;
         self.shape_hits += other.shape_hits;
         self.shape_misses += other.shape_misses;
         self
@@ -72,6 +76,7 @@ impl fmt::Display for PoolStats {
         }
         row(f, "bookkeeping", Bytes(self.bookkeeping_bytes))?;
         row(f, "growths", self.growths)?;
+        row(f, "cold acquires", self.cold_acquires)?;
         row(f, "shape cache hits", self.shape_hits)?;
         row(f, "shape cache misses", self.shape_misses)
     }

@@ -1,5 +1,7 @@
 //! What every view can tell and do, whatever its memory: how long it is, and where it splits.
 
+use alloc::vec::Vec;
+
 use crate::error::ShapeError;
 use crate::nd_view::NdView;
 
@@ -54,13 +56,25 @@ impl<T> PoolView for &[T] {
     }
 }
 
-/// A length to copy for `acquire_like`: that of a view, a slice or a vector.
+/// A length to copy for `acquire_like`: that of a view, an array, a slice or a vector.
 pub trait Extent {
     /// The number of elements.
     fn extent(&self) -> usize;
 }
 
 impl<T> Extent for [T] {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<T> Extent for Vec<T> {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
     fn extent(&self) -> usize {
         self.len()
     }

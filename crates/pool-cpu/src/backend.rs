@@ -43,7 +43,7 @@ unsafe impl PoolBackend for Cpu {
     type View<'s, T: Element> = &'s mut [T];
     type ViewRef<'s, T: Element> = &'s [T];
     #[cfg(feature = "ndarray")]
-    type Descriptor = crate::ndarray::Header;
+    type Descriptor = crate::array::Header;
     #[cfg(not(feature = "ndarray"))]
     type Descriptor = ();
     type Error = CpuError;

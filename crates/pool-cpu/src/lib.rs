@@ -18,11 +18,13 @@
 //! assert_eq!(x.as_ptr() as usize % 64, 0);
 //! ```
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod backend;
 mod block;
-#[cfg(feature = "ndarray")]
-mod ndarray;
 
 #[cfg(feature = "ndarray")]
-pub use crate::ndarray::{AcquireArray, IntoNdarray};
+pub use array::{AcquireArray, IntoNdarray};
 pub use backend::{Cpu, CpuError};
+#[cfg(feature = "ndarray")]
+pub use ndarray;

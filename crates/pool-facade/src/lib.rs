@@ -53,4 +53,4 @@ pub use pool_core::{
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
-pub use pool_cpu::{AcquireArray, IntoNdarray};
+pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};

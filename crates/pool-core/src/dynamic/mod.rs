@@ -260,15 +260,14 @@ impl<B: PoolBackend> DynamicPool<B> {
         released
     }
 
-    /// Takes a new configuration; slots that are handed out follow it from their next use on.
+    /// Takes a new configuration; slots that are handed out follow it when they are handed out anew.
     ///
     /// # Errors
     ///
     /// As [`Pool::configure`].
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
-        let active = self.active_slots();
-        // SAFETY: the pool is borrowed exclusively, so no view is in use.
-        Ok(unsafe { self.pool.state().configure(config, active) }?)
+        // SAFETY: the pool is borrowed exclusively, so no view of any slot is in use.
+        Ok(unsafe { self.pool.state().configure(config) }?)
     }
 
     /// The configuration.

@@ -24,14 +24,9 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     length: usize,
     element_size: usize,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-    let overflow = PoolError::SizeOverflow { elements: length, element_size };
     let Some(needed) = block_bytes(length, element_size, B::ALIGN) else {
-        return Err(overflow);
+        return Err(PoolError::SizeOverflow { elements: length, element_size });
     };
-    // A view of more than `isize::MAX` elements is refused also where they have no size.
-    if length > isize::MAX as usize {
-        return Err(overflow);
-    }
     let (table, index) = Table::locate(slot);
     let slot = if index == SLOTS {
         // SAFETY: the pool lives for `'s` (caller).
@@ -49,7 +44,9 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
         // SAFETY: the slot is idle.
         unsafe { advertise(slot) };
     }
-    slot.state().note_use(slot.number());
+    let state = slot.state();
+    state.note_cold_acquire();
+    state.note_use(slot.number());
     Ok(slot)
 }
 

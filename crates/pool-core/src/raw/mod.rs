@@ -1,5 +1,5 @@
-//! The raw layer: every `unsafe` operation on slots, blocks and tables is in this module; the rest
-//! of the crate only composes it.
+//! The raw layer: slots, blocks and tables are touched in this module alone; the rest of the crate
+//! calls it, and answers with the borrow checker for what it promises there.
 //!
 //! # Invariants
 //!
@@ -14,7 +14,8 @@
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**: only slots at or above
 //!    a scope's cursor are grown, freed, armed or have their shape set touched. A scope's cursor
 //!    only ever steps forward, and an inner scope starts at its outer's cursor, which stands still
-//!    while the inner scope or one of its views lives (the borrow checker sees to that).
+//!    while the inner scope or one of its views lives (the borrow checker sees to that). What
+//!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and

@@ -32,6 +32,7 @@ pub(crate) struct State<B: PoolBackend> {
     leaked: Cell<usize>,
     high_water: Cell<usize>,
     growths: Cell<u64>,
+    cold_acquires: Cell<u64>,
     pub(super) shape_hits: Cell<u64>,
     pub(super) shape_misses: Cell<u64>,
 }
@@ -54,6 +55,7 @@ impl<B: PoolBackend> State<B> {
             leaked: Cell::new(0),
             high_water: Cell::new(0),
             growths: Cell::new(0),
+            cold_acquires: Cell::new(0),
             shape_hits: Cell::new(0),
             shape_misses: Cell::new(0),
         };
@@ -190,21 +192,17 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Takes a new configuration; the slots from `active` on follow it.
+    /// Takes a new configuration, which every slot follows from its next acquire on.
     ///
     /// # Safety
     ///
-    /// No view of a slot numbered `active` or above is in use.
-    pub(crate) unsafe fn configure(
-        &self,
-        config: PoolConfig,
-        active: usize,
-    ) -> Result<(), ConfigError> {
+    /// No view of any slot is in use.
+    pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         self.config.set(config);
-        for number in active..self.slot_count() {
+        for number in 0..self.slot_count() {
             let slot = self.slot(number);
-            // SAFETY: the slot is idle (caller).
+            // SAFETY: no view of the slot is in use (caller).
             unsafe { cold::forget_shapes(slot) };
             // SAFETY: as above.
             unsafe { cold::advertise(slot) };
@@ -235,6 +233,10 @@ impl<B: PoolBackend> State<B> {
 
     pub(super) fn note_leaked(&self, bytes: usize) {
         self.leaked.set(self.leaked.get() + bytes);
+    }
+
+    pub(super) fn note_cold_acquire(&self) {
+        self.cold_acquires.set(self.cold_acquires.get() + 1);
     }
 
     /// Notes that slot `number` is about to be handed out, and warns where there are very many.
@@ -282,6 +284,7 @@ impl<B: PoolBackend> State<B> {
             bookkeeping_bytes: size_of::<Self>() + self.table_count() * Table::<B>::BYTES,
             byte_limit: config.byte_limit,
             growths: self.growths.get(),
+            cold_acquires: self.cold_acquires.get(),
             shape_hits: self.shape_hits.get(),
             shape_misses: self.shape_misses.get(),
             pools: 1,
