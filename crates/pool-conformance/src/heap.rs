@@ -21,6 +21,8 @@ pub struct Ledger(Arc<Mutex<Entries>>);
 struct Entries {
     /// Every block that is allocated, by its address.
     live: BTreeMap<usize, Live>,
+    /// The most bytes that the live blocks ever held, since it was last forgotten.
+    peak_bytes: usize,
     allocations: usize,
     refused: usize,
     refuse: Refusal,
@@ -91,6 +93,19 @@ impl Ledger {
         self.entries().live.values().map(|live| live.bytes).sum()
     }
 
+    /// The most bytes that the blocks held at any moment, also in the middle of a call, since
+    /// [`forget_peak`](Self::forget_peak).
+    #[must_use]
+    pub fn peak_bytes(&self) -> usize {
+        self.entries().peak_bytes
+    }
+
+    /// Starts to look for a new peak from what is allocated now.
+    pub fn forget_peak(&self) {
+        let live = self.live_bytes();
+        self.entries().peak_bytes = live;
+    }
+
     /// How often a block was asked for and given.
     #[must_use]
     pub fn allocations(&self) -> usize {
@@ -106,6 +121,12 @@ impl Ledger {
     /// Says which of the coming allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
+    }
+
+    /// What is left of the last [`refuse`](Self::refuse): `Never` once it was carried out.
+    #[must_use]
+    pub fn refusal(&self) -> Refusal {
+        self.entries().refuse
     }
 
     /// Whether `reuse` fails from now on.
@@ -194,6 +215,7 @@ unsafe impl PoolBackend for HeapBackend {
         let pointer = unsafe { alloc_zeroed(layout) };
         let block = NonNull::new(pointer).ok_or(Refused { bytes })?;
         entries.allocations += 1;
+        entries.peak_bytes = entries.peak_bytes.max(live + bytes);
         entries.live.insert(block.addr().get(), Live { block, bytes });
         Ok(block)
     }

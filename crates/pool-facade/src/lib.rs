@@ -54,3 +54,8 @@ pub use pool_core::{
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};
+
+/// Compiles the code of the repository's README.
+#[cfg(all(doctest, feature = "cpu"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -23,8 +23,11 @@ mod sealed {
 
     /// Where a backend's idle pools of this thread are.
     pub trait Storage: PoolBackend {
-        /// Takes an idle pool, or makes one.
-        fn take() -> Result<Pool<Self>, PoolError<Self::Error>>;
+        /// Takes an idle pool.
+        fn take() -> Option<Pool<Self>>;
+
+        /// Makes a pool, for when none is idle.
+        fn make() -> Result<Pool<Self>, PoolError<Self::Error>>;
 
         /// Gives a pool back.
         fn put(pool: Pool<Self>);
@@ -80,10 +83,11 @@ pub struct LocalGuard<B: LocalPool> {
 #[must_use]
 #[track_caller]
 pub fn local<B: LocalPool>() -> LocalGuard<B> {
-    match try_local() {
-        Ok(guard) => guard,
-        Err(error) => fail(&error),
-    }
+    let pool = match B::take() {
+        Some(pool) => pool,
+        None => make_or_panic(),
+    };
+    LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData }
 }
 
 /// As [`local`].
@@ -94,15 +98,19 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 /// [`PoolError::Backend`] where the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
-    Ok(LocalGuard { pool: ManuallyDrop::new(B::take()?), thread: PhantomData })
+    let pool = match B::take() {
+        Some(pool) => pool,
+        None => B::make()?,
+    };
+    Ok(LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData })
 }
 
 #[cold]
 #[inline(never)]
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
-fn fail(error: &impl fmt::Display) -> ! {
-    panic!("{error}")
+fn make_or_panic<B: LocalPool>() -> Pool<B> {
+    B::make().unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl<B: LocalPool> LocalGuard<B> {
@@ -211,24 +219,20 @@ mod cpu {
         }
     }
 
-    /// No idle pool: makes one, and sees to it that it is freed with its thread.
-    #[cold]
-    #[inline(never)]
-    fn make() -> Result<Pool<Cpu>, PoolError<CpuError>> {
-        // Where the closer has already run, the list is closed and the pool will be its guard's alone.
-        let _ = CLOSER.try_with(|_| ());
-        Pool::try_new((), CONFIG.get())
-    }
-
     impl LocalPool for Cpu {}
 
     impl Storage for Cpu {
         #[inline]
-        fn take() -> Result<Pool<Self>, PoolError<CpuError>> {
-            match IDLE.with(FreeList::take) {
-                Some(pool) => Ok(pool),
-                None => make(),
-            }
+        fn take() -> Option<Pool<Self>> {
+            IDLE.with(FreeList::take)
+        }
+
+        #[cold]
+        fn make() -> Result<Pool<Self>, PoolError<CpuError>> {
+            // The pool will be freed with its thread; where the closer has already run, the list is
+            // closed and the pool is its guard's alone.
+            let _ = CLOSER.try_with(|_| ());
+            Pool::try_new((), CONFIG.get())
         }
 
         #[inline]

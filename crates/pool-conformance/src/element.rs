@@ -1,0 +1,256 @@
+//! The element types that the tests use: for each a content that depends on a seed, and the members
+//! of the acquire family that only some elements have.
+
+use std::fmt::Debug;
+
+use pool_core::bytemuck::Pod;
+use pool_core::{
+    Acquired, DynamicPool, Element, Handle, NdAcquired, NdArray, PoolBackend, PoolError, Scope,
+    Shape,
+};
+
+/// An element with a content to recognise it by.
+pub trait Sample: Element + PartialEq + Debug {
+    /// Whether recycled contents may be handed out: for these the three methods below do.
+    const RECYCLES: bool;
+
+    /// The element at `index` of the content `seed`.
+    fn sample(seed: u64, index: usize) -> Self;
+
+    /// Recycled elements, or zeroed ones where recycled contents are no value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire`].
+    fn recycle<'s, B: PoolBackend>(scope: &Scope<'s, B>, length: usize) -> Acquired<'s, B, Self>;
+
+    /// As [`recycle`](Self::recycle), by the twin that panics.
+    fn recycle_or_panic<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        length: usize,
+    ) -> B::View<'s, Self>;
+
+    /// As [`recycle`](Self::recycle), with a shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire_nd`].
+    fn recycle_nd<'s, B: PoolBackend, S: Shape>(
+        scope: &Scope<'s, B>,
+        shape: S,
+    ) -> NdAcquired<'s, B, Self, S>;
+
+    /// As [`recycle_nd`](Self::recycle_nd), by the twin that panics.
+    fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
+        scope: &Scope<'s, B>,
+        shape: S,
+    ) -> NdArray<'s, B, Self, S>;
+
+    /// As [`recycle`](Self::recycle), in a dynamic pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`DynamicPool::try_acquire`].
+    fn recycle_named<B: PoolBackend>(
+        pool: &mut DynamicPool<B>,
+        length: usize,
+    ) -> Result<Handle<Self>, PoolError<B::Error>>;
+}
+
+/// The elements of the content `seed`.
+pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
+    (0..length).map(|index| T::sample(seed, index)).collect()
+}
+
+/// Eight bytes that look unlike those of every other seed and index.
+fn bytes(seed: u64, index: usize) -> [u8; 8] {
+    let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(index as u64);
+    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 29)).to_le_bytes()
+}
+
+/// The methods of a type whose recycled contents may be handed out.
+macro_rules! recycles {
+    () => {
+        const RECYCLES: bool = true;
+
+        fn recycle<'s, B: PoolBackend>(
+            scope: &Scope<'s, B>,
+            length: usize,
+        ) -> Acquired<'s, B, Self> {
+            scope.try_acquire(length)
+        }
+
+        fn recycle_or_panic<'s, B: PoolBackend>(
+            scope: &Scope<'s, B>,
+            length: usize,
+        ) -> B::View<'s, Self> {
+            scope.acquire(length)
+        }
+
+        fn recycle_nd<'s, B: PoolBackend, S: Shape>(
+            scope: &Scope<'s, B>,
+            shape: S,
+        ) -> NdAcquired<'s, B, Self, S> {
+            scope.try_acquire_nd(shape)
+        }
+
+        fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
+            scope: &Scope<'s, B>,
+            shape: S,
+        ) -> NdArray<'s, B, Self, S> {
+            scope.acquire_nd(shape)
+        }
+
+        fn recycle_named<B: PoolBackend>(
+            pool: &mut DynamicPool<B>,
+            length: usize,
+        ) -> Result<Handle<Self>, PoolError<B::Error>> {
+            pool.try_acquire(length)
+        }
+    };
+}
+
+impl Sample for () {
+    fn sample(_: u64, _: usize) {}
+    recycles!();
+}
+
+impl Sample for u8 {
+    fn sample(seed: u64, index: usize) -> Self {
+        bytes(seed, index)[0]
+    }
+    recycles!();
+}
+
+impl Sample for u16 {
+    fn sample(seed: u64, index: usize) -> Self {
+        let [low, high, ..] = bytes(seed, index);
+        Self::from_le_bytes([low, high])
+    }
+    recycles!();
+}
+
+impl Sample for f32 {
+    fn sample(seed: u64, index: usize) -> Self {
+        Self::from(u16::sample(seed, index))
+    }
+    recycles!();
+}
+
+impl Sample for f64 {
+    fn sample(seed: u64, index: usize) -> Self {
+        let [a, b, c, d, ..] = bytes(seed, index);
+        Self::from(u32::from_le_bytes([a, b, c, d]))
+    }
+    recycles!();
+}
+
+impl<T: Sample + Pod> Sample for [T; 3] {
+    fn sample(seed: u64, index: usize) -> Self {
+        [0, 1, 2].map(|part| T::sample(seed, 3 * index + part))
+    }
+    recycles!();
+}
+
+impl Sample for bool {
+    const RECYCLES: bool = false;
+
+    fn sample(seed: u64, index: usize) -> Self {
+        bytes(seed, index)[0] & 1 == 1
+    }
+
+    fn recycle<'s, B: PoolBackend>(scope: &Scope<'s, B>, length: usize) -> Acquired<'s, B, Self> {
+        scope.try_acquire_zeroed(length)
+    }
+
+    fn recycle_or_panic<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        length: usize,
+    ) -> B::View<'s, Self> {
+        scope.acquire_zeroed(length)
+    }
+
+    fn recycle_nd<'s, B: PoolBackend, S: Shape>(
+        scope: &Scope<'s, B>,
+        shape: S,
+    ) -> NdAcquired<'s, B, Self, S> {
+        scope.try_acquire_nd_zeroed(shape)
+    }
+
+    fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
+        scope: &Scope<'s, B>,
+        shape: S,
+    ) -> NdArray<'s, B, Self, S> {
+        scope.acquire_nd_zeroed(shape)
+    }
+
+    fn recycle_named<B: PoolBackend>(
+        pool: &mut DynamicPool<B>,
+        length: usize,
+    ) -> Result<Handle<Self>, PoolError<B::Error>> {
+        pool.try_acquire_zeroed(length)
+    }
+}
+
+/// The element types by name, for programs that choose one at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `()`, of no size.
+    Unit,
+    /// `u8`.
+    U8,
+    /// `bool`, of which not every byte pattern is a value.
+    Bool,
+    /// `u16`.
+    U16,
+    /// `f32`.
+    F32,
+    /// `f64`, a word.
+    F64,
+    /// `[u8; 3]`, whose size does not divide a word.
+    ThreeBytes,
+    /// `[f32; 3]`, whose size is no multiple of a word.
+    Vector,
+}
+
+/// Runs code with the type that a [`Kind`] names.
+macro_rules! with_kind {
+    ($kind:expr, $element:ident => $body:expr) => {
+        match $kind {
+            $crate::element::Kind::Unit => {
+                type $element = ();
+                $body
+            }
+            $crate::element::Kind::U8 => {
+                type $element = u8;
+                $body
+            }
+            $crate::element::Kind::Bool => {
+                type $element = bool;
+                $body
+            }
+            $crate::element::Kind::U16 => {
+                type $element = u16;
+                $body
+            }
+            $crate::element::Kind::F32 => {
+                type $element = f32;
+                $body
+            }
+            $crate::element::Kind::F64 => {
+                type $element = f64;
+                $body
+            }
+            $crate::element::Kind::ThreeBytes => {
+                type $element = [u8; 3];
+                $body
+            }
+            $crate::element::Kind::Vector => {
+                type $element = [f32; 3];
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_kind;

@@ -1,0 +1,63 @@
+//! Panics that the tests raise on purpose: they print nothing, and whoever catches them lets every
+//! other panic pass, so that a failed check cannot be mistaken for a planned panic.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_hook};
+use std::sync::Once;
+
+/// The payload of a planned panic.
+#[derive(Debug)]
+struct Planned;
+
+thread_local! {
+    static QUIET: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Panics on purpose. The panic hook is not run.
+pub fn panic_as_planned() -> ! {
+    resume_unwind(Box::new(Planned))
+}
+
+/// Whether a payload is that of [`panic_as_planned`].
+#[must_use]
+pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
+    payload.is::<Planned>()
+}
+
+/// Runs code that may panic on purpose: `None` if it did. Any other panic passes.
+pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(value) => Some(value),
+        Err(payload) if is_planned(payload.as_ref()) => None,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Runs code of the library that is expected to panic now and then; the message is not printed.
+///
+/// # Errors
+///
+/// The payload of the panic.
+pub fn catch_quietly<R>(code: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let loud = take_hook();
+        set_hook(Box::new(move |info| {
+            if QUIET.get() == 0 {
+                loud(info);
+            }
+        }));
+    });
+    QUIET.set(QUIET.get() + 1);
+    let outcome = catch_unwind(AssertUnwindSafe(code));
+    QUIET.set(QUIET.get() - 1);
+    outcome
+}
+
+/// The text of a panic; empty where the payload is no text.
+#[must_use]
+pub fn text(payload: &(dyn Any + Send)) -> &str {
+    let string = payload.downcast_ref::<String>().map(String::as_str);
+    string.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("")
+}

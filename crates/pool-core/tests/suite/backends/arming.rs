@@ -1,0 +1,138 @@
+//! Heap memory whose views can arm the slot that they came from, as the views of a device do when
+//! they are used where the pool cannot see it.
+
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+
+use pool_conformance::{HeapBackend, Ledger, Refused};
+use pool_core::{Advice, Device, Element, PoolBackend, PoolView, Reuse, ShapeError, SlotRef};
+
+/// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
+#[derive(Debug)]
+pub(crate) struct Arming;
+
+/// The elements `E`, a slice, and the slot that they are in.
+#[derive(Debug)]
+pub(crate) struct ArmingView<E> {
+    elements: E,
+    slot: SlotRef<Arming>,
+}
+
+impl<E> ArmingView<E> {
+    /// Arms the slot, as a use on a foreign stream would.
+    pub(crate) fn arm(&self) {
+        // SAFETY: the view is in use: its elements are borrowed for its `'s`, which the borrow of
+        // `self` is within. A `SlotRef` is not `Send`, so this is the thread that owns the pool.
+        unsafe { self.slot.arm() };
+    }
+}
+
+impl<E: Deref> Deref for ArmingView<E> {
+    type Target = E::Target;
+
+    fn deref(&self) -> &E::Target {
+        &self.elements
+    }
+}
+
+impl<E: DerefMut> DerefMut for ArmingView<E> {
+    fn deref_mut(&mut self) -> &mut E::Target {
+        &mut self.elements
+    }
+}
+
+impl<E: PoolView> PoolView for ArmingView<E> {
+    type Element = E::Element;
+
+    fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+        let (before, after) = self.elements.try_split_at(index)?;
+        let slot = self.slot;
+        Ok((Self { elements: before, slot }, Self { elements: after, slot }))
+    }
+}
+
+// SAFETY: the memory is that of `HeapBackend`, which keeps the contract; a view is its slice and the
+// slot.
+unsafe impl PoolBackend for Arming {
+    type Context = Ledger;
+    type Block = NonNull<u8>;
+    type View<'s, T: Element> = ArmingView<&'s mut [T]>;
+    type ViewRef<'s, T: Element> = ArmingView<&'s [T]>;
+    type Descriptor = ();
+    type Error = Refused;
+
+    const ALIGN: usize = HeapBackend::ALIGN;
+    const DANGLING: NonNull<u8> = HeapBackend::DANGLING;
+
+    fn device(ledger: &Ledger) -> Device {
+        HeapBackend::device(ledger)
+    }
+
+    fn allocate(ledger: &Ledger, bytes: usize, advice: Advice) -> Result<NonNull<u8>, Refused> {
+        HeapBackend::allocate(ledger, bytes, advice)
+    }
+
+    unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { HeapBackend::free(ledger, block, bytes) };
+    }
+
+    unsafe fn view<'s, T: Element>(
+        block: NonNull<u8>,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> ArmingView<&'s mut [T]> {
+        // SAFETY: the caller answers for `length` valid elements, exclusively for `'s`.
+        let elements = unsafe { slice::from_raw_parts_mut(block.cast().as_ptr(), length) };
+        ArmingView { elements, slot }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(
+        block: NonNull<u8>,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> ArmingView<&'s [T]> {
+        // SAFETY: as in `view`, shared.
+        let elements = unsafe { slice::from_raw_parts(block.cast().as_ptr(), length) };
+        ArmingView { elements, slot }
+    }
+
+    unsafe fn reuse(ledger: &Ledger, block: NonNull<u8>, why: Reuse) -> Result<(), Refused> {
+        // SAFETY: the caller's promise.
+        unsafe { HeapBackend::reuse(ledger, block, why) }
+    }
+
+    unsafe fn set_bytes(
+        ledger: &Ledger,
+        block: NonNull<u8>,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), Refused> {
+        // SAFETY: the caller's promise.
+        unsafe { HeapBackend::set_bytes(ledger, block, value, bytes) }
+    }
+
+    unsafe fn fill<T: Element>(
+        ledger: &Ledger,
+        block: NonNull<u8>,
+        value: T,
+        length: usize,
+    ) -> Result<(), Refused> {
+        // SAFETY: the caller's promise.
+        unsafe { HeapBackend::fill(ledger, block, value, length) }
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        ledger: &Ledger,
+        block: NonNull<u8>,
+        source: &[T],
+    ) -> Result<(), Refused> {
+        // SAFETY: the caller's promise.
+        unsafe { HeapBackend::copy_from_host(ledger, block, source) }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the test modules share: pools with their ledger, stamps by which a view is recognised, the
+//! size of a slot table, and the text of a panic.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pool_conformance::{HeapBackend, Ledger};
+use pool_core::{DynamicPool, Pool, PoolConfig, PoolStats};
+
+/// A pool of heap memory and the ledger that watches it.
+pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
+    heap_pool_with(PoolConfig::new())
+}
+
+/// As [`heap_pool`], with a configuration.
+pub(crate) fn heap_pool_with(config: PoolConfig) -> (Pool<HeapBackend>, Ledger) {
+    let ledger = Ledger::new();
+    (Pool::try_new(ledger.clone(), config).unwrap(), ledger)
+}
+
+/// A dynamic pool of heap memory and the ledger that watches it.
+pub(crate) fn dynamic_heap_pool() -> (DynamicPool<HeapBackend>, Ledger) {
+    let ledger = Ledger::new();
+    (DynamicPool::new(ledger.clone()), ledger)
+}
+
+/// How often to repeat: `full` times, or few times where every step is interpreted.
+pub(crate) const fn rounds(full: usize, interpreted: usize) -> usize {
+    if cfg!(miri) { interpreted } else { full }
+}
+
+/// The address of the first element.
+pub(crate) fn address<T>(view: &[T]) -> usize {
+    view.as_ptr().addr()
+}
+
+/// Writes into every element what [`assert_stamped`] looks for.
+pub(crate) fn stamp(view: &mut [u64], owner: u64) {
+    for (index, element) in view.iter_mut().enumerate() {
+        *element = owner << 32 | index as u64;
+    }
+}
+
+/// Checks that nobody else has written to the view since it was stamped.
+#[track_caller]
+pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
+    for (index, &element) in view.iter().enumerate() {
+        assert_eq!(element, owner << 32 | index as u64, "element {index} of owner {owner}");
+    }
+}
+
+/// How many slots a table has, as seen from outside: by when the bookkeeping grows.
+pub(crate) fn slots_per_table() -> usize {
+    let (mut pool, _) = heap_pool();
+    let scope = pool.scope();
+    let one_table = scope.stats().bookkeeping_bytes;
+    while scope.stats().bookkeeping_bytes == one_table {
+        scope.acquire::<u64>(0);
+    }
+    scope.active_slots() - 1
+}
+
+/// How many tables more than one a pool has.
+pub(crate) fn further_tables(stats: &PoolStats) -> usize {
+    let (pool, _) = heap_pool();
+    let one_table = pool.stats().bookkeeping_bytes;
+    let (mut larger, _) = heap_pool();
+    let scope = larger.scope();
+    for _ in 0..=slots_per_table() {
+        scope.acquire::<u64>(0);
+    }
+    let table = scope.stats().bookkeeping_bytes - one_table;
+    (stats.bookkeeping_bytes - one_table) / table
+}
+
+/// Runs what must panic, and returns the text of the panic.
+pub(crate) fn panic_text<R>(body: impl FnOnce() -> R) -> String {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(_) => panic!("this must panic"),
+        Err(payload) => text_of(payload.as_ref()),
+    }
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> String {
+    let formatted = payload.downcast_ref::<String>().cloned();
+    let literal = payload.downcast_ref::<&str>().map(ToString::to_string);
+    formatted.or(literal).expect("a panic with a text")
+}
+
+/// Whether a type can be sent to another thread, as a value: so that a test can deny it.
+macro_rules! is_send {
+    ($type:ty) => {{
+        struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
+        trait NotSend {
+            const SEND: bool = false;
+        }
+        impl<T: ?Sized> NotSend for Probe<T> {}
+        #[allow(dead_code, reason = "unused for the types that are not Send")]
+        impl<T: ?Sized + Send> Probe<T> {
+            const SEND: bool = true;
+        }
+        <Probe<$type>>::SEND
+    }};
+}
+
+/// Whether a type can be shared between threads; as [`is_send`].
+macro_rules! is_sync {
+    ($type:ty) => {{
+        struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
+        trait NotSync {
+            const SYNC: bool = false;
+        }
+        impl<T: ?Sized> NotSync for Probe<T> {}
+        #[allow(dead_code, reason = "unused for the types that are not Sync")]
+        impl<T: ?Sized + Sync> Probe<T> {
+            const SYNC: bool = true;
+        }
+        <Probe<$type>>::SYNC
+    }};
+}
+
+pub(crate) use {is_send, is_sync};

@@ -1,0 +1,27 @@
+//! The hot path, in a function of its own so that its machine code can be read: `cargo xtask assembly`
+//! prints it and counts its instructions.
+//!
+//! Lengths are unknown to the compiler, and the views' addresses leave the function, so nothing can be
+//! left out.
+
+use std::hint::black_box;
+
+use pool_facade::prelude::*;
+
+/// Three acquires; the scope is passed by value, in a register.
+#[inline(never)]
+pub fn three_acquires(scope: Scope<'_, Cpu>, n: usize, m: usize, l: usize) -> usize {
+    let first = scope.acquire::<f64>(n).as_ptr();
+    let second = scope.acquire::<f64>(m).as_ptr();
+    let third = scope.acquire::<f64>(l).as_ptr();
+    first.addr() ^ second.addr() ^ third.addr()
+}
+
+fn main() {
+    let mut pool = Pool::<Cpu>::new(());
+    let [n, m, l] = black_box([100, 200, 300]);
+    let first_pass = three_acquires(pool.scope(), n, m, l);
+    let second_pass = three_acquires(pool.scope(), n, m, l);
+    assert_eq!(first_pass, second_pass, "the second pass gets the blocks of the first");
+    println!("{}", pool.stats());
+}

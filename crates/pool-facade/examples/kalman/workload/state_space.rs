@@ -1,0 +1,53 @@
+//! The linear Gaussian state space model, in the notation of Durbin and Koopman:
+//! `y = Z α + ε` with `ε ~ N(0, H)`, and `α' = T α + R η` with `η ~ N(0, Q)`.
+
+use super::matrix::Matrix;
+use super::{LEVEL_VARIANCE, OBSERVATION_VARIANCE};
+
+type Owned = Matrix<Vec<f64>>;
+
+/// A state and its variance.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments<Storage> {
+    pub(crate) state: Matrix<Storage>,
+    pub(crate) variance: Matrix<Storage>,
+}
+
+/// A model and the state after its first observation.
+#[derive(Debug)]
+pub(crate) struct StateSpace {
+    /// `T`: how the state moves.
+    pub(crate) transition: Owned,
+    /// `Z`: what of the state is seen.
+    pub(crate) design: Owned,
+    /// `H`: the variance of an observation.
+    pub(crate) observation_variance: Owned,
+    /// `R`: which part of the state is disturbed.
+    pub(crate) selection: Owned,
+    /// `Q`: the variance of the disturbance.
+    pub(crate) disturbance_variance: Owned,
+    /// The state, given the first observation.
+    pub(crate) first: Moments<Vec<f64>>,
+}
+
+impl StateSpace {
+    /// A level that walks at random. Its diffuse start is exact: after one observation nothing but
+    /// that observation is known, so the level is `y₁` with variance `H`, and `a₂ = y₁`, `P₂ = H + Q`.
+    pub(crate) fn local_level(first_observation: f64) -> Self {
+        Self {
+            transition: scalar(1.0),
+            design: scalar(1.0),
+            observation_variance: scalar(OBSERVATION_VARIANCE),
+            selection: scalar(1.0),
+            disturbance_variance: scalar(LEVEL_VARIANCE),
+            first: Moments {
+                state: scalar(first_observation),
+                variance: scalar(OBSERVATION_VARIANCE),
+            },
+        }
+    }
+}
+
+fn scalar(value: f64) -> Owned {
+    Matrix { rows: 1, columns: 1, values: vec![value] }
+}

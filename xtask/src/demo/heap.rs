@@ -1,0 +1,128 @@
+//! A global allocator that counts what a thread asks for while it is watched.
+//!
+//! Outside of [`watch`] it adds one thread-local read to an allocation, so the timed batches, which
+//! are not watched, hardly feel it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    /// `None` while this thread is not watched. Constant and without destructor: reading it never
+    /// allocates, which an allocator must not.
+    static USAGE: Cell<Option<Usage>> = const { Cell::new(None) };
+}
+
+/// What happened on the heap while a thread was watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Blocks asked for, grown ones included.
+    pub(crate) allocations: u64,
+    /// Bytes held now beyond those at the start; negative where older ones were freed.
+    pub(crate) held: i64,
+    /// The most that `held` ever was.
+    pub(crate) peak: i64,
+}
+
+impl Usage {
+    fn count(self, allocations: u64, bytes: i64) -> Self {
+        let held = self.held + bytes;
+        Self { allocations: self.allocations + allocations, held, peak: self.peak.max(held) }
+    }
+}
+
+/// Counts what this thread does on the heap while `work` runs.
+pub(crate) fn watch(work: impl FnOnce()) -> Usage {
+    USAGE.set(Some(Usage::default()));
+    work();
+    USAGE.take().unwrap_or_default()
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator with the arguments it came with and returns what
+// that returns. The counting before it touches a constant thread-local only: it neither allocates nor
+// unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(1, bytes(layout.size()));
+        // SAFETY: the caller's promise about `layout`, passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note(1, bytes(layout.size()));
+        // SAFETY: the caller's promise about `layout`, passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(0, -bytes(layout.size()));
+        // SAFETY: the block came from `System` with this layout, as the caller promises of this type.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        note(1, bytes(new_size) - bytes(layout.size()));
+        // SAFETY: as in `dealloc`, and the caller promises that `new_size` is a valid size.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+/// A size that an allocator was given fits: it is at most `isize::MAX`.
+fn bytes(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+fn note(allocations: u64, bytes: i64) {
+    // An error means that the thread is ending, when nobody watches it.
+    let _ = USAGE.try_with(|usage| usage.set(usage.get().map(|now| now.count(allocations, bytes))));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+
+    use super::{Usage, watch};
+
+    #[test]
+    fn one_vector_is_one_allocation_of_its_bytes() {
+        let usage = watch(|| drop(black_box(vec![1_u64; 1_000])));
+        assert_eq!(usage, Usage { allocations: 1, held: 0, peak: 8_000 });
+    }
+
+    #[test]
+    fn growing_counts_and_what_stays_is_held() {
+        let mut kept = Vec::new();
+        let usage = watch(|| {
+            for byte in 0..100_u8 {
+                kept.push(black_box(byte));
+            }
+        });
+        assert!(usage.allocations > 1, "a vector grows by steps");
+        assert_eq!(usage.held, i64::try_from(kept.capacity()).unwrap());
+        assert_eq!(usage.peak, usage.held);
+    }
+
+    #[test]
+    fn another_thread_is_not_counted() {
+        let usage = watch(|| {
+            let before = watch(|| ());
+            assert_eq!(before, Usage::default());
+        });
+        assert_eq!(usage, Usage::default(), "an inner watch ends the outer one");
+
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            let _ = receiver.recv();
+            black_box(vec![0_u8; 5_000]).len()
+        });
+        let usage = watch(|| {
+            drop(sender);
+            assert_eq!(other.join().unwrap(), 5_000);
+        });
+        assert!(usage.peak < 5_000);
+    }
+}

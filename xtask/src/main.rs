@@ -1,0 +1,46 @@
+//! The project's own tasks: `cargo xtask <task>`.
+//!
+//! Each task is one module with an `Arguments` type that clap fills in and a `run` function. A new
+//! task is a module, a variant of [`Task`] and an arm in [`main`].
+
+mod assembly;
+mod demo;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// What went wrong in a task, in words for the person who started it.
+type TaskError = Box<dyn std::error::Error>;
+
+/// The command line of `cargo xtask`.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
+struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// The tasks of this project.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Print the machine code of the hot path, and count its instructions.
+    Assembly,
+    /// Run two real workloads with and without a pool, and print what the pool changes.
+    Demo(demo::Arguments),
+    /// Run every check of the repository; the last line counts them.
+    Test(test::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
+        Task::Assembly => assembly::run(),
+        Task::Demo(arguments) => demo::run(&arguments),
+        Task::Test(arguments) => test::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,50 @@
+//! Holds `docs/dependencies.md` against the manifests: a dependency without a reason fails here.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::workspace::{self, Workspace};
+
+#[derive(Deserialize)]
+struct Manifests {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// Set for the crates of this workspace, which need no reason.
+    path: Option<String>,
+}
+
+/// What the manifests take from elsewhere, under every feature and for every target.
+fn declared() -> BTreeSet<String> {
+    let manifests: Manifests = workspace::describe().unwrap();
+    let dependencies = manifests.packages.into_iter().flat_map(|package| package.dependencies);
+    dependencies.filter(|one| one.path.is_none()).map(|one| one.name).collect()
+}
+
+/// The first column of the tables, between its backticks.
+fn explained(page: &str) -> BTreeSet<String> {
+    let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    page.lines().filter_map(name).collect()
+}
+
+#[test]
+fn every_dependency_has_a_reason_and_every_reason_a_dependency() {
+    let workspace: Workspace = workspace::describe().unwrap();
+    let page = std::fs::read_to_string(workspace.root.join("docs/dependencies.md")).unwrap();
+    let (declared, explained) = (declared(), explained(&page));
+    let difference = |these: &BTreeSet<String>, those| these.difference(those).cloned().collect();
+    let without_reason: Vec<String> = difference(&declared, &explained);
+    let without_use: Vec<String> = difference(&explained, &declared);
+    assert!(declared.len() > 3);
+    assert_eq!(without_reason, [""; 0], "add these to docs/dependencies.md");
+    assert_eq!(without_use, [""; 0], "docs/dependencies.md explains what is no longer used");
+}

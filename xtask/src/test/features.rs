@@ -1,0 +1,180 @@
+//! The feature sets that are checked, as data.
+//!
+//! Never `--all-features`: the CUDA version features of one crate exclude each other. A unit test
+//! below holds the list against the manifests, so that a new feature cannot be forgotten.
+
+/// One crate with some of its features, and none of its default ones unless asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FeatureSet {
+    pub(crate) package: &'static str,
+    pub(crate) default_features: bool,
+    pub(crate) features: &'static [&'static str],
+}
+
+/// What clippy sees, one run each.
+pub(crate) const LINTED: &[FeatureSet] = &[
+    with("pool-core", &[]),
+    with("pool-core", &["half"]),
+    with("pool-core", &["complex"]),
+    with("pool-core", &["tracing"]),
+    with("pool-core", &["half", "complex", "tracing"]),
+    with("pool-cpu", &[]),
+    with("pool-cpu", &["ndarray"]),
+    with_defaults("pool-facade"),
+    with("pool-facade", &[]),
+    with("pool-facade", &["cpu", "ndarray"]),
+    with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
+];
+
+/// Features that a whole-workspace command turns on: all that go together.
+pub(crate) const EVERYTHING: &[&str] = &[
+    "pool-core/half",
+    "pool-core/complex",
+    "pool-core/tracing",
+    "pool-cpu/ndarray",
+    "pool-facade/cpu",
+    "pool-facade/ndarray",
+    "pool-facade/half",
+    "pool-facade/complex",
+    "pool-facade/tracing",
+];
+
+/// Those of [`EVERYTHING`] that belong to one crate, without its name.
+pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
+    let of_package = |feature: &&'static str| feature.strip_prefix(package)?.strip_prefix('/');
+    EVERYTHING.iter().filter_map(of_package).collect()
+}
+
+/// What is tested beside everything together: the way a user takes it who names no feature.
+pub(crate) const TESTED_ALONE: &[FeatureSet] =
+    &[with_defaults("pool-core"), with_defaults("pool-cpu"), with_defaults("pool-facade")];
+
+/// What is built where there is no standard library.
+pub(crate) const WITHOUT_STD: &[FeatureSet] =
+    &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
+
+/// Crates that are published: the oldest supported compiler builds them.
+pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
+
+/// Crates whose unsafe code runs under Miri and the sanitizers.
+pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
+
+/// Crates whose arithmetic on lengths must also hold where overflow is not checked.
+pub(crate) const RELEASED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
+
+impl FeatureSet {
+    /// The arguments that choose it.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--package".to_owned(), self.package.to_owned()];
+        if !self.default_features {
+            arguments.push("--no-default-features".to_owned());
+        }
+        if !self.features.is_empty() {
+            arguments.extend(["--features".to_owned(), self.features.join(",")]);
+        }
+        arguments
+    }
+}
+
+const fn with(package: &'static str, features: &'static [&'static str]) -> FeatureSet {
+    FeatureSet { package, default_features: false, features }
+}
+
+const fn with_defaults(package: &'static str) -> FeatureSet {
+    FeatureSet { package, default_features: true, features: &[] }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde::Deserialize;
+
+    use super::{
+        EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, TESTED_ALONE, WATCHED, WITHOUT_STD,
+        everything_of,
+    };
+
+    use crate::test::workspace;
+
+    #[derive(Deserialize)]
+    struct Manifests {
+        packages: Vec<Package>,
+    }
+
+    #[derive(Deserialize)]
+    struct Package {
+        name: String,
+        features: BTreeMap<String, Vec<String>>,
+        /// The registries it may go to: none at all for `publish = false`.
+        publish: Option<Vec<String>>,
+    }
+
+    /// The crates of the workspace that hold library code, as their manifests stand.
+    fn crates() -> Vec<Package> {
+        let manifests: Manifests = workspace::describe().unwrap();
+        manifests.packages.into_iter().filter(|package| package.name != "xtask").collect()
+    }
+
+    /// Each feature as `crate/feature`, but for `default`.
+    fn features(crates: &[Package]) -> BTreeSet<String> {
+        let of_crate = |package: &Package| {
+            let name = &package.name;
+            package
+                .features
+                .keys()
+                .filter(|feature| *feature != "default")
+                .map(|feature| format!("{name}/{feature}"))
+                .collect::<Vec<_>>()
+        };
+        crates.iter().flat_map(of_crate).collect()
+    }
+
+    fn named(sets: &[FeatureSet]) -> BTreeSet<String> {
+        sets.iter()
+            .flat_map(|set| {
+                set.features.iter().map(move |feature| format!("{}/{feature}", set.package))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_feature_of_the_manifests_is_linted_and_tested() {
+        let declared = features(&crates());
+        assert!(!declared.is_empty());
+        assert_eq!(named(LINTED), declared);
+        assert_eq!(
+            EVERYTHING.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>(),
+            declared
+        );
+        assert!(named(WITHOUT_STD).is_subset(&declared));
+    }
+
+    #[test]
+    fn features_of_one_crate_lose_its_name() {
+        assert_eq!(everything_of("pool-cpu"), ["ndarray"]);
+        assert!(everything_of("pool").is_empty());
+    }
+
+    #[test]
+    fn every_package_named_here_is_in_the_workspace() {
+        let crates = crates();
+        let exists = |name: &str| crates.iter().any(|package| package.name == name);
+        let sets = [LINTED, TESTED_ALONE, WITHOUT_STD].into_iter().flatten().map(|set| set.package);
+        let lists = [LIBRARIES, WATCHED, RELEASED].into_iter().flatten().copied();
+        for name in sets.chain(lists) {
+            assert!(exists(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_published_crate_is_a_library_here() {
+        let published: BTreeSet<String> = crates()
+            .iter()
+            .filter(|package| package.publish.is_none())
+            .map(|package| package.name.clone())
+            .collect();
+        let listed: BTreeSet<String> = LIBRARIES.iter().copied().map(str::to_owned).collect();
+        assert_eq!(published, listed);
+    }
+}

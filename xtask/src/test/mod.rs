@@ -1,0 +1,134 @@
+//! `cargo xtask test`: every check of the repository, in order, with one closing line of counts.
+//!
+//! A step is a few cargo commands whose output goes to a log; a failed command prints the end of
+//! its own. Every step runs, whatever happened before it, unless `--fail-fast` says otherwise, and
+//! a step whose toolchain is missing says so and counts as skipped.
+
+#[cfg(test)]
+mod dependencies;
+mod features;
+mod invocation;
+mod report;
+mod selection;
+mod setting;
+mod steps;
+mod tally;
+mod toolchains;
+mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use invocation::{Counting, Invocation};
+use report::Outcome;
+use setting::Setting;
+use steps::Step;
+use tally::Tally;
+
+use crate::TaskError;
+
+/// What `cargo xtask test` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Run only this step, or all steps whose names start like this; may be repeated.
+    #[arg(long, value_name = "STEP")]
+    only: Vec<String>,
+    /// Stop after the first step that fails.
+    #[arg(long)]
+    fail_fast: bool,
+    /// Run the full counts of random programs, and the steps that a plain run leaves out.
+    #[arg(long)]
+    full: bool,
+    /// List the steps and run none.
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+///
+/// # Errors
+///
+/// When the run could not be made at all. A failed step is no such error: it is counted, and the
+/// exit code tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    if arguments.list {
+        print!("{}", selection::list());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let steps = selection::select(&arguments.only, arguments.full)?;
+    let setting = Setting::detect(arguments.full)?;
+    let logs = setting.workspace.target_directory.join("xtask");
+    std::fs::create_dir_all(&logs)?;
+
+    let mut outcomes = Vec::with_capacity(steps.len());
+    for step in &steps {
+        let outcome = run_step(step, &setting, &logs)?;
+        let failed = outcome.tally.failed > 0;
+        outcomes.push(outcome);
+        if failed && arguments.fail_fast {
+            break;
+        }
+    }
+    Ok(close(&outcomes, steps.len()))
+}
+
+/// Prints the table and the counts; the exit code of the run.
+fn close(outcomes: &[Outcome], planned: usize) -> ExitCode {
+    println!("\n{}", report::table(outcomes));
+    if outcomes.len() < planned {
+        println!("stopped after {} of {planned} steps", outcomes.len());
+    }
+    let tally: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
+    println!("\n{}", report::closing_line(tally));
+    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs one step, all its commands.
+fn run_step(step: &Step, setting: &Setting, logs: &Path) -> Result<Outcome, TaskError> {
+    println!("\n== {}: {}", step.name, step.about);
+    let start = Instant::now();
+    let (tally, note) = match (step.plan)(setting) {
+        Ok(commands) => run_commands(&commands, setting, &fresh_log(logs, step.name)?)?,
+        Err(reason) => {
+            let note = format!("SKIPPED: {reason}");
+            println!("   {note}");
+            (Tally::of_one_skip(), note)
+        }
+    };
+    let outcome = Outcome { name: step.name, time: start.elapsed(), tally, note };
+    let counts = report::closing_line(tally);
+    println!("   {} in {} s: {counts}", outcome.name, report::seconds(outcome.time));
+    Ok(outcome)
+}
+
+/// The log of a step, emptied.
+fn fresh_log(logs: &Path, step: &str) -> Result<PathBuf, TaskError> {
+    let log = logs.join(format!("{step}.log"));
+    std::fs::write(&log, "")?;
+    Ok(log)
+}
+
+/// Runs the commands of a step; their counts, and a note where one failed.
+fn run_commands(
+    commands: &[Invocation],
+    setting: &Setting,
+    log: &Path,
+) -> Result<(Tally, String), TaskError> {
+    let mut total = Tally::default();
+    for command in commands {
+        println!("   {command}");
+        let (tally, output) = command.run(&setting.workspace.root, log)?;
+        if tally.failed > 0 {
+            println!("{}\n   the whole log: {}", report::excerpt(&output), log.display());
+        }
+        total = total + tally;
+    }
+    let counts_tests = commands.iter().any(|command| command.counting() == Counting::Tests);
+    if counts_tests && total == Tally::default() {
+        println!("   no test ran, so nothing was checked");
+        total.failed = 1;
+    }
+    let note = if total.failed > 0 { format!("see {}", log.display()) } else { String::new() };
+    Ok((total, note))
+}

@@ -1,0 +1,56 @@
+//! What the steps need to know about this run: the workspace, the toolchains, and how thorough.
+
+use super::toolchains::Toolchains;
+use super::workspace::{self, Workspace};
+use crate::TaskError;
+
+/// Random programs per property test, natively: the count that `POOL_TEST_CASES` carries.
+const CASES: u32 = 2_000;
+/// The same with `--full`.
+const CASES_IN_FULL: u32 = 20_000;
+/// The same under Miri, which is some hundred times slower.
+const CASES_UNDER_MIRI: u32 = 50;
+
+/// Facts that hold for a whole run.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// Where the workspace is, where it is built, and what is in it.
+    pub(crate) workspace: Workspace,
+    /// The oldest supported Rust release, as the manifest of this task says it.
+    pub(crate) oldest_rust: &'static str,
+    /// What rustup has.
+    pub(crate) toolchains: Toolchains,
+    /// Whether `--full` was asked for.
+    pub(crate) full: bool,
+}
+
+impl Setting {
+    /// Looks around.
+    ///
+    /// # Errors
+    ///
+    /// When cargo cannot describe the workspace.
+    pub(crate) fn detect(full: bool) -> Result<Self, TaskError> {
+        Ok(Self {
+            workspace: workspace::describe()?,
+            oldest_rust: env!("CARGO_PKG_RUST_VERSION"),
+            toolchains: Toolchains::detect(),
+            full,
+        })
+    }
+
+    /// Random programs per property test.
+    pub(crate) fn cases(&self) -> String {
+        if self.full { CASES_IN_FULL } else { CASES }.to_string()
+    }
+
+    /// Random programs per property test under Miri.
+    pub(crate) fn cases_under_miri() -> String {
+        CASES_UNDER_MIRI.to_string()
+    }
+
+    /// A build directory of its own, so that runs with other flags do not rebuild each other.
+    pub(crate) fn own_target_directory(&self, name: &str) -> String {
+        self.workspace.target_directory.join(name).display().to_string()
+    }
+}

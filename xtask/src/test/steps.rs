@@ -1,0 +1,185 @@
+//! The steps of `cargo xtask test`, in the order in which they run: cheap ones first.
+//!
+//! A step plans its cargo commands from the [`Setting`], or says why it cannot run here. Nothing
+//! else decides to skip: a step that plans commands runs all of them.
+
+use super::features::{
+    EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, TESTED_ALONE, WATCHED, WITHOUT_STD,
+    everything_of,
+};
+use super::invocation::Invocation;
+use super::setting::Setting;
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// What `--only` calls it.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) about: &'static str,
+    /// Whether it runs only with `--full`, or when it is asked for by name.
+    pub(crate) only_in_full: bool,
+    /// Its commands, or why there are none here.
+    pub(crate) plan: fn(&Setting) -> Result<Vec<Invocation>, String>,
+}
+
+/// All steps.
+pub(crate) const STEPS: &[Step] = &[
+    step("formatting", "rustfmt has nothing to change", formatting),
+    step("clippy", "no warning in any listed feature set", clippy),
+    step("documentation", "rustdoc has no warning and no broken link", documentation),
+    step("tests", "unit and integration tests, all features and default ones", tests),
+    step("release-tests", "the same without overflow checks", release_tests),
+    step("examples", "every example runs to its end", examples),
+    step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
+    step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
+    step("no-std", "pool-core builds where there is no operating system", no_std),
+    step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
+    step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked_borrows),
+    step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree_borrows),
+    Step { only_in_full: true, ..step("miri-32-bit", "no undefined behaviour, i686", miri_32_bit) },
+    step("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
+    step("thread-sanitizer", "no data race in native code", thread_sanitizer),
+];
+
+/// Sanitizers are run where rustc has had them longest.
+const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+const fn step(
+    name: &'static str,
+    about: &'static str,
+    plan: fn(&Setting) -> Result<Vec<Invocation>, String>,
+) -> Step {
+    Step { name, about, only_in_full: false, plan }
+}
+
+fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::check("fmt --all --check")])
+}
+
+fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let deny = ["--", "-D", "warnings"];
+    let lint = || Invocation::check("clippy --all-targets");
+    let whole = lint().with(["--workspace"]).with(everything()).with(deny);
+    let sets = LINTED.iter().map(|set| lint().with(set.arguments()).with(deny));
+    Ok(sets.chain([whole]).collect())
+}
+
+fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let document = Invocation::check("doc --workspace --no-deps --document-private-items");
+    Ok(vec![document.with(everything()).variable("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let whole = Invocation::tests("test --workspace --all-targets --no-fail-fast");
+    let alone = |set: &FeatureSet| {
+        Invocation::tests("test --lib --tests --no-fail-fast").with(set.arguments())
+    };
+    let all = [whole.with(everything())].into_iter().chain(TESTED_ALONE.iter().map(alone));
+    Ok(all.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).collect())
+}
+
+fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
+    let test = test.with(packages(RELEASED));
+    Ok(vec![test.variable("POOL_TEST_CASES", setting.cases())])
+}
+
+fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let run = |(package, example): (&str, &str)| {
+        let features = everything_of(package).join(",");
+        Invocation::check("run --release").with([
+            "--package",
+            package,
+            "--features",
+            &features,
+            "--example",
+            example,
+        ])
+    };
+    Ok(setting.workspace.examples().map(run).collect())
+}
+
+fn doc_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --workspace --doc --no-fail-fast");
+    Ok(vec![test.with(everything())])
+}
+
+fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&[])?;
+    Ok(doc_tests(setting)?.into_iter().map(|command| command.on(&nightly)).collect())
+}
+
+fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
+    let build = Invocation::check("build -Z build-std=core,alloc --target x86_64-unknown-none");
+    let build = build.on(&nightly);
+    Ok(WITHOUT_STD.iter().map(|set| build.clone().with(set.arguments())).collect())
+}
+
+fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let toolchain = setting.toolchains.release(setting.oldest_rust)?;
+    let check = Invocation::check("check").on(&toolchain).with(packages(LIBRARIES));
+    let with_features = check.clone().with(everything());
+    Ok(vec![check, with_features])
+}
+
+fn miri_stacked_borrows(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![miri(setting, "")?.with(packages(WATCHED)).with(everything())])
+}
+
+fn miri_tree_borrows(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let miri = miri(setting, " -Zmiri-tree-borrows")?;
+    Ok(vec![miri.with(packages(WATCHED)).with(everything())])
+}
+
+fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let miri = miri(setting, "")?.with(["--target", "i686-unknown-linux-gnu"]);
+    Ok(vec![miri.with(packages(&["pool-core"]))])
+}
+
+/// Addresses keep their provenance, and alignment that is only luck is an error.
+fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
+    let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
+    let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check";
+    Ok(Invocation::tests("miri test --lib --tests --no-fail-fast")
+        .on(&nightly)
+        .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
+        .variable("POOL_TEST_CASES", Setting::cases_under_miri()))
+}
+
+fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&[])?;
+    let test = sanitized(setting, "address")?.on(&nightly);
+    Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
+}
+
+/// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
+/// rustc refuses to mix the two.
+fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
+    let test = sanitized(setting, "thread")?.on(&nightly);
+    Ok(vec![test.with(["-Z", "build-std"])])
+}
+
+fn sanitized(setting: &Setting, sanitizer: &str) -> Result<Invocation, String> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
+        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+    }
+    let directory = setting.own_target_directory(&format!("{sanitizer}-sanitizer"));
+    Ok(Invocation::tests("test --lib --tests --no-fail-fast")
+        .with(["--target", SANITIZED_TARGET])
+        .with(packages(WATCHED))
+        .with(everything())
+        .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))
+        .variable("CARGO_TARGET_DIR", directory)
+        .variable("POOL_TEST_CASES", setting.cases()))
+}
+
+fn packages(names: &[&str]) -> Vec<String> {
+    names.iter().flat_map(|name| ["--package".to_owned(), (*name).to_owned()]).collect()
+}
+
+fn everything() -> [String; 2] {
+    ["--features".to_owned(), EVERYTHING.join(",")]
+}

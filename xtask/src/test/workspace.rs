@@ -1,0 +1,84 @@
+//! The workspace as `cargo metadata` describes it.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::TaskError;
+
+/// Where the workspace is, where it is built, and what is in it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Workspace {
+    /// The directory of the root manifest.
+    #[serde(rename = "workspace_root")]
+    pub(crate) root: PathBuf,
+    /// Where cargo builds, as the environment and the configuration say.
+    pub(crate) target_directory: PathBuf,
+    packages: Vec<Package>,
+}
+
+/// One crate of the workspace.
+#[derive(Debug, Deserialize)]
+struct Package {
+    name: String,
+    targets: Vec<Target>,
+}
+
+/// A library, program, test or example of a crate.
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+impl Workspace {
+    /// Every example, as crate and name.
+    pub(crate) fn examples(&self) -> impl Iterator<Item = (&str, &str)> {
+        let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
+        self.packages.iter().flat_map(move |package| {
+            let examples = package.targets.iter().filter(is_example);
+            examples.map(|target| (package.name.as_str(), target.name.as_str()))
+        })
+    }
+}
+
+/// Asks cargo; the reader picks the fields by the type it asks for.
+///
+/// # Errors
+///
+/// When cargo cannot be run or refuses, and when its answer lacks a field.
+pub(crate) fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
+    let answer = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !answer.status.success() {
+        return Err(format!("cargo metadata ended with {}", answer.status).into());
+    }
+    Ok(serde_json::from_slice(&answer.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Workspace;
+
+    #[test]
+    fn examples_are_found_with_their_crates() {
+        let answer = r#"{
+            "workspace_root": "/w", "target_directory": "/w/target",
+            "packages": [
+                { "name": "a", "targets": [{ "name": "a", "kind": ["lib"] }] },
+                { "name": "b", "targets": [
+                    { "name": "first", "kind": ["example"] },
+                    { "name": "suite", "kind": ["test"] },
+                    { "name": "second", "kind": ["example"] }
+                ] }
+            ]
+        }"#;
+        let workspace: Workspace = serde_json::from_str(answer).unwrap();
+        assert_eq!(workspace.examples().collect::<Vec<_>>(), [("b", "first"), ("b", "second")]);
+    }
+}
