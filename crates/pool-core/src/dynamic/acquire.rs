@@ -18,7 +18,9 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
-        self.try_acquire(length).unwrap_or_else(|error| panic_with(&error))
+        // SAFETY: the pool lives while the slot is used, which is until `take` returns.
+        let slot = unsafe { self.cursor.reserve::<T>(length) };
+        self.take(slot, length)
     }
 
     /// As [`acquire`](Self::acquire).

@@ -66,6 +66,7 @@ type Found<'p, B> = (SlotPointer<'p, B>, usize);
 /// The slot and the length of a current handle.
 ///
 /// A handle of element type `T` can only come from an acquire of `T`, so the slot holds valid `T`s.
+#[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
     active: usize,
@@ -145,8 +146,10 @@ impl<'p, B: PoolBackend> Handles<'p, B> {
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
-        let [view] = self.get_disjoint_mut([handle])?;
-        Ok(view)
+        let (slot, length) = find(self.state, self.active, handle)?;
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current); `self`
+        // is borrowed exclusively, and the scope beside it takes only slots above.
+        Ok(unsafe { slot.view(length) })
     }
 
     /// The arrays of several handles, to be written side by side.

@@ -182,6 +182,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// [`PoolError::ForeignHandle`] for a handle of another pool, [`PoolError::StaleHandle`] for one
     /// whose array was rewound, freed or replaced.
+    #[inline]
     pub fn get<T: Element>(
         &self,
         handle: Handle<T>,
@@ -197,12 +198,15 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`get`](Self::get).
+    #[inline]
     pub fn get_mut<T: Element>(
         &mut self,
         handle: Handle<T>,
     ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
-        let [view] = self.get_disjoint_mut([handle])?;
-        Ok(view)
+        let (slot, length) = handle::find(self.pool.state(), self.active_slots(), handle)?;
+        // SAFETY: the slot is handed out as `length` elements of `T` (the handle is current), and
+        // the pool is borrowed exclusively, so no other view is in use.
+        Ok(unsafe { slot.view(length) })
     }
 
     /// The arrays of several handles, to be written side by side.
@@ -289,6 +293,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Takes a reserved slot for `length` elements and names it.
+    #[inline]
     fn take<T: Element>(&self, slot: SlotPointer<'_, B>, length: usize) -> Handle<T> {
         let serial = self.pool.state().next_serial();
         let number = slot.number();

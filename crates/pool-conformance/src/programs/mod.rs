@@ -1,0 +1,117 @@
+//! Random programs over a pool, run against a naive model.
+//!
+//! A [`LexicalProgram`] nests scopes, helper functions, panics, early returns, trims and failing
+//! allocations in a `Pool`; a [`DynamicProgram`] acquires, checkpoints, rewinds and splits a
+//! `DynamicPool`. The interpreter keeps one Rust stack frame for each scope, with its views in it,
+//! and the model holds the byte range and the content of every live view. Checked all the time: no
+//! two live views overlap, every content is intact, active slots, bytes and growths are what the
+//! model and the backend count, limits hold, and every block is freed with its pool.
+//!
+//! Programs are values: [`strategy`] makes random ones that shrink, and any test can run one.
+
+mod account;
+mod acquire;
+mod dynamic;
+mod entry;
+mod frame;
+mod lexical;
+mod machine;
+mod model;
+mod program;
+pub mod strategy;
+
+pub use program::{
+    Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, LexicalProgram, Nested, Round,
+    Setting, Step, Style,
+};
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::probe::Probe;
+use machine::Machine;
+
+/// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 50
+/// under Miri.
+///
+/// # Panics
+///
+/// Where the variable is no number.
+#[must_use]
+pub fn test_cases() -> u32 {
+    number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 50 } else { 2_000 })
+}
+
+fn number(variable: &str) -> Option<u32> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text:?}")))
+}
+
+/// The source of a property test's programs: the same at every run, and another one for every value
+/// of the variable `POOL_TEST_SEED`.
+#[must_use]
+pub fn runner(cases: u32) -> TestRunner {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut seed = [0; 32];
+    seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+}
+
+/// Runs `test` with [`test_cases`] random values, and shrinks the first that fails.
+///
+/// # Panics
+///
+/// Where `test` panics: with its text and the smallest value found for which it does.
+pub fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
+    let outcome = runner(test_cases()).run(strategy, |value| {
+        test(value);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+}
+
+/// Runs random lexical programs, each with a probe of its own.
+///
+/// # Panics
+///
+/// Where the pool and the model disagree.
+pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) {
+    for_all(&strategy::lexical_program(true), |program| run_lexical(&probe(), &program));
+}
+
+/// Runs random dynamic programs, each with a probe of its own.
+///
+/// # Panics
+///
+/// Where the pool and the model disagree.
+pub fn run_random_dynamic<P: Probe>(probe: impl Fn() -> P) {
+    for_all(&strategy::dynamic_program(true), |program| run_dynamic(&probe(), &program));
+}
+
+/// Runs one lexical program.
+///
+/// # Panics
+///
+/// Where the pool and the model disagree.
+pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) {
+    Machine::new(probe).run_lexical(program);
+    assert_all_freed(probe);
+}
+
+/// Runs one dynamic program.
+///
+/// # Panics
+///
+/// Where the pool and the model disagree.
+pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) {
+    Machine::new(probe).run_dynamic(program);
+    assert_all_freed(probe);
+}
+
+fn assert_all_freed<P: Probe>(probe: &P) {
+    if let Some(held) = probe.held() {
+        assert_eq!((held.blocks, held.bytes), (0, 0), "blocks left after the pool was dropped");
+    }
+}
