@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 ///
 /// # Errors
 ///
-/// When the two versions of a workload differ, the log-likelihood is not the published one, or a
+/// When the two versions of a workload differ, the log-likelihood is not the known one, or a
 /// picture cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     // Times of a build without optimisation say nothing.

@@ -37,7 +37,7 @@ fn the_series_is_complete() {
 }
 
 #[test]
-fn log_likelihood_and_levels_are_the_published_ones() {
+fn log_likelihood_and_levels_are_the_reference_ones() {
     let flows = flows();
     let result = allocating::smooth(&StateSpace::local_level(flows[0]), &flows).unwrap();
     assert_close(result.log_likelihood, -632.545_625_115_673_9);

@@ -12,7 +12,7 @@ mod state_space;
 pub(crate) use matrix::{Matrix, NotPositiveDefinite, Values};
 pub(crate) use state_space::{Moments, StateSpace};
 
-/// Variance of a single year's measurement around the level (Durbin and Koopman, section 2.10).
+/// Variance of a single year's measurement around the level (Durbin and Koopman, chapter 2).
 pub(crate) const OBSERVATION_VARIANCE: f64 = 15_099.0;
 
 /// Variance of the level's change from one year to the next (the same source).
@@ -21,7 +21,7 @@ pub(crate) const LEVEL_VARIANCE: f64 = 1_469.1;
 /// The exact diffuse log-likelihood of the series at these variances, known to ± 0.001.
 pub(crate) const KNOWN_LOG_LIKELIHOOD: f64 = -632.546;
 
-/// Checks that both versions agree in every bit and that the likelihood is the published one.
+/// Checks that both versions agree in every bit and that the likelihood is the known one.
 pub(crate) fn check(
     allocating: &allocating::Smoothed,
     pooled: &pooled::Smoothed<'_>,
@@ -29,7 +29,7 @@ pub(crate) fn check(
     let difference = allocating.log_likelihood - KNOWN_LOG_LIKELIHOOD;
     if difference.is_nan() || difference.abs() > 0.001 {
         let found = allocating.log_likelihood;
-        return Err(format!("log-likelihood {found:.4}, published is {KNOWN_LOG_LIKELIHOOD}"));
+        return Err(format!("log-likelihood {found:.4}, expected is {KNOWN_LOG_LIKELIHOOD}"));
     }
     if allocating.numbers().map(f64::to_bits).ne(pooled.numbers().map(f64::to_bits)) {
         return Err("the pooled Kalman smoother differs from the allocating one".to_owned());
