@@ -6,7 +6,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use ndarray::{
-    ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut, ShapeBuilder,
+    ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut,
 };
 use pool_core::{DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape};
 
@@ -215,10 +215,9 @@ impl Header {
         block: NonNull<T>,
         shape: DynamicShape<'_>,
     ) -> NonNull<ArrayViewMut<'static, T, IxDyn>> {
-        let layout = IxDyn(shape.dims()).strides(IxDyn(shape.strides()));
         // SAFETY: the block holds the product of the dims, checked by the acquire, at an address that
-        // is aligned for `T`; the strides are row-major.
-        let raw = unsafe { RawArrayViewMut::from_shape_ptr(layout, block.as_ptr()) };
+        // is aligned for `T`; without strides the layout is row-major.
+        let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(shape.dims()), block.as_ptr()) };
         // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's
         // alone; between loans it is not used.
         let view: ArrayViewMut<'static, T, IxDyn> = unsafe { raw.deref_into_view_mut() };

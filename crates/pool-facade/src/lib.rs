@@ -58,4 +58,9 @@ pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};
 /// Compiles the code of the repository's README.
 #[cfg(all(doctest, feature = "cpu"))]
 #[doc = include_str!("../../../README.md")]
-struct Readme;
+struct RepositoryReadme;
+
+/// Compiles the code of the crate's README.
+#[cfg(all(doctest, feature = "cpu"))]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

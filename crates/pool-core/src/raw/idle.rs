@@ -14,18 +14,15 @@ use crate::stats::Released;
 ///
 /// Those slots are idle: no view of them is in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+    #[cfg(feature = "tracing")]
+    let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
     let mut released = Released::default();
     for number in from..state.slot_count() {
         // SAFETY: the slot is idle (caller).
         released.note(unsafe { release(state.slot(number)) });
     }
     #[cfg(feature = "tracing")]
-    tracing::debug!(
-        pool = state.config().name,
-        slots = released.slots,
-        bytes = released.bytes,
-        "trimmed"
-    );
+    tracing::debug!(slots = released.slots, bytes = released.bytes, "trimmed");
     released
 }
 

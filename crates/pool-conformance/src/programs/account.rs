@@ -1,0 +1,92 @@
+//! The numbers that the model expects of one pool, compared with its statistics and with what the
+//! backend counts.
+
+use pool_core::PoolStats;
+
+use super::program::Setting;
+use crate::probe::Held;
+
+/// What one pool should look like.
+#[derive(Debug)]
+pub(super) struct Account {
+    /// Slots that are handed out.
+    pub(super) active: usize,
+    /// The most slots that were handed out or reserved at once.
+    high_water: usize,
+    pub(super) setting: Setting,
+    /// The most bytes that the pool may hold: its limit, or what it held when that was lowered.
+    allowed: usize,
+    /// What the backend held when the pool was made; what it holds beyond that is this pool's.
+    before: Option<Held>,
+    /// Acquires whose shape went through the shape cache.
+    pub(super) shaped: u64,
+}
+
+impl Account {
+    /// The account of a new pool.
+    pub(super) fn open(setting: Setting, held: Option<Held>) -> Self {
+        let allowed = setting.limit();
+        Self { active: 0, high_water: 0, setting, allowed, before: held, shaped: 0 }
+    }
+
+    /// So many slots more were handed out.
+    pub(super) fn took(&mut self, slots: usize) {
+        self.active += slots;
+        self.high_water = self.high_water.max(self.active);
+    }
+
+    /// The next slot was reserved but not handed out.
+    pub(super) fn reserved_one(&mut self) {
+        self.high_water = self.high_water.max(self.active + 1);
+    }
+
+    /// The pool was given another setting while it held `reserved` bytes.
+    pub(super) fn configured(&mut self, setting: Setting, reserved: usize) {
+        self.setting = setting;
+        self.allowed = setting.limit().max(reserved);
+    }
+
+    /// The pool was cleared.
+    pub(super) fn cleared(&mut self) {
+        self.active = 0;
+        self.high_water = 0;
+    }
+
+    /// Another pool was open in between and is gone; it made so many allocations.
+    pub(super) fn was_beside(&mut self, allocations: usize) {
+        if let Some(before) = &mut self.before {
+            before.allocations += allocations;
+        }
+    }
+
+    /// How many allocations the pool made, as the backend counts.
+    pub(super) fn allocations(&self, held: Option<Held>) -> usize {
+        held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
+    }
+
+    /// Compares everything that can be compared.
+    pub(super) fn check(&self, stats: &PoolStats, held: Option<Held>) {
+        assert_eq!(stats.active_slots, self.active, "active slots");
+        assert_eq!(stats.high_water_slots, self.high_water, "high water");
+        assert_eq!(stats.byte_limit, self.setting.limit(), "limit");
+        assert!(stats.reserved_bytes <= self.allowed, "the pool holds more than its limit");
+        assert!(stats.reserved_bytes <= stats.peak_reserved_bytes, "the peak is below the present");
+        assert!(stats.peak_reserved_bytes <= self.allowed, "the peak is above the limit");
+        assert_eq!(stats.leaked_bytes, 0, "leaked bytes");
+        assert_eq!(stats.shape_hits + stats.shape_misses, self.shaped, "uses of the shape cache");
+        let (Some(held), Some(before)) = (held, self.before) else {
+            return;
+        };
+        assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
+        assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
+        // Also in the middle of a growth, when the old block and the new one are both there.
+        assert!(held.peak_bytes - before.bytes <= self.allowed, "the limit was exceeded for a time");
+    }
+
+    /// Checks that nothing but the blocks of active slots is held.
+    pub(super) fn check_nothing_idle(&self, held: Option<Held>) {
+        if let (Some(held), Some(before)) = (held, self.before) {
+            assert!(held.blocks - before.blocks <= self.active, "an idle slot still has a block");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! One acquire of a random program: every member of the family, what it promises about the contents,
+//! and its refusals.
+
+use std::cell::{Cell, RefCell};
+
+use pool_core::bytemuck::{Zeroable, cast_slice};
+use pool_core::{
+    Acquired, Dims, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope,
+    Shape, ShapeError,
+};
+
+use super::frame::{Frame, LiveView};
+use super::machine::{Machine, Outcome};
+use super::program::{Acquire, Fill, Form, Impossible};
+use crate::element::{Sample, samples, with_kind};
+use crate::panics::panic_as_planned;
+use crate::probe::{Failure, Held, Probe, View};
+
+/// What a view should hold when it is handed out.
+#[derive(Clone, Copy)]
+enum Content {
+    Unspecified,
+    Zeroed,
+    /// All elements are the first of a content.
+    Filled(u64),
+    Samples(u64),
+}
+
+impl Content {
+    fn of(fill: Fill, seed: u64) -> Self {
+        match fill {
+            Fill::Recycled => Self::Unspecified,
+            Fill::Zeroed => Self::Zeroed,
+            Fill::Filled => Self::Filled(seed),
+            Fill::Copied => Self::Samples(seed),
+        }
+    }
+}
+
+/// A view with the shape that the shape cache lent it.
+type Lent<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
+
+impl<P: Probe> Machine<'_, P> {
+    /// Acquires in a scope; the views go into the frame.
+    pub(super) fn acquire<'s>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        acquire: &Acquire,
+    ) {
+        with_kind!(acquire.kind, Element => self.acquire_of::<Element>(scope, frame, acquire));
+        self.check_scope(scope);
+    }
+
+    fn acquire_of<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        Acquire { form, panics, .. }: &Acquire,
+    ) {
+        let seed = self.model.new_seed();
+        match form {
+            &Form::Flat(fill, length) => {
+                let view = self.take(scope, || flat::<P, T>(scope, fill, length, seed, *panics));
+                self.keep(scope, frame, view, length, Content::of(fill, seed));
+            }
+            Form::Like => {
+                let length = frame.views.last().map_or(1, |view| view.length());
+                let model = vec![0_u8; length];
+                let view = self.take(scope, || like::<P, T>(scope, &model, *panics));
+                self.keep(scope, frame, view, length, Content::of(Fill::Recycled, seed));
+            }
+            &Form::With { length, reenter_at, panic_at } => {
+                self.acquire_with::<T>(scope, frame, length, reenter_at, panic_at);
+            }
+            Form::Shaped(fill, dims) => {
+                let view = self
+                    .take(scope, || of_fixed_rank::<P, T>(scope, *fill, dims, seed, *panics));
+                let length = dims.iter().product();
+                self.keep(scope, frame, view, length, Content::of(*fill, seed));
+            }
+            Form::Dynamic(fill, dims) => {
+                let call = || of_dynamic_rank::<P, T>(scope, *fill, dims, seed, *panics);
+                let lent = self.take(scope, call);
+                self.keep_lent(scope, frame, lent, dims, Content::of(*fill, seed));
+            }
+            &Form::Split(rows, columns, at) => {
+                self.acquire_split::<T>(scope, frame, [rows, columns], at % (rows + 1));
+            }
+            &Form::Impossible(impossible) => self.acquire_impossible::<T>(scope, impossible),
+        }
+    }
+
+    /// Calls an acquire. `None` where it was refused, for a reason.
+    fn take<V>(
+        &mut self,
+        scope: &Scope<'_, P::Backend>,
+        call: impl FnOnce() -> Result<V, Failure<P>>,
+    ) -> Option<V> {
+        let before = self.probe.held();
+        match Self::call(call) {
+            Outcome::Done(value) => {
+                self.model.account().took(1);
+                Some(value)
+            }
+            Outcome::Refused(error) => {
+                self.refused(scope, &error, before);
+                None
+            }
+            Outcome::Panicked(payload) => self.unwind(payload, before),
+        }
+    }
+
+    fn refused(
+        &mut self,
+        scope: &Scope<'_, P::Backend>,
+        error: &Failure<P>,
+        before: Option<Held>,
+    ) {
+        self.check_error(error, &scope.stats(), before);
+        assert_eq!(scope.trim(), Released::default(), "refused with idle blocks left");
+    }
+
+    /// Checks a view that was just handed out, tells the model, and keeps it with a new content.
+    fn keep<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        view: Option<View<'s, P, T>>,
+        length: usize,
+        content: Content,
+    ) {
+        let Some(view) = view else { return };
+        assert_eq!(view.len(), length, "a view of another length than asked for");
+        let slot = scope.active_slots() - 1;
+        self.admit(slot, &view, content);
+        let seed = self.model.new_seed();
+        frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, seed)));
+    }
+
+    /// As [`keep`](Self::keep), for a view whose shape is borrowed from the shape cache.
+    fn keep_lent<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        lent: Option<Lent<'s, P, T>>,
+        dims: &[usize],
+        content: Content,
+    ) {
+        let Some((view, shape)) = lent else { return };
+        self.model.account().shaped += 1;
+        self.admit(scope.active_slots() - 1, &view, content);
+        let seed = self.model.new_seed();
+        let shape = Some((shape, dims.to_vec()));
+        frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, shape, seed)));
+    }
+
+    /// Checks address and content of a view that was just handed out, and tells the model.
+    fn admit<T: Sample>(&mut self, slot: usize, view: &View<'_, P, T>, content: Content) {
+        let (start, bytes) = (self.probe.address(view), view.len() * size_of::<T>());
+        let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
+        assert_eq!(start % aligned, 0, "a view that is not aligned");
+        self.model.hand_out(self.probe, slot, start, bytes);
+        let found = self.probe.read(view);
+        let poisoned = self.model.account().setting.poison && T::RECYCLES;
+        let right = match content {
+            Content::Unspecified if poisoned => {
+                cast_slice::<T, u8>(&found).iter().all(|&byte| byte == 0xFF)
+            }
+            Content::Unspecified => true,
+            Content::Zeroed => found.iter().all(|element| *element == T::zeroed()),
+            Content::Filled(seed) => found.iter().all(|element| *element == T::sample(seed, 0)),
+            Content::Samples(seed) => found == samples(seed, found.len()),
+        };
+        assert!(right, "a view was handed out with the wrong content: {found:?}");
+    }
+
+    /// An acquire whose elements are made by code that acquires in the same scope and may panic.
+    fn acquire_with<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        length: usize,
+        reenter_at: Option<usize>,
+        panic_at: Option<usize>,
+    ) {
+        let seed = self.model.new_seed();
+        let entered = Cell::new(false);
+        let reentered = RefCell::new(Vec::new());
+        let element = |index: usize| {
+            entered.set(true);
+            if panic_at == Some(index) {
+                panic_as_planned();
+            }
+            if reenter_at.is_some_and(|at| index % (at + 1) == 0) {
+                reentered.borrow_mut().extend(scope.try_acquire_filled(2, T::sample(seed, 0)));
+            }
+            T::sample(seed, index)
+        };
+        let before = self.probe.held();
+        let outcome = Self::call(|| self.probe.acquire_with(scope, length, element));
+        let (entered, reentered) = (entered.get(), reentered.into_inner());
+        match outcome {
+            Outcome::Done(view) => {
+                let slot = self.model.account().active;
+                self.model.account().took(1 + reentered.len());
+                self.check_scope(scope);
+                self.admit(slot, &view, Content::Samples(seed));
+                let own = self.model.new_seed();
+                frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, own)));
+                for (index, view) in reentered.into_iter().enumerate() {
+                    self.admit(slot + 1 + index, &view, Content::Filled(seed));
+                    let own = self.model.new_seed();
+                    frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, own)));
+                }
+            }
+            Outcome::Refused(error) => self.refused(scope, &error, before),
+            Outcome::Panicked(payload) => {
+                // The slot was taken before the first element was made.
+                self.model.account().took(usize::from(entered) + reentered.len());
+                self.check_scope(scope);
+                self.unwind(payload, before)
+            }
+        }
+    }
+
+    /// A matrix, split at a row into two views of one slot.
+    fn acquire_split<'s, T: Sample>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        [rows, columns]: [usize; 2],
+        at: usize,
+    ) {
+        let Some(matrix) = self.take(scope, || T::recycle_nd(scope, [rows, columns])) else {
+            return;
+        };
+        let slot = scope.active_slots() - 1;
+        let (upper, lower) = matrix.split_at(at);
+        assert_eq!((upper.shape(), lower.shape()), (&[at, columns][..], &[rows - at, columns][..]));
+        for part in [upper.into_view(), lower.into_view()] {
+            let start = self.probe.address(&part);
+            self.model.hand_out(self.probe, slot, start, part.len() * size_of::<T>());
+            let seed = self.model.new_seed();
+            frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, part, None, seed)));
+        }
+    }
+
+    /// A request that no pool can fulfil: the right error, and nothing is taken.
+    fn acquire_impossible<T: Sample>(
+        &mut self,
+        scope: &Scope<'_, P::Backend>,
+        impossible: Impossible,
+    ) {
+        let before = self.probe.held();
+        let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
+        let error = match outcome {
+            Outcome::Done(()) => panic!("{impossible:?} was given"),
+            Outcome::Refused(error) => error,
+            Outcome::Panicked(payload) => self.unwind(payload, before),
+        };
+        match (impossible, error) {
+            (Impossible::Length(_), PoolError::SizeOverflow { .. }) => {}
+            (
+                Impossible::SourceOfOtherLength,
+                PoolError::Shape(ShapeError::LengthMismatch { asked: 2, length: 3 }),
+            ) => self.model.account().reserved_one(),
+            (
+                Impossible::Product
+                | Impossible::ProductBesideZero
+                | Impossible::DynamicProductBesideZero,
+                PoolError::Shape(ShapeError::Overflow { .. }),
+            ) => {}
+            // The two elements that the source does not fit need a block, which may be refused.
+            (Impossible::SourceOfOtherLength, error) => self.refused(scope, &error, before),
+            (_, error) => panic!("{impossible:?} got the wrong error: {error}"),
+        }
+    }
+}
+
+fn ask_for<P: Probe, T: Sample>(
+    scope: &Scope<'_, P::Backend>,
+    impossible: Impossible,
+) -> Result<(), Failure<P>> {
+    let huge = isize::MAX as usize;
+    match impossible {
+        Impossible::Length(beyond) => {
+            scope.try_acquire_zeroed::<T>(usize::MAX - beyond).map(drop)
+        }
+        Impossible::Product => scope.try_acquire_nd_zeroed::<T, _>([huge, 3]).map(drop),
+        Impossible::ProductBesideZero => {
+            T::recycle_nd(scope, [usize::MAX, 2, 0]).map(drop)
+        }
+        Impossible::DynamicProductBesideZero => {
+            T::recycle_nd(scope, &[0, huge, huge][..]).map(drop)
+        }
+        Impossible::SourceOfOtherLength => {
+            scope.try_acquire_nd_from([2, 1], &samples::<T>(1, 3)).map(drop)
+        }
+    }
+}
+
+fn flat<'s, P: Probe, T: Sample>(
+    scope: &Scope<'s, P::Backend>,
+    fill: Fill,
+    length: usize,
+    seed: u64,
+    panics: bool,
+) -> Acquired<'s, P::Backend, T> {
+    if panics {
+        return Ok(match fill {
+            Fill::Recycled => T::recycle_or_panic(scope, length),
+            Fill::Zeroed => scope.acquire_zeroed(length),
+            Fill::Filled => scope.acquire_filled(length, T::sample(seed, 0)),
+            Fill::Copied => scope.acquire_from(&samples(seed, length)),
+        });
+    }
+    match fill {
+        Fill::Recycled => T::recycle(scope, length),
+        Fill::Zeroed => scope.try_acquire_zeroed(length),
+        Fill::Filled => scope.try_acquire_filled(length, T::sample(seed, 0)),
+        Fill::Copied => scope.try_acquire_from(&samples(seed, length)),
+    }
+}
+
+/// As many elements as the model has, which is of another type; only plain elements can be asked for
+/// like this, so the others are asked for by the length.
+fn like<'s, P: Probe, T: Sample>(
+    scope: &Scope<'s, P::Backend>,
+    model: &[u8],
+    panics: bool,
+) -> Acquired<'s, P::Backend, T> {
+    flat::<P, T>(scope, Fill::Recycled, pool_core::Extent::extent(model), 0, panics)
+}
+
+fn shaped<'s, P: Probe, T: Sample, S: Shape>(
+    scope: &Scope<'s, P::Backend>,
+    fill: Fill,
+    shape: S,
+    length: usize,
+    seed: u64,
+    panics: bool,
+) -> NdAcquired<'s, P::Backend, T, S> {
+    if panics {
+        return Ok(match fill {
+            Fill::Recycled => T::recycle_nd_or_panic(scope, shape),
+            Fill::Zeroed => scope.acquire_nd_zeroed(shape),
+            Fill::Filled => scope.acquire_nd_filled(shape, T::sample(seed, 0)),
+            Fill::Copied => scope.acquire_nd_from(shape, &samples(seed, length)),
+        });
+    }
+    match fill {
+        Fill::Recycled => T::recycle_nd(scope, shape),
+        Fill::Zeroed => scope.try_acquire_nd_zeroed(shape),
+        Fill::Filled => scope.try_acquire_nd_filled(shape, T::sample(seed, 0)),
+        Fill::Copied => scope.try_acquire_nd_from(shape, &samples(seed, length)),
+    }
+}
+
+/// An array of the rank that `dims` has, which is at most 6.
+fn of_fixed_rank<'s, P: Probe, T: Sample>(
+    scope: &Scope<'s, P::Backend>,
+    fill: Fill,
+    dims: &[usize],
+    seed: u64,
+    panics: bool,
+) -> Acquired<'s, P::Backend, T> {
+    match *dims {
+        [a] => with_rank::<P, T, _>(scope, fill, [a], dims, seed, panics),
+        [a, b] => with_rank::<P, T, _>(scope, fill, (a, b), dims, seed, panics),
+        [a, b, c] => with_rank::<P, T, _>(scope, fill, [a, b, c], dims, seed, panics),
+        [a, b, c, d] => with_rank::<P, T, _>(scope, fill, [a, b, c, d], dims, seed, panics),
+        [a, b, c, d, e] => with_rank::<P, T, _>(scope, fill, (a, b, c, d, e), dims, seed, panics),
+        [a, b, c, d, e, f] => {
+            with_rank::<P, T, _>(scope, fill, [a, b, c, d, e, f], dims, seed, panics)
+        }
+        _ => panic!("no fixed rank: {dims:?}"),
+    }
+}
+
+fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
+    scope: &Scope<'s, P::Backend>,
+    fill: Fill,
+    shape: S,
+    dims: &[usize],
+    seed: u64,
+    panics: bool,
+) -> Acquired<'s, P::Backend, T>
+where
+    S::Dims: Dims,
+{
+    let array =
+        shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
+    assert_eq!(array.shape(), dims, "an array of another shape than asked for");
+    Ok(array.into_view())
+}
+
+fn of_dynamic_rank<'s, P: Probe, T: Sample>(
+    scope: &Scope<'s, P::Backend>,
+    fill: Fill,
+    dims: &[usize],
+    seed: u64,
+    panics: bool,
+) -> Result<Lent<'s, P, T>, Failure<P>> {
+    let length = dims.iter().product();
+    let array = shaped::<P, T, &[usize]>(scope, fill, dims, length, seed, panics)?;
+    assert_eq!(array.shape(), dims, "an array of another shape than asked for");
+    Ok(array.into_parts())
+}

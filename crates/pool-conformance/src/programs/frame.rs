@@ -1,0 +1,123 @@
+//! The views of one scope, on the stack frame that interprets it, linked to those of the scopes
+//! around it, so that all of them can be read and written while an inner scope is open.
+
+use pool_core::{DynamicShape, PoolView};
+
+use crate::element::{Sample, samples};
+use crate::probe::{Probe, View};
+
+/// Views that are live.
+pub(super) trait Views<P> {
+    /// Compares every view with what it should hold.
+    fn verify(&self, probe: &P);
+
+    /// How many views there are.
+    fn count(&self) -> usize;
+
+    /// Writes a new content into the view at `index`.
+    fn rewrite(&mut self, probe: &P, index: usize, seed: u64);
+}
+
+/// One view that is live.
+pub(super) trait Live<P> {
+    fn verify(&self, probe: &P);
+    fn rewrite(&mut self, probe: &P, seed: u64);
+    /// The number of elements.
+    fn length(&self) -> usize;
+}
+
+/// The views of one scope.
+pub(super) struct Frame<'o, 's, P> {
+    pub(super) views: Vec<Box<dyn Live<P> + 's>>,
+    outer: Option<&'o mut (dyn Views<P> + 'o)>,
+}
+
+impl<'o, P> Frame<'o, '_, P> {
+    /// No views yet, in a scope within those whose views are `outer`.
+    pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
+        Self { views: Vec::new(), outer: Some(outer) }
+    }
+
+    /// No views yet, in a scope that nothing is around.
+    pub(super) fn outermost() -> Self {
+        Self { views: Vec::new(), outer: None }
+    }
+}
+
+impl<P> Views<P> for Frame<'_, '_, P> {
+    fn verify(&self, probe: &P) {
+        for view in &self.views {
+            view.verify(probe);
+        }
+        if let Some(outer) = &self.outer {
+            outer.verify(probe);
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.views.len() + self.outer.as_ref().map_or(0, |outer| outer.count())
+    }
+
+    fn rewrite(&mut self, probe: &P, index: usize, seed: u64) {
+        let own = self.views.len();
+        if let Some(view) = self.views.get_mut(index) {
+            view.rewrite(probe, seed);
+        } else if let Some(outer) = &mut self.outer {
+            outer.rewrite(probe, index - own, seed);
+        }
+    }
+}
+
+/// A view, what it should hold, and where it should be.
+pub(super) struct LiveView<'s, P: Probe, T: Sample> {
+    view: View<'s, P, T>,
+    start: usize,
+    length: usize,
+    seed: u64,
+    /// The shape that is borrowed from the shape cache, and what it should be.
+    shape: Option<(DynamicShape<'s>, Vec<usize>)>,
+}
+
+impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
+    /// Takes a view and writes the content `seed` into it.
+    pub(super) fn new(
+        probe: &P,
+        mut view: View<'s, P, T>,
+        shape: Option<(DynamicShape<'s>, Vec<usize>)>,
+        seed: u64,
+    ) -> Self {
+        let (start, length) = (probe.address(&view), view.len());
+        probe.write(&mut view, &samples(seed, length));
+        Self { view, start, length, seed, shape }
+    }
+}
+
+impl<P: Probe, T: Sample> Live<P> for LiveView<'_, P, T> {
+    fn verify(&self, probe: &P) {
+        assert_eq!(probe.address(&self.view), self.start, "a live view moved");
+        assert_eq!(self.view.len(), self.length, "a live view changed its length");
+        let content = probe.read(&self.view);
+        assert!(content == samples(self.seed, self.length), "a live view changed: {content:?}");
+        if let Some((shape, dims)) = &self.shape {
+            assert_eq!(shape.dims(), dims, "a live shape changed");
+            assert_eq!(shape.strides(), row_major_strides(dims), "live strides changed");
+        }
+    }
+
+    fn rewrite(&mut self, probe: &P, seed: u64) {
+        self.seed = seed;
+        probe.write(&mut self.view, &samples(seed, self.length));
+    }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// The strides that a row-major array should have, in elements; all zero where an axis is.
+fn row_major_strides(dims: &[usize]) -> Vec<usize> {
+    if dims.contains(&0) {
+        return vec![0; dims.len()];
+    }
+    (0..dims.len()).map(|axis| dims[axis + 1..].iter().product()).collect()
+}

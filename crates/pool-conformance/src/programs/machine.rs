@@ -1,0 +1,128 @@
+//! The interpreter's common part: calls into the library that may be refused or panic, and what must
+//! hold after each.
+
+use std::any::Any;
+use std::panic::resume_unwind;
+
+use pool_core::{PoolError, PoolStats, Released, Scope};
+
+use super::model::Model;
+use crate::panics::{catch_quietly, is_planned, panic_as_planned, text};
+use crate::probe::{Failure, Held, Probe};
+
+/// The beginning of the text with which `HeapBackend` panics when told to.
+const PANIC_OF_BACKEND: &str = "the test panics instead of allocating";
+
+/// Runs programs against a backend and the model.
+pub(super) struct Machine<'p, P: Probe> {
+    pub(super) probe: &'p P,
+    pub(super) model: Model,
+}
+
+/// How a call into the library ended.
+pub(super) enum Outcome<P: Probe, V> {
+    Done(V),
+    Refused(Failure<P>),
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl<'p, P: Probe> Machine<'p, P> {
+    pub(super) fn new(probe: &'p P) -> Self {
+        Self { probe, model: Model::default() }
+    }
+
+    /// Calls the library.
+    pub(super) fn call<V>(call: impl FnOnce() -> Result<V, Failure<P>>) -> Outcome<P, V> {
+        match catch_quietly(call) {
+            Ok(Ok(value)) => Outcome::Done(value),
+            Ok(Err(error)) => Outcome::Refused(error),
+            Err(payload) => Outcome::Panicked(payload),
+        }
+    }
+
+    /// What a call that cannot be refused returned. If the backend was told to panic in it, the
+    /// program goes on with that panic.
+    pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
+        let before = self.probe.held();
+        catch_quietly(call).unwrap_or_else(|payload| self.unwind(payload, before))
+    }
+
+    /// Checks that a panic was planned or is the text of an error that there was a reason for, and
+    /// goes on with it.
+    pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<Held>) -> ! {
+        if is_planned(payload.as_ref()) {
+            resume_unwind(payload);
+        }
+        let text = text(payload.as_ref());
+        if text.starts_with("no block of") {
+            self.check_was_refused(before);
+        } else if !text.starts_with("a block of") && !text.starts_with(PANIC_OF_BACKEND) {
+            panic!("the library panicked: {text}");
+        }
+        panic_as_planned()
+    }
+
+    /// Checks that there was a reason for an error, and that its numbers are right.
+    pub(super) fn check_error(
+        &mut self,
+        error: &Failure<P>,
+        stats: &PoolStats,
+        before: Option<Held>,
+    ) {
+        match *error {
+            PoolError::LimitExceeded { requested, reserved, limit } => {
+                assert_eq!(limit, self.model.account().setting.limit());
+                assert_eq!(reserved, stats.reserved_bytes);
+                assert!(reserved.saturating_add(requested) > limit, "refused below the limit");
+            }
+            PoolError::OutOfMemory { reserved, .. } => {
+                assert_eq!(reserved, stats.reserved_bytes);
+                self.check_was_refused(before);
+            }
+            ref other => panic!("an error without a reason: {other}"),
+        }
+        self.check_stats(stats);
+        self.model.account().check_nothing_idle(self.probe.held());
+    }
+
+    /// Checks that the backend refused something since.
+    fn check_was_refused(&self, before: Option<Held>) {
+        if let (Some(before), Some(now)) = (before, self.probe.held()) {
+            assert!(now.refused > before.refused, "out of memory, but nothing was refused");
+        }
+    }
+
+    /// Compares a pool's numbers with the model.
+    pub(super) fn check_stats(&mut self, stats: &PoolStats) {
+        let held = self.probe.held();
+        self.model.account().check(stats, held);
+    }
+
+    /// Compares a scope with the model.
+    pub(super) fn check_scope(&mut self, scope: &Scope<'_, P::Backend>) {
+        assert_eq!(scope.active_slots(), self.model.account().active, "active slots of a scope");
+        self.check_stats(&scope.stats());
+    }
+
+    /// Trims or compacts, and checks that what was given back is what the backend got.
+    pub(super) fn release(&mut self, call: impl FnOnce() -> Released) -> Released {
+        let before = self.probe.held();
+        let released = self.call_plain(call);
+        if let (Some(before), Some(now)) = (before, self.probe.held()) {
+            assert_eq!(released.bytes, before.bytes - now.bytes, "bytes that were given back");
+        }
+        released
+    }
+
+    /// Trims, and checks that every idle block is gone.
+    pub(super) fn trim(&mut self, mut call: impl FnMut() -> Released) {
+        let before = self.probe.held();
+        let released = self.release(&mut call);
+        if let (Some(before), Some(now)) = (before, self.probe.held()) {
+            assert_eq!(released.slots, before.blocks - now.blocks, "slots that were trimmed");
+        }
+        assert_eq!(call(), Released::default(), "a second trim found something");
+        let held = self.probe.held();
+        self.model.account().check_nothing_idle(held);
+    }
+}

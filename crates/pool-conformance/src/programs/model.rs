@@ -1,0 +1,94 @@
+//! The naive model: every byte range that is handed out, and the account of every open pool.
+
+use super::account::Account;
+use super::program::Setting;
+use crate::probe::{Held, Probe};
+
+/// The bytes of one live view.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    /// Which of the open pools handed it out.
+    pool: usize,
+    slot: usize,
+    start: usize,
+    bytes: usize,
+    /// The start of the block that it lies in, where the backend can tell.
+    block: Option<usize>,
+}
+
+/// What should be true.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    live: Vec<Range>,
+    /// The open pools; the last one is in use, those before it rest.
+    accounts: Vec<Account>,
+    last_seed: u64,
+}
+
+impl Model {
+    /// A content that was not written before.
+    pub(super) fn new_seed(&mut self) -> u64 {
+        self.last_seed += 1;
+        self.last_seed
+    }
+
+    /// A pool was made; it is in use until it is closed.
+    pub(super) fn open(&mut self, setting: Setting, held: Option<Held>) {
+        self.accounts.push(Account::open(setting, held));
+    }
+
+    /// The pool in use was dropped.
+    pub(super) fn close(&mut self, held: Option<Held>) {
+        self.give_back(0);
+        let closed = self.accounts.pop().expect("an open pool");
+        for resting in &mut self.accounts {
+            resting.was_beside(closed.allocations(held));
+        }
+    }
+
+    /// How many pools are open.
+    pub(super) fn open_pools(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// The account of the pool in use.
+    pub(super) fn account(&mut self) -> &mut Account {
+        self.accounts.last_mut().expect("an open pool")
+    }
+
+    /// The slots of the pool in use from `active` on are handed out no more.
+    pub(super) fn give_back(&mut self, active: usize) {
+        let pool = self.accounts.len() - 1;
+        self.live.retain(|range| range.pool != pool || range.slot < active);
+        let account = self.account();
+        account.active = account.active.min(active);
+    }
+
+    /// A view of the pool in use was handed out.
+    pub(super) fn hand_out<P: Probe>(
+        &mut self,
+        probe: &P,
+        slot: usize,
+        start: usize,
+        bytes: usize,
+    ) {
+        if bytes == 0 {
+            return;
+        }
+        let block = probe.block_of(start);
+        if probe.held().is_some() {
+            let (at, size) = block.expect("a view outside of every block");
+            assert!(start + bytes <= at + size, "a view beyond its block of {size} bytes");
+        }
+        let pool = self.accounts.len() - 1;
+        let new = Range { pool, slot, start, bytes, block: block.map(|(at, _)| at) };
+        for old in &self.live {
+            let apart = new.start + new.bytes <= old.start || old.start + old.bytes <= new.start;
+            assert!(apart, "two live views overlap: {new:?} and {old:?}");
+            let same_slot = (new.pool, new.slot) == (old.pool, old.slot);
+            let same_block = new.block.is_some() && new.block == old.block;
+            assert!(same_slot || !same_block, "two slots share a block: {new:?} and {old:?}");
+        }
+        self.live.push(new);
+    }
+}
