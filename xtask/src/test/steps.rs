@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("release-tests", "the same without overflow checks", release_tests),
+    step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
@@ -95,6 +96,13 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
     let test = test.with(packages(RELEASED));
     Ok(vec![test.variable("POOL_TEST_CASES", setting.cases())])
+}
+
+fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err("instructions are counted on x86_64 only".to_owned());
+    }
+    Ok(vec![Invocation::check("xtask assembly")])
 }
 
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
