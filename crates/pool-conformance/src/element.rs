@@ -11,7 +11,7 @@ use pool_core::{
 
 /// An element with a content to recognise it by.
 pub trait Sample: Element + PartialEq + Debug {
-    /// Whether recycled contents may be handed out: for these the three methods below do.
+    /// Whether recycled contents may be handed out: for these the methods below do.
     const RECYCLES: bool;
 
     /// The element at `index` of the content `seed`.
@@ -29,6 +29,13 @@ pub trait Sample: Element + PartialEq + Debug {
         scope: &Scope<'s, B>,
         length: usize,
     ) -> B::View<'s, Self>;
+
+    /// As [`recycle`](Self::recycle), as long as a model of another type.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scope::try_acquire_like`].
+    fn recycle_like<'s, B: PoolBackend>(scope: &Scope<'s, B>, model: &[u8]) -> Acquired<'s, B, Self>;
 
     /// As [`recycle`](Self::recycle), with a shape.
     ///
@@ -58,6 +65,7 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// The elements of the content `seed`.
+#[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
     (0..length).map(|index| T::sample(seed, index)).collect()
 }
@@ -86,6 +94,13 @@ macro_rules! recycles {
             length: usize,
         ) -> B::View<'s, Self> {
             scope.acquire(length)
+        }
+
+        fn recycle_like<'s, B: PoolBackend>(
+            scope: &Scope<'s, B>,
+            model: &[u8],
+        ) -> Acquired<'s, B, Self> {
+            scope.try_acquire_like(model)
         }
 
         fn recycle_nd<'s, B: PoolBackend, S: Shape>(
@@ -169,6 +184,13 @@ impl Sample for bool {
         length: usize,
     ) -> B::View<'s, Self> {
         scope.acquire_zeroed(length)
+    }
+
+    fn recycle_like<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        model: &[u8],
+    ) -> Acquired<'s, B, Self> {
+        scope.try_acquire_zeroed(model.len())
     }
 
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(

@@ -112,7 +112,7 @@ impl Ledger {
         self.entries().allocations
     }
 
-    /// How often a block was refused.
+    /// How often a block was refused, by an error or by a panic.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.entries().refused
@@ -121,12 +121,6 @@ impl Ledger {
     /// Says which of the coming allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
-    }
-
-    /// What is left of the last [`refuse`](Self::refuse): `Never` once it was carried out.
-    #[must_use]
-    pub fn refusal(&self) -> Refusal {
-        self.entries().refuse
     }
 
     /// Whether `reuse` fails from now on.
@@ -199,6 +193,7 @@ unsafe impl PoolBackend for HeapBackend {
             }
             refusal @ Refusal::PanicOnce(0) => {
                 *refusal = Refusal::Never;
+                entries.refused += 1;
                 drop(entries);
                 panic!("the test panics instead of allocating {bytes} bytes");
             }

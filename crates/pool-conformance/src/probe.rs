@@ -16,7 +16,7 @@ pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
 /// Looks into the memory of a backend for the tests.
-pub trait Probe {
+pub trait Probe: 'static {
     /// The backend that is tested.
     type Backend: PoolBackend;
 

@@ -14,6 +14,11 @@ use crate::raw::Root;
 /// Made to be a `const` thread-local without destructor: dropping a list frees nothing, so
 /// [`close`](Self::close) it where its thread ends. A pool that was taken is owned by whoever took
 /// it, wherever the list is; pools may come back in any order, also after the list was closed.
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared
+/// ```
 pub struct FreeList<B: PoolBackend> {
     /// The root of the newest idle pool, null for none, [`CLOSED`] after `close`.
     head: Cell<*mut ()>,

@@ -77,6 +77,12 @@ use crate::stats::{PoolStats, Released};
 /// fn shared<T: Sync>() {}
 /// shared::<pool_core::Pool<Memory>>(); // pool_not_sync
 /// ```
+///
+/// ```compile_fail,E0599
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let copy = pool.clone(); // pool_not_clone
+/// ```
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,

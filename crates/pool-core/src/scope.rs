@@ -148,6 +148,62 @@ use crate::stats::{PoolStats, Released};
 /// let scope = pool.scope();
 /// let pages = scope.acquire::<Page>(1); // overaligned_element
 /// ```
+///
+/// ```compile_fail,E0597
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let view = {
+///     let mut outer = pool.scope();
+///     outer.scope().acquire::<u8>(1) // inner_view_carried_out_of_outer
+/// };
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0506
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut other_pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let view = outer.scope().acquire::<u8>(1);
+/// outer = other_pool.scope(); // outer_replaced_while_inner_view_lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0505
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut outer = pool.scope();
+/// let view = outer.scope().acquire::<u8>(1);
+/// drop(outer); // outer_moved_while_inner_view_lives
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool_core::Scope::<Memory>::default(); // scope_has_no_default
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let flags = scope.acquire_nd::<bool, _>([2, 4]); // recycled_bool_array
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let holes = scope.acquire::<std::mem::MaybeUninit<u8>>(8); // maybeuninit_never_offered
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let scope = pool.scope();
+/// let boxes = scope.acquire_zeroed::<Option<Box<u8>>>(8); // element_with_drop
+/// ```
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,

@@ -101,7 +101,12 @@ macro_rules! with_pool {
             result
         }
     }};
-    (@ => $body:block) => { $body };
+    // A statement before the body keeps clippy from taking a body that ends in `return` or `break`
+    // for a mistake in `let result = …`, with the caller's own lints left on in the body.
+    (@ => $body:block) => {{
+        let () = ();
+        $body
+    }};
     (@ $($more:tt)+) => { $crate::with_pool!($($more)+) };
 }
 
@@ -144,7 +149,11 @@ macro_rules! try_with_pool {
         }
     };
     (@ => $body:block) => {{
-        let value = $body;
+        // As in `with_pool!`.
+        let value = {
+            let () = ();
+            $body
+        };
         #[allow(unreachable_code)]
         {
             ::core::result::Result::Ok(value)

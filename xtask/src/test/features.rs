@@ -45,15 +45,12 @@ pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
     EVERYTHING.iter().filter_map(of_package).collect()
 }
 
-/// What is tested beside everything together: the way a user takes it who names no feature.
-pub(crate) const TESTED_ALONE: &[FeatureSet] =
-    &[with_defaults("pool-core"), with_defaults("pool-cpu"), with_defaults("pool-facade")];
-
 /// What is built where there is no standard library.
 pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
 
-/// Crates that are published: the oldest supported compiler builds them.
+/// Crates that are published. The oldest supported compiler builds them, and they are tested both
+/// with everything and the way a user takes them who names no feature.
 pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
@@ -91,8 +88,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, TESTED_ALONE, WATCHED, WITHOUT_STD,
-        everything_of,
+        EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, everything_of,
     };
 
     use crate::test::workspace;
@@ -160,7 +156,7 @@ mod tests {
     fn every_package_named_here_is_in_the_workspace() {
         let crates = crates();
         let exists = |name: &str| crates.iter().any(|package| package.name == name);
-        let sets = [LINTED, TESTED_ALONE, WITHOUT_STD].into_iter().flatten().map(|set| set.package);
+        let sets = [LINTED, WITHOUT_STD].into_iter().flatten().map(|set| set.package);
         let lists = [LIBRARIES, WATCHED, RELEASED].into_iter().flatten().copied();
         for name in sets.chain(lists) {
             assert!(exists(name), "{name}");

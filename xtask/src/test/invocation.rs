@@ -109,14 +109,23 @@ impl Invocation {
 impl fmt::Display for Invocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.variables {
-            let quote = if value.contains(char::is_whitespace) { "'" } else { "" };
-            write!(formatter, "{name}={quote}{value}{quote} ")?;
+            write!(formatter, "{name}={} ", Quoted(value))?;
         }
         formatter.write_str("cargo")?;
         if let Some(toolchain) = &self.toolchain {
             write!(formatter, " +{toolchain}")?;
         }
-        self.arguments.iter().try_for_each(|argument| write!(formatter, " {argument}"))
+        self.arguments.iter().try_for_each(|argument| write!(formatter, " {}", Quoted(argument)))
+    }
+}
+
+/// A word with quotes around it where a shell would split or expand it.
+struct Quoted<'w>(&'w str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = !self.0.contains(|letter: char| letter.is_whitespace() || letter == '*');
+        if plain { formatter.write_str(self.0) } else { write!(formatter, "'{}'", self.0) }
     }
 }
 
@@ -134,14 +143,14 @@ mod tests {
 
     #[test]
     fn is_shown_as_it_is_typed() {
-        let invocation = Invocation::tests("miri test --package pool-core")
+        let invocation = Invocation::tests("miri test --test *")
             .on("nightly")
-            .with(["--lib"])
+            .with(["--package", "pool-core"])
             .variable("MIRIFLAGS", "-Za -Zb")
             .variable("POOL_TEST_CASES", "50");
         assert_eq!(
             invocation.to_string(),
-            "MIRIFLAGS='-Za -Zb' POOL_TEST_CASES=50 cargo +nightly miri test --package pool-core --lib"
+            "MIRIFLAGS='-Za -Zb' POOL_TEST_CASES=50 cargo +nightly miri test --test '*' --package pool-core"
         );
         assert_eq!(invocation.counting(), Counting::Tests);
     }

@@ -4,8 +4,7 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, TESTED_ALONE, WATCHED, WITHOUT_STD,
-    everything_of,
+    EVERYTHING, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -72,11 +71,9 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --all-targets --no-fail-fast");
-    let alone = |set: &FeatureSet| {
-        Invocation::tests("test --lib --tests --no-fail-fast").with(set.arguments())
-    };
-    let all = [whole.with(everything())].into_iter().chain(TESTED_ALONE.iter().map(alone));
-    Ok(all.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).collect())
+    let plain = Invocation::tests("test --lib --tests --no-fail-fast").with(packages(LIBRARIES));
+    let both = [whole.with(everything()), plain];
+    Ok(both.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).into())
 }
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -139,10 +136,13 @@ fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// Addresses keep their provenance, and alignment that is only luck is an error.
+///
+/// Without the tests of the examples: they are about results, which Miri varies in their last bits,
+/// and take it minutes.
 fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
     let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check";
-    Ok(Invocation::tests("miri test --lib --tests --no-fail-fast")
+    Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
         .variable("POOL_TEST_CASES", Setting::cases_under_miri()))
@@ -150,25 +150,26 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
 
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
-    let test = sanitized(setting, "address")?.on(&nightly);
+    let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 
 /// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
-/// rustc refuses to mix the two.
+/// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
+/// know and reports.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
-    let test = sanitized(setting, "thread")?.on(&nightly);
+    let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
     Ok(vec![test.with(["-Z", "build-std"])])
 }
 
-fn sanitized(setting: &Setting, sanitizer: &str) -> Result<Invocation, String> {
+fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
     }
     let directory = setting.own_target_directory(&format!("{sanitizer}-sanitizer"));
-    Ok(Invocation::tests("test --lib --tests --no-fail-fast")
-        .with(["--target", SANITIZED_TARGET])
+    Ok(Invocation::tests(words)
+        .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
         .with(packages(WATCHED))
         .with(everything())
         .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))

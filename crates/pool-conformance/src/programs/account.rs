@@ -13,9 +13,13 @@ pub(super) struct Account {
     pub(super) active: usize,
     /// The most slots that were handed out or reserved at once.
     high_water: usize,
+    /// How many slots were ever handed out.
+    pub(super) acquires: u64,
     pub(super) setting: Setting,
     /// The most bytes that the pool may hold: its limit, or what it held when that was lowered.
     allowed: usize,
+    /// The largest of these since the pool was made or cleared.
+    most_allowed: usize,
     /// What the backend held when the pool was made; what it holds beyond that is this pool's.
     before: Option<Held>,
     /// Acquires whose shape went through the shape cache.
@@ -26,12 +30,22 @@ impl Account {
     /// The account of a new pool.
     pub(super) fn open(setting: Setting, held: Option<Held>) -> Self {
         let allowed = setting.limit();
-        Self { active: 0, high_water: 0, setting, allowed, before: held, shaped: 0 }
+        Self {
+            active: 0,
+            high_water: 0,
+            acquires: 0,
+            setting,
+            allowed,
+            most_allowed: allowed,
+            before: held,
+            shaped: 0,
+        }
     }
 
     /// So many slots more were handed out.
     pub(super) fn took(&mut self, slots: usize) {
         self.active += slots;
+        self.acquires += slots as u64;
         self.high_water = self.high_water.max(self.active);
     }
 
@@ -44,12 +58,14 @@ impl Account {
     pub(super) fn configured(&mut self, setting: Setting, reserved: usize) {
         self.setting = setting;
         self.allowed = setting.limit().max(reserved);
+        self.most_allowed = self.most_allowed.max(self.allowed);
     }
 
     /// The pool was cleared.
     pub(super) fn cleared(&mut self) {
         self.active = 0;
         self.high_water = 0;
+        self.most_allowed = self.allowed;
     }
 
     /// Another pool was open in between and is gone; it made so many allocations.
@@ -71,7 +87,7 @@ impl Account {
         assert_eq!(stats.byte_limit, self.setting.limit(), "limit");
         assert!(stats.reserved_bytes <= self.allowed, "the pool holds more than its limit");
         assert!(stats.reserved_bytes <= stats.peak_reserved_bytes, "the peak is below the present");
-        assert!(stats.peak_reserved_bytes <= self.allowed, "the peak is above the limit");
+        assert!(stats.peak_reserved_bytes <= self.most_allowed, "the peak is above the limit");
         assert_eq!(stats.leaked_bytes, 0, "leaked bytes");
         assert_eq!(stats.shape_hits + stats.shape_misses, self.shaped, "uses of the shape cache");
         let (Some(held), Some(before)) = (held, self.before) else {

@@ -3,9 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use pool_core::bytemuck::{Zeroable, cast_slice};
+use pool_core::bytemuck::cast_slice;
 use pool_core::{
-    Acquired, Dims, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope,
+    Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope,
     Shape, ShapeError,
 };
 
@@ -67,7 +67,7 @@ impl<P: Probe> Machine<'_, P> {
             Form::Like => {
                 let length = frame.views.last().map_or(1, |view| view.length());
                 let model = vec![0_u8; length];
-                let view = self.take(scope, || like::<P, T>(scope, &model, *panics));
+                let view = self.take(scope, || T::recycle_like(scope, &model));
                 self.keep(scope, frame, view, length, Content::of(Fill::Recycled, seed));
             }
             &Form::With { length, reenter_at, panic_at } => {
@@ -100,7 +100,7 @@ impl<P: Probe> Machine<'_, P> {
         let before = self.probe.held();
         match Self::call(call) {
             Outcome::Done(value) => {
-                self.model.account().took(1);
+                self.took(1);
                 Some(value)
             }
             Outcome::Refused(error) => {
@@ -203,7 +203,7 @@ impl<P: Probe> Machine<'_, P> {
         match outcome {
             Outcome::Done(view) => {
                 let slot = self.model.account().active;
-                self.model.account().took(1 + reentered.len());
+                self.took(1 + reentered.len());
                 self.check_scope(scope);
                 self.admit(slot, &view, Content::Samples(seed));
                 let own = self.model.new_seed();
@@ -217,7 +217,7 @@ impl<P: Probe> Machine<'_, P> {
             Outcome::Refused(error) => self.refused(scope, &error, before),
             Outcome::Panicked(payload) => {
                 // The slot was taken before the first element was made.
-                self.model.account().took(usize::from(entered) + reentered.len());
+                self.took(usize::from(entered) + reentered.len());
                 self.check_scope(scope);
                 self.unwind(payload, before)
             }
@@ -255,6 +255,11 @@ impl<P: Probe> Machine<'_, P> {
         let before = self.probe.held();
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
+            // Elements of no size have any number, but a shape's product must not overflow.
+            Outcome::Done(()) if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) => {
+                self.took(1);
+                return;
+            }
             Outcome::Done(()) => panic!("{impossible:?} was given"),
             Outcome::Refused(error) => error,
             Outcome::Panicked(payload) => self.unwind(payload, before),
@@ -323,16 +328,6 @@ fn flat<'s, P: Probe, T: Sample>(
     }
 }
 
-/// As many elements as the model has, which is of another type; only plain elements can be asked for
-/// like this, so the others are asked for by the length.
-fn like<'s, P: Probe, T: Sample>(
-    scope: &Scope<'s, P::Backend>,
-    model: &[u8],
-    panics: bool,
-) -> Acquired<'s, P::Backend, T> {
-    flat::<P, T>(scope, Fill::Recycled, pool_core::Extent::extent(model), 0, panics)
-}
-
 fn shaped<'s, P: Probe, T: Sample, S: Shape>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
@@ -385,10 +380,7 @@ fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
     dims: &[usize],
     seed: u64,
     panics: bool,
-) -> Acquired<'s, P::Backend, T>
-where
-    S::Dims: Dims,
-{
+) -> Acquired<'s, P::Backend, T> {
     let array =
         shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
     assert_eq!(array.shape(), dims, "an array of another shape than asked for");

@@ -1,6 +1,8 @@
 //! The views of one scope, on the stack frame that interprets it, linked to those of the scopes
 //! around it, so that all of them can be read and written while an inner scope is open.
 
+use std::mem::forget;
+
 use pool_core::{DynamicShape, PoolView};
 
 use crate::element::{Sample, samples};
@@ -24,6 +26,8 @@ pub(super) trait Live<P> {
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// The number of elements.
     fn length(&self) -> usize;
+    /// Forgets the view, as safe code may.
+    fn forget(self: Box<Self>);
 }
 
 /// The views of one scope.
@@ -111,6 +115,10 @@ impl<P: Probe, T: Sample> Live<P> for LiveView<'_, P, T> {
 
     fn length(&self) -> usize {
         self.length
+    }
+
+    fn forget(self: Box<Self>) {
+        forget(self.view);
     }
 }
 

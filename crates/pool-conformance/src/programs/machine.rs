@@ -7,16 +7,21 @@ use std::panic::resume_unwind;
 use pool_core::{PoolError, PoolStats, Released, Scope};
 
 use super::model::Model;
+use super::tally::Tally;
 use crate::panics::{catch_quietly, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Held, Probe};
 
 /// The beginning of the text with which `HeapBackend` panics when told to.
 const PANIC_OF_BACKEND: &str = "the test panics instead of allocating";
 
+/// After how many slots the library begins another table.
+const SLOTS_OF_A_TABLE: usize = 31;
+
 /// Runs programs against a backend and the model.
 pub(super) struct Machine<'p, P: Probe> {
     pub(super) probe: &'p P,
     pub(super) model: Model,
+    pub(super) tally: Tally,
 }
 
 /// How a call into the library ended.
@@ -28,7 +33,7 @@ pub(super) enum Outcome<P: Probe, V> {
 
 impl<'p, P: Probe> Machine<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
-        Self { probe, model: Model::default() }
+        Self { probe, model: Model::default(), tally: Tally { programs: 1, ..Tally::default() } }
     }
 
     /// Calls the library.
@@ -62,6 +67,21 @@ impl<'p, P: Probe> Machine<'p, P> {
         panic_as_planned()
     }
 
+    /// The slots after those that are handed out were handed out too.
+    pub(super) fn took(&mut self, slots: usize) {
+        let account = self.model.account();
+        account.took(slots);
+        self.tally.acquires += slots as u64;
+        self.tally.beyond_first_table += u64::from(account.active > SLOTS_OF_A_TABLE);
+    }
+
+    /// Notes what a pool did, at its end.
+    pub(super) fn note_stats(&mut self, stats: &PoolStats) {
+        self.tally.shape_hits += stats.shape_hits;
+        let acquires = self.model.account().acquires;
+        self.tally.hot_acquires += acquires.saturating_sub(stats.cold_acquires);
+    }
+
     /// Checks that there was a reason for an error, and that its numbers are right.
     pub(super) fn check_error(
         &mut self,
@@ -74,10 +94,12 @@ impl<'p, P: Probe> Machine<'p, P> {
                 assert_eq!(limit, self.model.account().setting.limit());
                 assert_eq!(reserved, stats.reserved_bytes);
                 assert!(reserved.saturating_add(requested) > limit, "refused below the limit");
+                self.tally.over_limit += 1;
             }
             PoolError::OutOfMemory { reserved, .. } => {
                 assert_eq!(reserved, stats.reserved_bytes);
                 self.check_was_refused(before);
+                self.tally.out_of_memory += 1;
             }
             ref other => panic!("an error without a reason: {other}"),
         }
@@ -111,6 +133,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert_eq!(released.bytes, before.bytes - now.bytes, "bytes that were given back");
         }
+        self.tally.releases += u64::from(released.bytes > 0);
         released
     }
 

@@ -17,17 +17,23 @@ mod frame;
 mod lexical;
 mod machine;
 mod model;
+mod naming;
 mod program;
 pub mod strategy;
+mod tally;
 
 pub use program::{
     Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, LexicalProgram, Nested, Round,
     Setting, Step, Style,
 };
+pub use tally::Tally;
+
+use std::cell::Cell;
 
 use proptest::strategy::Strategy;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
+use crate::panics::{catch_quietly, text};
 use crate::probe::Probe;
 use machine::Machine;
 
@@ -64,8 +70,9 @@ pub fn runner(cases: u32) -> TestRunner {
 /// Where `test` panics: with its text and the smallest value found for which it does.
 pub fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
     let outcome = runner(test_cases()).run(strategy, |value| {
-        test(value);
-        Ok(())
+        // Shrinking fails many times: only the smallest failure is printed, at the end.
+        catch_quietly(|| test(value))
+            .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
     });
     if let Err(error) = outcome {
         panic!("{error}");
@@ -77,8 +84,14 @@ pub fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) {
-    for_all(&strategy::lexical_program(true), |program| run_lexical(&probe(), &program));
+pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) -> Tally {
+    let sum = Cell::new(Tally::default());
+    for_all(&strategy::lexical_program(true), |program| {
+        let mut tally = sum.get();
+        tally += run_lexical(&probe(), &program);
+        sum.set(tally);
+    });
+    sum.get()
 }
 
 /// Runs random dynamic programs, each with a probe of its own.
@@ -86,8 +99,14 @@ pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) {
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_random_dynamic<P: Probe>(probe: impl Fn() -> P) {
-    for_all(&strategy::dynamic_program(true), |program| run_dynamic(&probe(), &program));
+pub fn run_random_dynamic<P: Probe>(probe: impl Fn() -> P) -> Tally {
+    let sum = Cell::new(Tally::default());
+    for_all(&strategy::dynamic_program(true), |program| {
+        let mut tally = sum.get();
+        tally += run_dynamic(&probe(), &program);
+        sum.set(tally);
+    });
+    sum.get()
 }
 
 /// Runs one lexical program.
@@ -95,9 +114,10 @@ pub fn run_random_dynamic<P: Probe>(probe: impl Fn() -> P) {
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) {
-    Machine::new(probe).run_lexical(program);
+pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) -> Tally {
+    let tally = Machine::new(probe).run_lexical(program);
     assert_all_freed(probe);
+    tally
 }
 
 /// Runs one dynamic program.
@@ -105,9 +125,10 @@ pub fn run_lexical<P: Probe>(probe: &P, program: &LexicalProgram) {
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) {
-    Machine::new(probe).run_dynamic(program);
+pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
+    let tally = Machine::new(probe).run_dynamic(program);
     assert_all_freed(probe);
+    tally
 }
 
 fn assert_all_freed<P: Probe>(probe: &P) {

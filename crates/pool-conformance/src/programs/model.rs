@@ -46,11 +46,6 @@ impl Model {
         }
     }
 
-    /// How many pools are open.
-    pub(super) fn open_pools(&self) -> usize {
-        self.accounts.len()
-    }
-
     /// The account of the pool in use.
     pub(super) fn account(&mut self) -> &mut Account {
         self.accounts.last_mut().expect("an open pool")

@@ -58,6 +58,60 @@ pub use handle::{Handle, Handles};
 /// pool.get(handle); // handle_used_while_scope_open
 /// scope.acquire::<u8>(1);
 /// ```
+///
+/// A handle has the element type of its array, and views of one pool are borrowed together with
+/// [`get_disjoint_mut`](Self::get_disjoint_mut) or one after the other:
+///
+/// ```compile_fail,E0308
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<f64>(1);
+/// let view = pool.get::<f32>(handle); // handle_of_another_element_type
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let (first, second) = (pool.acquire_zeroed::<u8>(1), pool.acquire_zeroed::<u8>(1));
+/// let view = pool.get_mut(first).unwrap();
+/// let other = pool.get_mut(second).unwrap(); // two_exclusive_views
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<u8>(1);
+/// let view = pool.get(handle).unwrap();
+/// let next = pool.acquire_zeroed::<u8>(1); // acquire_while_a_view_lives
+/// assert_eq!(view[0], 0);
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<u8>(1);
+/// let (mut handles, scope) = pool.split();
+/// let view = handles.get_mut(handle).unwrap();
+/// pool.rewind(); // rewound_while_split
+/// view[0] = 1;
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let flags = pool.acquire::<bool>(8); // recycled_bool
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let handle = pool.acquire_zeroed::<u8>(1);
+/// let (handles, _scope) = pool.split();
+/// std::thread::scope(|threads| {
+///     threads.spawn(move || handles.get(handle).is_ok()); // handles_to_thread
+/// });
+/// ```
 pub struct DynamicPool<B: PoolBackend> {
     /// At the slot after those that are handed out. Comes before the pool that it points into.
     cursor: Cursor<B>,

@@ -72,7 +72,8 @@ unsafe fn smaller_block<B: PoolBackend>(
         return None;
     }
     let wanted = (used as f64 * compaction.shrink_to) as usize;
-    let target = round_up(wanted.clamp(used, record.real), B::ALIGN)?.min(record.real);
+    // The block may be smaller than what was used before it was trimmed: then there is nothing to swap.
+    let target = round_up(wanted.max(used).min(record.real), B::ALIGN)?.min(record.real);
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 

@@ -1,2 +1,42 @@
 //! The integration tests of the state machine: named cases, random programs against a naive model,
 //! and sweeps that fail the n-th allocation.
+
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a check that fails panics, also in what the tests share"
+)]
+#![allow(
+    clippy::drop_non_drop,
+    clippy::forget_non_drop,
+    reason = "that ending and forgetting a scope or a view are the same is what some tests are about"
+)]
+
+mod arming;
+mod backends;
+mod config;
+mod counting;
+mod dynamic_pool;
+mod elements;
+mod errors;
+mod failures;
+mod family;
+mod free_list;
+mod growth;
+mod handles;
+mod limits;
+mod nesting;
+mod owners;
+mod poison;
+mod random_programs;
+mod scopes;
+mod shape_cache;
+mod simulation;
+mod slots;
+mod stats;
+mod support;
+mod threads;
+mod user_code;
+#[cfg(feature = "tracing")]
+mod warnings;

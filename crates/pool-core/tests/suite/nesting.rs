@@ -140,7 +140,10 @@ fn early_return(scope: &mut Scope<'_, HeapBackend>, at: usize) -> usize {
     inner.active_slots()
 }
 
-fn question_mark(scope: &mut Scope<'_, HeapBackend>, text: &str) -> Result<usize, std::num::ParseIntError> {
+fn question_mark(
+    scope: &mut Scope<'_, HeapBackend>,
+    text: &str,
+) -> Result<usize, std::num::ParseIntError> {
     let mut inner = scope.scope();
     inner.acquire::<u64>(4);
     let innermost = inner.scope();
@@ -149,14 +152,18 @@ fn question_mark(scope: &mut Scope<'_, HeapBackend>, text: &str) -> Result<usize
 }
 
 fn break_through_two_levels(scope: &mut Scope<'_, HeapBackend>) -> usize {
+    let mut passes = 0;
     'outer: loop {
         let mut middle = scope.scope();
         middle.acquire::<u64>(4);
         loop {
             let inner = middle.scope();
             inner.acquire::<u64>(4);
-            if inner.active_slots() == 3 {
-                break 'outer inner.active_slots();
+            passes += 1;
+            match passes {
+                1 => continue,
+                2 => continue 'outer,
+                _ => break 'outer inner.active_slots(),
             }
         }
     }

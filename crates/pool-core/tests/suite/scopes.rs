@@ -196,17 +196,17 @@ fn view_outlives_scope_value_runs() {
 }
 
 /// One level of a nest in which every scope is forgotten.
-fn forget_all_levels(scope: &mut Scope<'_, HeapBackend>, level: u64, addresses: &mut Vec<usize>) {
+fn forget_all_levels(scope: &mut Scope<'_, HeapBackend>, level: usize, addresses: &mut Vec<usize>) {
     if level == 5 {
         return;
     }
     let mut inner = scope.scope();
-    let own = inner.acquire::<u64>(3 + level as usize);
-    stamp(own, level);
+    let own = inner.acquire::<u64>(3 + level);
+    stamp(own, level as u64);
     addresses.push(address(own));
     forget_all_levels(&mut inner, level + 1, addresses);
-    assert_eq!(inner.active_slots(), level as usize + 1);
-    assert_stamped(own, level);
+    assert_eq!(inner.active_slots(), level + 1);
+    assert_stamped(own, level as u64);
     mem::forget(inner);
 }
 

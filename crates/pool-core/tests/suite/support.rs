@@ -5,7 +5,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pool_conformance::{HeapBackend, Ledger};
-use pool_core::{DynamicPool, Pool, PoolConfig, PoolStats};
+use pool_core::{DynamicPool, Pool, PoolConfig, PoolStats, Scope};
 
 /// A pool of heap memory and the ledger that watches it.
 pub(crate) fn heap_pool() -> (Pool<HeapBackend>, Ledger) {
@@ -49,6 +49,13 @@ pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
     }
 }
 
+/// Takes so many slots, each with so many `u64`s.
+pub(crate) fn take(scope: &Scope<'_, HeapBackend>, count: usize, length: usize) {
+    for _ in 0..count {
+        scope.acquire::<u64>(length);
+    }
+}
+
 /// How many slots a table has, as seen from outside: by when the bookkeeping grows.
 pub(crate) fn slots_per_table() -> usize {
     let (mut pool, _) = heap_pool();
@@ -66,9 +73,7 @@ pub(crate) fn further_tables(stats: &PoolStats) -> usize {
     let one_table = pool.stats().bookkeeping_bytes;
     let (mut larger, _) = heap_pool();
     let scope = larger.scope();
-    for _ in 0..=slots_per_table() {
-        scope.acquire::<u64>(0);
-    }
+    take(&scope, slots_per_table() + 1, 0);
     let table = scope.stats().bookkeeping_bytes - one_table;
     (stats.bookkeeping_bytes - one_table) / table
 }
@@ -91,6 +96,7 @@ fn text_of(payload: &(dyn Any + Send)) -> String {
 macro_rules! is_send {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
+        #[allow(dead_code, reason = "unused for the types that are Send")]
         trait NotSend {
             const SEND: bool = false;
         }
@@ -107,6 +113,7 @@ macro_rules! is_send {
 macro_rules! is_sync {
     ($type:ty) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);
+        #[allow(dead_code, reason = "unused for the types that are Sync")]
         trait NotSync {
             const SYNC: bool = false;
         }

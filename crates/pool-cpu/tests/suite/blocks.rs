@@ -3,21 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use pool_core::bytemuck::{Pod, Zeroable};
+use bytemuck::{Pod, Zeroable};
 use pool_core::{Compaction, Pool, PoolConfig, PoolError};
 use pool_cpu::Cpu;
 
 const MIB: usize = 1 << 20;
 
 /// An element as large and as aligned as a block may hold at most.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C, align(64))]
 struct CacheLine([u8; 64]);
-
-// SAFETY: an array of bytes that fills the type: all zero is a value.
-unsafe impl Zeroable for CacheLine {}
-// SAFETY: `repr(C)`, no padding, and any bytes are a value.
-unsafe impl Pod for CacheLine {}
 
 fn pool() -> Pool<Cpu> {
     Pool::new(())
@@ -137,7 +132,8 @@ fn a_pool_keeps_its_blocks_when_it_moves() {
     let first = addresses(&mut pool);
     let mut boxed = Box::new(pool);
     assert_eq!(addresses(&mut boxed), first);
-    let (sent, mut pool) = std::thread::spawn(move || (addresses(&mut boxed), *boxed)).join().unwrap();
+    let (sent, mut pool) =
+        std::thread::spawn(move || (addresses(&mut boxed), *boxed)).join().unwrap();
     assert_eq!(sent, first);
     assert_eq!(addresses(&mut pool), first);
     assert_eq!(pool.stats().growths, 39);

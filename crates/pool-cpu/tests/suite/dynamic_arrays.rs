@@ -84,10 +84,7 @@ fn elements_without_size_have_any_length() {
         assert_eq!(scope.acquire_array_dyn::<()>(&[most]).len(), most);
         assert_eq!(scope.acquire_array_dyn::<[f64; 0]>(&[2, 3, 1, 1, 2]).len(), 12);
         let error = scope.try_acquire_array_dyn::<()>(&[most, 2]).map(|array| array.len());
-        assert_eq!(
-            error,
-            Err(PoolError::Shape(ShapeError::Overflow { rank: 2, element_size: 0 }))
-        );
+        assert_eq!(error, Err(PoolError::Shape(ShapeError::Overflow { rank: 2, element_size: 0 })));
     }
     assert_eq!(pool.stats().growths, 0);
 }

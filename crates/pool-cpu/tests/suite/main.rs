@@ -1,2 +1,12 @@
 //! The integration tests of host memory: what every backend passes, `ndarray` views, and steady state
 //! without an allocation.
+
+#![allow(clippy::expect_used, reason = "a check that fails panics, also in what the tests share")]
+
+#[cfg(feature = "ndarray")]
+mod arrays;
+mod blocks;
+#[cfg(feature = "ndarray")]
+mod dynamic_arrays;
+#[cfg(feature = "ndarray")]
+mod header_attacks;

@@ -1,2 +1,18 @@
-//! The integration tests of the facade: the macros, the pools of a thread, and steady state without an
-//! allocation.
+//! The integration tests of the facade: the macros, the pools of a thread, and what must not compile.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a check that fails panics, also in what the tests share"
+)]
+
+mod asynchronous;
+mod diagnostics;
+mod elements;
+mod guards;
+mod local_pools;
+mod macro_forms;
+mod repetition;
+mod support;
+mod thread_exit;
+mod threads;

@@ -4,12 +4,13 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::mem;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
 use pool_conformance::{HeapBackend, Refused};
-use pool_core::{Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef};
+use pool_core::{
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef,
+};
 
 /// Heap memory of one thread, with a log and [`Switches`].
 #[derive(Debug)]
@@ -195,7 +196,7 @@ unsafe impl PoolBackend for Logged {
         value: T,
         length: usize,
     ) -> Result<(), Refused> {
-        written(watch, length * mem::size_of::<T>())?;
+        written(watch, length * size_of::<T>())?;
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { block.cast::<T>().add(index) };
@@ -210,7 +211,7 @@ unsafe impl PoolBackend for Logged {
         block: NonNull<u8>,
         source: &[T],
     ) -> Result<(), Refused> {
-        written(watch, mem::size_of_val(source))?;
+        written(watch, size_of_val(source))?;
         let from = NonNull::from(source).cast::<T>();
         // SAFETY: the block holds as many elements (caller); a live slice is no part of it.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };

@@ -5,4 +5,4 @@ mod arming;
 mod logged;
 
 pub(crate) use arming::{Arming, ArmingView};
-pub(crate) use logged::{Event, Logged, Switches, logged_pool, take_events};
+pub(crate) use logged::{Event, Logged, logged_pool, take_events};

@@ -1,0 +1,189 @@
+//! Counters and distinct memory: scopes within scopes, helpers that acquire what the outer scope
+//! holds, and plain functions in between.
+
+use pool_core::{Pool, Scope};
+
+use super::world::World;
+use super::{Case, Outcome};
+use crate::panics::{catch_planned, panic_as_planned};
+use crate::probe::{Failure, Probe, View};
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("counters go 1 2 3 2 1 0", counters),
+        Case::lexical("counters over several slot tables", counters_over_tables),
+        Case::lexical("an inner helper acquires what the outer scope holds", inner_helper),
+        Case::lexical("a middle scope catches an inner panic", caught_in_the_middle),
+        Case::lexical("a value survives every acquire of inner scopes", value_survives),
+        Case::lexical("scope, plain function, scope", plain_function),
+    ]
+}
+
+fn counters<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut one = pool.scope();
+    one.try_acquire::<u8>(1)?;
+    assert_eq!(one.active_slots(), 1);
+    {
+        let mut two = one.scope();
+        two.try_acquire::<f64>(2)?;
+        assert_eq!(two.active_slots(), 2);
+        {
+            let three = two.scope();
+            assert_eq!(three.active_slots(), 2);
+            three.try_acquire::<u16>(3)?;
+            assert_eq!((three.active_slots(), three.stats().active_slots), (3, 3));
+        }
+        assert_eq!(two.active_slots(), 2);
+    }
+    assert_eq!((one.active_slots(), one.stats().active_slots), (1, 1));
+    assert_eq!(pool.stats().active_slots, 0);
+    assert_eq!(pool.stats().high_water_slots, 3);
+    Ok(())
+}
+
+/// The ends of slot tables are crossed by outer and by inner scopes, forth and back.
+fn counters_over_tables<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
+    for taken in [0, 29, 30, 31, 32, 61, 62, 63] {
+        let mut outer = pool.scope();
+        let mut kept = Vec::new();
+        for index in 0..taken {
+            let mut view = outer.try_acquire::<u16>(2)?;
+            world.write(&mut view, index);
+            kept.push(view);
+        }
+        let before = outer.active_slots();
+        assert_eq!(before as u64, taken);
+        for _ in 0..2 {
+            let inner = outer.scope();
+            for more in 1..=40 {
+                let mut view = inner.try_acquire::<[u16; 3]>(3)?;
+                world.write(&mut view, 1_000);
+                assert_eq!(inner.active_slots(), before + more);
+            }
+        }
+        assert_eq!(outer.active_slots(), before);
+        let mut last = outer.try_acquire::<u16>(2)?;
+        world.write(&mut last, 2_000);
+        for (index, view) in (0_u64..).zip(&kept) {
+            world.assert_holds(view, index);
+            world.assert_apart::<u16, u16>(view, &last);
+        }
+    }
+    Ok(())
+}
+
+
+/// Acquires and writes, without knowing what its caller holds.
+fn helper<'s, P: Probe>(
+    world: &World<'_, P>,
+    scope: &Scope<'s, P::Backend>,
+    seed: u64,
+) -> Result<View<'s, P, f32>, Failure<P>> {
+    let mut view = scope.try_acquire::<f32>(10)?;
+    world.write(&mut view, seed);
+    Ok(view)
+}
+
+fn inner_helper<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for _ in 0..3 {
+        let mut outer = pool.scope();
+        let held = helper(world, &outer, 1)?;
+        {
+            let inner = outer.scope();
+            let found = helper(world, &inner, 2)?;
+            world.assert_apart::<f32, f32>(&held, &found);
+        }
+        let again = helper(world, &outer, 3)?;
+        world.assert_apart::<f32, f32>(&held, &again);
+        world.assert_holds(&held, 1);
+        world.assert_holds(&again, 3);
+    }
+    Ok(())
+}
+
+fn caught_in_the_middle<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+) -> Outcome<P> {
+    let mut outer = pool.scope();
+    let held = helper(world, &outer, 1)?;
+    {
+        let mut middle = outer.scope();
+        let middle_held = helper(world, &middle, 2)?;
+        let caught = catch_planned(|| -> Outcome<P> {
+            let inner = middle.scope();
+            helper(world, &inner, 3)?;
+            inner.try_acquire::<u8>(100)?;
+            panic_as_planned()
+        });
+        if let Some(outcome) = caught {
+            outcome?;
+        }
+        assert_eq!(middle.active_slots(), 2);
+        let again = helper(world, &middle, 4)?;
+        world.assert_apart::<f32, f32>(&again, &middle_held);
+        world.assert_apart::<f32, f32>(&again, &held);
+        world.assert_holds(&middle_held, 2);
+    }
+    assert_eq!(outer.active_slots(), 1);
+    let again = helper(world, &outer, 5)?;
+    world.assert_apart::<f32, f32>(&again, &held);
+    world.assert_holds(&held, 1);
+    Ok(())
+}
+
+fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut outer = pool.scope();
+    let mut value = outer.try_acquire::<f64>(1)?;
+    world.write(&mut value, 42);
+    for length in [0, 1, 2, 64, 65, 1_000, 3] {
+        let inner = outer.scope();
+        let mut floats = inner.try_acquire::<f64>(length)?;
+        world.write(&mut floats, 1);
+        let mut flags = inner.try_acquire_zeroed::<bool>(length)?;
+        world.write(&mut flags, 2);
+        let mut vectors = inner.try_acquire_nd::<[f32; 3], _>([length, 2])?.into_view();
+        world.write(&mut vectors, 3);
+        world.assert_holds(&value, 42);
+    }
+    // Written while an inner scope is open, too.
+    {
+        let inner = outer.scope();
+        let mut scratch = inner.try_acquire::<f64>(1)?;
+        world.write(&mut value, 43);
+        world.write(&mut scratch, 44);
+    }
+    world.assert_holds(&value, 43);
+    Ok(())
+}
+
+/// A function that opens a scope of its own, two calls below the one that opened the first.
+fn opens_its_own<P: Probe>(
+    world: &World<'_, P>,
+    scope: &mut Scope<'_, P::Backend>,
+) -> Result<Vec<f32>, Failure<P>> {
+    let inner = scope.scope();
+    let view = helper(world, &inner, 7)?;
+    Ok(world.probe.read(&view))
+}
+
+fn plain_function<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    fn plain<P: Probe>(
+        world: &World<'_, P>,
+        scope: &mut Scope<'_, P::Backend>,
+    ) -> Result<usize, Failure<P>> {
+        let first = opens_its_own(world, scope)?;
+        let second = opens_its_own(world, scope)?;
+        assert_eq!(first, second);
+        Ok(first.len())
+    }
+    let mut scope = pool.scope();
+    let held = helper(world, &scope, 1)?;
+    assert_eq!(plain(world, &mut scope)?, 10);
+    assert_eq!(scope.active_slots(), 1);
+    world.assert_holds(&held, 1);
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Every way to leave a scope: panic, early return, `?`, break through two levels, forgetting it.
+//! The outer scope is always where it was.
+
+use std::mem::forget;
+
+use pool_core::{Pool, PoolError, Scope};
+
+use super::world::World;
+use super::{BackendError, Case, Outcome};
+use crate::panics::{catch_planned, panic_as_planned};
+use crate::probe::{Failure, Probe};
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("panics, returns, `?` and breaks restore the outer scope", every_way),
+        Case::lexical("scopes and views are forgotten at every level", forgotten),
+        Case::lexical("a view outlives the scope value", outlives),
+    ]
+}
+
+fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut outer = pool.scope();
+    let mut held = outer.try_acquire::<u8>(50)?;
+    world.write(&mut held, 1);
+    let before = outer.active_slots();
+
+    let caught = catch_planned(|| take_two_levels(world, &mut outer, || panic_as_planned()));
+    if let Some(outcome) = caught {
+        outcome?;
+    }
+    assert_eq!(outer.active_slots(), before, "after a panic");
+
+    returns_early(world, &mut outer)?;
+    assert_eq!(outer.active_slots(), before, "after an early return");
+
+    let refused = question_mark(world, &mut outer);
+    assert!(matches!(
+        refused,
+        Err(PoolError::<BackendError<P>>::SizeOverflow { .. } | PoolError::OutOfMemory { .. })
+    ));
+    assert_eq!(outer.active_slots(), before, "after `?`");
+
+    'levels: for round in 0..3 {
+        let mut inner = outer.scope();
+        inner.try_acquire::<u8>(60)?;
+        for deeper in 0..3 {
+            let innermost = inner.scope();
+            innermost.try_acquire::<u16>(70)?;
+            if (round, deeper) == (1, 1) {
+                break 'levels;
+            }
+        }
+    }
+    assert_eq!(outer.active_slots(), before, "after a break through two levels");
+
+    let mut again = outer.try_acquire::<u8>(50)?;
+    world.write(&mut again, 2);
+    world.assert_apart::<u8, u8>(&held, &again);
+    world.assert_holds(&held, 1);
+    Ok(())
+}
+
+/// Acquires in a scope and in one within it, then runs `end`.
+fn take_two_levels<P: Probe>(
+    world: &World<'_, P>,
+    scope: &mut Scope<'_, P::Backend>,
+    end: impl FnOnce(),
+) -> Outcome<P> {
+    let mut inner = scope.scope();
+    let mut view = inner.try_acquire::<f64>(8)?;
+    world.write(&mut view, 3);
+    let innermost = inner.scope();
+    let mut deepest = innermost.try_acquire::<f64>(9)?;
+    world.write(&mut deepest, 4);
+    end();
+    world.assert_holds(&view, 3);
+    Ok(())
+}
+
+fn returns_early<P: Probe>(
+    world: &World<'_, P>,
+    scope: &mut Scope<'_, P::Backend>,
+) -> Result<usize, Failure<P>> {
+    let mut inner = scope.scope();
+    inner.try_acquire::<f32>(11)?;
+    for depth in 0..4 {
+        take_two_levels(world, &mut inner, || ())?;
+        if depth == 2 {
+            return Ok(inner.active_slots());
+        }
+    }
+    Ok(0)
+}
+
+fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backend>) -> Outcome<P> {
+    let mut inner = scope.scope();
+    take_two_levels(world, &mut inner, || ())?;
+    inner.try_acquire::<f64>(5)?;
+    inner.try_acquire::<f64>(usize::MAX)?;
+    panic!("more bytes than an address space were given")
+}
+
+#[expect(clippy::forget_non_drop, reason = "that a scope has no Drop is what makes this harmless")]
+fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for _ in 0..3 {
+        let mut outer = pool.scope();
+        let mut held = outer.try_acquire::<f32>(20)?;
+        world.write(&mut held, 5);
+        {
+            let mut inner = outer.scope();
+            forget(inner.try_acquire::<f32>(21)?);
+            let innermost = inner.scope();
+            forget(innermost.try_acquire::<f32>(22)?);
+            forget(innermost);
+            assert_eq!(inner.active_slots(), 2);
+            forget(inner);
+        }
+        assert_eq!(outer.active_slots(), 1);
+        let mut next = outer.try_acquire::<f32>(23)?;
+        world.write(&mut next, 6);
+        world.assert_holds(&held, 5);
+        forget(outer);
+    }
+    Ok(())
+}
+
+fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut outer = pool.scope();
+    let mut held = outer.try_acquire::<u16>(4)?;
+    world.write(&mut held, 1);
+    {
+        // The scope value is gone when the call returns; its view keeps the outer scope borrowed.
+        let mut returned = outer.scope().try_acquire::<u16>(4)?;
+        world.write(&mut returned, 2);
+        world.assert_apart::<u16, u16>(&held, &returned);
+        world.assert_holds(&returned, 2);
+    }
+    world.assert_holds(&held, 1);
+    assert_eq!(outer.active_slots(), 1);
+    Ok(())
+}

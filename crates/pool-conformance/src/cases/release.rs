@@ -1,0 +1,156 @@
+//! Giving memory back: trim frees what is idle and nothing else, compact swaps what is far too large,
+//! clear leaves a pool as new.
+
+use pool_core::{Compaction, DynamicPool, Pool, Released};
+
+use super::world::World;
+use super::{Case, Outcome};
+use crate::probe::Probe;
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("trim with two active and two inactive slots frees two", trim),
+        Case::dynamic("trim of a dynamic pool with two active and two inactive", trim_dynamic),
+        Case::lexical("compact swaps a block of a million for one of 150", compact),
+        Case::dynamic("compact of a dynamic pool", compact_dynamic),
+        Case::lexical("clear leaves a pool as new", clear),
+    ]
+}
+
+/// Blocks that the backend holds for this case, where it can tell.
+fn blocks<P: Probe>(world: &World<'_, P>) -> Option<usize> {
+    world.probe.held().map(|held| held.blocks)
+}
+
+/// Checks how many blocks went away, where the backend can tell.
+fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: usize) {
+    assert_eq!(blocks(world), before.map(|before| before - freed), "blocks that were freed");
+}
+
+fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut scope = pool.scope();
+    let mut first = scope.try_acquire::<f32>(100)?;
+    let mut second = scope.try_acquire::<u8>(100)?;
+    world.write(&mut first, 1);
+    world.write(&mut second, 2);
+    {
+        let inner = scope.scope();
+        inner.try_acquire::<f64>(100)?;
+        inner.try_acquire::<f64>(200)?;
+    }
+    let (before, reserved) = (blocks(world), scope.stats().reserved_bytes);
+    let released = scope.trim();
+    assert_eq!(released.slots, 2);
+    assert!(released.bytes >= 300 * 8);
+    assert_eq!(scope.stats().reserved_bytes, reserved - released.bytes);
+    assert_freed(world, before, 2);
+    assert_eq!(scope.active_slots(), 2);
+    assert_eq!(scope.trim(), Released::default());
+    world.assert_holds(&first, 1);
+    world.assert_holds(&second, 2);
+    let mut third = scope.try_acquire::<f64>(200)?;
+    world.write(&mut third, 3);
+    world.assert_holds(&first, 1);
+    drop((first, second, third));
+    assert_eq!(pool.trim().slots, 3);
+    assert_eq!(pool.stats().reserved_bytes, 0);
+    Ok(())
+}
+
+fn trim_dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+    let first = pool.try_acquire::<f32>(100)?;
+    let second = pool.try_acquire::<u8>(100)?;
+    world.write(&mut pool.get_mut(first)?, 1);
+    world.write(&mut pool.get_mut(second)?, 2);
+    pool.try_checkpoint()?;
+    let third = pool.try_acquire::<f64>(100)?;
+    pool.try_acquire::<f64>(200)?;
+    pool.rewind();
+    let before = blocks(world);
+    assert_eq!(pool.trim().slots, 2);
+    assert_freed(world, before, 2);
+    assert_eq!(pool.active_slots(), 2);
+    assert!(pool.get(third).is_err());
+    world.assert_holds(&pool.get_mut(first)?, 1);
+    world.assert_holds(&pool.get_mut(second)?, 2);
+    // The old handle of a slot that was freed and is handed out again stays stale.
+    let again = pool.try_acquire_zeroed::<f64>(100)?;
+    assert!(pool.get(third).is_err() && pool.get(again).is_ok());
+    Ok(())
+}
+
+/// How many elements are far too many.
+const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
+
+fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut scope = pool.scope();
+    let mut held = scope.try_acquire::<f64>(10)?;
+    world.write(&mut held, 1);
+    scope.scope().try_acquire::<f64>(MANY)?;
+    scope.sample_lengths();
+    for _ in 0..3 {
+        let inner = scope.scope();
+        let mut view = inner.try_acquire::<f64>(150)?;
+        world.write(&mut view, 2);
+    }
+    let before = scope.stats().reserved_bytes;
+    let released = scope.compact(&Compaction::default());
+    assert!(released.bytes >= 8 * (MANY - 1_000), "the block was not swapped: {released:?}");
+    assert_eq!((released.slots, scope.stats().reserved_bytes), (1, before - released.bytes));
+    assert_eq!(scope.active_slots(), 1);
+    world.assert_holds(&held, 1);
+
+    let growths = scope.stats().growths;
+    let mut view = scope.try_acquire::<f64>(150)?;
+    world.write(&mut view, 3);
+    world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
+    // Nothing is far too large now, and what is in use is never swapped.
+    assert_eq!(scope.compact(&Compaction::default()), Released::default());
+    world.assert_holds(&held, 1);
+    world.assert_holds(&view, 3);
+    Ok(())
+}
+
+fn compact_dynamic<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
+    let held = pool.try_acquire::<f64>(10)?;
+    world.write(&mut pool.get_mut(held)?, 1);
+    for length in [MANY, 150, 150] {
+        pool.try_checkpoint()?;
+        let handle = pool.try_acquire::<f64>(length)?;
+        if length == 150 {
+            world.write(&mut pool.get_mut(handle)?, 2);
+        }
+        pool.rewind();
+        if length == MANY {
+            pool.sample_lengths();
+        }
+    }
+    let released = pool.compact(&Compaction::default());
+    assert!(released.bytes >= 8 * (MANY - 1_000), "the block was not swapped: {released:?}");
+    world.assert_holds(&pool.get_mut(held)?, 1);
+    let again = pool.try_acquire::<f64>(150)?;
+    world.write(&mut pool.get_mut(again)?, 3);
+    world.assert_holds(&pool.get_mut(held)?, 1);
+    Ok(())
+}
+
+fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    {
+        let scope = pool.scope();
+        for length in 1..40 {
+            world.write(&mut scope.try_acquire::<u16>(length)?, 1);
+        }
+    }
+    let reserved = pool.stats().reserved_bytes;
+    let released = pool.clear();
+    assert_eq!((released.slots, released.bytes), (39, reserved));
+    let stats = pool.stats();
+    assert_eq!((stats.reserved_bytes, stats.peak_reserved_bytes, stats.high_water_slots), (0, 0, 0));
+    if let Some(held) = world.probe.held() {
+        assert_eq!(held.blocks, 0);
+    }
+    Ok(())
+}

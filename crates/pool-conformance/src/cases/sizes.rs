@@ -1,0 +1,204 @@
+//! Sizes: nothing at all, more than there can be, growth, and capacity that is kept.
+
+use pool_core::{Pool, PoolConfig, PoolError, PoolView, ShapeError};
+
+use super::world::World;
+use super::{Case, Outcome};
+use crate::probe::{Failure, Probe, View};
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("products and bytes that overflow are refused", overflow),
+        Case::lexical("growing slot 1 leaves slot 2 intact", growth),
+        Case::lexical("capacity is kept on shrink, and across a zero length", shrink),
+        Case::lexical("zero length takes a slot and no block", zero_length),
+        Case::lexical("elements of no size take a slot and no block", zero_size),
+        Case::lexical("the byte limit holds, and idle blocks make room", limit),
+        Case::lexical("arrays of every rank", ranks),
+    ]
+}
+
+fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let most = isize::MAX as usize;
+    let scope = pool.scope();
+    let mut held = scope.try_acquire::<f64>(4)?;
+    world.write(&mut held, 1);
+
+    for length in [most / 8 + 1, most, most + 1, usize::MAX / 8 + 1, usize::MAX] {
+        match expect_error::<P, _>(scope.try_acquire::<f64>(length)) {
+            PoolError::SizeOverflow { elements, element_size: 8 } => assert_eq!(elements, length),
+            other => panic!("the wrong error: {other}"),
+        }
+    }
+    let shape_error = |error: Failure<P>| match error {
+        PoolError::Shape(error @ ShapeError::Overflow { .. }) => error,
+        other => panic!("the wrong error: {other}"),
+    };
+    let dims: [[usize; 3]; 6] = [
+        [usize::MAX, 2, 2],
+        [most, 1, 2],
+        [most / 8 + 1, 1, 1],
+        // A zero beside a pair that overflows does not make the array empty.
+        [usize::MAX, 2, 0],
+        [0, usize::MAX, 2],
+        [2, 0, usize::MAX],
+    ];
+    for dims in dims {
+        let wrong = ShapeError::Overflow { rank: 3, element_size: 8 };
+        let fixed = expect_error::<P, _>(scope.try_acquire_nd::<f64, _>(dims));
+        assert_eq!(shape_error(fixed), wrong);
+        let dynamic = expect_error::<P, _>(scope.try_acquire_nd_zeroed::<f64, _>(&dims[..]));
+        assert_eq!(shape_error(dynamic), wrong);
+    }
+    assert_eq!(scope.active_slots(), 1, "a refused acquire took a slot");
+    world.assert_holds(&held, 1);
+    assert!(scope.try_acquire_nd::<f64, _>([0, usize::MAX >> 8, 3])?.is_empty());
+    Ok(())
+}
+
+fn expect_error<P: Probe, V>(outcome: Result<V, Failure<P>>) -> Failure<P> {
+    match outcome {
+        Ok(_) => panic!("what cannot be was given"),
+        Err(error) => error,
+    }
+}
+
+fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for (first, second) in [(10, 10), (1_000, 10), (5_000, 11)] {
+        let scope = pool.scope();
+        let mut one = scope.try_acquire::<f32>(first)?;
+        world.write(&mut one, 1);
+        let mut two = scope.try_acquire::<f32>(second)?;
+        world.write(&mut two, 2);
+        let mut three = scope.try_acquire::<f32>(first)?;
+        world.write(&mut three, 3);
+        world.assert_holds(&one, 1);
+        world.assert_holds(&two, 2);
+        world.assert_apart::<f32, f32>(&one, &two);
+        world.assert_apart::<f32, f32>(&two, &three);
+    }
+    // Slot 1 grows while slot 0 is in use; slot 2, which is idle then, is used again as it was.
+    let mut scope = pool.scope();
+    let mut one = scope.try_acquire::<f32>(10)?;
+    world.write(&mut one, 4);
+    for length in [20, 40_000] {
+        let inner = scope.scope();
+        let mut grown = inner.try_acquire::<f32>(length)?;
+        world.write(&mut grown, 5);
+        let mut next = inner.try_acquire::<f32>(5_000)?;
+        world.write(&mut next, 6);
+        world.assert_apart::<f32, f32>(&grown, &next);
+        world.assert_holds(&grown, 5);
+    }
+    world.assert_holds(&one, 4);
+    Ok(())
+}
+
+fn shrink<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let address = world.probe.address::<f64>(&pool.scope().try_acquire::<f64>(1_000)?);
+    let reserved = pool.stats().reserved_bytes;
+    assert!(reserved >= 8_000);
+    for length in [1_000, 0, 200, 1, 999, 0, 1_000] {
+        let view: View<'_, P, f64> = pool.scope().try_acquire::<f64>(length)?;
+        assert_eq!(view.len(), length);
+        if length > 0 {
+            world.assert_economy(world.probe.address::<f64>(&view), address, "the block moved");
+        }
+    }
+    world.assert_economy(pool.stats().reserved_bytes, reserved, "capacity was not kept");
+    world.assert_economy(pool.stats().growths, 1, "a length that fitted was allocated again");
+    Ok(())
+}
+
+fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let scope = pool.scope();
+    let none = scope.try_acquire::<f64>(0)?;
+    let neither = scope.try_acquire_nd::<f32, _>([3, 0])?;
+    let nothing = scope.try_acquire_nd_zeroed::<u8, _>(&[0, 4][..])?;
+    assert_eq!((none.len(), neither.len(), nothing.len()), (0, 0, 0));
+    assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
+    assert_eq!(scope.active_slots(), 3);
+    assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
+    let mut some = scope.try_acquire::<f64>(1)?;
+    world.write(&mut some, 1);
+    // Also where the cursor is at the end of a slot table.
+    for taken in 5..70 {
+        assert!(scope.try_acquire_zeroed::<bool>(0)?.is_empty());
+        assert_eq!(scope.active_slots(), taken);
+    }
+    assert!(world.probe.read(&none).is_empty());
+    world.assert_holds(&some, 1);
+    assert_eq!(scope.stats().growths, 1);
+    Ok(())
+}
+
+fn zero_size<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for length in [0, 1, 1_000, isize::MAX as usize] {
+        let scope = pool.scope();
+        assert_eq!(scope.try_acquire::<()>(length)?.len(), length);
+        assert_eq!(scope.try_acquire_nd::<[u64; 0], _>([length, 1])?.len(), length);
+        assert_eq!(scope.active_slots(), 2);
+    }
+    assert_eq!((pool.stats().reserved_bytes, pool.stats().growths), (0, 0));
+    Ok(())
+}
+
+fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    // One block of 8,000 bytes fits beside small ones, two do not.
+    let limit = 12_000;
+    pool.configure(PoolConfig::new().byte_limit(limit))?;
+    let mut scope = pool.scope();
+    let mut small = scope.try_acquire::<f64>(100)?;
+    world.write(&mut small, 1);
+    {
+        let inner = scope.scope();
+        let mut tiny = inner.try_acquire::<u8>(10)?;
+        world.write(&mut tiny, 2);
+        let mut large = inner.try_acquire::<u8>(8_000)?;
+        world.write(&mut large, 3);
+        match inner.try_acquire::<u8>(8_000) {
+            Ok(_) => panic!("more than the limit was given"),
+            Err(PoolError::LimitExceeded { requested, reserved, limit: told }) => {
+                assert!(requested >= 8_000 && requested + reserved > told);
+                assert_eq!((reserved, told), (inner.stats().reserved_bytes, limit));
+            }
+            Err(error) => return Err(error),
+        }
+        assert_eq!(inner.active_slots(), 3);
+        world.assert_holds(&tiny, 2);
+        world.assert_holds(&large, 3);
+    }
+    // The large block is idle, one slot above the one that is to grow: it makes room.
+    let mut grown = scope.try_acquire::<u8>(8_000)?;
+    world.write(&mut grown, 4);
+    world.assert_holds(&small, 1);
+    assert!(scope.stats().peak_reserved_bytes <= limit);
+    Ok(())
+}
+
+fn ranks<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let scope = pool.scope();
+    let dims = [3, 2, 1, 2, 2, 3];
+    let mut views = vec![
+        scope.try_acquire_nd::<u16, _>([3])?.into_view(),
+        scope.try_acquire_nd::<u16, _>((3, 2))?.into_view(),
+        scope.try_acquire_nd::<u16, _>([3, 2, 1])?.into_view(),
+        scope.try_acquire_nd::<u16, _>((3, 2, 1, 2))?.into_view(),
+        scope.try_acquire_nd::<u16, _>([3, 2, 1, 2, 2])?.into_view(),
+        scope.try_acquire_nd::<u16, _>([3, 2, 1, 2, 2, 3])?.into_view(),
+    ];
+    for rank in 0..=6 {
+        let array = scope.try_acquire_nd::<u16, _>(&dims[..rank])?;
+        assert_eq!((array.rank(), array.shape()), (rank, &dims[..rank]));
+        views.push(array.into_view());
+    }
+    let lengths = [3, 6, 6, 12, 24, 72, 1, 3, 6, 6, 12, 24, 72];
+    for ((seed, view), length) in (0..).zip(&mut views).zip(lengths) {
+        assert_eq!(view.len(), length);
+        world.write(view, seed);
+    }
+    for (seed, view) in (0..).zip(&views) {
+        world.assert_holds(view, seed);
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What the cases have at hand: a probe, contents to recognise views by, and whether allocations are
+//! being made to fail, because then a pool frees what is idle and promises no economy.
+
+use std::fmt::Debug;
+
+use pool_core::{DynamicPool, Pool, PoolView};
+
+use crate::element::{Sample, samples};
+use crate::probe::{Probe, View};
+
+/// The surroundings of one case.
+#[derive(Debug)]
+pub(super) struct World<'p, P> {
+    pub(super) probe: &'p P,
+    refused_before: usize,
+}
+
+impl<'p, P: Probe> World<'p, P> {
+    pub(super) fn new(probe: &'p P) -> Self {
+        Self { probe, refused_before: refused(probe) }
+    }
+
+    /// Whether nothing was refused since the case began: only then a pool promises not to allocate
+    /// what it allocated before.
+    pub(super) fn is_undisturbed(&self) -> bool {
+        refused(self.probe) == self.refused_before
+    }
+
+    /// Compares two numbers that are equal in an undisturbed pool.
+    #[track_caller]
+    pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(&self, left: T, right: T, what: &str) {
+        if self.is_undisturbed() {
+            assert_eq!(left, right, "{what}");
+        }
+    }
+
+    /// Writes the content `seed`.
+    pub(super) fn write<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
+        let content = samples(seed, view.len());
+        self.probe.write(view, &content);
+    }
+
+    /// Checks that a view holds the content `seed`.
+    #[track_caller]
+    pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
+        assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
+    }
+
+    /// Checks that two views have no byte in common.
+    #[track_caller]
+    pub(super) fn assert_apart<T: Sample, U: Sample>(
+        &self,
+        first: &View<'_, P, T>,
+        second: &View<'_, P, U>,
+    ) {
+        let (start, other) = (self.probe.address(first), self.probe.address(second));
+        let (end, other_end) =
+            (start + first.len() * size_of::<T>(), other + second.len() * size_of::<U>());
+        assert!(end <= other || other_end <= start, "two live views overlap");
+    }
+
+    /// Whatever happened to it: no slot of the pool is active, and acquires work.
+    pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
+        assert_eq!(pool.stats().active_slots, 0);
+        let scope = pool.scope();
+        let mut first = scope.acquire::<f64>(33);
+        let mut second = scope.acquire_zeroed::<u8>(5);
+        self.write(&mut first, 1);
+        assert_eq!(self.probe.read(&second), [0; 5]);
+        self.write(&mut second, 2);
+        self.assert_apart::<f64, u8>(&first, &second);
+        self.assert_holds(&first, 1);
+        self.assert_holds(&second, 2);
+    }
+
+    /// Whatever happened to it: acquires of the dynamic pool work, and so do rewind and reset.
+    pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
+        let depth = pool.checkpoint();
+        let handle = pool.acquire_zeroed::<f64>(33);
+        self.write(&mut pool.get_mut(handle).expect("a live handle"), 1);
+        assert_eq!(
+            self.probe.read_shared(&pool.get(handle).expect("a live handle")),
+            samples::<f64>(1, 33)
+        );
+        pool.rewind_to(depth).expect("a depth that there is");
+        assert!(pool.get(handle).is_err());
+        pool.reset();
+        assert_eq!((pool.active_slots(), pool.depth()), (0, 0));
+    }
+}
+
+fn refused<P: Probe>(probe: &P) -> usize {
+    probe.held().map_or(0, |held| held.refused)
+}

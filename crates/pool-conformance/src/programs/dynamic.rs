@@ -1,0 +1,172 @@
+//! The interpreter of dynamic programs: a checkpoint stack and handles, beside a model that keeps
+//! every array that was ever named.
+
+use pool_core::{DynamicPool, PoolError};
+
+use super::entry::{Entry, SplitOff};
+use super::frame::{Frame, Views};
+use super::machine::Machine;
+use super::program::{DynamicProgram, DynamicStep, Fill, Form, Setting};
+use super::tally::Tally;
+use crate::element::{Kind, with_kind};
+use crate::heap::Refusal;
+use crate::panics::{catch_planned, panic_as_planned};
+use crate::probe::Probe;
+
+/// Beyond this many slots the model would take too long.
+const MOST_SLOTS: usize = 160;
+
+/// The handles that are looked up after each step: all live ones, and the newest stale ones.
+const STALE_LOOKED_UP: usize = 12;
+
+/// A dynamic pool and what it should look like.
+pub(super) struct Subject<P: Probe> {
+    pub(super) pool: DynamicPool<P::Backend>,
+    pub(super) entries: Vec<Entry>,
+    /// The active slots at each checkpoint, the root's 0 first.
+    checkpoints: Vec<usize>,
+}
+
+impl<P: Probe> Machine<'_, P> {
+    /// Runs a whole program; what the backend was told to refuse before stays in force.
+    pub(super) fn run_dynamic(mut self, program: &DynamicProgram) -> Tally {
+        self.probe.forget_peak();
+        self.model.open(program.setting, self.probe.held());
+        let made = DynamicPool::try_new(self.probe.context(), program.setting.config());
+        let pool: DynamicPool<P::Backend> = made.expect("a valid setting");
+        let mut subject = Subject { pool, entries: Vec::new(), checkpoints: vec![0] };
+        for step in &program.steps {
+            let finished = catch_planned(|| self.run_dynamic_step(&mut subject, step));
+            self.tally.panics += u64::from(finished.is_none());
+            self.check_subject(&subject);
+        }
+        self.probe.refuse(Refusal::Never);
+        self.check_dynamic_usable(&mut subject);
+        self.note_stats(&subject.pool.stats());
+        drop(subject);
+        self.model.close(self.probe.held());
+        self.tally
+    }
+
+    fn run_dynamic_step(&mut self, subject: &mut Subject<P>, step: &DynamicStep) {
+        let Subject { pool, .. } = subject;
+        match step {
+            DynamicStep::Acquire(acquire) => self.name(subject, acquire.kind, &acquire.form),
+            &DynamicStep::Burst(kind, count) => {
+                for index in 0..count.min(MOST_SLOTS.saturating_sub(pool.active_slots())) {
+                    self.name(subject, kind, &Form::Flat(Fill::Recycled, index % 4));
+                }
+            }
+            DynamicStep::Checkpoint => {
+                subject.checkpoints.push(self.model.account().active);
+                assert_eq!(pool.checkpoint(), subject.checkpoints.len() - 1, "depth");
+            }
+            DynamicStep::Rewind => {
+                pool.rewind();
+                let depth = (subject.checkpoints.len() - 1).max(1);
+                self.rewound(subject, depth);
+            }
+            &DynamicStep::RewindTo(pick) => self.rewind_to(subject, pick),
+            DynamicStep::Reset => {
+                pool.reset();
+                self.rewound(subject, 0);
+            }
+            &DynamicStep::Rewrite(pick) => {
+                let count = subject.entries.len();
+                if count > 0 {
+                    let (active, seed) = (self.model.account().active, self.model.new_seed());
+                    subject.entries[pick % count].rewrite(self.probe, pool, active, seed);
+                }
+            }
+            &DynamicStep::RewritePair(first, second) => self.rewrite_pair(subject, first, second),
+            &DynamicStep::Foreign(kind) => {
+                with_kind!(kind, Array => self.try_foreign::<Array>(subject));
+            }
+            DynamicStep::Split(steps) => {
+                let active = self.model.account().active;
+                let (handles, mut scope) = pool.split();
+                let mut below = SplitOff { handles, entries: &mut subject.entries, active };
+                let finished = catch_planned(|| {
+                    let mut frame = Frame::within(&mut below);
+                    self.run_steps(&mut scope, &mut frame, steps);
+                    frame.verify(self.probe);
+                });
+                self.model.give_back(active);
+                if finished.is_none() {
+                    panic_as_planned();
+                }
+            }
+            DynamicStep::Trim => self.trim(|| pool.trim()),
+            DynamicStep::Clear => {
+                self.release(|| pool.clear());
+                self.rewound(subject, 0);
+                self.model.account().cleared();
+            }
+            DynamicStep::Compact(compaction) => {
+                self.release(|| pool.compact(compaction));
+            }
+            DynamicStep::Sample => pool.sample_lengths(),
+            &DynamicStep::Configure(setting) => {
+                let reserved = pool.stats().reserved_bytes;
+                pool.configure(setting.config()).expect("a valid setting");
+                self.probe.forget_peak();
+                self.model.account().configured(setting, reserved);
+            }
+            &DynamicStep::Refuse(refusal) => self.probe.refuse(refusal),
+        }
+    }
+
+    /// After every step: counters, all live arrays, and the newest stale handles.
+    fn check_subject(&mut self, subject: &Subject<P>) {
+        let active = subject.pool.active_slots();
+        assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
+        assert_eq!(subject.pool.depth(), subject.checkpoints.len() - 1, "depth");
+        self.check_stats(&subject.pool.stats());
+        let stale = subject.entries.iter().rev().filter(|entry| !entry.live);
+        let live = subject.entries.iter().filter(|entry| entry.live);
+        for entry in live.chain(stale.take(STALE_LOOKED_UP)) {
+            entry.verify(self.probe, &subject.pool, active);
+            self.tally.stale_handles += u64::from(!entry.live);
+        }
+    }
+
+    /// Goes back to a depth that there is, or asks for the one above the top, which is refused.
+    fn rewind_to(&mut self, subject: &mut Subject<P>, pick: usize) {
+        let top = subject.checkpoints.len() - 1;
+        let asked = pick % (top + 2);
+        match subject.pool.rewind_to(asked) {
+            Ok(()) => {
+                assert!(asked <= top, "rewound to a depth that there is not");
+                self.rewound(subject, asked);
+            }
+            Err(PoolError::NoSuchCheckpoint { asked: told, top: told_top }) => {
+                assert_eq!((told, told_top), (asked, top), "numbers of the error");
+                assert_eq!(asked, top + 1, "a depth that there is was refused");
+            }
+            Err(other) => panic!("rewinding got another error: {other}"),
+        }
+    }
+
+    /// The pool went back to the checkpoint of depth `depth`, which was popped unless it is the root.
+    fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
+        let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
+        let lowest = popped.into_iter().min().unwrap_or(0);
+        let active = if depth == 0 { 0 } else { lowest.min(self.model.account().active) };
+        self.model.give_back(active);
+        for entry in &mut subject.entries {
+            entry.live &= entry.slot < active;
+        }
+    }
+
+    /// Whatever happened: acquires work and their arrays can be written and read.
+    fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
+        let room = Setting { byte_limit: None, ..self.model.account().setting };
+        self.run_dynamic_step(subject, &DynamicStep::Configure(room));
+        for (kind, length) in [(Kind::F64, 3), (Kind::U8, 0), (Kind::Vector, 40), (Kind::Bool, 9)] {
+            let before = subject.entries.len();
+            self.name(subject, kind, &Form::Flat(Fill::Copied, length));
+            assert_eq!(subject.entries.len(), before + 1, "an acquire without limit was refused");
+            self.check_subject(subject);
+        }
+    }
+}

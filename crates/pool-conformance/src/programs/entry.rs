@@ -1,0 +1,158 @@
+//! The arrays of a dynamic pool as the model knows them, and what their handles must answer, whether
+//! they are asked of the pool or of one half of its `split`.
+
+use std::any::Any;
+
+use pool_core::{DynamicPool, Element, Handle, Handles, PoolBackend, PoolError, PoolView};
+
+use super::frame::Views;
+use crate::element::{Kind, Sample, samples, with_kind};
+use crate::probe::Probe;
+
+/// Where handles can be looked up.
+pub(super) trait Lookup<B: PoolBackend> {
+    fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
+
+    fn get_mut<T: Element>(
+        &mut self,
+        handle: Handle<T>,
+    ) -> Result<B::View<'_, T>, PoolError<B::Error>>;
+}
+
+impl<B: PoolBackend> Lookup<B> for DynamicPool<B> {
+    fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
+        self.get(handle)
+    }
+
+    fn get_mut<T: Element>(
+        &mut self,
+        handle: Handle<T>,
+    ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
+        self.get_mut(handle)
+    }
+}
+
+impl<B: PoolBackend> Lookup<B> for Handles<'_, B> {
+    fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>> {
+        self.get(handle)
+    }
+
+    fn get_mut<T: Element>(
+        &mut self,
+        handle: Handle<T>,
+    ) -> Result<B::View<'_, T>, PoolError<B::Error>> {
+        self.get_mut(handle)
+    }
+}
+
+/// An array that was named by a handle, live or not.
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// A `Handle` of the element type that `kind` names.
+    handle: Box<dyn Any>,
+    pub(super) slot: usize,
+    pub(super) length: usize,
+    start: usize,
+    pub(super) seed: u64,
+    pub(super) live: bool,
+}
+
+impl Entry {
+    /// A live array.
+    pub(super) fn new<T: Sample>(
+        kind: Kind,
+        handle: Handle<T>,
+        slot: usize,
+        (start, length): (usize, usize),
+        seed: u64,
+    ) -> Self {
+        Self { kind, handle: Box::new(handle), slot, length, start, seed, live: true }
+    }
+
+    /// The handle, if it is one of `T`.
+    pub(super) fn handle<T: Sample>(&self) -> Handle<T> {
+        *self.handle.downcast_ref().expect("a handle of the kind's type")
+    }
+
+    /// Asks for the array, and compares the answer with the model.
+    pub(super) fn verify<P: Probe>(
+        &self,
+        probe: &P,
+        lookup: &impl Lookup<P::Backend>,
+        active: usize,
+    ) {
+        with_kind!(self.kind, Array => {
+            let answer = lookup.get(self.handle::<Array>());
+            if !self.live {
+                self.expect_stale(answer.err(), active);
+                return;
+            }
+            let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            assert_eq!(view.len(), self.length, "an array changed its length");
+            assert_eq!(probe.shared_address(&view), self.start, "an array moved");
+            let content = probe.read_shared(&view);
+            assert!(content == samples::<Array>(self.seed, self.length), "an array changed: {content:?}");
+        });
+    }
+
+    /// Asks for the array to be written, and writes a new content if it is live.
+    pub(super) fn rewrite<P: Probe>(
+        &mut self,
+        probe: &P,
+        lookup: &mut impl Lookup<P::Backend>,
+        active: usize,
+        seed: u64,
+    ) {
+        with_kind!(self.kind, Array => {
+            let answer = lookup.get_mut(self.handle::<Array>());
+            if !self.live {
+                self.expect_stale(answer.err(), active);
+                return;
+            }
+            let mut view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            assert_eq!(probe.address(&view), self.start, "an array moved");
+            self.seed = seed;
+            probe.write(&mut view, &samples(seed, self.length));
+        });
+    }
+
+    /// Checks that a handle of a dead array was refused as stale.
+    pub(super) fn expect_stale<E: std::error::Error>(
+        &self,
+        error: Option<PoolError<E>>,
+        active: usize,
+    ) {
+        match error {
+            Some(PoolError::StaleHandle { slot, active: told }) => {
+                assert_eq!((slot, told), (self.slot, active), "numbers of a stale handle");
+            }
+            Some(other) => panic!("a stale handle got another error: {other}"),
+            None => panic!("a stale handle was accepted"),
+        }
+    }
+}
+
+/// The arrays below a scope that was split off, beside it.
+pub(super) struct SplitOff<'e, 'p, B: PoolBackend> {
+    pub(super) handles: Handles<'p, B>,
+    pub(super) entries: &'e mut [Entry],
+    pub(super) active: usize,
+}
+
+impl<P: Probe> Views<P> for SplitOff<'_, '_, P::Backend> {
+    fn verify(&self, probe: &P) {
+        for entry in self.entries.iter() {
+            entry.verify(probe, &self.handles, self.active);
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.entries.len()
+    }
+
+    fn rewrite(&mut self, probe: &P, index: usize, seed: u64) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.rewrite(probe, &mut self.handles, self.active, seed);
+        }
+    }
+}

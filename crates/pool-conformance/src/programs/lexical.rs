@@ -1,0 +1,289 @@
+//! The interpreter of lexical programs: one Rust stack frame for each scope.
+
+use std::mem::forget;
+
+use pool_core::{Pool, Scope};
+
+use super::frame::{Frame, Views};
+use super::machine::Machine;
+use super::program::{Acquire, Fill, Form, LexicalProgram, Nested, Round, Setting, Step, Style};
+use super::tally::Tally;
+use crate::element::Kind;
+use crate::heap::Refusal;
+use crate::panics::{catch_planned, panic_as_planned};
+use crate::probe::Probe;
+
+/// How a scope's steps ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// With the last step.
+    Done,
+    /// By leaving, and this many more scopes are to be left.
+    Leave(usize),
+}
+
+/// Beyond this many slots the model, which compares every pair, would take too long.
+const MOST_SLOTS: usize = 160;
+
+impl<P: Probe> Machine<'_, P> {
+    /// Runs a whole program; what the backend was told to refuse before stays in force.
+    pub(super) fn run_lexical(mut self, program: &LexicalProgram) -> Tally {
+        self.probe.forget_peak();
+        self.model.open(program.setting, self.probe.held());
+        {
+            let made = Pool::try_new(self.probe.context(), program.setting.config());
+            let mut pool: Pool<P::Backend> = made.expect("a valid setting");
+            for round in &program.rounds {
+                // A round that is left by a panic is over, and the next one begins.
+                let finished = catch_planned(|| self.run_round(&mut pool, round));
+                self.tally.panics += u64::from(finished.is_none());
+                self.model.give_back(0);
+                self.check_stats(&pool.stats());
+            }
+            self.probe.refuse(Refusal::Never);
+            self.check_usable(&mut pool);
+            self.note_stats(&pool.stats());
+        }
+        self.model.close(self.probe.held());
+        self.tally
+    }
+
+    fn run_round(&mut self, pool: &mut Pool<P::Backend>, round: &Round) {
+        match round {
+            Round::Scope(nested) => {
+                self.run_nested(&mut pool.scope(), &mut Frame::outermost(), nested);
+            }
+            Round::Trim => self.trim(|| pool.trim()),
+            Round::Clear => {
+                self.release(|| pool.clear());
+                self.model.account().cleared();
+            }
+            Round::Compact(compaction) => {
+                self.release(|| pool.compact(compaction));
+            }
+            Round::Sample => pool.sample_lengths(),
+            &Round::Configure(setting) => {
+                let reserved = pool.stats().reserved_bytes;
+                pool.configure(setting.config()).expect("a valid setting");
+                self.probe.forget_peak();
+                self.model.account().configured(setting, reserved);
+            }
+        }
+    }
+
+    /// Whatever happened: acquires work, and give disjoint memory of the right content.
+    fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
+        let room = Setting { byte_limit: None, ..self.model.account().setting };
+        self.run_round(pool, &Round::Configure(room));
+        let acquires = [(Kind::F64, 3), (Kind::U8, 0), (Kind::Vector, 40), (Kind::Bool, 9)];
+        let step = |&(kind, length): &(Kind, usize)| {
+            Step::Acquire(Acquire { kind, form: Form::Flat(Fill::Copied, length), panics: true })
+        };
+        let mut steps: Vec<Step> = acquires.iter().map(step).collect();
+        steps.push(Step::Verify);
+        let nested = Nested { style: Style::Block, times: 2, refusal: None, steps };
+        assert!(catch_planned(|| self.run_round(pool, &Round::Scope(nested))).is_some());
+    }
+
+    /// Runs steps in a scope, the views of which are in `frame`.
+    pub(super) fn run_steps<'s>(
+        &mut self,
+        scope: &mut Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        steps: &[Step],
+    ) -> Flow {
+        for step in steps {
+            let flow = self.run_step(scope, frame, step);
+            if flow != Flow::Done {
+                return flow;
+            }
+        }
+        Flow::Done
+    }
+
+    fn run_step<'s>(
+        &mut self,
+        scope: &mut Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        step: &Step,
+    ) -> Flow {
+        match step {
+            Step::Acquire(acquire) => self.acquire(scope, frame, acquire),
+            Step::Helper(acquires) => self.help(scope, frame, acquires),
+            &Step::Burst(kind, count) => self.burst(scope, frame, kind, count),
+            &Step::Rewrite(pick) => self.rewrite(frame, pick),
+            Step::Verify => frame.verify(self.probe),
+            Step::Trim => {
+                self.trim(|| scope.trim());
+                frame.verify(self.probe);
+            }
+            Step::Compact(compaction) => {
+                self.release(|| scope.compact(compaction));
+                frame.verify(self.probe);
+            }
+            Step::Sample => scope.sample_lengths(),
+            Step::Nested(nested) => return self.run_nested(scope, frame, nested),
+            Step::Beside(setting, steps) => self.run_beside(frame, *setting, steps),
+            Step::Panic => panic_as_planned(),
+            &Step::Leave(more) => return Flow::Leave(more),
+        }
+        self.check_scope(scope);
+        Flow::Done
+    }
+
+    /// A helper that acquires through a shared reference, in the scope of its caller.
+    fn help<'s>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        acquires: &[Acquire],
+    ) {
+        for acquire in acquires {
+            self.acquire(scope, frame, acquire);
+        }
+    }
+
+    fn burst<'s>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        kind: Kind,
+        count: usize,
+    ) {
+        let room = MOST_SLOTS.saturating_sub(scope.active_slots());
+        for index in 0..count.min(room) {
+            let form = Form::Flat(Fill::Recycled, index % 4);
+            self.acquire(scope, frame, &Acquire { kind, form, panics: false });
+        }
+    }
+
+    /// Writes a new content into one of the live views, counted from the innermost scope outwards.
+    fn rewrite(&mut self, frame: &mut Frame<'_, '_, P>, pick: usize) {
+        let count = frame.count();
+        if count > 0 {
+            let seed = self.model.new_seed();
+            frame.rewrite(self.probe, pick % count, seed);
+        }
+    }
+
+    /// Opens a scope, as often as it is to be, and checks after each time that all is as before.
+    fn run_nested<'s>(
+        &mut self,
+        scope: &mut Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        nested: &Nested,
+    ) -> Flow {
+        let active = scope.active_slots();
+        for _ in 0..nested.times {
+            let flow = self.run_refusing(scope, frame, nested);
+            self.model.give_back(active);
+            self.check_scope(scope);
+            frame.verify(self.probe);
+            match flow {
+                Flow::Done | Flow::Leave(0) => {}
+                Flow::Leave(more) => return Flow::Leave(more - 1),
+            }
+        }
+        Flow::Done
+    }
+
+    /// Opens a scope once; while it is open, allocations fail as they are to.
+    fn run_refusing(
+        &mut self,
+        scope: &mut Scope<'_, P::Backend>,
+        frame: &mut Frame<'_, '_, P>,
+        nested: &Nested,
+    ) -> Flow {
+        let Some(refusal) = nested.refusal else {
+            return self.run_once(scope, frame, nested);
+        };
+        self.probe.refuse(refusal);
+        let flow = catch_planned(|| self.run_once(scope, frame, nested));
+        self.probe.refuse(Refusal::Never);
+        flow.unwrap_or_else(|| panic_as_planned())
+    }
+
+    #[expect(clippy::forget_non_drop, reason = "a scope has no Drop, and this shows it")]
+    fn run_once(
+        &mut self,
+        scope: &mut Scope<'_, P::Backend>,
+        frame: &mut Frame<'_, '_, P>,
+        Nested { style, steps, .. }: &Nested,
+    ) -> Flow {
+        match style {
+            Style::Block => {
+                let mut inner = scope.scope();
+                self.run_steps(&mut inner, &mut Frame::within(frame), steps)
+            }
+            Style::Reference => self.by_reference(scope, frame, steps),
+            Style::Value => self.by_value(scope.scope(), Frame::within(frame), steps).1,
+            Style::Kept => {
+                let (mut kept, flow) = self.by_value(scope.scope(), Frame::within(frame), steps);
+                self.rewrite(&mut kept, steps.len());
+                kept.verify(self.probe);
+                flow
+            }
+            Style::Forgotten => {
+                let mut inner = scope.scope();
+                let mut views = Frame::within(frame);
+                let flow = self.run_steps(&mut inner, &mut views, steps);
+                // The views are forgotten, their bookkeeping is not: the test shall not leak.
+                for view in views.views.drain(..) {
+                    view.forget();
+                }
+                forget(inner);
+                flow
+            }
+            Style::Caught => {
+                let inner = scope.scope();
+                let caught = catch_planned(|| self.by_value(inner, Frame::within(frame), steps).1);
+                self.tally.panics += u64::from(caught.is_none());
+                caught.unwrap_or(Flow::Done)
+            }
+        }
+    }
+
+    /// Runs steps in a scope of another pool, while the one in use rests.
+    fn run_beside(&mut self, frame: &mut Frame<'_, '_, P>, setting: Setting, steps: &[Step]) {
+        self.probe.forget_peak();
+        self.model.open(setting, self.probe.held());
+        let finished = catch_planned(|| {
+            let made = Pool::try_new(self.probe.context(), setting.config());
+            let mut pool: Pool<P::Backend> = made.expect("a valid setting");
+            let flow = self.by_value(pool.scope(), Frame::within(frame), steps).1;
+            self.model.give_back(0);
+            self.check_stats(&pool.stats());
+            self.note_stats(&pool.stats());
+            flow
+        });
+        self.model.close(self.probe.held());
+        self.probe.forget_peak();
+        if finished.is_none() {
+            panic_as_planned();
+        }
+    }
+
+    /// A helper that is given `&mut Scope` and opens its own scope in it.
+    #[inline(never)]
+    fn by_reference(
+        &mut self,
+        scope: &mut Scope<'_, P::Backend>,
+        frame: &mut Frame<'_, '_, P>,
+        steps: &[Step],
+    ) -> Flow {
+        let mut inner = scope.scope();
+        self.run_steps(&mut inner, &mut Frame::within(frame), steps)
+    }
+
+    /// A helper that is given a scope by value, and returns the views that it acquired.
+    #[inline(never)]
+    fn by_value<'o, 's>(
+        &mut self,
+        mut scope: Scope<'s, P::Backend>,
+        mut views: Frame<'o, 's, P>,
+        steps: &[Step],
+    ) -> (Frame<'o, 's, P>, Flow) {
+        let flow = self.run_steps(&mut scope, &mut views, steps);
+        (views, flow)
+    }
+}

@@ -1,0 +1,68 @@
+//! What random programs came across, so that a test can show that they do reach the rare cases.
+
+use std::ops::AddAssign;
+
+/// How often something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Programs that were run.
+    pub programs: u64,
+    /// Slots that were handed out.
+    pub acquires: u64,
+    /// Acquires that the hot path served.
+    pub hot_acquires: u64,
+    /// Slots beyond the first slot table.
+    pub beyond_first_table: u64,
+    /// Acquires that were refused because of the byte limit.
+    pub over_limit: u64,
+    /// Acquires that failed because the backend refused an allocation.
+    pub out_of_memory: u64,
+    /// Panics that left at least one scope.
+    pub panics: u64,
+    /// Trims and compactions that gave something back.
+    pub releases: u64,
+    /// Shapes of dynamic rank that the shape cache had.
+    pub shape_hits: u64,
+    /// Handles that were refused as stale.
+    pub stale_handles: u64,
+}
+
+impl Tally {
+    /// Every number with its name.
+    #[must_use]
+    pub fn numbers(&self) -> [(&'static str, u64); 10] {
+        [
+            ("programs", self.programs),
+            ("acquires", self.acquires),
+            ("hot acquires", self.hot_acquires),
+            ("beyond the first table", self.beyond_first_table),
+            ("over the limit", self.over_limit),
+            ("out of memory", self.out_of_memory),
+            ("panics", self.panics),
+            ("releases", self.releases),
+            ("shape hits", self.shape_hits),
+            ("stale handles", self.stale_handles),
+        ]
+    }
+
+    /// The names of what never happened.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.programs += other.programs;
+        self.acquires += other.acquires;
+        self.hot_acquires += other.hot_acquires;
+        self.beyond_first_table += other.beyond_first_table;
+        self.over_limit += other.over_limit;
+        self.out_of_memory += other.out_of_memory;
+        self.panics += other.panics;
+        self.releases += other.releases;
+        self.shape_hits += other.shape_hits;
+        self.stale_handles += other.stale_handles;
+    }
+}

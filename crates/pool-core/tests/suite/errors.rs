@@ -1,0 +1,127 @@
+//! The texts of the errors: each has its numbers in it, says what to do, and names its source.
+
+use std::error::Error;
+
+use pool_conformance::{HeapBackend, Refused};
+use pool_core::{ConfigError, Pool, PoolError, PoolView, Reshape, ShapeError};
+
+use crate::support::{dynamic_heap_pool, heap_pool, panic_text};
+
+type HeapError = PoolError<Refused>;
+
+/// Checks the whole text, and that the error has a source with the given text.
+#[track_caller]
+fn assert_text(error: &HeapError, text: &str, source: Option<&str>) {
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.source().map(ToString::to_string).as_deref(), source);
+}
+
+#[test]
+fn every_error_says_its_numbers_and_what_to_do() {
+    assert_text(
+        &HeapError::SizeOverflow { elements: 123, element_size: 45 },
+        "123 elements of 45 bytes are more than an address space holds: check how the length was \
+         computed",
+        None,
+    );
+    assert_text(
+        &HeapError::LimitExceeded { requested: 4096, reserved: 100, limit: 2000 },
+        "a block of 4096 bytes does not fit the pool's limit of 2000 bytes, 100 of which are in \
+         use: raise the limit, or end scopes earlier",
+        None,
+    );
+    assert_text(
+        &HeapError::OutOfMemory { requested: 64, reserved: 32, source: Refused { bytes: 63 } },
+        "no block of 64 bytes to be had (the test refused 63 bytes), with 32 bytes of this pool in \
+         use and its idle blocks freed: ask for less, end scopes earlier, or trim other pools",
+        Some("the test refused 63 bytes"),
+    );
+    assert_text(
+        &HeapError::Bookkeeping { requested: 77 },
+        "the host has no 77 bytes for the pool's own bookkeeping: free host memory",
+        None,
+    );
+    assert_text(
+        &HeapError::Backend { operation: "zero a block", source: Refused { bytes: 9 } },
+        "the backend failed to zero a block: the test refused 9 bytes",
+        Some("the test refused 9 bytes"),
+    );
+    assert_text(
+        &HeapError::ForeignHandle { pool: 8, made_by: 5 },
+        "the handle was made by pool 5, not by this one (8): use it with the pool that made it",
+        None,
+    );
+    assert_text(
+        &HeapError::StaleHandle { slot: 12, active: 7 },
+        "the handle of slot 12 is stale (7 slots are handed out): it was rewound or replaced, so \
+         acquire again",
+        None,
+    );
+    assert_text(
+        &HeapError::RepeatedHandle { slot: 6 },
+        "slot 6 is named twice: only distinct handles can be borrowed together",
+        None,
+    );
+    assert_text(
+        &HeapError::NoSuchCheckpoint { asked: 9, top: 2 },
+        "there is no checkpoint of depth 9: the newest has depth 2 (0 is the root)",
+        None,
+    );
+}
+
+#[test]
+fn shape_and_configuration_errors_are_sources() {
+    let shapes = [
+        (
+            ShapeError::Overflow { rank: 3, element_size: 8 },
+            "the shape of rank 3 overflows: the product of its axes that are not zero, times 8 \
+             bytes, is above isize::MAX",
+        ),
+        (
+            ShapeError::LengthMismatch { asked: 12, length: 10 },
+            "a shape of 12 elements does not fit a view of 10: the products must agree",
+        ),
+        (ShapeError::SplitOutOfRange { asked: 5, extent: 4 }, "cannot split at 5: the length is 4"),
+    ];
+    for (error, text) in shapes {
+        assert_text(&error.into(), text, Some(text));
+    }
+    let error = ConfigError::Ways { asked: 17 };
+    let text = "the shape cache has 1 to 16 ways, not 17";
+    assert_text(&error.into(), text, Some(text));
+}
+
+#[test]
+fn errors_of_real_operations_have_the_real_numbers() {
+    let (mut pool, _) = dynamic_heap_pool();
+    let error = pool.rewind_to(4).unwrap_err();
+    assert!(error.to_string().contains("depth 4: the newest has depth 0"));
+    let stale = pool.acquire::<u64>(1);
+    pool.reset();
+    let text = pool.get(stale).unwrap_err().to_string();
+    assert!(text.contains("slot 0 is stale (0 slots"), "{text}");
+
+    let (mut pool, _) = heap_pool();
+    let view = pool.scope().acquire_zeroed::<u64>(10);
+    let text = panic_text(|| view.reshape([3, 4]));
+    assert_eq!(text, ShapeError::LengthMismatch { asked: 12, length: 10 }.to_string());
+    let view = pool.scope().acquire_zeroed::<u64>(10);
+    let error = view.try_split_at(11).unwrap_err();
+    assert_eq!(error, ShapeError::SplitOutOfRange { asked: 11, extent: 10 });
+}
+
+/// Errors can be kept, compared and sent where the backend's own can.
+#[test]
+fn errors_are_ordinary_values() {
+    fn ordinary<E: Error + Clone + PartialEq + Send + Sync + 'static>() {}
+    ordinary::<HeapError>();
+    let (mut pool, _) = heap_pool();
+    let run = |pool: &mut Pool<HeapBackend>| -> Result<usize, Box<dyn Error>> {
+        let scope = pool.scope();
+        let array = scope.try_acquire_nd::<u64, _>([usize::MAX, 3])?;
+        Ok(array.len())
+    };
+    let boxed = run(&mut pool).unwrap_err();
+    let error = boxed.downcast_ref::<HeapError>().unwrap();
+    assert_eq!(*error, HeapError::Shape(ShapeError::Overflow { rank: 2, element_size: 8 }));
+}

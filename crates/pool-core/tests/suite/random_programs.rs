@@ -1,0 +1,27 @@
+//! Acceptance case 1: random nested programs against a naive model. `POOL_TEST_CASES` says how many,
+//! `POOL_TEST_SEED` which.
+
+use pool_conformance::HeapProbe;
+use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical};
+
+/// From so many programs on, every rare case is met.
+const ENOUGH: u64 = 1_000;
+
+#[test]
+fn random_lexical_programs_agree_with_the_model() {
+    let tally = run_random_lexical(HeapProbe::default);
+    assert_nothing_missed(tally, &["stale handles"]);
+}
+
+#[test]
+fn random_dynamic_programs_agree_with_the_model() {
+    let tally = run_random_dynamic(HeapProbe::default);
+    assert_nothing_missed(tally, &[]);
+}
+
+/// Programs that never meet a full table or a refused block would show nothing about them.
+fn assert_nothing_missed(tally: Tally, impossible: &[&str]) {
+    if tally.programs >= ENOUGH {
+        assert_eq!(tally.missing(), impossible, "{tally:?}");
+    }
+}

@@ -1,0 +1,274 @@
+//! What must not compile, and says why in words of our own. Small programs are checked by the compiler
+//! that runs this test, offline, with the versions of the workspace's lock file; its output is searched
+//! for our text and for error codes, not for the compiler's own wording.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Once;
+
+/// A program, and what of this crate it is built with.
+struct Program {
+    name: &'static str,
+    features: &'static str,
+    source: &'static str,
+}
+
+/// The manifest of the programs: it forwards the features that they are built with.
+const MANIFEST: &str = r#"
+[package]
+name = "diagnostics"
+version = "0.0.0"
+edition = "2024"
+publish = false
+
+[features]
+cpu = ["pool-facade/cpu"]
+ndarray = ["cpu", "pool-facade/ndarray"]
+
+[dependencies.pool-facade]
+path = "FACADE"
+default-features = false
+
+[workspace]
+"#;
+
+/// Programs that are right: without them a wrong manifest would look like a refusal.
+const ACCEPTED: Program = Program {
+    name: "accepted",
+    features: "ndarray",
+    source: r#"
+        use pool_facade::{ndarray, prelude::*};
+        fn main() {
+            with_pool!(Cpu, scope => {
+                scope.acquire::<f64>(3);
+                scope.acquire_zeroed::<bool>(3);
+                let left: &mut ndarray::ArrayRef<f64, ndarray::IxDyn> = scope.acquire_array_dyn(&[2]);
+                let layout: &mut ndarray::LayoutRef<f64, ndarray::IxDyn> = left.as_mut();
+                layout.invert_axis(ndarray::Axis(0));
+            });
+        }
+    "#,
+};
+
+const ACCEPTED_WITHOUT_BACKEND: Program = Program {
+    name: "accepted_without_backend",
+    features: "",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn take<B: PoolBackend>(scope: &Scope<'_, B>) { scope.acquire_zeroed::<u8>(1); }
+        fn main() { let _marker = (Cpu, Cuda); }
+    "#,
+};
+
+const CPU_WITHOUT_ITS_FEATURE: Program = Program {
+    name: "cpu_without_its_feature",
+    features: "",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() { with_pool!(scope => { scope.active_slots(); }); }
+    "#,
+};
+
+const LOCAL_WITHOUT_ITS_FEATURE: Program = Program {
+    name: "local_without_its_feature",
+    features: "",
+    source: r#"
+        fn main() { pool_facade::local::<pool_facade::Cpu>(); }
+    "#,
+};
+
+const CUDA_WITHOUT_ITS_FEATURE: Program = Program {
+    name: "cuda_without_its_feature",
+    features: "cpu",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() { with_pool!(Cuda, scope => { scope.active_slots(); }); }
+    "#,
+};
+
+const NOT_PLAIN_DATA: Program = Program {
+    name: "not_plain_data",
+    features: "cpu",
+    source: r#"
+        use pool_facade::prelude::*;
+        #[derive(Clone, Copy)]
+        struct Named(&'static str);
+        fn main() {
+            with_pool!(scope => { scope.acquire_filled(3, Named("x")); });
+        }
+    "#,
+};
+
+const NOT_RECYCLABLE: Program = Program {
+    name: "not_recyclable",
+    features: "cpu",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() { with_pool!(scope => { scope.acquire::<bool>(8); }); }
+    "#,
+};
+
+const NOT_RECYCLABLE_ARRAY: Program = Program {
+    name: "not_recyclable_array",
+    features: "cpu",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() { with_pool!(scope => { scope.acquire_nd::<char, _>([2, 2]); }); }
+    "#,
+};
+
+/// Two headers of arrays of dynamic rank, seen as a reference type of `ndarray`, and what is done to
+/// them.
+macro_rules! swapped {
+    ($name:literal, $kind:literal, $how:literal) => {
+        Program {
+            name: $name,
+            features: "ndarray",
+            source: concat!(
+                "use pool_facade::{ndarray, prelude::*};\n",
+                "type Header = ndarray::",
+                $kind,
+                "<f64, ndarray::IxDyn>;\n",
+                "fn main() {\n",
+                "    with_pool!(Cpu: outer, Cpu: inner => {\n",
+                "        let left: &mut Header = outer.acquire_array_dyn::<f64>(&[2]).as_mut();\n",
+                "        let right: &mut Header = inner.acquire_array_dyn::<f64>(&[2]).as_mut();\n",
+                "        ",
+                $how,
+                "\n    });\n",
+                "}\n"
+            ),
+        }
+    };
+}
+
+const SWAPPED: [Program; 4] = [
+    swapped!("swapped_layouts", "LayoutRef", "std::mem::swap(left, right);"),
+    swapped!("swapped_raws", "RawRef", "std::mem::swap(left, right);"),
+    swapped!("replaced_layout", "LayoutRef", "let _ = std::mem::replace(left, *right);"),
+    swapped!("assigned_layout", "LayoutRef", "*left = *right;"),
+];
+
+const SWAPPED_ARRAYS: Program = Program {
+    name: "swapped_arrays",
+    features: "ndarray",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() {
+            with_pool!(Cpu: outer, Cpu: inner => {
+                let left = outer.acquire_array_dyn::<f64>(&[2]);
+                let right = inner.acquire_array_dyn::<f64>(&[2]);
+                std::mem::swap(left, right);
+            });
+        }
+    "#,
+};
+
+/// The package that the programs are in, written once.
+fn package() -> PathBuf {
+    static WRITTEN: Once = Once::new();
+    let facade = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("diagnostics");
+    WRITTEN.call_once(|| {
+        let programs = package.join("src/bin");
+        std::fs::create_dir_all(&programs).unwrap();
+        let manifest = MANIFEST.replace("FACADE", &facade.display().to_string().replace('\\', "/"));
+        std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
+        std::fs::copy(facade.join("../../Cargo.lock"), package.join("Cargo.lock")).unwrap();
+        // Cargo wants one program that is always there.
+        std::fs::write(programs.join("empty.rs"), "fn main() {}\n").unwrap();
+    });
+    package
+}
+
+/// Whether the compiler accepts a program, and what it said.
+fn check(program: &Program) -> (bool, String) {
+    let package = package();
+    let file = package.join("src/bin").join(format!("{}.rs", program.name));
+    std::fs::write(&file, program.source).unwrap();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["check", "--quiet", "--offline", "--color", "never", "--bin", program.name])
+        .args(["--features", program.features])
+        .arg("--manifest-path")
+        .arg(package.join("Cargo.toml"))
+        .env("CARGO_TARGET_DIR", package.join("target"))
+        // Flags of this test's own build, such as a sanitizer's, are not for the programs.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("CARGO_BUILD_TARGET")
+        .output()
+        .unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[track_caller]
+fn accepted(program: &Program) {
+    let (accepted, said) = check(program);
+    assert!(accepted, "{} is right, but: {said}", program.name);
+}
+
+#[track_caller]
+fn refused(program: &Program, texts: &[&str]) {
+    let (accepted, said) = check(program);
+    assert!(!accepted, "{} must not compile", program.name);
+    for text in texts {
+        assert!(said.contains(text), "{}: no {text:?} in:\n{said}", program.name);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn right_programs_compile() {
+    accepted(&ACCEPTED);
+    accepted(&ACCEPTED_WITHOUT_BACKEND);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn a_marker_whose_feature_is_off_names_the_feature() {
+    let of_cpu = [
+        "Cpu` is no backend that is built in, so it has no thread-local pools",
+        "`Cpu` needs the feature `cpu` of `pool-facade`",
+        "E0277",
+    ];
+    refused(&CPU_WITHOUT_ITS_FEATURE, &of_cpu);
+    refused(&LOCAL_WITHOUT_ITS_FEATURE, &of_cpu);
+    let of_cuda = ["Cuda` is no backend that is built in", "the feature `cuda`", "E0277"];
+    refused(&CUDA_WITHOUT_ITS_FEATURE, &of_cuda);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn an_element_that_is_not_plain_data_says_what_to_do() {
+    let texts = [
+        "Named` is not plain data, so it cannot live in a pool",
+        "derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
+        "E0277",
+    ];
+    refused(&NOT_PLAIN_DATA, &texts);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn an_element_that_cannot_be_recycled_names_the_way_out() {
+    let texts = |element: &str| {
+        format!(
+            "`{element}` cannot be handed out with recycled contents: not every byte pattern is a \
+             value of it"
+        )
+    };
+    let way_out = "use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`";
+    refused(&NOT_RECYCLABLE, &[&texts("bool"), way_out, "E0277"]);
+    refused(&NOT_RECYCLABLE_ARRAY, &[&texts("char"), way_out, "E0277"]);
+}
+
+/// The cached header of an array of dynamic rank is lent as an unsized reference: what would put
+/// another array's address into it does not compile.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn dynamic_arrays_cannot_be_swapped_or_replaced() {
+    for program in SWAPPED.iter().chain([&SWAPPED_ARRAYS]) {
+        refused(program, &["E0277"]);
+    }
+}

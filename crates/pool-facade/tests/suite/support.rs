@@ -1,0 +1,51 @@
+//! What several modules need: a thread of one's own, a look at the pools of a thread, and a way to
+//! forget a value that leak checkers accept.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::AtomicPtr;
+use std::sync::{Mutex, PoisonError};
+
+use pool_facade::LocalGuard;
+use pool_facade::prelude::*;
+
+/// Runs the body on a thread that has no pools yet.
+pub(crate) fn on_fresh_thread<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|threads| {
+        threads.spawn(body).join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// How many idle pools this thread has; one is made where there is none.
+pub(crate) fn idle_pools() -> usize {
+    local::<Cpu>().stats().pools
+}
+
+/// Where the first slot of a guard's pool has its block: by this a pool is known again.
+pub(crate) fn first_block(guard: &mut LocalGuard<Cpu>) -> usize {
+    guard.scope().acquire::<u64>(16).as_ptr().addr()
+}
+
+/// The blocks of the thread's idle pools, in the order in which they would be taken.
+pub(crate) fn blocks_in_order() -> Vec<usize> {
+    let mut guards: Vec<_> = (0..idle_pools()).map(|_| local::<Cpu>()).collect();
+    let blocks = guards.iter_mut().map(first_block).collect();
+    while guards.pop().is_some() {}
+    blocks
+}
+
+/// Where forgotten values are still to be found.
+static FORGOTTEN: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
+
+/// Forgets a value for good, as `std::mem::forget` does, but on the heap, where a static names it: it
+/// is never dropped, and yet no leak checker takes it for a mistake.
+pub(crate) fn forget<T: 'static>(value: T) {
+    let _: &'static mut T = leak(value);
+}
+
+/// As [`forget`], but the value stays usable.
+pub(crate) fn leak<T: 'static>(value: T) -> &'static mut T {
+    let leaked = Box::leak(Box::new(value));
+    let address = AtomicPtr::new(std::ptr::from_mut(leaked).cast());
+    FORGOTTEN.lock().unwrap_or_else(PoisonError::into_inner).push(address);
+    leaked
+}
