@@ -30,7 +30,11 @@ impl Column for BumpScoped {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(scope: &mut BumpScope<'s>, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        scope: &mut BumpScope<'s>,
+        _: usize,
+        length: usize,
+    ) -> Address {
         Address(scope.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
     }
 }
@@ -61,7 +65,11 @@ impl Column for BumpGuard {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(scope: &mut BumpScope<'s>, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        scope: &mut BumpScope<'s>,
+        _: usize,
+        length: usize,
+    ) -> Address {
         Address(scope.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
     }
 }
@@ -94,7 +102,11 @@ impl Column for BumpReset {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(bump: &mut bump_scope::Bump, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        bump: &mut bump_scope::Bump,
+        _: usize,
+        length: usize,
+    ) -> Address {
         Address(bump.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
     }
 }
@@ -119,7 +131,11 @@ impl Column for Bumpalo {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(bump: &mut bumpalo::Bump, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        bump: &mut bumpalo::Bump,
+        _: usize,
+        length: usize,
+    ) -> Address {
         let Ok(layout) = Layout::array::<T>(length) else { unreachable!("lengths are small") };
         Address(bump.alloc_layout(layout).as_ptr())
     }

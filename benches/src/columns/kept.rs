@@ -53,10 +53,7 @@ impl Column for CallerKept {
 
 impl NestingColumn for CallerKept {
     #[inline(always)]
-    fn nested<R>(
-        vectors: &mut KeptVectors,
-        body: impl FnOnce(&mut KeptVectors) -> R,
-    ) -> R {
+    fn nested<R>(vectors: &mut KeptVectors, body: impl FnOnce(&mut KeptVectors) -> R) -> R {
         body(vectors)
     }
 }

@@ -94,7 +94,11 @@ impl Column for Dynamic {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(pool: &mut DynamicPool<Cpu>, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        pool: &mut DynamicPool<Cpu>,
+        _: usize,
+        length: usize,
+    ) -> Address {
         let handle = pool.acquire::<T>(length);
         let Ok(view) = pool.get_mut(handle) else { unreachable!("the handle is new") };
         Address(view.as_mut_ptr().cast())
@@ -103,10 +107,7 @@ impl Column for Dynamic {
 
 impl NestingColumn for Dynamic {
     #[inline(always)]
-    fn nested<R>(
-        pool: &mut DynamicPool<Cpu>,
-        body: impl FnOnce(&mut DynamicPool<Cpu>) -> R,
-    ) -> R {
+    fn nested<R>(pool: &mut DynamicPool<Cpu>, body: impl FnOnce(&mut DynamicPool<Cpu>) -> R) -> R {
         pool.checkpoint();
         let result = body(pool);
         pool.rewind();

@@ -26,17 +26,18 @@ impl Column for FullCheckpoint {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(pool: &mut AdaptivePool, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        pool: &mut AdaptivePool,
+        _: usize,
+        length: usize,
+    ) -> Address {
         Address(pool.acquire::<T>(length).as_mut_ptr().cast())
     }
 }
 
 impl NestingColumn for FullCheckpoint {
     #[inline(always)]
-    fn nested<R>(
-        pool: &mut AdaptivePool,
-        body: impl FnOnce(&mut AdaptivePool) -> R,
-    ) -> R {
+    fn nested<R>(pool: &mut AdaptivePool, body: impl FnOnce(&mut AdaptivePool) -> R) -> R {
         pool.checkpoint();
         let result = body(pool);
         pool.rewind();
@@ -68,17 +69,18 @@ impl<L: TypeList> Column for TypedCheckpoint<L> {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(pool: &mut AdaptivePool, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        pool: &mut AdaptivePool,
+        _: usize,
+        length: usize,
+    ) -> Address {
         Address(pool.acquire::<T>(length).as_mut_ptr().cast())
     }
 }
 
 impl<L: TypeList> NestingColumn for TypedCheckpoint<L> {
     #[inline(always)]
-    fn nested<R>(
-        pool: &mut AdaptivePool,
-        body: impl FnOnce(&mut AdaptivePool) -> R,
-    ) -> R {
+    fn nested<R>(pool: &mut AdaptivePool, body: impl FnOnce(&mut AdaptivePool) -> R) -> R {
         pool.checkpoint_typed::<L>();
         let result = body(pool);
         pool.rewind_typed::<L>();

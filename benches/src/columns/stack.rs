@@ -31,7 +31,11 @@ impl Column for DynStack {
     }
 
     #[inline(always)]
-    fn acquire<'s: 's, T: BenchElement>(stack: &mut &mut MemStack, _: usize, length: usize) -> Address {
+    fn acquire<'s: 's, T: BenchElement>(
+        stack: &mut &mut MemStack,
+        _: usize,
+        length: usize,
+    ) -> Address {
         let whole = mem::replace(stack, MemStack::new(&mut []));
         let (taken, rest) = whole.make_uninit::<T>(length);
         *stack = rest;

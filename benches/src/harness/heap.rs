@@ -62,5 +62,6 @@ fn count_one(case: &Case) -> Count {
     prepared(passes);
     let before = REQUESTS.get();
     prepared(passes);
-    Count { name: case.name(), count: per_pass(REQUESTS.get() - before, passes) }
+    let requests = REQUESTS.get() - before;
+    Count { name: case.name(), count: per_pass(requests, passes) }
 }

@@ -70,7 +70,10 @@ pub fn run(counts: bool) -> ExitCode {
             let mut cases = workloads::cases();
             cases.retain(|case| column.is_empty() || column.iter().any(|one| one == case.column));
             cases.retain(|case| workload.as_deref().is_none_or(|one| one == case.workload));
-            print(&time_in_turns(&cases, Plan { batches, batch_time: u64::from(batch_time) * 1_000 }))
+            print(&time_in_turns(
+                &cases,
+                Plan { batches, batch_time: u64::from(batch_time) * 1_000 },
+            ))
         }
         Command::Large { case, passes } => match workloads::large::cases().get(case) {
             Some(case) => print(&batches::time_alone(case, passes)),

@@ -35,7 +35,10 @@ pub trait Sample: Element + PartialEq + Debug {
     /// # Errors
     ///
     /// As [`Scope::try_acquire_like`].
-    fn recycle_like<'s, B: PoolBackend>(scope: &Scope<'s, B>, model: &[u8]) -> Acquired<'s, B, Self>;
+    fn recycle_like<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        model: &[u8],
+    ) -> Acquired<'s, B, Self>;
 
     /// As [`recycle`](Self::recycle), with a shape.
     ///

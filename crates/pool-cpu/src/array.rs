@@ -5,9 +5,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
 
-use ndarray::{
-    ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut,
-};
+use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut};
 use pool_core::{DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape};
 
 use crate::backend::{Cpu, CpuError};

@@ -101,7 +101,8 @@ pub(crate) fn outcomes(figures: &Figures) -> Vec<Outcome> {
 /// No column of ours may allocate in steady state.
 fn allocations(figures: &Figures) -> Outcome {
     // A shape that was just evicted, and a pool that is emptied each time, have to.
-    let rare = |cell: &&Cell| cell.name.variant.contains("5 shapes") || cell.name.workload == "growth";
+    let rare =
+        |cell: &&Cell| cell.name.variant.contains("5 shapes") || cell.name.workload == "growth";
     let ours = figures.cells.iter().filter(|cell| cell.name.column.starts_with("pool"));
     let ours = ours.filter(|cell| !rare(cell)).filter_map(|cell| cell.allocations);
     let counts: Vec<f64> = ours.collect();

@@ -8,14 +8,20 @@ use std::process::Command;
 use super::record::{Count, Name};
 use crate::TaskError;
 
-/// Runs every case under callgrind. The inner error says why it cannot be had here.
-pub(crate) fn count(binary: &Path) -> Result<Result<Vec<Count>, String>, TaskError> {
+/// Why there is no callgrind here; `None` where there is.
+pub(crate) fn missing() -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Ok(Err("instructions are counted on x86_64 Linux only".to_owned()));
+        return Some("instructions are counted on x86_64 Linux only".to_owned());
     }
     let found = Command::new("valgrind").arg("--version").output();
-    if !found.is_ok_and(|output| output.status.success()) {
-        return Ok(Err("there is no valgrind here".to_owned()));
+    let found = found.is_ok_and(|output| output.status.success());
+    (!found).then(|| "there is no valgrind here".to_owned())
+}
+
+/// Runs every case under callgrind. The inner error says why it cannot be had here.
+pub(crate) fn count(binary: &Path) -> Result<Result<Vec<Count>, String>, TaskError> {
+    if let Some(why) = missing() {
+        return Ok(Err(why));
     }
     let folder = std::env::temp_dir().join(format!("pool-callgrind-{}", std::process::id()));
     fs::create_dir_all(&folder)?;

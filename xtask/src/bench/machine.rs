@@ -53,7 +53,9 @@ fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let values = |key: &str| {
         let lines = text.lines().filter_map(|line| line.split_once(':'));
-        lines.filter(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_owned())
+        lines
+            .filter(|(name, _)| name.trim() == key)
+            .map(|(_, value)| value.trim().to_owned())
             .collect::<Vec<_>>()
     };
     let names = values("model name");

@@ -50,10 +50,10 @@ pub(crate) struct Arguments {
 /// When a binary cannot be built or run, or a file cannot be read or written.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let folder = documents();
-    let programs = Programs::build(&allocators(arguments))?;
     if arguments.check {
-        return check::run(&programs, &folder.join("benchmarks.json"));
+        return check::run(&folder.join("benchmarks.json"));
     }
+    let programs = Programs::build(&allocators(arguments))?;
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };
     let figures = Figures::measure(&programs, effort)?;
     println!("{}", tables::for_terminal(&figures));
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
 
 /// The allocators that get a process of their own, beside the system's.
 fn allocators(arguments: &Arguments) -> Vec<Allocator> {
-    if arguments.check || arguments.no_allocators {
+    if arguments.no_allocators {
         return Vec::new();
     }
     if !has_c_compiler() {

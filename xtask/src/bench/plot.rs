@@ -18,8 +18,7 @@ struct Bar<'f> {
 
 /// Draws the cells of a variant as SVG, the fastest on top.
 pub(crate) fn draw(figures: &Figures, workload: &str, variant: &str) -> Result<String, TaskError> {
-    let of_variant =
-        |cell: &&Cell| cell.name.workload == workload && cell.name.variant == variant;
+    let of_variant = |cell: &&Cell| cell.name.workload == workload && cell.name.variant == variant;
     let mut bars: Vec<Bar<'_>> = figures
         .cells
         .iter()

@@ -10,14 +10,32 @@ use crate::TaskError;
 /// What is said of each workload, in the order of the report.
 const WORKLOADS: &[(&str, &str)] = &[
     ("W1", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
-    ("W2", "One, three and seven element types in a scope. The seven are those that the published design has built in; the last table is of one that it has not."),
-    ("W3", "Four functions that are not inlined, each with one array in a scope of its own inside the one that it is given. bumpalo has no scopes and opool has none to nest."),
-    ("W4", "Three arrays of 100 `f64` as `ndarray` views. With a dynamic rank, a slot remembers four shapes: \"5 shapes\" in turns miss each time, and a miss allocates the new entry."),
-    ("W5", "Large arrays, fully written, a fresh process for each case and several of them in turns."),
+    (
+        "W2",
+        "One, three and seven element types in a scope. The seven are those that the published design has built in; the last table is of one that it has not.",
+    ),
+    (
+        "W3",
+        "Four functions that are not inlined, each with one array in a scope of its own inside the one that it is given. bumpalo has no scopes and opool has none to nest.",
+    ),
+    (
+        "W4",
+        "Three arrays of 100 `f64` as `ndarray` views. With a dynamic rank, a slot remembers four shapes: \"5 shapes\" in turns miss each time, and a miss allocates the new entry.",
+    ),
+    (
+        "W5",
+        "Large arrays, fully written, a fresh process for each case and several of them in turns.",
+    ),
     ("W6", "Sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999."),
     ("W7", "W1 on one thread, and on two at the same time."),
-    ("W8", "The two workloads of `cargo xtask demo`, where the temporaries are a part of real work."),
-    ("growth", "A fresh block of 8 MiB, its first write, and its end. The rows \"kernel\" map, fault and replace as much at an address that was reserved before: the floor."),
+    (
+        "W8",
+        "The two workloads of `cargo xtask demo`, where the temporaries are a part of real work.",
+    ),
+    (
+        "growth",
+        "A fresh block of 8 MiB, its first write, and its end. The rows \"kernel\" map, fault and replace as much at an address that was reserved before: the floor.",
+    ),
 ];
 
 /// Writes the three files.
@@ -53,7 +71,10 @@ fn opening(figures: &Figures) -> String {
     let machine = &figures.machine;
     let skipped = figures.instructions_skipped.as_ref();
     let instructions = skipped.map_or_else(
-        || "Instructions are callgrind's, exact, of one pass with the call and the loop.".to_owned(),
+        || {
+            "Instructions are callgrind's, exact, of one pass with the call and the loop."
+                .to_owned()
+        },
         |why| format!("Instructions: SKIPPED: {why}."),
     );
     format!(

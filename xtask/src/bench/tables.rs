@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn markdown_has_as_many_cells_in_each_row() {
-        let text = markdown(&["a".to_owned(), "b".to_owned()], [vec!["1".into(), "2".into()]].into_iter());
+        let text =
+            markdown(&["a".to_owned(), "b".to_owned()], [vec!["1".into(), "2".into()]].into_iter());
         assert_eq!(text, "| a | b |\n|---|---:|\n| 1 | 2 |\n");
     }
 }

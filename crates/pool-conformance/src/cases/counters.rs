@@ -42,10 +42,7 @@ fn counters<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
 }
 
 /// The ends of slot tables are crossed by outer and by inner scopes, forth and back.
-fn counters_over_tables<P: Probe>(
-    world: &World<'_, P>,
-    pool: &mut Pool<P::Backend>,
-) -> Outcome<P> {
+fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for taken in [0, 29, 30, 31, 32, 61, 62, 63] {
         let mut outer = pool.scope();
         let mut kept = Vec::new();
@@ -75,7 +72,6 @@ fn counters_over_tables<P: Probe>(
     Ok(())
 }
 
-
 /// Acquires and writes, without knowing what its caller holds.
 fn helper<'s, P: Probe>(
     world: &World<'_, P>,
@@ -104,10 +100,7 @@ fn inner_helper<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> 
     Ok(())
 }
 
-fn caught_in_the_middle<P: Probe>(
-    world: &World<'_, P>,
-    pool: &mut Pool<P::Backend>,
-) -> Outcome<P> {
+fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
     let held = helper(world, &outer, 1)?;
     {

@@ -77,7 +77,11 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
             Err(PoolError::NoSuchCheckpoint { asked: told, top: 5 }) => assert_eq!(told, asked),
             other => panic!("a depth that there is not: {:?}", other.is_ok()),
         }
-        assert_eq!((pool.active_slots(), pool.depth()), (5, 5), "a refused rewind changed the pool");
+        assert_eq!(
+            (pool.active_slots(), pool.depth()),
+            (5, 5),
+            "a refused rewind changed the pool"
+        );
     }
     Ok(())
 }
@@ -180,10 +184,7 @@ fn disjoint<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) 
     }
     assert_eq!(world.probe.read_shared(&pool.get(c)?), samples::<f32>(1, 5));
     assert_eq!(world.probe.read_shared(&pool.get(a)?), samples::<f32>(2, 3));
-    assert!(matches!(
-        pool.get_disjoint_mut([a, b, a]),
-        Err(PoolError::RepeatedHandle { slot: 0 })
-    ));
+    assert!(matches!(pool.get_disjoint_mut([a, b, a]), Err(PoolError::RepeatedHandle { slot: 0 })));
     Ok(())
 }
 

@@ -148,7 +148,10 @@ fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     let released = pool.clear();
     assert_eq!((released.slots, released.bytes), (39, reserved));
     let stats = pool.stats();
-    assert_eq!((stats.reserved_bytes, stats.peak_reserved_bytes, stats.high_water_slots), (0, 0, 0));
+    assert_eq!(
+        (stats.reserved_bytes, stats.peak_reserved_bytes, stats.high_water_slots),
+        (0, 0, 0)
+    );
     if let Some(held) = world.probe.held() {
         assert_eq!(held.blocks, 0);
     }

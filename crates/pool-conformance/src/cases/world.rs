@@ -28,7 +28,12 @@ impl<'p, P: Probe> World<'p, P> {
 
     /// Compares two numbers that are equal in an undisturbed pool.
     #[track_caller]
-    pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(&self, left: T, right: T, what: &str) {
+    pub(super) fn assert_economy<T: Copy + PartialEq + Debug>(
+        &self,
+        left: T,
+        right: T,
+        what: &str,
+    ) {
         if self.is_undisturbed() {
             assert_eq!(left, right, "{what}");
         }

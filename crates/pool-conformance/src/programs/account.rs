@@ -96,7 +96,10 @@ impl Account {
         assert_eq!(stats.reserved_bytes, held.bytes - before.bytes, "bytes that the pool holds");
         assert_eq!(stats.growths, self.allocations(Some(held)) as u64, "growths");
         // Also in the middle of a growth, when the old block and the new one are both there.
-        assert!(held.peak_bytes - before.bytes <= self.allowed, "the limit was exceeded for a time");
+        assert!(
+            held.peak_bytes - before.bytes <= self.allowed,
+            "the limit was exceeded for a time"
+        );
     }
 
     /// Checks that nothing but the blocks of active slots is held.

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 
 use pool_core::bytemuck::cast_slice;
 use pool_core::{
-    Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope,
-    Shape, ShapeError,
+    Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope, Shape,
+    ShapeError,
 };
 
 use super::frame::{Frame, LiveView};
@@ -74,8 +74,8 @@ impl<P: Probe> Machine<'_, P> {
                 self.acquire_with::<T>(scope, frame, length, reenter_at, panic_at);
             }
             Form::Shaped(fill, dims) => {
-                let view = self
-                    .take(scope, || of_fixed_rank::<P, T>(scope, *fill, dims, seed, *panics));
+                let view =
+                    self.take(scope, || of_fixed_rank::<P, T>(scope, *fill, dims, seed, *panics));
                 let length = dims.iter().product();
                 self.keep(scope, frame, view, length, Content::of(*fill, seed));
             }
@@ -111,12 +111,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    fn refused(
-        &mut self,
-        scope: &Scope<'_, P::Backend>,
-        error: &Failure<P>,
-        before: Option<Held>,
-    ) {
+    fn refused(&mut self, scope: &Scope<'_, P::Backend>, error: &Failure<P>, before: Option<Held>) {
         self.check_error(error, &scope.stats(), before);
         assert_eq!(scope.trim(), Released::default(), "refused with idle blocks left");
     }
@@ -256,7 +251,9 @@ impl<P: Probe> Machine<'_, P> {
         let outcome = Self::call(|| ask_for::<P, T>(scope, impossible));
         let error = match outcome {
             // Elements of no size have any number, but a shape's product must not overflow.
-            Outcome::Done(()) if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) => {
+            Outcome::Done(())
+                if size_of::<T>() == 0 && matches!(impossible, Impossible::Length(_)) =>
+            {
                 self.took(1);
                 return;
             }
@@ -289,13 +286,9 @@ fn ask_for<P: Probe, T: Sample>(
 ) -> Result<(), Failure<P>> {
     let huge = isize::MAX as usize;
     match impossible {
-        Impossible::Length(beyond) => {
-            scope.try_acquire_zeroed::<T>(usize::MAX - beyond).map(drop)
-        }
+        Impossible::Length(beyond) => scope.try_acquire_zeroed::<T>(usize::MAX - beyond).map(drop),
         Impossible::Product => scope.try_acquire_nd_zeroed::<T, _>([huge, 3]).map(drop),
-        Impossible::ProductBesideZero => {
-            T::recycle_nd(scope, [usize::MAX, 2, 0]).map(drop)
-        }
+        Impossible::ProductBesideZero => T::recycle_nd(scope, [usize::MAX, 2, 0]).map(drop),
         Impossible::DynamicProductBesideZero => {
             T::recycle_nd(scope, &[0, huge, huge][..]).map(drop)
         }
@@ -381,8 +374,7 @@ fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
     seed: u64,
     panics: bool,
 ) -> Acquired<'s, P::Backend, T> {
-    let array =
-        shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
+    let array = shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
     assert_eq!(array.shape(), dims, "an array of another shape than asked for");
     Ok(array.into_view())
 }

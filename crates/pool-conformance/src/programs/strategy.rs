@@ -81,10 +81,7 @@ fn step(refusals: bool) -> impl Strategy<Value = Step> + Clone {
     })
 }
 
-fn nested(
-    step: impl Strategy<Value = Step>,
-    refusals: bool,
-) -> impl Strategy<Value = Nested> {
+fn nested(step: impl Strategy<Value = Step>, refusals: bool) -> impl Strategy<Value = Nested> {
     let style = prop_oneof![
         Just(Style::Block),
         Just(Style::Reference),

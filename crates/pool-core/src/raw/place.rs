@@ -79,7 +79,10 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     }
 
     /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.
-    pub(crate) fn prepare<T>(self, length: usize) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+    pub(crate) fn prepare<T>(
+        self,
+        length: usize,
+    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
