@@ -4,6 +4,7 @@
 //! task is a module, a variant of [`Task`] and an arm in [`main`].
 
 mod assembly;
+mod bench;
 mod demo;
 mod test;
 
@@ -27,6 +28,8 @@ struct CommandLine {
 enum Task {
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
+    /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
+    Bench(bench::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
     /// Run every check of the repository; the last line counts them.
@@ -36,6 +39,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
         Task::Assembly => assembly::run(),
+        Task::Bench(arguments) => bench::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };

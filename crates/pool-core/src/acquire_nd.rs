@@ -5,9 +5,9 @@ use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, ShapeError};
 use crate::nd_view::NdView;
-use crate::raw::{Cursor, SlotPointer};
+use crate::raw::{CachedShape, Cursor, Place, SlotPointer};
 use crate::scope::Scope;
-use crate::shape::{Dims, DynamicShape, Shape, element_count};
+use crate::shape::{Dims, DynamicShape, Fitting, Shape, element_count};
 use crate::view::PoolView;
 
 /// An array of shape `S` that lives for `'s`.
@@ -43,17 +43,14 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[track_caller]
     pub fn acquire_nd<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         let dims = shape.into_dims();
-        let length = match element_count(dims.as_slice(), size_of::<T>()) {
-            Ok(length) => length,
-            Err(error) => Cursor::<B>::fail(&error.into()),
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
+            Some(fitting) => fitting,
+            None => prepare_or_panic::<B, T, S::Dims>(place, dims),
         };
-        // SAFETY: the pool lives for `'s`.
-        let slot: SlotPointer<'s, B> = unsafe { self.cursor.reserve::<T>(length) };
-        let stored = match dims.store::<B, T>(slot) {
-            Ok(stored) => stored,
-            Err(error) => Cursor::<B>::fail(&error),
-        };
-        // SAFETY: just reserved through this cursor; storing a shape runs no user code.
+        // SAFETY: just reserved through this cursor; reserving runs no user code.
         unsafe { self.cursor.step(slot) };
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
         // is initialised, and any bytes are a valid `PodElement`.
@@ -214,10 +211,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> NdAcquired<'s, B, T, S> {
         let dims = shape.into_dims();
-        let length = element_count(dims.as_slice(), size_of::<T>())?;
-        // SAFETY: the pool lives for `'s`.
-        let slot: SlotPointer<'s, B> = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        let stored = dims.store::<B, T>(slot)?;
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
+            Some(fitting) => fitting,
+            None => prepare::<B, T, S::Dims>(place, dims)?,
+        };
         fill(slot, length)?;
         // SAFETY: just reserved through this cursor; nothing else ran on it since.
         unsafe { self.cursor.step(slot) };
@@ -244,19 +244,58 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        let length = element_count(dims, size_of::<T>())?;
-        // SAFETY: the pool lives for `'s`.
-        let slot: SlotPointer<'s, B> = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        let cached = slot.cached_shape::<T>(dims)?;
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, cached) = match unsafe { place.fitting_shape::<T>(dims) } {
+            Some(fitting) => fitting,
+            None => prepare_described::<B, T>(place, dims)?,
+        };
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
         Ok(DescribedBlock {
             block: slot.block(),
-            length,
+            length: cached.count,
             shape: cached.shape,
             descriptor: cached.descriptor,
         })
     }
+}
+
+/// Everything rare about an array: lengths to be refused, an empty one, a block to be grown, a shape
+/// that was not there.
+#[cold]
+#[inline(never)]
+fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
+    place: Place<'s, B>,
+    dims: D,
+) -> Result<Fitting<'s, B, D>, PoolError<B::Error>> {
+    let length = element_count(dims.as_slice(), size_of::<T>())?;
+    let slot = place.prepare::<T>(length)?;
+    Ok((slot, length, dims.store::<B, T>(slot, length)?))
+}
+
+/// As [`prepare`], but panics with the text of its error.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn prepare_or_panic<'s, B: PoolBackend, T: Element, D: Dims>(
+    place: Place<'s, B>,
+    dims: D,
+) -> Fitting<'s, B, D> {
+    prepare::<B, T, D>(place, dims).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+}
+
+/// As [`prepare`], with the descriptor of a dynamic shape.
+#[cold]
+#[inline(never)]
+fn prepare_described<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> Result<(SlotPointer<'s, B>, CachedShape<'s, B>), PoolError<B::Error>> {
+    let length = element_count(dims, size_of::<T>())?;
+    let slot = place.prepare::<T>(length)?;
+    Ok((slot, slot.cached_shape::<T>(dims, length)?))
 }
 
 /// What [`Scope::try_acquire_described`] returns.

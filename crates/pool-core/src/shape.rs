@@ -6,7 +6,7 @@ use core::fmt;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::{PoolError, ShapeError};
-use crate::raw::SlotPointer;
+use crate::raw::{Place, SlotPointer};
 
 /// What can be given as the shape of an N-d acquire: `[usize; N]` and tuples for N from 1 to 6, and
 /// `&[usize]` for a rank known at run time.
@@ -40,17 +40,33 @@ pub trait Dims: Copy + sealed::Dims {
     /// The lengths.
     fn as_slice(&self) -> &[usize];
 
-    /// Puts the lengths where a view of `slot` can keep them.
+    /// The slot for an array of these lengths, the number of its elements, and the lengths as its
+    /// view keeps them; `None` where anything about it is rare or wrong.
+    ///
+    /// # Safety
+    ///
+    /// Nothing borrowed from the shape set of the slot is in use.
+    #[doc(hidden)]
+    unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+        self,
+        place: Place<'s, B>,
+    ) -> Option<Fitting<'s, B, Self>>;
+
+    /// Puts the lengths of `count` elements where a view of `slot` can keep them.
     #[doc(hidden)]
     fn store<'s, B: PoolBackend, T: Element>(
         self,
         slot: SlotPointer<'s, B>,
+        count: usize,
     ) -> Result<Self::Stored<'s>, PoolError<B::Error>>;
 }
 
 mod sealed {
     pub trait Dims {}
 }
+
+/// A slot that an array fits, the number of its elements, and its lengths.
+pub(crate) type Fitting<'s, B, D> = (SlotPointer<'s, B>, usize, <D as Dims>::Stored<'s>);
 
 macro_rules! fixed_ranks {
     ($($rank:literal: ($($axis:ident),+) = ($($length:ty),+);)+) => {$(
@@ -64,10 +80,20 @@ macro_rules! fixed_ranks {
                 self
             }
 
-            #[inline]
+            #[inline(always)]
+            unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+                self,
+                place: Place<'s, B>,
+            ) -> Option<Fitting<'s, B, Self>> {
+                let count = usual_count::<T>(&self)?;
+                Some((place.fitting::<T>(count)?, count, self))
+            }
+
+            #[inline(always)]
             fn store<'s, B: PoolBackend, T: Element>(
                 self,
                 _: SlotPointer<'s, B>,
+                _: usize,
             ) -> Result<Self, PoolError<B::Error>> {
                 Ok(self)
             }
@@ -113,11 +139,21 @@ impl Dims for &[usize] {
     }
 
     #[inline]
+    unsafe fn fitting<'s, B: PoolBackend, T: Element>(
+        self,
+        place: Place<'s, B>,
+    ) -> Option<Fitting<'s, B, Self>> {
+        // SAFETY: the caller's promise.
+        let (slot, cached) = unsafe { place.fitting_shape::<T>(self) }?;
+        Some((slot, cached.count, cached.shape))
+    }
+
     fn store<'s, B: PoolBackend, T: Element>(
         self,
         slot: SlotPointer<'s, B>,
+        count: usize,
     ) -> Result<DynamicShape<'s>, PoolError<B::Error>> {
-        Ok(slot.cached_shape::<T>(self)?.shape)
+        Ok(slot.cached_shape::<T>(self, count)?.shape)
     }
 }
 
@@ -155,6 +191,18 @@ impl AsRef<[usize]> for DynamicShape<'_> {
     fn as_ref(&self) -> &[usize] {
         self.dims
     }
+}
+
+/// The product of the lengths; `None` where it overflows, is zero, or is of elements without a size,
+/// for which [`element_count`] has more to say. That as many elements fit a block bounds it by
+/// `isize::MAX` bytes.
+#[inline(always)]
+fn usual_count<T>(dims: &[usize]) -> Option<usize> {
+    if size_of::<T>() == 0 {
+        return None;
+    }
+    let product = dims.iter().try_fold(1_usize, |product, &axis| product.checked_mul(axis))?;
+    (product != 0).then_some(product)
 }
 
 /// How many elements of `element_size` bytes a shape has.

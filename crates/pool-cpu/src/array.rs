@@ -250,15 +250,16 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Compared one by one: a derived comparison of arrays stalls on freshly stored lengths.
+/// Compared as bytes: unlike lengths that a caller has just written, these were written long ago.
 #[inline]
 fn same_dims(left: &[usize], right: &[usize]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left == right)
+    left == right
 }
 
-/// As [`same_dims`]; a stride is never above `isize::MAX`.
+/// As [`same_dims`]; a row-major stride is never above `isize::MAX`.
 #[inline]
 fn same_strides(left: &[isize], right: &[usize]) -> bool {
-    left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| usize::try_from(*left) == Ok(*right))
+    // SAFETY: both types have the same size and alignment, and any bytes are a value of either.
+    let left = unsafe { std::slice::from_raw_parts(left.as_ptr().cast::<usize>(), left.len()) };
+    left == right
 }

@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 use super::cold;
 use super::fits::fits;
 use super::idle;
+use super::place::Place;
 use super::slot::SlotPointer;
 use super::state::State;
 use super::table::{SLOTS, Slot, Table};
@@ -85,6 +86,18 @@ impl<B: PoolBackend> Cursor<B> {
         unsafe { cold::prepare(slot, length, size_of::<T>()) }
     }
 
+    /// Where the cursor stands.
+    ///
+    /// # Safety
+    ///
+    /// The pool lives for `'s`; until the place is out of use, the cursor only steps past the one slot
+    /// that was got from the place.
+    #[inline(always)]
+    pub(crate) unsafe fn place<'s>(&self) -> Place<'s, B> {
+        // SAFETY: the caller's promise.
+        unsafe { Place::new(self.slot.get()) }
+    }
+
     /// Takes the slot that was reserved: steps past it.
     ///
     /// # Safety
@@ -141,6 +154,6 @@ impl<B: PoolBackend> Cursor<B> {
 }
 
 /// Refuses, at compile time, elements that a block may be too little aligned for.
-const fn assert_aligned<B: PoolBackend, T>() {
+pub(super) const fn assert_aligned<B: PoolBackend, T>() {
     assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
 }

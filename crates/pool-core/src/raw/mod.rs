@@ -26,6 +26,7 @@ mod cursor;
 mod fits;
 mod host;
 mod idle;
+mod place;
 mod root;
 mod shape_set;
 mod slot;
@@ -33,7 +34,9 @@ mod state;
 mod table;
 
 pub(crate) use cursor::Cursor;
+pub(crate) use place::Place;
 pub(crate) use root::Root;
+pub(crate) use shape_set::CachedShape;
 pub(crate) use slot::SlotPointer;
 pub use slot::SlotRef;
 pub(crate) use state::State;

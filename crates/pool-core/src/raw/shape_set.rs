@@ -27,6 +27,8 @@ struct Way<B: PoolBackend> {
     element: TypeId,
     /// The dims, then as many strides.
     lengths: Vec<usize>,
+    /// The elements of the shape: the product of the dims, checked when the way was made.
+    count: usize,
     descriptor: B::Descriptor,
 }
 
@@ -34,33 +36,54 @@ struct Way<B: PoolBackend> {
 #[derive(Debug)]
 pub(crate) struct CachedShape<'s, B: PoolBackend> {
     pub(crate) shape: DynamicShape<'s>,
+    pub(crate) count: usize,
     pub(crate) descriptor: &'s mut B::Descriptor,
 }
 
-/// The shape `dims` of elements `T` in the slot's set; a miss puts it there.
+/// The shape `dims` of elements `T` in the slot's set, if it is there. Nothing of `dims` is trusted:
+/// what is found was checked when it was put there.
 ///
 /// # Safety
 ///
 /// Nothing borrowed from the slot's set is in use.
 #[inline]
+pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
+    slot: SlotPointer<'s, B>,
+    dims: &[usize],
+) -> Option<CachedShape<'s, B>> {
+    // SAFETY: the record is live and nothing holds a reference to it.
+    let mut shapes = NonNull::new(unsafe { (*slot.record().as_ptr()).shapes })?;
+    // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from it is
+    // in use (caller), so this is its only reference for `'s`.
+    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    let index = set.position(TypeId::of::<T>(), dims)?;
+    Some(set.ways[index].cached())
+}
+
+/// Counts a hit.
+#[inline]
+pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    let hits = &slot.state().shape_hits;
+    hits.set(hits.get() + 1);
+}
+
+/// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
+///
+/// # Safety
+///
+/// Nothing borrowed from the slot's set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
+    count: usize,
 ) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
-    // SAFETY: the record is live and nothing holds a reference to it.
-    let shapes = unsafe { (*slot.record().as_ptr()).shapes };
-    if let Some(mut shapes) = NonNull::new(shapes) {
-        // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from
-        // it is in use (caller), so this is its only reference for `'s`.
-        let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
-        if let Some(index) = set.position(TypeId::of::<T>(), dims) {
-            let hits = &slot.state().shape_hits;
-            hits.set(hits.get() + 1);
-            return Ok(set.ways[index].cached());
-        }
+    // SAFETY: the caller's promise.
+    if let Some(cached) = unsafe { find::<B, T>(slot, dims) } {
+        note_hit(slot);
+        return Ok(cached);
     }
     // SAFETY: the caller's promise; the reference above is gone.
-    unsafe { insert(slot, TypeId::of::<T>(), dims) }
+    unsafe { insert(slot, TypeId::of::<T>(), dims, count) }
 }
 
 /// The miss: makes the set if there is none, and puts the shape into it.
@@ -74,6 +97,7 @@ unsafe fn insert<'s, B: PoolBackend>(
     slot: SlotPointer<'s, B>,
     element: TypeId,
     dims: &[usize],
+    count: usize,
 ) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
     let state = slot.state();
     let misses = &state.shape_misses;
@@ -81,13 +105,13 @@ unsafe fn insert<'s, B: PoolBackend>(
     let no_memory = |requested| PoolError::Bookkeeping { requested };
 
     let mut lengths = Vec::new();
-    let count = 2 * dims.len();
-    lengths.try_reserve_exact(count).map_err(|_| no_memory(count * size_of::<usize>()))?;
-    lengths.resize(count, 0);
+    let kept = 2 * dims.len();
+    lengths.try_reserve_exact(kept).map_err(|_| no_memory(kept * size_of::<usize>()))?;
+    lengths.resize(kept, 0);
     let (own_dims, strides) = lengths.split_at_mut(dims.len());
     own_dims.copy_from_slice(dims);
     write_row_major_strides(dims, strides);
-    let way = Way { element, lengths, descriptor: B::Descriptor::default() };
+    let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
 
     let record = slot.record().as_ptr();
     // SAFETY: the record is live and nothing holds a reference to it.
@@ -142,6 +166,10 @@ impl<B: PoolBackend> Way<B> {
     #[inline]
     fn cached(&mut self) -> CachedShape<'_, B> {
         let (dims, strides) = self.lengths.split_at(self.lengths.len() / 2);
-        CachedShape { shape: DynamicShape { dims, strides }, descriptor: &mut self.descriptor }
+        CachedShape {
+            shape: DynamicShape { dims, strides },
+            count: self.count,
+            descriptor: &mut self.descriptor,
+        }
     }
 }

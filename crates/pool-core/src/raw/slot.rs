@@ -156,10 +156,11 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     pub(crate) fn cached_shape<T: Element>(
         self,
         dims: &[usize],
+        count: usize,
     ) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
         // SAFETY: the slot is reserved but not stepped past, or just stepped past with no view made:
         // either way nothing borrowed from its set is in use (invariant 5).
-        unsafe { shape_set::find_or_insert::<B, T>(self, dims) }
+        unsafe { shape_set::find_or_insert::<B, T>(self, dims, count) }
     }
 
     /// The pool's state.

@@ -1,0 +1,92 @@
+//! A place: where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what
+//! happens before a slot is reserved.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::cold;
+use super::cursor::assert_aligned;
+use super::fits::fits;
+use super::shape_set::{self, CachedShape};
+use super::slot::SlotPointer;
+use super::table::Slot;
+use crate::backend::PoolBackend;
+use crate::element::Element;
+use crate::error::PoolError;
+
+/// Where a cursor stands, by value: what larger functions get in place of the cursor, which would have
+/// to be in memory for them and not in a register.
+pub struct Place<'s, B: PoolBackend> {
+    slot: NonNull<Slot<B>>,
+    pool: PhantomData<&'s ()>,
+}
+
+impl<B: PoolBackend> Clone for Place<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B: PoolBackend> Copy for Place<'_, B> {}
+
+impl<B: PoolBackend> fmt::Debug for Place<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Place").field(&self.slot).finish()
+    }
+}
+
+impl<'s, B: PoolBackend> Place<'s, B> {
+    /// # Safety
+    ///
+    /// `slot` is where a cursor of a pool that lives for `'s` stands.
+    #[inline(always)]
+    pub(super) unsafe fn new(slot: NonNull<Slot<B>>) -> Self {
+        Self { slot, pool: PhantomData }
+    }
+
+    /// The slot, if `length` elements fit without the cold function.
+    #[inline(always)]
+    pub(crate) fn fitting<T>(self, length: usize) -> Option<SlotPointer<'s, B>> {
+        const { assert_aligned::<B, T>() };
+        // SAFETY: a slot or a sentinel of a pool that lives for `'s` (`Cursor::place`).
+        let advertised = unsafe { (*self.slot.as_ptr()).advertised };
+        if !fits::<T>(length, advertised) {
+            return None;
+        }
+        // SAFETY: what fits advertises words, so it is no sentinel (invariant 3).
+        Some(unsafe { SlotPointer::new(self.slot) })
+    }
+
+    /// The slot and the shape `dims` of its set, if it is there and its elements fit without the cold
+    /// function.
+    ///
+    /// # Safety
+    ///
+    /// Nothing borrowed from the slot's set is in use.
+    #[inline]
+    pub(crate) unsafe fn fitting_shape<T: Element>(
+        self,
+        dims: &[usize],
+    ) -> Option<(SlotPointer<'s, B>, CachedShape<'s, B>)> {
+        // What fits no element at all is a sentinel, or has things to be done first.
+        let slot = self.fitting::<T>(0)?;
+        // SAFETY: the caller's promise.
+        let cached = unsafe { shape_set::find::<B, T>(slot, dims) }?;
+        self.fitting::<T>(cached.count)?;
+        shape_set::note_hit(slot);
+        Some((slot, cached))
+    }
+
+    /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.
+    pub(crate) fn prepare<T>(
+        self,
+        length: usize,
+    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+        if let Some(slot) = self.fitting::<T>(length) {
+            return Ok(slot);
+        }
+        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`place`).
+        unsafe { cold::prepare(self.slot, length, size_of::<T>()) }
+    }
+}
