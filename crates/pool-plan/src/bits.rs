@@ -43,13 +43,13 @@ impl BitMatrix {
     }
 
     /// The columns that are set in a row, ascending.
-    pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))
     }
 }
 
 /// The positions of the bits that are set in `words`, ascending.
-pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
     words.iter().enumerate().flat_map(|(position, &word)| {
         std::iter::successors((word != 0).then_some(word), |&rest| {
             let rest = rest & (rest - 1);

@@ -1,11 +1,20 @@
-//! Greedy plans: take the buffers in some order and put each into the best free range among those
-//! that may not share with it.
+//! Greedy plans: take the items in some order and put each into a free range among those that may
+//! not share with it.
 
+mod by_conflicts;
+mod by_time;
 mod orders;
-mod place;
 mod ranges;
 mod time_tree;
 
-pub(crate) use orders::{Order, orders};
-pub(crate) use place::Placer;
-pub(crate) use ranges::{Fit, fit};
+pub(crate) use by_conflicts::ConflictPlacer;
+pub(crate) use by_time::TimelinePlacer;
+pub(crate) use orders::{Measures, Order, orders};
+pub(crate) use ranges::Fit;
+
+/// Places items one after the other.
+pub(crate) trait Place {
+    /// The offsets that come of placing the items in `order`, those with fixed offsets before all
+    /// others.
+    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64>;
+}

@@ -1,26 +1,37 @@
 //! Places the buffers of a timeline in a given order.
 
+use super::Place;
 use super::ranges::{Fit, fit};
 use super::time_tree::TimeTree;
 use crate::timeline::Timeline;
 
 /// Makes greedy plans of one timeline, and keeps its memory between them.
 #[derive(Debug)]
-pub(crate) struct Placer<'a> {
+pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
     tree: TimeTree,
     occupied: Vec<(u64, u64)>,
 }
 
-impl<'a> Placer<'a> {
+impl<'a> TimelinePlacer<'a> {
     /// A placer for `timeline`.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
         Self { timeline, tree: TimeTree::new(timeline.sections), occupied: Vec::new() }
     }
 
-    /// The offsets that come of placing the items in `order`, those with fixed offsets before all
-    /// others.
-    pub(crate) fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
+    fn occupy(&mut self, index: usize, offset: u64) {
+        let size = self.timeline.items[index].size;
+        if size == 0 {
+            return;
+        }
+        for &span in self.timeline.spans(index) {
+            self.tree.occupy(span, offset, offset + size);
+        }
+    }
+}
+
+impl Place for TimelinePlacer<'_> {
+    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
         let timeline = self.timeline;
         self.tree.clear();
         let mut offsets = vec![0; timeline.items.len()];
@@ -44,15 +55,5 @@ impl<'a> Placer<'a> {
             self.occupy(index, offsets[index]);
         }
         offsets
-    }
-
-    fn occupy(&mut self, index: usize, offset: u64) {
-        let size = self.timeline.items[index].size;
-        if size == 0 {
-            return;
-        }
-        for &span in self.timeline.spans(index) {
-            self.tree.occupy(span, offset, offset + size);
-        }
     }
 }
