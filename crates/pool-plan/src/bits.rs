@@ -14,11 +14,6 @@ impl BitMatrix {
         Self { words_per_row, words: vec![0; rows * words_per_row] }
     }
 
-    /// Whether a bit is set.
-    pub(crate) fn get(&self, row: usize, column: usize) -> bool {
-        self.words[row * self.words_per_row + column / 64] >> (column % 64) & 1 == 1
-    }
-
     /// Sets a bit.
     pub(crate) fn set(&mut self, row: usize, column: usize) {
         self.words[row * self.words_per_row + column / 64] |= 1 << (column % 64);

@@ -64,11 +64,6 @@ impl Lists {
     pub(crate) fn row(&self, index: usize) -> &[u32] {
         &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
     }
-
-    /// How many indices all lists hold.
-    pub(crate) fn total(&self) -> usize {
-        self.items.len()
-    }
 }
 
 /// For each index below `count`, what `pairs` lists with it, in the order of `pairs`.
