@@ -12,7 +12,7 @@ use crate::error::PlanError;
 pub struct Options {
     /// Find any plan within these bytes, instead of the lowest peak.
     pub capacity: Option<u64>,
-    /// How long to search on after the greedy plans.
+    /// How long to plan. The first greedy plan is always finished.
     pub budget: Duration,
     /// How many rounds of search to make at most. Rounds are the same on every machine; with a
     /// number of them, and time enough, a plan depends on nothing but the problem and the seed.

@@ -37,7 +37,7 @@ pub(crate) struct Solve {
     /// Align every buffer to at least this many bytes.
     #[arg(long, value_name = "BYTES")]
     pub(crate) align: Option<u64>,
-    /// How long to search after the greedy plans, as in 10s or 1500ms.
+    /// How long to plan, as in 10s or 1500ms; the first greedy plan is always finished.
     #[arg(long, default_value = "10s", value_parser = duration)]
     pub(crate) budget: Duration,
     /// Search for at most this many rounds, which makes the result independent of speed.

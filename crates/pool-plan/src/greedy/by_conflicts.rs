@@ -1,6 +1,6 @@
 //! Places items whose conflicts are given as a matrix.
 
-use super::Place;
+use super::{ITEMS_UNWATCHED, Place};
 use super::ranges::{Fit, fit};
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
@@ -25,7 +25,12 @@ impl<'a> ConflictPlacer<'a> {
 }
 
 impl Place for ConflictPlacer<'_> {
-    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
+    fn place_while(
+        &mut self,
+        order: &[u32],
+        choice: Fit,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Vec<u64>> {
         let mut offsets = vec![0; self.items.len()];
         self.placed.fill(0);
         for (index, item) in self.items.iter().enumerate() {
@@ -34,7 +39,10 @@ impl Place for ConflictPlacer<'_> {
                 self.placed[index / 64] |= 1 << (index % 64);
             }
         }
-        for &index in order {
+        for (number, &index) in order.iter().enumerate() {
+            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
+                return None;
+            }
             let index = index as usize;
             let item = self.items[index];
             if item.fixed.is_some() {
@@ -49,6 +57,6 @@ impl Place for ConflictPlacer<'_> {
             offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
             self.placed[index / 64] |= 1 << (index % 64);
         }
-        offsets
+        Some(offsets)
     }
 }

@@ -1,6 +1,6 @@
 //! Places the buffers of a timeline in a given order.
 
-use super::Place;
+use super::{ITEMS_UNWATCHED, Place};
 use super::ranges::{Fit, fit};
 use super::time_tree::TimeTree;
 use crate::timeline::Timeline;
@@ -31,7 +31,12 @@ impl<'a> TimelinePlacer<'a> {
 }
 
 impl Place for TimelinePlacer<'_> {
-    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
+    fn place_while(
+        &mut self,
+        order: &[u32],
+        choice: Fit,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Vec<u64>> {
         let timeline = self.timeline;
         self.tree.clear();
         let mut offsets = vec![0; timeline.items.len()];
@@ -41,7 +46,10 @@ impl Place for TimelinePlacer<'_> {
                 self.occupy(index, offset);
             }
         }
-        for &index in order {
+        for (number, &index) in order.iter().enumerate() {
+            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
+                return None;
+            }
             let index = index as usize;
             let item = timeline.items[index];
             if item.fixed.is_some() {
@@ -54,6 +62,6 @@ impl Place for TimelinePlacer<'_> {
             offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
             self.occupy(index, offsets[index]);
         }
-        offsets
+        Some(offsets)
     }
 }

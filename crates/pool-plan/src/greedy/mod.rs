@@ -12,9 +12,22 @@ pub(crate) use by_time::TimelinePlacer;
 pub(crate) use orders::{Measures, Order, orders};
 pub(crate) use ranges::Fit;
 
+/// Items placed between two questions whether the plan is still needed.
+const ITEMS_UNWATCHED: usize = 64;
+
 /// Places items one after the other.
 pub(crate) trait Place {
     /// The offsets that come of placing the items in `order`, those with fixed offsets before all
-    /// others.
-    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64>;
+    /// others; nothing, if that is no longer needed before it is done.
+    fn place_while(
+        &mut self,
+        order: &[u32],
+        choice: Fit,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Vec<u64>>;
+
+    /// The offsets that come of placing the items in `order`.
+    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
+        self.place_while(order, choice, || true).unwrap_or_default()
+    }
 }

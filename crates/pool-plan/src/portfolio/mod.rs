@@ -9,7 +9,8 @@ mod improve;
 mod round;
 mod tasks;
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use crate::bound::Bound;
 use crate::error::PlanError;
@@ -78,15 +79,14 @@ where
             return Err(PlanError::Infeasible { capacity, bound, witness });
         }
         let target = options.target(bound.bytes);
-        let mut standing = self.greedy(target);
+        // A budget beyond the end of time is none.
+        let limit = Limit { deadline: Instant::now().checked_add(options.budget), monitor };
+        let mut standing = self.greedy(target, limit);
         monitor.set_best(standing.peak);
-        if standing.peak > target && options.budget > Duration::ZERO && options.rounds != Some(0) {
-            // A budget beyond the end of time is none.
-            let deadline = Instant::now().checked_add(options.budget);
-            let limit = Limit { deadline, monitor };
+        if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)();
             let (items, placer) = (self.items, &self.placer);
-            let mut rounds =
+            let rounds =
                 Rounds { items, instance: instance.as_ref(), placer, target, options, limit };
             rounds.run(&mut standing);
         }
@@ -106,22 +106,37 @@ where
         }
     }
 
-    /// The best greedy plan. Orders are tried two at a time, until one meets the target.
-    fn greedy(&self, target: u64) -> Standing {
+    /// The best greedy plan. Orders are tried two at a time, until one meets the target. The first
+    /// is always finished, so that there is a plan.
+    fn greedy(&self, target: u64, limit: Limit<'_>) -> Standing {
         let mut best: Option<Standing> = None;
-        for pair in self.orders.chunks(2) {
-            if best.as_ref().is_some_and(|best| best.peak <= target || self.monitor.is_cancelled()) {
+        for (number, pair) in self.orders.chunks(2).enumerate() {
+            if best.as_ref().is_some_and(|best| best.peak <= target || limit.is_reached()) {
                 break;
             }
-            let placer = &self.placer;
+            let (items, placer) = (self.items, &self.placer);
+            // An order after one that meets the target is not needed.
+            let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.options.threads, pair.len(), |index| {
-                placer().place(&pair[index].items, pair[index].fit)
+                let is_first = number == 0 && index == 0;
+                let is_needed = || {
+                    is_first || index < met.load(Ordering::Relaxed) && !limit.is_reached()
+                };
+                let offsets = placer().place_while(&pair[index].items, pair[index].fit, is_needed)?;
+                let peak = peak(items, &offsets);
+                if peak <= target {
+                    met.fetch_min(index, Ordering::Relaxed);
+                }
+                Some((offsets, peak))
             });
-            for (order, offsets) in pair.iter().zip(plans) {
-                let peak = peak(self.items, &offsets);
+            for (order, plan) in pair.iter().zip(plans) {
+                let Some((offsets, peak)) = plan else { continue };
                 if best.as_ref().is_none_or(|best| peak < best.peak) {
                     let (order, least) = (order.clone(), self.bound.bytes);
                     best = Some(Standing { offsets, peak, order, least });
+                }
+                if peak <= target {
+                    break;
                 }
             }
         }

@@ -63,7 +63,7 @@ struct Progress<'a> {
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
-    pub(super) fn run(&mut self, standing: &mut Standing) {
+    pub(super) fn run(&self, standing: &mut Standing) {
         let mut progress = self.instance.map(|instance| Progress {
             instance,
             ranker: Ranker::new(instance),
