@@ -24,6 +24,9 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-facade", &[]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
+    with_defaults("pool-plan"),
+    with("pool-plan", &[]),
+    with("pool-plan", &["serde"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
@@ -37,6 +40,8 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-facade/half",
     "pool-facade/complex",
     "pool-facade/tracing",
+    "pool-plan/cli",
+    "pool-plan/serde",
 ];
 
 /// Those of [`EVERYTHING`] that belong to one crate, without its name.
@@ -54,7 +59,7 @@ pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
 
 /// Crates that are published: the oldest supported compiler builds them.
-pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
+pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-plan"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
