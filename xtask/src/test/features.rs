@@ -24,6 +24,9 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-facade", &[]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
+    with_defaults("pool-plan"),
+    with("pool-plan", &[]),
+    with("pool-plan", &["serde"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
@@ -37,6 +40,8 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-facade/half",
     "pool-facade/complex",
     "pool-facade/tracing",
+    "pool-plan/cli",
+    "pool-plan/serde",
 ];
 
 /// Those of [`EVERYTHING`] that belong to one crate, without its name.
@@ -49,9 +54,8 @@ pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
 pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
 
-/// Crates that are published. The oldest supported compiler builds them, and they are tested both
-/// with everything and the way a user takes them who names no feature.
-pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
+/// Crates that are published: the oldest supported compiler builds them.
+pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-plan"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];

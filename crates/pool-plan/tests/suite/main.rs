@@ -25,5 +25,6 @@ fn cases() -> u32 {
 }
 
 fn config() -> proptest::test_runner::Config {
-    proptest::test_runner::Config { failure_persistence: None, ..cases().into() }
+    let config = proptest::test_runner::Config::with_cases(cases());
+    proptest::test_runner::Config { failure_persistence: None, ..config }
 }
