@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! - [`with_pool!`] opens a scope in a pool of this thread, [`local`] is its function form.
+//! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //!

@@ -8,7 +8,7 @@ use pool_core::{
     Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, Released, Scope,
 };
 
-/// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local`]
+/// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
 /// ask for. Implemented by the markers whose feature is on.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no backend that is built in, so it has no thread-local pools",
@@ -18,25 +18,32 @@ use pool_core::{
 )]
 pub trait LocalPool: PoolBackend + sealed::Storage {}
 
+const KEY: sealed::Key = sealed::Key(());
+
 mod sealed {
     use super::{FreeList, Pool, PoolBackend, PoolConfig, PoolError};
+
+    /// What only this module can make. The methods of a supertrait can be called through the bound
+    /// `B: LocalPool` even where the trait cannot be named; this argument keeps them out of reach.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Key(pub(super) ());
 
     /// Where a backend's idle pools of this thread are.
     pub trait Storage: PoolBackend {
         /// Takes an idle pool.
-        fn take() -> Option<Pool<Self>>;
+        fn take(_: Key) -> Option<Pool<Self>>;
 
         /// Makes a pool, for when none is idle.
-        fn make() -> Result<Pool<Self>, PoolError<Self::Error>>;
+        fn make(_: Key) -> Result<Pool<Self>, PoolError<Self::Error>>;
 
         /// Gives a pool back.
-        fn put(pool: Pool<Self>);
+        fn put(_: Key, pool: Pool<Self>);
 
         /// The list of idle pools, for what is rare.
-        fn with_list<R>(f: impl FnOnce(&FreeList<Self>) -> R) -> R;
+        fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R;
 
         /// The configuration of pools that this thread makes from now on.
-        fn set_config(config: PoolConfig);
+        fn set_config(_: Key, config: PoolConfig);
     }
 }
 
@@ -83,14 +90,14 @@ pub struct LocalGuard<B: LocalPool> {
 #[must_use]
 #[track_caller]
 pub fn local<B: LocalPool>() -> LocalGuard<B> {
-    let pool = match B::take() {
+    let pool = match B::take(KEY) {
         Some(pool) => pool,
         None => make_or_panic(),
     };
     LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData }
 }
 
-/// As [`local`].
+/// As [`local()`].
 ///
 /// # Errors
 ///
@@ -98,9 +105,9 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
 /// [`PoolError::Backend`] where the backend cannot start.
 #[inline]
 pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
-    let pool = match B::take() {
+    let pool = match B::take(KEY) {
         Some(pool) => pool,
-        None => B::make()?,
+        None => B::make(KEY)?,
     };
     Ok(LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData })
 }
@@ -110,7 +117,7 @@ pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
 fn make_or_panic<B: LocalPool>() -> Pool<B> {
-    B::make().unwrap_or_else(|error| panic!("{error}"))
+    B::make(KEY).unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl<B: LocalPool> LocalGuard<B> {
@@ -145,7 +152,7 @@ impl<B: LocalPool> LocalGuard<B> {
     /// Clears this pool and drops the thread's idle pools.
     pub fn clear(&mut self) -> Released {
         let mut released = self.pool.clear();
-        while let Some(mut idle) = B::with_list(FreeList::take) {
+        while let Some(mut idle) = B::with_list(KEY, FreeList::take) {
             released = released.plus(idle.clear());
         }
         released
@@ -162,7 +169,7 @@ impl<B: LocalPool> LocalGuard<B> {
         self.pool.configure(config)?;
         let mut result = Ok(());
         for_each_idle::<B>(|pool| result = pool.configure(config));
-        B::set_config(config);
+        B::set_config(KEY, config);
         result
     }
 }
@@ -170,12 +177,12 @@ impl<B: LocalPool> LocalGuard<B> {
 /// Runs `f` on each idle pool of this thread, and puts them back in the order they were in.
 fn for_each_idle<B: LocalPool>(mut f: impl FnMut(&mut Pool<B>)) {
     let mut pools = Vec::new();
-    while let Some(mut pool) = B::with_list(FreeList::take) {
+    while let Some(mut pool) = B::with_list(KEY, FreeList::take) {
         f(&mut pool);
         pools.push(pool);
     }
     while let Some(pool) = pools.pop() {
-        B::put(pool);
+        B::put(KEY, pool);
     }
 }
 
@@ -184,7 +191,7 @@ impl<B: LocalPool> Drop for LocalGuard<B> {
     fn drop(&mut self) {
         // SAFETY: the guard is being dropped, so the pool is not used through it again.
         let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
-        B::put(pool);
+        B::put(KEY, pool);
     }
 }
 
@@ -198,7 +205,8 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
 mod cpu {
     //! The thread-local storage of `Cpu`.
 
-    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError, sealed::Storage};
+    use super::sealed::{Key, Storage};
+    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError};
     use pool_cpu::{Cpu, CpuError};
     use std::cell::Cell;
 
@@ -223,12 +231,12 @@ mod cpu {
 
     impl Storage for Cpu {
         #[inline]
-        fn take() -> Option<Pool<Self>> {
+        fn take(_: Key) -> Option<Pool<Self>> {
             IDLE.with(FreeList::take)
         }
 
         #[cold]
-        fn make() -> Result<Pool<Self>, PoolError<CpuError>> {
+        fn make(_: Key) -> Result<Pool<Self>, PoolError<CpuError>> {
             // The pool will be freed with its thread; where the closer has already run, the list is
             // closed and the pool is its guard's alone.
             let _ = CLOSER.try_with(|_| ());
@@ -236,15 +244,15 @@ mod cpu {
         }
 
         #[inline]
-        fn put(pool: Pool<Self>) {
+        fn put(_: Key, pool: Pool<Self>) {
             IDLE.with(|idle| idle.put(pool));
         }
 
-        fn with_list<R>(f: impl FnOnce(&FreeList<Self>) -> R) -> R {
+        fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {
             IDLE.with(f)
         }
 
-        fn set_config(config: PoolConfig) {
+        fn set_config(_: Key, config: PoolConfig) {
             CONFIG.set(config);
         }
     }

@@ -9,6 +9,7 @@ mod dependencies;
 mod features;
 mod invocation;
 mod report;
+mod runner;
 mod selection;
 mod setting;
 mod steps;
@@ -16,11 +17,8 @@ mod tally;
 mod toolchains;
 mod workspace;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
-use invocation::{Counting, Invocation};
 use report::Outcome;
 use setting::Setting;
 use steps::Step;
@@ -62,11 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     std::fs::create_dir_all(&logs)?;
 
     let mut outcomes = Vec::with_capacity(steps.len());
-    for step in &steps {
-        let outcome = run_step(step, &setting, &logs)?;
-        let failed = outcome.tally.failed > 0;
-        outcomes.push(outcome);
-        if failed && arguments.fail_fast {
+    for together in steps.chunk_by(Step::runs_beside) {
+        outcomes.extend(runner::run_together(together, &setting, &logs)?);
+        if arguments.fail_fast && outcomes.iter().any(|outcome| outcome.tally.failed > 0) {
             break;
         }
     }
@@ -82,53 +78,4 @@ fn close(outcomes: &[Outcome], planned: usize) -> ExitCode {
     let tally: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
     println!("\n{}", report::closing_line(tally));
     if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Runs one step, all its commands.
-fn run_step(step: &Step, setting: &Setting, logs: &Path) -> Result<Outcome, TaskError> {
-    println!("\n== {}: {}", step.name, step.about);
-    let start = Instant::now();
-    let (tally, note) = match (step.plan)(setting) {
-        Ok(commands) => run_commands(&commands, setting, &fresh_log(logs, step.name)?)?,
-        Err(reason) => {
-            let note = format!("SKIPPED: {reason}");
-            println!("   {note}");
-            (Tally::of_one_skip(), note)
-        }
-    };
-    let outcome = Outcome { name: step.name, time: start.elapsed(), tally, note };
-    let counts = report::closing_line(tally);
-    println!("   {} in {} s: {counts}", outcome.name, report::seconds(outcome.time));
-    Ok(outcome)
-}
-
-/// The log of a step, emptied.
-fn fresh_log(logs: &Path, step: &str) -> Result<PathBuf, TaskError> {
-    let log = logs.join(format!("{step}.log"));
-    std::fs::write(&log, "")?;
-    Ok(log)
-}
-
-/// Runs the commands of a step; their counts, and a note where one failed.
-fn run_commands(
-    commands: &[Invocation],
-    setting: &Setting,
-    log: &Path,
-) -> Result<(Tally, String), TaskError> {
-    let mut total = Tally::default();
-    for command in commands {
-        println!("   {command}");
-        let (tally, output) = command.run(&setting.workspace.root, log)?;
-        if tally.failed > 0 {
-            println!("{}\n   the whole log: {}", report::excerpt(&output), log.display());
-        }
-        total = total + tally;
-    }
-    let counts_tests = commands.iter().any(|command| command.counting() == Counting::Tests);
-    if counts_tests && total == Tally::default() {
-        println!("   no test ran, so nothing was checked");
-        total.failed = 1;
-    }
-    let note = if total.failed > 0 { format!("see {}", log.display()) } else { String::new() };
-    Ok((total, note))
 }

@@ -45,6 +45,14 @@ fn is_noise(line: &str) -> bool {
         || NOISE_AT_END.iter().any(|end| line.ends_with(end))
 }
 
+/// A step that has just ended.
+pub(crate) fn line(outcome: &Outcome) -> String {
+    let counts = closing_line(outcome.tally);
+    let note = if outcome.note.is_empty() { "" } else { "; " };
+    let Outcome { name, time, note: text, .. } = outcome;
+    format!("{name} in {} s: {counts}{note}{text}", seconds(*time))
+}
+
 /// One line a step.
 pub(crate) fn table(outcomes: &[Outcome]) -> String {
     let mut table = Table::new();
@@ -67,7 +75,7 @@ pub(crate) fn table(outcomes: &[Outcome]) -> String {
 }
 
 /// Seconds with one digit after the point.
-pub(crate) fn seconds(time: Duration) -> String {
+fn seconds(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64())
 }
 
@@ -81,8 +89,25 @@ pub(crate) fn closing_line(tally: Tally) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Outcome, PRINTED_LINES, closing_line, excerpt, table};
+    use super::{Outcome, PRINTED_LINES, closing_line, excerpt, line, table};
     use crate::test::tally::Tally;
+
+    fn outcome(name: &'static str, note: &str) -> Outcome {
+        Outcome {
+            name,
+            time: Duration::from_millis(12_340),
+            tally: Tally { passed: 7, failed: 0, skipped: 1 },
+            note: note.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_step_ends_with_its_counts_and_its_note() {
+        let line = line(&outcome("no-std", "SKIPPED: no nightly"));
+        assert_eq!(line, "no-std in 12.3 s: 7 passed, 0 failed, 1 skipped; SKIPPED: no nightly");
+        let line = super::line(&outcome("clippy", ""));
+        assert!(line.ends_with("1 skipped"), "{line}");
+    }
 
     #[test]
     fn an_excerpt_keeps_the_end_and_drops_the_noise() {
@@ -96,12 +121,6 @@ mod tests {
 
     #[test]
     fn a_table_has_a_line_for_each_step() {
-        let outcome = |name, note: &str| Outcome {
-            name,
-            time: Duration::from_millis(12_340),
-            tally: Tally { passed: 7, failed: 0, skipped: 1 },
-            note: note.to_owned(),
-        };
         let table = table(&[outcome("clippy", ""), outcome("no-std", "SKIPPED: no nightly")]);
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 3, "{table}");

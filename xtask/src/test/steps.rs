@@ -18,8 +18,10 @@ pub(crate) struct Step {
     pub(crate) about: &'static str,
     /// Whether it runs only with `--full`, or when it is asked for by name.
     pub(crate) only_in_full: bool,
+    /// Whether it runs beside a neighbour that says the same: for what keeps one core busy for long.
+    pub(crate) side_by_side: bool,
     /// Its commands, or why there are none here.
-    pub(crate) plan: fn(&Setting) -> Result<Vec<Invocation>, String>,
+    pub(crate) plan: Plan,
 }
 
 /// All steps.
@@ -29,14 +31,18 @@ pub(crate) const STEPS: &[Step] = &[
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("release-tests", "the same without overflow checks", release_tests),
+    step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     step("no-std", "pool-core builds where there is no operating system", no_std),
     step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
-    step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked_borrows),
-    step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree_borrows),
-    Step { only_in_full: true, ..step("miri-32-bit", "no undefined behaviour, i686", miri_32_bit) },
+    miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
+    miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
+    Step {
+        only_in_full: true,
+        ..miri_step("miri-32-bit", "no undefined behaviour, i686", miri_32_bit)
+    },
     step("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     step("thread-sanitizer", "no data race in native code", thread_sanitizer),
 ];
@@ -44,12 +50,22 @@ pub(crate) const STEPS: &[Step] = &[
 /// Sanitizers are run where rustc has had them longest.
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 
-const fn step(
-    name: &'static str,
-    about: &'static str,
-    plan: fn(&Setting) -> Result<Vec<Invocation>, String>,
-) -> Step {
-    Step { name, about, only_in_full: false, plan }
+/// Plans the commands of a step, or says why there are none here.
+type Plan = fn(&Setting) -> Result<Vec<Invocation>, String>;
+
+const fn step(name: &'static str, about: &'static str, plan: Plan) -> Step {
+    Step { name, about, only_in_full: false, side_by_side: false, plan }
+}
+
+const fn miri_step(name: &'static str, about: &'static str, plan: Plan) -> Step {
+    Step { side_by_side: true, ..step(name, about, plan) }
+}
+
+impl Step {
+    /// Whether two neighbours may run at the same time.
+    pub(crate) fn runs_beside(&self, next: &Self) -> bool {
+        self.side_by_side && next.side_by_side
+    }
 }
 
 fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
@@ -80,6 +96,13 @@ fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
     let test = test.with(packages(RELEASED));
     Ok(vec![test.variable("POOL_TEST_CASES", setting.cases())])
+}
+
+fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err("instructions are counted on x86_64 only".to_owned());
+    }
+    Ok(vec![Invocation::check("xtask assembly")])
 }
 
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -121,11 +144,11 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check, with_features])
 }
 
-fn miri_stacked_borrows(setting: &Setting) -> Result<Vec<Invocation>, String> {
+fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![miri(setting, "")?.with(packages(WATCHED)).with(everything())])
 }
 
-fn miri_tree_borrows(setting: &Setting) -> Result<Vec<Invocation>, String> {
+fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?;
     Ok(vec![miri.with(packages(WATCHED)).with(everything())])
 }

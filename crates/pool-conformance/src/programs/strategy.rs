@@ -12,13 +12,19 @@ use super::program::{
 use crate::element::Kind;
 use crate::heap::Refusal;
 
-/// How many scopes are within each other at most, and how many steps a scope has.
-const DEPTH: u32 = 5;
-const STEPS: usize = if cfg!(miri) { 6 } else { 9 };
+/// How many scopes are within each other at most, below the outermost.
+const DEPTH: u32 = if cfg!(miri) { 3 } else { 5 };
+/// How many steps there may be in a program's scopes, and in one of them.
+const STEPS_IN_ALL: u32 = if cfg!(miri) { 12 } else { 40 };
+const STEPS: usize = if cfg!(miri) { 5 } else { 9 };
+/// How often a scope may be opened, one after the other.
+const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
+/// How many acquires there may be in a burst: more than a slot table has.
+const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Lexical programs; some allocations fail if `refusals`.
 pub fn lexical_program(refusals: bool) -> impl Strategy<Value = LexicalProgram> {
-    (setting(), vec(round(refusals), 1..5))
+    (setting(), vec(round(refusals), 1..if cfg!(miri) { 3 } else { 5 }))
         .prop_map(|(setting, rounds)| LexicalProgram { setting, rounds })
 }
 
@@ -63,7 +69,7 @@ fn step(refusals: bool) -> impl Strategy<Value = Step> + Clone {
     let leaf = prop_oneof![
         20 => acquire().prop_map(Step::Acquire),
         3 => vec(acquire(), 0..4).prop_map(Step::Helper),
-        1 => (kind(), 1..70_usize).prop_map(|(kind, count)| Step::Burst(kind, count)),
+        1 => (kind(), 1..=BURST).prop_map(|(kind, count)| Step::Burst(kind, count)),
         4 => any::<usize>().prop_map(Step::Rewrite),
         1 => Just(Step::Verify),
         2 => Just(Step::Trim),
@@ -72,7 +78,7 @@ fn step(refusals: bool) -> impl Strategy<Value = Step> + Clone {
         1 => Just(Step::Panic),
         1 => (0..3_usize).prop_map(Step::Leave),
     ];
-    leaf.prop_recursive(DEPTH, 40, 9, move |step| {
+    leaf.prop_recursive(DEPTH, STEPS_IN_ALL, 9, move |step| {
         prop_oneof![
             9 => nested(step.clone(), refusals).prop_map(Step::Nested),
             1 => (setting(), vec(step, 0..STEPS))
@@ -91,7 +97,7 @@ fn nested(step: impl Strategy<Value = Step>, refusals: bool) -> impl Strategy<Va
         Just(Style::Caught),
     ];
     let refusal = weighted(0.2, refusal()).prop_map(move |refusal| refusal.filter(|_| refusals));
-    (style, 1..4_usize, refusal, vec(step, 0..STEPS))
+    (style, 1..=TIMES, refusal, vec(step, 0..STEPS))
         .prop_map(|(style, times, refusal, steps)| Nested { style, times, refusal, steps })
 }
 
@@ -161,8 +167,8 @@ fn fill() -> impl Strategy<Value = Fill> {
 
 /// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.
 fn length() -> impl Strategy<Value = usize> {
-    let long: usize = if cfg!(miri) { 30 } else { 300 };
-    prop_oneof![1 => Just(0_usize), 6 => 1..20_usize, 3 => 20..long]
+    let (short, long): (usize, usize) = if cfg!(miri) { (6, 16) } else { (20, 300) };
+    prop_oneof![1 => Just(0_usize), 6 => 1..short, 3 => short..long]
 }
 
 /// An axis of an array; with six of them an array has a few hundred elements at most.
@@ -185,7 +191,7 @@ fn compaction() -> impl Strategy<Value = Compaction> {
 fn dynamic_step(refusals: bool) -> impl Strategy<Value = DynamicStep> {
     prop_oneof![
         20 => acquire().prop_map(DynamicStep::Acquire),
-        1 => (kind(), 1..70_usize).prop_map(|(kind, count)| DynamicStep::Burst(kind, count)),
+        1 => (kind(), 1..=BURST).prop_map(|(kind, count)| DynamicStep::Burst(kind, count)),
         6 => Just(DynamicStep::Checkpoint),
         4 => Just(DynamicStep::Rewind),
         3 => any::<usize>().prop_map(DynamicStep::RewindTo),

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //!
-//! 1. **A table never moves** and lives as long as its pool. It is aligned to [`Table::ALIGN`], a
+//! 1. **A table never moves** and lives as long as its pool. It is aligned to `Table::ALIGN`, a
 //!    power of two not below its size, so masking the address of any of its slots finds it.
 //! 2. Slots are reached through raw pointers derived from the table's allocation, never through a
 //!    reference to a table or to an array of slots.

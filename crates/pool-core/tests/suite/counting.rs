@@ -1,8 +1,10 @@
 //! The allocator of the test binary: the system's, with a count for each thread, so that "allocates
-//! nothing" is checked for what the pool does with host memory and not only for its blocks.
+//! nothing" is checked for what the pool does with host memory and not only for its blocks; and with
+//! a refusal on request, so that the pool's own bookkeeping can run out of memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ptr::null_mut;
 
 struct Counting;
 
@@ -11,6 +13,8 @@ static COUNTING: Counting = Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// How many more host allocations of this thread are given before one is refused.
+    static GIVEN_BEFORE_REFUSAL: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// How many host allocations this thread makes in `body`.
@@ -20,27 +24,45 @@ pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     ALLOCATIONS.get() - before
 }
 
-fn count() {
-    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+/// Refuses one host allocation that this thread makes in `body`, after so many that are given;
+/// returns whether it came to that. Nothing else in `body` may need memory that cannot be refused.
+pub(crate) fn refusing_one<R>(given_before: usize, body: impl FnOnce() -> R) -> (R, bool) {
+    GIVEN_BEFORE_REFUSAL.set(Some(given_before));
+    let result = body();
+    (result, GIVEN_BEFORE_REFUSAL.take().is_none())
 }
 
-// SAFETY: everything is the system allocator's; the count beside it is a plain thread-local without
-// destructor, which allocates nothing.
+/// Counts an allocation; whether it is given.
+fn given() -> bool {
+    ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    let left = GIVEN_BEFORE_REFUSAL.get();
+    GIVEN_BEFORE_REFUSAL.set(left.and_then(|left| left.checked_sub(1)));
+    left != Some(0)
+}
+
+// SAFETY: everything is the system allocator's, or null, which means that there is no memory; the
+// thread-locals beside it are plain and without destructor, and allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        if !given() {
+            return null_mut();
+        }
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        if !given() {
+            return null_mut();
+        }
         // SAFETY: the caller's promise.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        if !given() {
+            return null_mut();
+        }
         // SAFETY: the caller's promise.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -49,6 +71,15 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(pointer, layout) };
     }
+}
+
+#[test]
+fn a_refusal_is_seen_once_and_only_where_it_was_asked_for() {
+    let reserve = || Vec::<u64>::new().try_reserve(10).is_ok();
+    assert_eq!(refusing_one(0, reserve), (false, true));
+    assert_eq!(refusing_one(1, || [reserve(), reserve(), reserve()]), ([true, false, true], true));
+    assert_eq!(refusing_one(1, reserve), (true, false));
+    assert!(reserve());
 }
 
 #[test]

@@ -15,13 +15,16 @@
 
 mod arming;
 mod backends;
+mod bookkeeping;
 mod config;
+mod conformance;
 mod counting;
 mod dynamic_pool;
 mod elements;
 mod errors;
 mod failures;
 mod family;
+mod fault_sweep;
 mod free_list;
 mod growth;
 mod handles;

@@ -76,8 +76,28 @@ fn fifth_shape_evicts_exactly_round_robin() {
         for held in ways.into_iter().rev() {
             assert!(hit(&mut pool, &shape(held)), "{held} is held after {new} evicted {evicted}");
         }
+        // Not only as many hits as there are ways: each of them would move the order all the way
+        // round.
+        for _ in 0..new % 3 + 1 {
+            assert!(hit(&mut pool, &shape(new)));
+        }
     }
     assert!(!hit(&mut pool, &shape(0)));
+}
+
+#[test]
+fn shapes_that_begin_like_others_are_different_shapes() {
+    let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(16));
+    pool.scope().acquire::<f64>(100);
+    let shapes: [&[usize]; 8] =
+        [&[4, 1, 1], &[4, 1], &[4], &[], &[1], &[1, 4], &[4, 1, 1, 4, 1, 1], &[4, 1, 1, 1]];
+    for dims in shapes {
+        assert!(!hit(&mut pool, dims), "{dims:?}");
+    }
+    for dims in shapes {
+        assert!(hit(&mut pool, dims), "{dims:?}");
+        assert_eq!(pool.scope().acquire_nd::<f64, _>(dims).strides(), row_major(dims));
+    }
 }
 
 #[test]

@@ -112,9 +112,13 @@ fn the_512th_slot_warns_once_and_so_do_its_doublings() {
     for _ in 0..2 {
         assert_eq!(Collector::warnings(|| take_slots(&mut pool, 1023)), [], "said already");
     }
-    assert_eq!(Collector::warnings(|| take_slots(&mut pool, 2500)), [1024, 2048]);
-    assert_eq!(Collector::warnings(|| take_slots(&mut pool, 2500)), []);
-    assert_eq!(Collector::warnings(|| take_slots(&mut pool, 4096)), [4096]);
+    if cfg!(miri) {
+        assert_eq!(Collector::warnings(|| take_slots(&mut pool, 1024)), [1024]);
+    } else {
+        assert_eq!(Collector::warnings(|| take_slots(&mut pool, 2500)), [1024, 2048]);
+        assert_eq!(Collector::warnings(|| take_slots(&mut pool, 2500)), []);
+        assert_eq!(Collector::warnings(|| take_slots(&mut pool, 4096)), [4096]);
+    }
     pool.clear();
     assert_eq!(Collector::warnings(|| take_slots(&mut pool, 600)), [512], "as new after a clear");
 }

@@ -6,6 +6,7 @@
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod blocks;
+mod conformance;
 #[cfg(feature = "ndarray")]
 mod dynamic_arrays;
 #[cfg(feature = "ndarray")]

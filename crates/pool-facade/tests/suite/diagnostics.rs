@@ -164,6 +164,31 @@ const SWAPPED_ARRAYS: Program = Program {
     "#,
 };
 
+/// The list of a thread's idle pools, reached through the bound of a type parameter, which needs no
+/// trait in scope and no name for it.
+macro_rules! reaching {
+    ($name:literal, $call:literal) => {
+        Program {
+            name: $name,
+            features: "cpu",
+            source: concat!(
+                "use pool_facade::{LocalPool, prelude::*};\n",
+                "fn reach<B: LocalPool>(mine: Pool<B>) {\n    ",
+                $call,
+                "\n}\n",
+                "fn main() { reach::<Cpu>(Pool::new(())); }\n"
+            ),
+        }
+    };
+}
+
+const REACHING: [(&str, Program); 4] = [
+    ("take", reaching!("reaching_take", "let _ = (mine, B::take());")),
+    ("put", reaching!("reaching_put", "B::put(mine);")),
+    ("with_list", reaching!("reaching_with_list", "B::with_list(|list| list.close());")),
+    ("set_config", reaching!("reaching_set_config", "B::set_config(PoolConfig::new());")),
+];
+
 /// The package that the programs are in, written once.
 fn package() -> PathBuf {
     static WRITTEN: Once = Once::new();
@@ -270,5 +295,14 @@ fn an_element_that_cannot_be_recycled_names_the_way_out() {
 fn dynamic_arrays_cannot_be_swapped_or_replaced() {
     for program in SWAPPED.iter().chain([&SWAPPED_ARRAYS]) {
         refused(program, &["E0277"]);
+    }
+}
+
+/// A pool of one's own does not get into the thread's list, and the list cannot be closed from outside.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn the_list_of_a_thread_is_out_of_reach() {
+    for (function, program) in &REACHING {
+        refused(program, &[function]);
     }
 }

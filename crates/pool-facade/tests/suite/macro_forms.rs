@@ -420,6 +420,35 @@ fn names_inside_the_macro_are_its_own() {
     });
 }
 
+/// A module in which the names that a macro could mean by mistake are others.
+mod shadowing {
+    #[derive(Debug, PartialEq)]
+    pub(super) enum Result {
+        Ok(usize),
+        Err,
+    }
+    pub(super) use self::Result::{Err, Ok};
+
+    mod core {}
+
+    pub(super) fn local() -> Result {
+        let tried = pool_facade::try_with_pool!(pool_facade::Cpu: scope => {
+            scope.acquire_zeroed::<u8>(3).len()
+        });
+        let length =
+            pool_facade::with_pool!(scope => { tried.map_or(0, |n| n + scope.active_slots()) });
+        if length == 3 { Ok(length) } else { Err }
+    }
+}
+
+#[test]
+fn names_outside_the_macro_are_not_the_macros() {
+    returns_its_pool(|| {
+        assert_eq!(shadowing::local(), shadowing::Ok(3));
+        assert_ne!(shadowing::local(), shadowing::Err);
+    });
+}
+
 #[test]
 fn the_body_uses_its_surroundings_as_any_block() {
     let moved = String::from("moved");

@@ -89,8 +89,8 @@ fn dynamic_ranks() {
     assert_eq!(pool.stats().shape_misses, 3 * RANKS.len() as u64);
 }
 
-/// `ndarray` keeps up to four axes in place and allocates for more. The header of a hit is there
-/// already, and what does not ask for new dims (slices, elements, iteration) allocates nothing.
+/// `ndarray` keeps up to four axes in place and allocates for more, also where it iterates. The header
+/// of a hit is there already, and its slice, its elements and its axes are had without an allocation.
 #[test]
 fn arrays_of_dynamic_rank() {
     let mut pool = Pool::<Cpu>::new(());

@@ -1,0 +1,78 @@
+//! What every backend passes, on host memory: the acceptance cases, and random programs against the
+//! naive model. Host memory cannot be told to fail, so the programs meet the byte limit alone.
+
+use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical};
+use pool_conformance::{Failure, Probe, run_all};
+use pool_core::{Acquired, DynamicPool, Element, Handle, Scope};
+use pool_cpu::Cpu;
+
+/// Looks into slices.
+struct CpuProbe;
+
+impl Probe for CpuProbe {
+    type Backend = Cpu;
+
+    fn context(&self) {}
+
+    fn address<T: Element>(&self, view: &&mut [T]) -> usize {
+        view.as_ptr().addr()
+    }
+
+    fn shared_address<T: Element>(&self, view: &&[T]) -> usize {
+        view.as_ptr().addr()
+    }
+
+    fn read<T: Element>(&self, view: &&mut [T]) -> Vec<T> {
+        view.to_vec()
+    }
+
+    fn read_shared<T: Element>(&self, view: &&[T]) -> Vec<T> {
+        view.to_vec()
+    }
+
+    fn write<T: Element>(&self, view: &mut &mut [T], elements: &[T]) {
+        view.copy_from_slice(elements);
+    }
+
+    fn acquire_with<'s, T: Element>(
+        &self,
+        scope: &Scope<'s, Cpu>,
+        length: usize,
+        element: impl FnMut(usize) -> T,
+    ) -> Acquired<'s, Cpu, T> {
+        scope.try_acquire_with(length, element)
+    }
+
+    fn acquire_named_with<T: Element>(
+        &self,
+        pool: &mut DynamicPool<Cpu>,
+        length: usize,
+        element: impl FnMut(usize) -> T,
+    ) -> Result<Handle<T>, Failure<Self>> {
+        pool.try_acquire_with(length, element)
+    }
+}
+
+#[test]
+fn cpu_passes_every_case() {
+    run_all(&CpuProbe);
+}
+
+#[test]
+fn random_lexical_programs_agree_with_the_model() {
+    let tally = run_random_lexical(|| CpuProbe);
+    assert_nothing_missed(tally, &["out of memory", "stale handles"]);
+}
+
+#[test]
+fn random_dynamic_programs_agree_with_the_model() {
+    let tally = run_random_dynamic(|| CpuProbe);
+    assert_nothing_missed(tally, &["out of memory"]);
+}
+
+/// From a thousand programs on, every rare case is met that host memory can show.
+fn assert_nothing_missed(tally: Tally, impossible: &[&str]) {
+    if tally.programs >= 1_000 {
+        assert_eq!(tally.missing(), impossible, "{tally:?}");
+    }
+}
