@@ -48,7 +48,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
             Some(fitting) => fitting,
-            None => prepare_or_panic::<B, T, S::Dims>(place, dims),
+            None => dims.prepare_or_panic::<B, T>(place),
         };
         // SAFETY: just reserved through this cursor; reserving runs no user code.
         unsafe { self.cursor.step(slot) };
@@ -273,17 +273,6 @@ fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     let length = element_count(dims.as_slice(), size_of::<T>())?;
     let slot = place.prepare::<T>(length)?;
     Ok((slot, length, dims.store::<B, T>(slot, length)?))
-}
-
-/// As [`prepare`], but panics with the text of its error.
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn prepare_or_panic<'s, B: PoolBackend, T: Element, D: Dims>(
-    place: Place<'s, B>,
-    dims: D,
-) -> Fitting<'s, B, D> {
-    prepare::<B, T, D>(place, dims).unwrap_or_else(|error| Cursor::<B>::fail(&error))
 }
 
 /// As [`prepare`], with the descriptor of a dynamic shape.

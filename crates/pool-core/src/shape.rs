@@ -6,7 +6,7 @@ use core::fmt;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::{PoolError, ShapeError};
-use crate::raw::{Place, SlotPointer};
+use crate::raw::{Cursor, Place, SlotPointer};
 
 /// What can be given as the shape of an N-d acquire: `[usize; N]` and tuples for N from 1 to 6, and
 /// `&[usize]` for a rank known at run time.
@@ -52,6 +52,14 @@ pub trait Dims: Copy + sealed::Dims {
         place: Place<'s, B>,
     ) -> Option<Fitting<'s, B, Self>>;
 
+    /// What [`fitting`](Self::fitting) leaves: everything rare, by a cold function; panics with the
+    /// text of the error where something is wrong.
+    #[doc(hidden)]
+    fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+        self,
+        place: Place<'s, B>,
+    ) -> Fitting<'s, B, Self>;
+
     /// Puts the lengths of `count` elements where a view of `slot` can keep them.
     #[doc(hidden)]
     fn store<'s, B: PoolBackend, T: Element>(
@@ -87,6 +95,28 @@ macro_rules! fixed_ranks {
             ) -> Option<Fitting<'s, B, Self>> {
                 let count = usual_count::<T>(&self)?;
                 Some((place.fitting::<T>(count)?, count, self))
+            }
+
+            #[inline(always)]
+            #[track_caller]
+            fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+                self,
+                place: Place<'s, B>,
+            ) -> Fitting<'s, B, Self> {
+                /// The lengths come one by one: an array would be passed in memory, where the hot
+                /// path would have to write it each time.
+                #[cold]
+                #[inline(never)]
+                #[track_caller]
+                fn prepare<'s, B: PoolBackend, T: Element>(
+                    place: Place<'s, B>,
+                    $($axis: usize),+
+                ) -> (SlotPointer<'s, B>, usize) {
+                    prepare_slot_or_panic::<B, T>(place, &[$($axis),+])
+                }
+                let [$($axis),+] = self;
+                let (slot, count) = prepare::<B, T>(place, $($axis),+);
+                (slot, count, self)
             }
 
             #[inline(always)]
@@ -148,6 +178,20 @@ impl Dims for &[usize] {
         Some((slot, cached.count, cached.shape))
     }
 
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+        self,
+        place: Place<'s, B>,
+    ) -> Fitting<'s, B, Self> {
+        let (slot, count) = prepare_slot_or_panic::<B, T>(place, self);
+        match self.store::<B, T>(slot, count) {
+            Ok(stored) => (slot, count, stored),
+            Err(error) => Cursor::<B>::fail(&error),
+        }
+    }
+
     fn store<'s, B: PoolBackend, T: Element>(
         self,
         slot: SlotPointer<'s, B>,
@@ -190,6 +234,26 @@ impl<'s> DynamicShape<'s> {
 impl AsRef<[usize]> for DynamicShape<'_> {
     fn as_ref(&self) -> &[usize] {
         self.dims
+    }
+}
+
+/// A slot for as many elements as the lengths say.
+///
+/// # Panics
+///
+/// With the text of the error where the lengths are refused or there is no memory.
+#[track_caller]
+fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> (SlotPointer<'s, B>, usize) {
+    let count = match element_count(dims, size_of::<T>()) {
+        Ok(count) => count,
+        Err(error) => Cursor::<B>::fail(&error.into()),
+    };
+    match place.prepare::<T>(count) {
+        Ok(slot) => (slot, count),
+        Err(error) => Cursor::<B>::fail(&error),
     }
 }
 

@@ -74,7 +74,8 @@ const INSTANCES: [Instance; 14] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let headers = ["instance", "buffers", "bound", "peak", "ratio", "median s", "fastest", "slowest"];
+    let headers =
+        ["instance", "buffers", "bound", "peak", "ratio", "median s", "fastest", "slowest"];
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(headers.into_iter().chain(["MiniMalloc", "idealloc"]));

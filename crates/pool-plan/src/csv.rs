@@ -98,7 +98,8 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, PlanErro
     for (line, text) in lines {
         let fields = fields(line, text);
         if fields.len() != columns.len() {
-            let column = fields.get(columns.len()).map_or(text.chars().count() + 1, |one| one.column);
+            let column =
+                fields.get(columns.len()).map_or(text.chars().count() + 1, |one| one.column);
             let message = format!("{} fields for {} columns", fields.len(), columns.len());
             return Err(PlanError::Parse { line, column, message });
         }
@@ -117,8 +118,12 @@ fn columns(header: &[Field<'_>]) -> Result<Vec<Column>, PlanError> {
         }
         columns.push(column);
     }
-    let needed =
-        [(Column::Id, "id"), (Column::Lower, "lower"), (Column::Upper, "upper"), (Column::Size, "size")];
+    let needed = [
+        (Column::Id, "id"),
+        (Column::Lower, "lower"),
+        (Column::Upper, "upper"),
+        (Column::Size, "size"),
+    ];
     for (role, name) in needed {
         if !columns.iter().any(|column| column.role() == role) {
             return Err(header[0].wrong(format!("there is no column {name:?}")));

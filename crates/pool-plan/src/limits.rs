@@ -36,11 +36,7 @@ pub(crate) fn check<'a>(
     let (mut stacked, mut fixed_top) = (0_u64, 0_u64);
     for (index, request) in requests.enumerate() {
         if let Some(first) = first_of.insert(request.id, index) {
-            return Err(PlanError::DuplicateId {
-                id: request.id.to_owned(),
-                first,
-                second: index,
-            });
+            return Err(PlanError::DuplicateId { id: request.id.to_owned(), first, second: index });
         }
         if !request.alignment.is_power_of_two() {
             let (id, alignment) = (request.id.to_owned(), request.alignment);

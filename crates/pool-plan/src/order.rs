@@ -14,7 +14,8 @@ pub(crate) fn topological(operations: usize, edges: &[Edge]) -> Result<Vec<u32>,
         pending[edge.to] += 1;
     }
     let after = adjacency(operations, edges.iter().map(|edge| (edge.from, edge.to)));
-    let mut order: Vec<u32> = indices(operations).filter(|&one| pending[one as usize] == 0).collect();
+    let mut order: Vec<u32> =
+        indices(operations).filter(|&one| pending[one as usize] == 0).collect();
     let mut next = 0;
     while let Some(&operation) = order.get(next) {
         next += 1;
@@ -88,7 +89,10 @@ pub(crate) fn adjacency(
 }
 
 /// An index as 32 bits: [`limits::check`](crate::limits::check) refuses problems with more.
-#[expect(clippy::cast_possible_truncation, reason = "the number of buffers and operations is checked")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number of buffers and operations is checked"
+)]
 pub(crate) const fn index(value: usize) -> u32 {
     value as u32
 }

@@ -25,7 +25,8 @@ pub(super) fn heaviest(buffers: &[Buffer], weights: &[u64]) -> Vec<usize> {
         }
     }
     let is_live = |buffer: &Buffer| {
-        let at = |(lower, upper): (i64, i64)| when.is_some_and(|time| lower <= time && time < upper);
+        let at =
+            |(lower, upper): (i64, i64)| when.is_some_and(|time| lower <= time && time < upper);
         buffer.live_spans().any(at)
     };
     (0..buffers.len()).filter(|&one| weights[one] > 0 && is_live(&buffers[one])).collect()

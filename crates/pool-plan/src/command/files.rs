@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pool_plan::csv::{self, CsvOptions};
-use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError};
 use pool_plan::{GraphBuffer, Violation};
+use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError};
 
 use super::arguments::Solve;
 

@@ -101,7 +101,10 @@ fn show(monitor: &Monitor, budget: Duration, done: &AtomicBool) {
         bar.set_position(passed.min(length));
         let best = monitor.best().map_or_else(String::new, |peak| HumanBytes(peak).to_string());
         let bound = HumanBytes(monitor.bound());
-        bar.set_message(format!("peak {best}, bound {bound}, {} steps", HumanCount(monitor.steps())));
+        bar.set_message(format!(
+            "peak {best}, bound {bound}, {} steps",
+            HumanCount(monitor.steps())
+        ));
         std::thread::sleep(Duration::from_millis(50));
     }
     bar.finish_and_clear();

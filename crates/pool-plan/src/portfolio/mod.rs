@@ -119,10 +119,10 @@ where
             let met = AtomicUsize::new(usize::MAX);
             let plans = tasks::run(self.options.threads, pair.len(), |index| {
                 let is_first = number == 0 && index == 0;
-                let is_needed = || {
-                    is_first || index < met.load(Ordering::Relaxed) && !limit.is_reached()
-                };
-                let offsets = placer().place_while(&pair[index].items, pair[index].fit, is_needed)?;
+                let is_needed =
+                    || is_first || index < met.load(Ordering::Relaxed) && !limit.is_reached();
+                let offsets =
+                    placer().place_while(&pair[index].items, pair[index].fit, is_needed)?;
                 let peak = peak(items, &offsets);
                 if peak <= target {
                     met.fetch_min(index, Ordering::Relaxed);

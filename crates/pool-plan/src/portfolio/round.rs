@@ -84,16 +84,10 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         }
     }
 
-    fn round(
-        &self,
-        number: u64,
-        progress: Option<&mut Progress<'_>>,
-        standing: &mut Standing,
-    ) {
+    fn round(&self, number: u64, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {
         let Some(progress) = progress else {
-            let climbs = tasks::run(self.options.threads, CLIMBS, |task| {
-                self.climb(number, task, standing)
-            });
+            let climbs =
+                tasks::run(self.options.threads, CLIMBS, |task| self.climb(number, task, standing));
             climbs.into_iter().for_each(|finding| self.take(finding, None, standing));
             return;
         };
@@ -172,12 +166,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         (Search::new(progress.instance, capacity, ranks), steps)
     }
 
-    fn search(
-        &self,
-        search: &mut Search<'_>,
-        steps: u64,
-        is_needed: impl Fn() -> bool,
-    ) -> Finding {
+    fn search(&self, search: &mut Search<'_>, steps: u64, is_needed: impl Fn() -> bool) -> Finding {
         let mut left = steps;
         while left > 0 && is_needed() {
             let some = left.min(STEPS_UNWATCHED);
@@ -199,16 +188,17 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let (order, limit) = (&standing.order, self.limit);
         let target = self.target.max(standing.least);
         Finding::Climbed(improve(
-            self.items, &mut placer, order, target, attempts, &mut random, limit,
+            self.items,
+            &mut placer,
+            order,
+            target,
+            attempts,
+            &mut random,
+            limit,
         ))
     }
 
-    fn take(
-        &self,
-        finding: Finding,
-        progress: Option<&mut Progress<'_>>,
-        standing: &mut Standing,
-    ) {
+    fn take(&self, finding: Finding, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {
         match finding {
             Finding::Plan(offsets) => {
                 let reached = peak(self.items, &offsets);

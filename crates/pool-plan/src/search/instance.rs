@@ -35,9 +35,8 @@ impl Instance {
     /// The instance of a timeline, unless it has more than `limit` conflicts.
     pub(crate) fn of_timeline(timeline: &Timeline, limit: usize) -> Option<Self> {
         let count = timeline.items.len();
-        let pairs = |item: usize| {
-            timeline.spans(item).iter().flat_map(|&(lower, upper)| lower..upper)
-        };
+        let pairs =
+            |item: usize| timeline.spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
         let memberships: usize = (0..count).map(|item| pairs(item).count()).sum();
         if memberships > limit {
             return None;

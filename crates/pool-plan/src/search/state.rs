@@ -61,7 +61,9 @@ impl<'a> State<'a> {
             lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
             placed: vec![false; instance.items.len()],
             floor: vec![0; sections],
-            open: (0..sections).map(|one| instance.sections.row(one).iter().map(size).sum()).collect(),
+            open: (0..sections)
+                .map(|one| instance.sections.row(one).iter().map(size).sum())
+                .collect(),
             crossing,
             changed_lowest: Vec::new(),
             changed_floor: Vec::new(),
@@ -89,9 +91,9 @@ impl<'a> State<'a> {
 
     /// Whether the empty plan is possible.
     pub(super) fn is_possible(&self) -> bool {
-        let fits = |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
-        self.open.iter().all(|&open| open <= self.capacity)
-            && (0..self.lowest.len()).all(fits)
+        let fits =
+            |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
+        self.open.iter().all(|&open| open <= self.capacity) && (0..self.lowest.len()).all(fits)
     }
 
     /// Places an item at its lowest offset.

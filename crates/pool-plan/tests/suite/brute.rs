@@ -93,9 +93,8 @@ impl Small {
     pub(crate) fn heaviest(&self) -> u64 {
         let count = self.sizes.len();
         let members = |set: u32| (0..count).filter(move |one| set >> one & 1 == 1);
-        let is_clique = |set: u32| {
-            members(set).all(|i| members(set).all(|j| i == j || self.conflict[i][j]))
-        };
+        let is_clique =
+            |set: u32| members(set).all(|i| members(set).all(|j| i == j || self.conflict[i][j]));
         let sets = (0..1_u32 << count).filter(|&set| is_clique(set));
         sets.map(|set| members(set).map(|one| self.sizes[one]).sum()).max().unwrap_or(0)
     }

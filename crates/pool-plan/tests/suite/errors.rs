@@ -42,7 +42,11 @@ fn sums_and_names() {
         PlanError::SizeOverflow { id: "b".to_owned(), size: half, sum: half }
     );
     assert_eq!(
-        error(vec![Buffer::new("a", 0, 1, 1), Buffer::new("b", 0, 1, 1), Buffer::new("a", 0, 1, 1)]),
+        error(vec![
+            Buffer::new("a", 0, 1, 1),
+            Buffer::new("b", 0, 1, 1),
+            Buffer::new("a", 0, 1, 1)
+        ]),
         PlanError::DuplicateId { id: "a".to_owned(), first: 0, second: 2 }
     );
     let mut fixed = [Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8)];
@@ -75,7 +79,8 @@ fn malformed_graphs() {
 
 #[test]
 fn infeasible_capacity_has_its_witness() {
-    let buffers = vec![Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8), Buffer::new("c", 2, 4, 9)];
+    let buffers =
+        vec![Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8), Buffer::new("c", 2, 4, 9)];
     let problem = IntervalProblem::new(buffers).unwrap();
     let options = Options { capacity: Some(16), ..Options::default() };
     assert_eq!(

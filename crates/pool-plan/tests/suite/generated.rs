@@ -40,10 +40,11 @@ pub(crate) fn graphs() -> impl Strategy<Value = HappensBeforeProblem> {
     let edges = prop::collection::vec(edge, 0..24);
     let buffers = prop::collection::vec(buffer, 1..=LARGEST);
     (edges, buffers, any::<bool>()).prop_map(|(edges, rows, aligned)| {
-        let edges = edges.into_iter().filter(|(from, to, _)| from != to).map(|(one, other, kind)| {
-            let kind = if kind == 0 { EdgeKind::Programmatic } else { EdgeKind::Full };
-            Edge { from: one.min(other), to: one.max(other), kind }
-        });
+        let edges =
+            edges.into_iter().filter(|(from, to, _)| from != to).map(|(one, other, kind)| {
+                let kind = if kind == 0 { EdgeKind::Programmatic } else { EdgeKind::Full };
+                Edge { from: one.min(other), to: one.max(other), kind }
+            });
         let mut buffers = Vec::new();
         for (index, (size, allocated_by, later, role)) in rows.into_iter().enumerate() {
             let freed_by: Vec<usize> =

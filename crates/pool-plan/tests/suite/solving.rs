@@ -71,9 +71,8 @@ fn exhausted_capacity_is_proved() {
     let spans = [(0, 2), (1, 4), (3, 6), (5, 8)];
     let sizes = [2, 1, 2, 1];
     let buffers = spans.iter().zip(sizes).enumerate();
-    let buffers = buffers.map(|(index, (&(lower, upper), size))| {
-        Buffer::new(index.to_string(), lower, upper, size)
-    });
+    let buffers = buffers
+        .map(|(index, (&(lower, upper), size))| Buffer::new(index.to_string(), lower, upper, size));
     let mut buffers: Vec<Buffer> = buffers.collect();
     buffers[0].offset = Some(0);
     buffers[2].offset = Some(1);

@@ -2,7 +2,9 @@
 //! with probability 0.1 it first joins a uniform other stream; it uses up to two live buffers whose
 //! definition reaches it; it may allocate, and may free a uniform live buffer.
 
-use pool_plan::{Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, PlanError, Role};
+use pool_plan::{
+    Buffer, Edge, GraphBuffer, HappensBeforeProblem, IntervalProblem, PlanError, Role,
+};
 
 /// How to make a capture.
 #[derive(Clone, Copy, Debug)]
