@@ -36,6 +36,10 @@ fn sweep(mode: fn(usize) -> Refusal, mut subject: impl FnMut(&HeapProbe, Refusal
 }
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: takes Miri minutes, which runs every case once and sweeps random programs"
+)]
 fn every_case_with_the_nth_allocation_failing() {
     for case in cases::all::<HeapProbe>() {
         let mut allocations = [0; 3];
