@@ -237,6 +237,8 @@ pub enum Kind {
     ThreeBytes,
     /// `[f32; 3]`, whose size is no multiple of a word.
     Vector,
+    /// `[f64; 3]`, of several whole words.
+    Wide,
 }
 
 /// Runs code with the type that a [`Kind`] names.
@@ -273,6 +275,10 @@ macro_rules! with_kind {
             }
             $crate::element::Kind::Vector => {
                 type $element = [f32; 3];
+                $body
+            }
+            $crate::element::Kind::Wide => {
+                type $element = [f64; 3];
                 $body
             }
         }

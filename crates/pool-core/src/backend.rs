@@ -17,7 +17,7 @@ use crate::view::PoolView;
 ///
 /// An implementation promises all of the following; the pool's own soundness rests on it.
 ///
-/// - [`ALIGN`](Self::ALIGN) is a power of two.
+/// - [`ALIGN`](Self::ALIGN) is a power of two, and at least 8.
 /// - [`allocate`](Self::allocate) is given `bytes > 0`, a multiple of `ALIGN`. What it returns is
 ///   exclusive to the caller, aligned to `ALIGN`, valid for `bytes` bytes until it is freed, never
 ///   moves, and is initialised wherever host code can see it.

@@ -9,7 +9,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
-    /// The request is larger than any address space: more than `isize::MAX` bytes.
+    /// The request is larger than any address space: more than `isize::MAX` bytes, rounded up as a
+    /// block is.
     SizeOverflow {
         /// Elements asked for.
         elements: usize,

@@ -24,7 +24,7 @@ pub struct PoolStats {
     pub peak_reserved_bytes: usize,
     /// Bytes of blocks that could not be ordered after a foreign use and were left to leak.
     pub leaked_bytes: usize,
-    /// Bytes of host memory for tables and state.
+    /// Bytes of host memory for tables and state, without cached shapes.
     pub bookkeeping_bytes: usize,
     /// The configured limit; `usize::MAX` is none.
     pub byte_limit: usize,
@@ -113,7 +113,8 @@ impl fmt::Display for Bytes {
 pub struct Released {
     /// Slots whose block was freed or swapped.
     pub slots: usize,
-    /// Bytes that are no longer held.
+    /// Bytes that the pool no longer holds. What it had to leak counts here, too; see
+    /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
 }
 

@@ -2,5 +2,5 @@
 //! else in this package.
 
 #[cfg(test)]
-#[path = "../../pool-facade/tests/suite/macro_forms.rs"]
+#[path = "../../pool-facade/tests/suite/macro_forms/mod.rs"]
 mod macro_forms;

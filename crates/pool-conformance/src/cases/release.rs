@@ -12,6 +12,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
         Case::lexical("trim with two active and two inactive slots frees two", trim),
         Case::dynamic("trim of a dynamic pool with two active and two inactive", trim_dynamic),
         Case::lexical("compact swaps a block of a million for one of 150", compact),
+        Case::lexical("compact leaves blocks in use, however oversized", compact_in_use),
         Case::dynamic("compact of a dynamic pool", compact_dynamic),
         Case::lexical("clear leaves a pool as new", clear),
     ]
@@ -108,6 +109,24 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     assert_eq!(scope.compact(&Compaction::default()), Released::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);
+    Ok(())
+}
+
+fn compact_in_use<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    pool.scope().try_acquire::<f64>(MANY)?;
+    pool.sample_lengths();
+    let mut scope = pool.scope();
+    let mut held = scope.try_acquire::<f64>(150)?;
+    world.write(&mut held, 1);
+    let address = world.probe.address(&held);
+    {
+        let inner = scope.scope();
+        inner.try_acquire::<f64>(10)?;
+        assert_eq!(inner.compact(&Compaction::default()), Released::default());
+    }
+    assert_eq!(scope.compact(&Compaction::default()), Released::default());
+    assert_eq!(world.probe.address(&held), address);
+    world.assert_holds(&held, 1);
     Ok(())
 }
 

@@ -125,6 +125,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         4 => Just(Kind::F64),
         2 => Just(Kind::ThreeBytes),
         3 => Just(Kind::Vector),
+        2 => Just(Kind::Wide),
     ]
 }
 

@@ -251,7 +251,7 @@ pub(super) unsafe fn forget_shapes<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { drop_box(shapes) };
 }
 
-/// Notes what an acquire needed, if the slot is being sampled.
+/// Notes what an acquire needed, and that it was one of the samples if the slot is being sampled.
 ///
 /// # Safety
 ///
@@ -259,12 +259,12 @@ pub(super) unsafe fn forget_shapes<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_mut() };
-    if record.samples_left == 0 {
-        return;
-    }
-    record.samples_left -= 1;
-    record.samples_seen += 1;
+    // What comes this way is seen at no cost: growth after the last sample counts as well.
     record.largest_sample = record.largest_sample.max(bytes);
+    if record.samples_left > 0 {
+        record.samples_left -= 1;
+        record.samples_seen += 1;
+    }
 }
 
 /// Advertises what the idle slot's block holds, or nothing while some duty keeps the slot armed.

@@ -31,7 +31,7 @@ fn a_fresh_thread_gets_its_own_pool() {
 
 #[test]
 fn eight_threads_keep_their_data() {
-    let scopes = if cfg!(miri) { 40 } else { 10_000 };
+    let scopes = if cfg!(miri) { 10 } else { 10_000 };
     let barrier = Barrier::new(8);
     std::thread::scope(|threads| {
         for thread in 0..8_usize {
