@@ -1,0 +1,44 @@
+//! Every form of `with_pool!` and `try_with_pool!`, and every way to leave their block, where a
+//! warning is an error. This module is compiled twice, as edition 2024 here and as edition 2021 in
+//! `pool-edition-2021`: the two differ in when the temporaries of a tail expression are dropped and
+//! in what a block that never ends evaluates to.
+//!
+//! Whichever way a block is left, its pool is back in the list afterwards.
+
+#![deny(warnings)]
+
+mod leaving;
+mod naming;
+mod values;
+
+use std::panic::resume_unwind;
+
+use pool_facade::CpuError;
+use pool_facade::prelude::*;
+
+/// What goes wrong in the tests of this module.
+type Refused = PoolError<CpuError>;
+
+/// How many pools this thread has, all of them idle.
+fn idle_pools() -> usize {
+    local::<Cpu>().stats().pools
+}
+
+/// Where the first slot of the pool that comes next has its block.
+fn next_block() -> usize {
+    with_pool!(scope => { scope.acquire::<u64>(500).as_ptr() as usize })
+}
+
+/// Runs the body on a thread of its own and holds that it leaves one pool behind, the one that it
+/// found.
+fn returns_its_pool<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|threads| {
+        let checked = || {
+            let block = next_block();
+            let value = body();
+            assert_eq!((idle_pools(), next_block()), (1, block), "the pool is back in its list");
+            value
+        };
+        threads.spawn(checked).join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
