@@ -64,6 +64,7 @@ enum Command {
 }
 
 /// Runs the command of this process. `counts` is whether its allocator counts.
+#[must_use]
 pub fn run(counts: bool) -> ExitCode {
     match CommandLine::parse().command {
         Command::Time { batches, batch_time, column, workload } => {

@@ -56,6 +56,7 @@ impl<C: NestingColumn> Work for Nested<C> {
 }
 
 #[inline(never)]
+#[expect(clippy::only_used_in_recursion, reason = "every case takes three lengths")]
 fn level<C: NestingColumn, const DEPTH: usize>(
     scope: &mut C::Scope<'_>,
     first: usize,
@@ -95,6 +96,7 @@ impl Work for ByValue {
 }
 
 #[inline(never)]
+#[expect(clippy::only_used_in_recursion, reason = "every case takes three lengths")]
 fn level_by_value<const DEPTH: usize>(
     mut scope: Scope<'_, Cpu>,
     first: usize,

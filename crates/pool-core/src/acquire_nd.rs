@@ -275,13 +275,16 @@ fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     Ok((slot, length, dims.store::<B, T>(slot, length)?))
 }
 
+/// A reserved slot and its cached shape.
+type Described<'s, B> = (SlotPointer<'s, B>, CachedShape<'s, B>);
+
 /// As [`prepare`], with the descriptor of a dynamic shape.
 #[cold]
 #[inline(never)]
 fn prepare_described<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
-) -> Result<(SlotPointer<'s, B>, CachedShape<'s, B>), PoolError<B::Error>> {
+) -> Result<Described<'s, B>, PoolError<B::Error>> {
     let length = element_count(dims, size_of::<T>())?;
     let slot = place.prepare::<T>(length)?;
     Ok((slot, slot.cached_shape::<T>(dims, length)?))

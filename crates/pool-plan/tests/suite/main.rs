@@ -1,6 +1,14 @@
 //! Tests of the planner: against brute force, on public traces, on random captures, with mutated
 //! plans, bad input and the command.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests: a check that fails panics, and their numbers are small"
+)]
+
 #[path = "../support/capture.rs"]
 mod capture;
 #[path = "../support/synthetic.rs"]
