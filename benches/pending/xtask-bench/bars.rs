@@ -1,0 +1,163 @@
+//! The bars: what the project set out to show, and whether this run shows it. Written into the
+//! report; nothing fails on a time.
+
+use super::figures::{Cell, Figures};
+
+/// One bar.
+#[derive(Clone, Copy, Debug)]
+struct Bar {
+    workload: &'static str,
+    variant: &'static str,
+    column: &'static str,
+    measure: Measure,
+    /// The most that is within the bar.
+    most: f64,
+}
+
+/// What a bar is about.
+#[derive(Clone, Copy, Debug)]
+enum Measure {
+    /// Instructions of a pass.
+    Instructions,
+    /// Time by that of another column of the same variant; a cycle more is allowed.
+    By(&'static str),
+    /// The other column's time by this one's, which must be at least so much.
+    FasterThan(&'static str),
+    /// Time by that of the same column in another variant.
+    ByVariant(&'static str),
+    /// Minor faults of a pass.
+    Faults,
+}
+
+/// A bar and what was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) case: String,
+    pub(crate) asked: String,
+    pub(crate) measured: String,
+    pub(crate) met: bool,
+}
+
+const W1: &str = "three arrays of f64";
+const SEVEN: &str = "seven types";
+const NESTED: &str = "nested to depth 4";
+const FIXED: &str = "10 × 10, fixed rank";
+const OURS: &str = "pool, explicit";
+const LOCAL: &str = "pool, thread-local";
+const KEPT: &str = "caller-kept";
+const BUMP: &str = "bump-scope, scoped";
+
+const fn bar(
+    workload: &'static str,
+    variant: &'static str,
+    column: &'static str,
+    measure: Measure,
+    most: f64,
+) -> Bar {
+    Bar { workload, variant, column, measure, most }
+}
+
+const BARS: &[Bar] = &[
+    bar("W1", W1, OURS, Measure::Instructions, 31.0),
+    bar("W1", W1, OURS, Measure::By(KEPT), 1.15),
+    bar("W1", W1, OURS, Measure::By(BUMP), 0.60),
+    bar("W1", W1, OURS, Measure::By("bumpalo"), 0.60),
+    bar("W1", W1, LOCAL, Measure::Instructions, 46.0),
+    bar("W1", W1, LOCAL, Measure::By(KEPT), 1.5),
+    bar("W1", W1, LOCAL, Measure::By(BUMP), 0.80),
+    bar("W2", SEVEN, OURS, Measure::Instructions, 65.0),
+    bar("W2", SEVEN, OURS, Measure::By(KEPT), 1.15),
+    bar("W2", SEVEN, OURS, Measure::By(BUMP), 0.55),
+    bar("W3", NESTED, OURS, Measure::By(KEPT), 1.15),
+    bar("W3", NESTED, OURS, Measure::By(BUMP), 0.50),
+    bar("W3", NESTED, LOCAL, Measure::By(BUMP), 0.90),
+    bar("W4", FIXED, OURS, Measure::By(KEPT), 1.25),
+    bar("W4", FIXED, OURS, Measure::By(BUMP), 0.60),
+    bar("W4", "rank 8, hit", OURS, Measure::By("caller-kept, ndarray's view"), 0.15),
+    bar("W5", "1 × 8 MB", OURS, Measure::By(KEPT), 1.03),
+    bar("W5", "3 × 8 MB", OURS, Measure::By(KEPT), 1.03),
+    bar("W5", "1 × 40 MB", OURS, Measure::By(KEPT), 1.03),
+    bar("W5", "1 × 8 MB", OURS, Measure::Faults, 0.0),
+    bar("W5", "3 × 8 MB", OURS, Measure::Faults, 0.0),
+    bar("W5", "1 × 40 MB", OURS, Measure::Faults, 0.0),
+    bar("W5", "3 × 8 MB", OURS, Measure::FasterThan("with_capacity"), 4.0),
+    bar("W6", "touched", OURS, Measure::By(KEPT), 1.15),
+    bar("W6", "touched", OURS, Measure::By("bumpalo"), 0.40),
+    bar("W7", "two threads", OURS, Measure::ByVariant("one thread"), 1.05),
+    bar("W7", "two threads", LOCAL, Measure::ByVariant("one thread"), 1.05),
+    bar("W1", W1, OURS, Measure::By("published, full"), 0.10),
+    bar("W1", W1, LOCAL, Measure::By("published, full"), 0.15),
+    bar("W1", "in a helper that gets the scope by reference", OURS, Measure::By(KEPT), 1.25),
+    bar("growth", "a fresh 8 MiB, first write", OURS, Measure::By("kernel, huge pages"), 1.05),
+];
+
+/// Every bar that this run measured.
+pub(crate) fn outcomes(figures: &Figures) -> Vec<Outcome> {
+    let mut outcomes: Vec<_> = BARS.iter().filter_map(|bar| bar.outcome(figures)).collect();
+    outcomes.push(allocations(figures));
+    outcomes
+}
+
+/// No column of ours may allocate in steady state.
+fn allocations(figures: &Figures) -> Outcome {
+    // A shape that was just evicted, and a pool that is emptied each time, have to.
+    let rare =
+        |cell: &&Cell| cell.name.variant.contains("5 shapes") || cell.name.workload == "growth";
+    let ours = figures.cells.iter().filter(|cell| cell.name.column.starts_with("pool"));
+    let ours = ours.filter(|cell| !rare(cell)).filter_map(|cell| cell.allocations);
+    let counts: Vec<f64> = ours.collect();
+    let most = counts.iter().copied().fold(0.0, f64::max);
+    Outcome {
+        case: "every case, every form of the pool".to_owned(),
+        asked: "0 heap allocations".to_owned(),
+        measured: format!("at most {most} in {} cases", counts.len()),
+        met: most == 0.0,
+    }
+}
+
+impl Bar {
+    fn outcome(&self, figures: &Figures) -> Option<Outcome> {
+        let cell = figures.find(self.workload, self.variant, self.column)?;
+        let most = self.most;
+        let (asked, measured, met) = match self.measure {
+            Measure::Instructions => {
+                let count = cell.instructions?;
+                (format!("≤ {most} instructions"), format!("{count:.0}"), count <= most)
+            }
+            Measure::Faults => {
+                let faults = cell.minor_faults?;
+                (format!("{most} minor faults"), format!("{faults:.1}"), faults <= most)
+            }
+            Measure::By(column) => {
+                let other = figures.find(self.workload, self.variant, column)?;
+                by(cell, other, most, column)?
+            }
+            Measure::ByVariant(variant) => {
+                let other = figures.find(self.workload, variant, self.column)?;
+                by(cell, other, most, variant)?
+            }
+            Measure::FasterThan(column) => {
+                let other = figures.find(self.workload, self.variant, column)?;
+                let ratio = other.time?.median / cell.time?.median;
+                let asked = format!("≥ {most} × faster than {column}");
+                (asked, format!("{ratio:.2}"), ratio >= most)
+            }
+        };
+        let case = format!("{} {}, {}", self.workload, self.variant, self.column);
+        Some(Outcome { case, asked, measured, met })
+    }
+}
+
+/// A clock cycle, by which the alignment of code moves a case.
+const CYCLE: f64 = 0.25;
+
+fn by(cell: &Cell, other: &Cell, most: f64, name: &str) -> Option<(String, String, bool)> {
+    let (this, that) = (cell.time?, other.time?);
+    let ratio = match name {
+        KEPT => this.by_caller_kept.unwrap_or(this.median / that.median),
+        BUMP => this.by_bump_scope.unwrap_or(this.median / that.median),
+        _ => this.median / that.median,
+    };
+    let met = ratio <= most || this.median <= most * that.median + CYCLE;
+    Some((format!("≤ {most} × {name}"), format!("{ratio:.2}"), met))
+}

@@ -1,0 +1,138 @@
+//! `--check`: instructions and heap allocations against the committed figures.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::callgrind;
+use super::figures::{Cell, Figures};
+use super::machine::Machine;
+use super::programs::Programs;
+use crate::TaskError;
+
+/// How many instructions more are no regression: a changed compiler flag or an unrelated function
+/// moves a register now and then.
+const TOLERANCE: f64 = 2.0;
+
+/// The exit code where the figures cannot be compared.
+const NOT_COMPARABLE: u8 = 2;
+
+/// Counts and compares.
+pub(crate) fn run(committed: &Path) -> Result<ExitCode, TaskError> {
+    let committed: Figures = serde_json::from_str(&fs::read_to_string(committed)?)?;
+    let machine = Machine::describe();
+    if let Some(why) = differs(&committed.machine, &machine).or_else(callgrind::missing) {
+        println!("SKIPPED: {why}");
+        return Ok(ExitCode::from(NOT_COMPARABLE));
+    }
+    let counted = Figures::count(&Programs::build(&[])?, machine)?;
+    let comparison = compare(&committed.cells, &counted.cells);
+    for line in &comparison.lines {
+        println!("{line}");
+    }
+    println!(
+        "{} counts compared, {} regressions; instructions may be {TOLERANCE} more",
+        comparison.compared, comparison.regressions
+    );
+    Ok(if comparison.regressions == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn differs(committed: &Machine, here: &Machine) -> Option<String> {
+    let pairs = [
+        ("compiled with", &committed.compiler, &here.compiler),
+        ("compiled for", &committed.target, &here.target),
+    ];
+    let (what, there, here) = pairs.into_iter().find(|(_, there, here)| there != here)?;
+    Some(format!("the committed figures are of code {what} {there}, here it is {here}"))
+}
+
+#[derive(Debug, Default)]
+struct Comparison {
+    compared: usize,
+    regressions: usize,
+    lines: Vec<String>,
+}
+
+/// Only what is ours can regress; a peer's count is there to be read.
+fn compare(committed: &[Cell], counted: &[Cell]) -> Comparison {
+    let mut comparison = Comparison::default();
+    for before in committed.iter().filter(|cell| cell.name.column.starts_with("pool")) {
+        let Some(now) = counted.iter().find(|cell| cell.name == before.name) else {
+            if before.instructions.is_some() || before.allocations.is_some() {
+                comparison.regression(before, "is gone", None);
+            }
+            continue;
+        };
+        comparison.number(before, "instructions", before.instructions, now.instructions, TOLERANCE);
+        comparison.number(before, "heap allocations", before.allocations, now.allocations, 0.0);
+    }
+    comparison
+}
+
+impl Comparison {
+    fn number(
+        &mut self,
+        cell: &Cell,
+        what: &str,
+        before: Option<f64>,
+        now: Option<f64>,
+        tolerance: f64,
+    ) {
+        let Some(before) = before else { return };
+        let Some(now) = now else {
+            self.regression(cell, &format!("no {what} any more"), None);
+            return;
+        };
+        self.compared += 1;
+        if now > before + tolerance {
+            self.regression(cell, what, Some((before, now)));
+        }
+    }
+
+    fn regression(&mut self, cell: &Cell, what: &str, numbers: Option<(f64, f64)>) {
+        self.regressions += 1;
+        let name = &cell.name;
+        let numbers = numbers.map(|(before, now)| format!(": {before} before, {now} now"));
+        self.lines.push(format!(
+            "{} {}, {}: {what}{}",
+            name.workload,
+            name.variant,
+            name.column,
+            numbers.unwrap_or_default()
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Name;
+    use super::*;
+
+    fn cell(column: &str, instructions: f64, allocations: f64) -> Cell {
+        Cell {
+            name: Name {
+                workload: "W1".to_owned(),
+                variant: "three".to_owned(),
+                column: column.to_owned(),
+            },
+            time: None,
+            instructions: Some(instructions),
+            allocations: Some(allocations),
+            minor_faults: None,
+        }
+    }
+
+    #[test]
+    fn two_instructions_more_are_allowed_and_no_allocation() {
+        let before = [cell("pool", 29.0, 0.0)];
+        assert_eq!(compare(&before, &[cell("pool", 31.0, 0.0)]).regressions, 0);
+        assert_eq!(compare(&before, &[cell("pool", 31.5, 0.0)]).regressions, 1);
+        assert_eq!(compare(&before, &[cell("pool", 20.0, 0.5)]).regressions, 1);
+        assert_eq!(compare(&before, &[]).regressions, 1, "a case that is gone");
+    }
+
+    #[test]
+    fn a_peer_cannot_regress() {
+        assert_eq!(compare(&[cell("bumpalo", 74.0, 0.0)], &[]).regressions, 0);
+    }
+}

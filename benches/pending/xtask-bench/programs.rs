@@ -1,0 +1,179 @@
+//! The binaries of `benches`: built, run, and their JSON read.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::callgrind;
+use super::record::{Count, Held, Timing};
+use crate::TaskError;
+
+/// An allocator with a binary of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocator {
+    /// Its name in columns and features.
+    pub(crate) name: &'static str,
+    /// Its binary.
+    binary: &'static str,
+}
+
+impl Allocator {
+    pub(crate) const MIMALLOC: Self = Self { name: "mimalloc", binary: "cases-mimalloc" };
+    pub(crate) const JEMALLOC: Self = Self { name: "jemalloc", binary: "cases-jemalloc" };
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// Batches of each case.
+    batches: u32,
+    /// Microseconds of a batch.
+    batch_time: u32,
+    /// Processes for each large case.
+    processes: u32,
+}
+
+impl Effort {
+    pub(crate) const QUICK: Self = Self { batches: 41, batch_time: 200, processes: 3 };
+    pub(crate) const FULL: Self = Self { batches: 61, batch_time: 1_000, processes: 5 };
+}
+
+/// Scopes that a process times for a large case: with 5 processes more than 41 batches.
+const LARGE_PASSES: &str = "15";
+
+/// The columns that differ between allocators.
+const HEAP_COLUMNS: [&str; 2] = ["with_capacity", "vec![0; n]"];
+
+/// The built binaries.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    cases: PathBuf,
+    counting: PathBuf,
+    allocators: Vec<(Allocator, PathBuf)>,
+}
+
+impl Programs {
+    /// Builds them in release, as a user's crate would be.
+    pub(crate) fn build(allocators: &[Allocator]) -> Result<Self, TaskError> {
+        let mut features = Vec::new();
+        for allocator in allocators {
+            features.extend(["--features", allocator.name]);
+        }
+        let built = build(&features)?;
+        let named = |name: &str| {
+            let found = built.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
+            found.cloned().ok_or_else(|| format!("cargo built no binary {name}"))
+        };
+        let with_path = |one: &Allocator| Ok::<_, TaskError>((*one, named(one.binary)?));
+        Ok(Self {
+            cases: named("cases")?,
+            counting: named("cases-counting")?,
+            allocators: allocators.iter().map(with_path).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The cases in interleaved batches; for other allocators than the system's, in a process each,
+    /// the heap columns under the allocator's name.
+    pub(crate) fn times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
+        let batches = effort.batches.to_string();
+        let batch_time = effort.batch_time.to_string();
+        let arguments = ["time", "--batches", &batches, "--batch-time", &batch_time];
+        let mut timings: Vec<Timing> = read(&self.cases, &arguments)?;
+        for (allocator, binary) in &self.allocators {
+            let mut arguments = arguments.to_vec();
+            for column in HEAP_COLUMNS {
+                arguments.extend(["--column", column]);
+            }
+            let more: Vec<Timing> = read(binary, &arguments)?;
+            timings.extend(more.into_iter().map(|timing| under(*allocator, timing)));
+        }
+        Ok(timings)
+    }
+
+    /// The large cases, a fresh process each, several times in turns.
+    pub(crate) fn large_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
+        let cases: usize = read(&self.cases, &["large-cases"])?;
+        let mut timings: Vec<Timing> = Vec::new();
+        for _ in 0..effort.processes {
+            for case in 0..cases {
+                let number = case.to_string();
+                let arguments = ["large", &number, "--passes", LARGE_PASSES];
+                let timing: Timing = read(&self.cases, &arguments)?;
+                let on_heap = HEAP_COLUMNS.contains(&timing.name.column.as_str());
+                add(&mut timings, timing);
+                for (allocator, binary) in self.allocators.iter().filter(|_| on_heap) {
+                    add(&mut timings, under(*allocator, read(binary, &arguments)?));
+                }
+            }
+        }
+        Ok(timings)
+    }
+
+    /// One thread and two.
+    pub(crate) fn thread_times(&self, effort: Effort) -> Result<Vec<Timing>, TaskError> {
+        read(&self.cases, &["threads", "--batches", &effort.batches.to_string()])
+    }
+
+    /// Heap allocations of a pass.
+    pub(crate) fn allocations(&self) -> Result<Vec<Count>, TaskError> {
+        read(&self.counting, &["allocations"])
+    }
+
+    /// What is held when lengths vary.
+    pub(crate) fn held(&self) -> Result<Vec<Held>, TaskError> {
+        read(&self.cases, &["held"])
+    }
+
+    /// Instructions of a pass; `Err` of the inner kind says why callgrind cannot be had.
+    pub(crate) fn instructions(&self) -> Result<Result<Vec<Count>, String>, TaskError> {
+        callgrind::count(&self.cases)
+    }
+}
+
+/// Adds the batches of another process to those of the same case.
+fn add(timings: &mut Vec<Timing>, more: Timing) {
+    let Some(known) = timings.iter_mut().find(|known| known.name == more.name) else {
+        timings.push(more);
+        return;
+    };
+    known.nanoseconds.extend(more.nanoseconds);
+    known.minor_faults = known.minor_faults.zip(more.minor_faults).map(|(a, b)| a.max(b));
+}
+
+fn under(allocator: Allocator, mut timing: Timing) -> Timing {
+    timing.name.column = format!("{}, {}", timing.name.column, allocator.name);
+    timing
+}
+
+/// A message of cargo about what it built.
+#[derive(Deserialize)]
+struct Message {
+    executable: Option<PathBuf>,
+}
+
+fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--release", "--package", "pool-benches", "--bins"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .args(features)
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("the benches do not build: {}", output.status).into());
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    Ok(messages.filter_map(|message| message.executable).collect())
+}
+
+fn read<T: DeserializeOwned>(binary: &PathBuf, arguments: &[&str]) -> Result<T, TaskError> {
+    let output = Command::new(binary).args(arguments).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(format!("{} {}: {status}", binary.display(), arguments.join(" ")).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}

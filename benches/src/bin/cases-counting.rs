@@ -1,0 +1,12 @@
+//! The cases with an allocator that counts.
+
+use std::process::ExitCode;
+
+use pool_benches::harness::heap::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn main() -> ExitCode {
+    pool_benches::harness::run(true)
+}

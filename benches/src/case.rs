@@ -1,0 +1,72 @@
+//! Cases: a workload on a column, behind one type, and the loop that calls it.
+
+use std::fmt;
+use std::hint::black_box;
+
+use crate::record::Name;
+
+/// One workload on one column, ready to run: called with how often.
+pub type Prepared = Box<dyn FnMut(u64)>;
+
+/// One workload on one column.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// The workload's number: `W1` and so on.
+    pub workload: &'static str,
+    /// Which of the workload's variants.
+    pub variant: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// Makes the column and warms it up.
+    pub prepare: fn() -> Prepared,
+}
+
+impl Case {
+    /// Its name in records.
+    #[must_use]
+    pub fn name(&self) -> Name {
+        Name {
+            workload: self.workload.to_owned(),
+            variant: self.variant.to_owned(),
+            column: self.column.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.workload, self.variant, self.column)
+    }
+}
+
+/// What is called in the loop.
+pub trait Work: 'static {
+    /// Passes before anything is measured: enough for every table of random lengths to come round.
+    const WARM_UP: u64 = 256;
+
+    /// The lengths that the loop passes.
+    const LENGTHS: [usize; 3] = [100, 100, 100];
+
+    /// The state that it starts with.
+    fn new() -> Self;
+
+    /// Once; implementations are `#[inline(never)]`.
+    fn run(&mut self, first: usize, second: usize, third: usize);
+}
+
+/// The work after some passes, behind the loop.
+#[must_use]
+pub fn prepare<W: Work>() -> Prepared {
+    let mut work = W::new();
+    let mut repeated = move |times| repeat(&mut work, times, black_box(W::LENGTHS));
+    repeated(W::WARM_UP);
+    Box::new(repeated)
+}
+
+/// The loop of every case.
+#[inline(never)]
+fn repeat<W: Work>(work: &mut W, times: u64, [first, second, third]: [usize; 3]) {
+    for _ in 0..times {
+        work.run(first, second, third);
+    }
+}

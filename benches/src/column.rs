@@ -1,0 +1,154 @@
+//! A column of the table: one way to get temporary memory, as workloads see it.
+
+use std::arch::asm;
+
+use num_complex::Complex;
+use pool_facade::PodElement;
+
+use crate::columns::kept::KeptVectors;
+use crate::columns::opool::ObjectPools;
+use crate::published::{AdaptivePool, TypedPool};
+
+/// One way to get temporaries.
+pub trait Column: 'static {
+    /// What a scope's temporaries are taken from.
+    type Scope<'s>;
+    /// A temporary; dropping it is part of the work where it does something.
+    type Buffer<'s, T: BenchElement>: Buffer;
+
+    /// Empty: what it needs it gets while it warms up.
+    fn new() -> Self;
+
+    /// Runs `body` in a scope whose temporaries are given back at the end.
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut Self::Scope<'_>) -> R) -> R;
+
+    /// The temporary number `position` of its scope, with room for `length` elements.
+    fn acquire<'s: 's, T: BenchElement>(
+        scope: &mut Self::Scope<'s>,
+        position: usize,
+        length: usize,
+    ) -> Self::Buffer<'s, T>;
+}
+
+/// A column whose scopes nest.
+pub trait NestingColumn: Column {
+    /// Runs `body` in an inner scope.
+    fn nested<R>(scope: &mut Self::Scope<'_>, body: impl FnOnce(&mut Self::Scope<'_>) -> R) -> R;
+}
+
+/// A temporary.
+///
+/// # Safety
+///
+/// `start` returns an address that is valid for writes of the length that was acquired.
+pub unsafe trait Buffer {
+    /// The address of the first element.
+    fn start(&mut self) -> *mut u8;
+}
+
+// SAFETY: a mutable slice is valid for writes of its length.
+unsafe impl<T> Buffer for &mut [T] {
+    #[inline(always)]
+    fn start(&mut self) -> *mut u8 {
+        self.as_mut_ptr().cast()
+    }
+}
+
+/// An address whose memory its column keeps valid until the scope ends.
+#[derive(Debug)]
+pub struct Address(pub *mut u8);
+
+// SAFETY: whoever makes one answers for it: only columns do, from memory that they hold.
+unsafe impl Buffer for Address {
+    #[inline(always)]
+    fn start(&mut self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// Writes one byte, and makes the compiler believe that the address is read by someone.
+///
+/// One `mov` to memory. The empty `asm` takes the address in a register and may touch all memory: so
+/// the address must exist, the byte must have been written, and whatever a column keeps in memory
+/// must be read again. It is the same for every column.
+#[inline(always)]
+pub fn touch(buffer: &mut impl Buffer) {
+    let start = buffer.start();
+    // SAFETY: valid for writes (`Buffer`), and every workload acquires at least one byte.
+    unsafe { start.write(1) };
+    escape(start);
+}
+
+/// Makes the compiler believe that what is at the address is used.
+#[inline(always)]
+pub fn escape<T: ?Sized>(pointer: *const T) {
+    // SAFETY: there are no instructions.
+    unsafe { asm!("/* {0} */", in(reg) pointer.cast::<u8>(), options(nostack, preserves_flags)) };
+}
+
+/// Writes all elements, through the same code for every column.
+#[inline(always)]
+pub fn write_all(buffer: &mut impl Buffer, length: usize, value: f64) {
+    let start = buffer.start().cast::<f64>();
+    // SAFETY: acquired with `length` elements of `f64`, so valid for as many writes (`Buffer`).
+    unsafe { write_from(start, length, value) };
+    escape(start);
+}
+
+/// # Safety
+///
+/// `start` is valid for writes of `length` numbers.
+#[inline(never)]
+unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
+    for index in 0..length {
+        // SAFETY: below `length`.
+        let place = unsafe { start.add(index) };
+        // SAFETY: valid for writes (caller).
+        unsafe { place.write(value) };
+    }
+}
+
+/// An element type of the workloads, and where the columns that sort by type keep it.
+pub trait BenchElement: PodElement + Default + std::fmt::Debug {
+    /// The vectors of this type that a caller keeps.
+    fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];
+
+    /// The object pool of this type.
+    fn objects(pools: &ObjectPools) -> &crate::columns::opool::OfType<Self>;
+
+    /// The stack of this type in the published design; `None` for one that is not built in.
+    fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>>;
+}
+
+macro_rules! elements {
+    ($($field:ident: $element:ty, $published:expr;)+) => {$(
+        impl BenchElement for $element {
+            #[inline(always)]
+            fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>] {
+                &mut vectors.$field
+            }
+
+            #[inline(always)]
+            fn objects(pools: &ObjectPools) -> &crate::columns::opool::OfType<Self> {
+                &pools.$field
+            }
+
+            #[inline(always)]
+            fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>> {
+                let stack: fn(&mut AdaptivePool) -> Option<&mut TypedPool<Self>> = $published;
+                stack(pool)
+            }
+        }
+    )+};
+}
+
+elements! {
+    f64s: f64, |pool| Some(&mut pool.f64s);
+    f32s: f32, |pool| Some(&mut pool.f32s);
+    i64s: i64, |pool| Some(&mut pool.i64s);
+    i32s: i32, |pool| Some(&mut pool.i32s);
+    c64s: Complex<f64>, |pool| Some(&mut pool.c64s);
+    c32s: Complex<f32>, |pool| Some(&mut pool.c32s);
+    u8s: u8, |pool| Some(&mut pool.u8s);
+    u16s: u16, |_| None;
+}

@@ -1,0 +1,142 @@
+//! Arenas: bump-scope with its two forms of scope and with `reset`, and bumpalo with `reset`.
+//!
+//! Scopes of bump-scope never merge its chunks: one that starts empty hops from chunk to chunk for
+//! ever, at twice the price. So where it has scopes it is given room for every workload beforehand.
+
+use std::alloc::Layout;
+
+use bump_scope::BumpScope;
+
+use crate::column::{Address, BenchElement, Column, NestingColumn};
+
+/// What the largest workload needs, in bytes.
+pub(super) const ROOM: usize = 48 << 20;
+
+/// bump-scope, `scoped(|scope| ..)`.
+#[derive(Debug)]
+pub struct BumpScoped(bump_scope::Bump);
+
+impl Column for BumpScoped {
+    type Scope<'s> = BumpScope<'s>;
+    type Buffer<'s, T: BenchElement> = Address;
+
+    fn new() -> Self {
+        Self(bump_scope::Bump::with_size(ROOM))
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut BumpScope<'_>) -> R) -> R {
+        self.0.scoped(body)
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>(
+        scope: &mut BumpScope<'s>,
+        _: usize,
+        length: usize,
+    ) -> Address {
+        Address(scope.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
+    }
+}
+
+impl NestingColumn for BumpScoped {
+    #[inline(always)]
+    fn nested<R>(scope: &mut BumpScope<'_>, body: impl FnOnce(&mut BumpScope<'_>) -> R) -> R {
+        scope.scoped(body)
+    }
+}
+
+/// bump-scope, `scope_guard()`.
+#[derive(Debug)]
+pub struct BumpGuard(bump_scope::Bump);
+
+impl Column for BumpGuard {
+    type Scope<'s> = BumpScope<'s>;
+    type Buffer<'s, T: BenchElement> = Address;
+
+    fn new() -> Self {
+        Self(bump_scope::Bump::with_size(ROOM))
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut BumpScope<'_>) -> R) -> R {
+        let mut guard = self.0.scope_guard();
+        body(guard.scope())
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>(
+        scope: &mut BumpScope<'s>,
+        _: usize,
+        length: usize,
+    ) -> Address {
+        Address(scope.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
+    }
+}
+
+impl NestingColumn for BumpGuard {
+    #[inline(always)]
+    fn nested<R>(scope: &mut BumpScope<'_>, body: impl FnOnce(&mut BumpScope<'_>) -> R) -> R {
+        let mut guard = scope.scope_guard();
+        body(guard.scope())
+    }
+}
+
+/// bump-scope, `reset()` after the last use: chunks are merged, but nothing nests.
+#[derive(Debug)]
+pub struct BumpReset(pub(crate) bump_scope::Bump);
+
+impl Column for BumpReset {
+    type Scope<'s> = bump_scope::Bump;
+    type Buffer<'s, T: BenchElement> = Address;
+
+    fn new() -> Self {
+        Self(bump_scope::Bump::new())
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut bump_scope::Bump) -> R) -> R {
+        let result = body(&mut self.0);
+        self.0.reset();
+        result
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>(
+        bump: &mut bump_scope::Bump,
+        _: usize,
+        length: usize,
+    ) -> Address {
+        Address(bump.alloc_uninit_slice::<T>(length).into_mut().as_mut_ptr().cast())
+    }
+}
+
+/// bumpalo, `reset()` after the last use; it has no scopes.
+#[derive(Debug)]
+pub struct Bumpalo(pub(crate) bumpalo::Bump);
+
+impl Column for Bumpalo {
+    type Scope<'s> = bumpalo::Bump;
+    type Buffer<'s, T: BenchElement> = Address;
+
+    fn new() -> Self {
+        Self(bumpalo::Bump::new())
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut bumpalo::Bump) -> R) -> R {
+        let result = body(&mut self.0);
+        self.0.reset();
+        result
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>(
+        bump: &mut bumpalo::Bump,
+        _: usize,
+        length: usize,
+    ) -> Address {
+        let Ok(layout) = Layout::array::<T>(length) else { unreachable!("lengths are small") };
+        Address(bump.alloc_layout(layout).as_ptr())
+    }
+}

@@ -1,0 +1,73 @@
+//! The global allocator: a new vector each time, uninitialised or zeroed.
+
+use crate::column::{BenchElement, Buffer, Column, NestingColumn};
+
+// SAFETY: both columns make vectors with at least the capacity that was asked for.
+unsafe impl<T> Buffer for Vec<T> {
+    #[inline(always)]
+    fn start(&mut self) -> *mut u8 {
+        self.as_mut_ptr().cast()
+    }
+}
+
+/// `Vec::with_capacity(n)`.
+#[derive(Debug)]
+pub struct WithCapacity;
+
+/// `vec![0; n]`.
+#[derive(Debug)]
+pub struct Zeroed;
+
+impl Column for WithCapacity {
+    type Scope<'s> = ();
+    type Buffer<'s, T: BenchElement> = Vec<T>;
+
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut ()) -> R) -> R {
+        body(&mut ())
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>((): &mut (), _: usize, length: usize) -> Vec<T> {
+        Vec::with_capacity(length)
+    }
+}
+
+impl NestingColumn for WithCapacity {
+    #[inline(always)]
+    fn nested<R>((): &mut (), body: impl FnOnce(&mut ()) -> R) -> R {
+        body(&mut ())
+    }
+}
+
+impl Column for Zeroed {
+    type Scope<'s> = ();
+    type Buffer<'s, T: BenchElement> = Vec<T>;
+
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut ()) -> R) -> R {
+        body(&mut ())
+    }
+
+    /// As `vec![0; n]` does, which the standard library turns into a request for zeroed memory for
+    /// primitive numbers alone.
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>((): &mut (), _: usize, length: usize) -> Vec<T> {
+        vec![T::default(); length]
+    }
+}
+
+impl NestingColumn for Zeroed {
+    #[inline(always)]
+    fn nested<R>((): &mut (), body: impl FnOnce(&mut ()) -> R) -> R {
+        body(&mut ())
+    }
+}

@@ -1,0 +1,96 @@
+//! opool: a pool of objects, here of vectors, one pool for each element type.
+
+use std::fmt;
+
+use num_complex::Complex;
+use opool::{LocalPool, PoolAllocator, RefLocalGuard};
+
+use crate::column::{BenchElement, Buffer, Column};
+
+/// Makes empty vectors; a vector keeps its capacity while it rests.
+#[derive(Debug)]
+pub struct Vectors;
+
+impl<T> PoolAllocator<Vec<T>> for Vectors {
+    #[inline]
+    fn allocate(&self) -> Vec<T> {
+        Vec::new()
+    }
+}
+
+/// The pool of one type's vectors.
+pub type OfType<T> = LocalPool<Vectors, Vec<T>>;
+
+/// One pool for each type.
+pub struct ObjectPools {
+    pub(crate) f64s: OfType<f64>,
+    pub(crate) f32s: OfType<f32>,
+    pub(crate) i64s: OfType<i64>,
+    pub(crate) i32s: OfType<i32>,
+    pub(crate) c64s: OfType<Complex<f64>>,
+    pub(crate) c32s: OfType<Complex<f32>>,
+    pub(crate) u8s: OfType<u8>,
+    pub(crate) u16s: OfType<u16>,
+}
+
+impl fmt::Debug for ObjectPools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectPools").field("f64s", &self.f64s.len()).finish_non_exhaustive()
+    }
+}
+
+/// The thread-local form of opool.
+#[derive(Debug)]
+pub struct Opool(ObjectPools);
+
+/// A vector on loan.
+pub struct Loan<'s, T>(RefLocalGuard<'s, Vectors, Vec<T>>);
+
+impl<T> fmt::Debug for Loan<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Loan").field(&self.0.capacity()).finish()
+    }
+}
+
+// SAFETY: `acquire` has reserved the length, and a vector is valid for writes of its capacity.
+unsafe impl<T> Buffer for Loan<'_, T> {
+    #[inline(always)]
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+impl Column for Opool {
+    type Scope<'s> = &'s ObjectPools;
+    type Buffer<'s, T: BenchElement> = Loan<'s, T>;
+
+    fn new() -> Self {
+        Self(ObjectPools {
+            f64s: LocalPool::new(32, Vectors),
+            f32s: LocalPool::new(32, Vectors),
+            i64s: LocalPool::new(32, Vectors),
+            i32s: LocalPool::new(32, Vectors),
+            c64s: LocalPool::new(32, Vectors),
+            c32s: LocalPool::new(32, Vectors),
+            u8s: LocalPool::new(32, Vectors),
+            u16s: LocalPool::new(32, Vectors),
+        })
+    }
+
+    #[inline(always)]
+    fn scoped<R>(&mut self, body: impl FnOnce(&mut &ObjectPools) -> R) -> R {
+        body(&mut &self.0)
+    }
+
+    #[inline(always)]
+    fn acquire<'s: 's, T: BenchElement>(
+        pools: &mut &'s ObjectPools,
+        _: usize,
+        length: usize,
+    ) -> Loan<'s, T> {
+        let mut vector = T::objects(pools).get();
+        // Its length is 0, so this is the comparison with its capacity.
+        vector.reserve(length);
+        Loan(vector)
+    }
+}

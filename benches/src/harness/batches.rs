@@ -1,0 +1,108 @@
+//! Batches in turns: each round runs one batch of every case of a variant, so that whatever slows the
+//! machine down for a while slows all of them, and ratios are taken within a round.
+
+use std::hint::black_box;
+
+use super::clock::{minor_faults, thread_time};
+use crate::case::{Case, Prepared};
+use crate::record::Timing;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Batches of each case.
+    pub batches: u32,
+    /// About how long a batch takes, in nanoseconds.
+    pub batch_time: u64,
+}
+
+/// A case on its way through the rounds.
+struct Running {
+    case: Case,
+    prepared: Prepared,
+    /// Passes in a batch.
+    times: u64,
+    nanoseconds: Vec<f64>,
+    minor_faults: Option<u64>,
+}
+
+/// Times the cases, those of one variant in turns.
+#[must_use]
+pub fn time_in_turns(cases: &[Case], plan: Plan) -> Vec<Timing> {
+    let variants = cases
+        .chunk_by(|left, right| (left.workload, left.variant) == (right.workload, right.variant));
+    variants.flat_map(|variant| time_variant(variant, plan)).collect()
+}
+
+fn time_variant(cases: &[Case], plan: Plan) -> Vec<Timing> {
+    let mut running: Vec<_> = cases.iter().map(|case| Running::start(*case, plan)).collect();
+    for round in 0..plan.batches as usize {
+        // Whoever follows a given case finds what that one left behind: start elsewhere each time.
+        let start = round % running.len();
+        running.rotate_left(start);
+        for case in &mut running {
+            case.batch();
+        }
+        running.rotate_right(start);
+    }
+    running.into_iter().map(Running::finish).collect()
+}
+
+/// Times passes of a case that has the process to itself; each pass is a batch.
+#[must_use]
+pub(super) fn time_alone(case: &Case, passes: u32) -> Timing {
+    let mut running = Running::new(*case, 1);
+    // The first one also pays for what the harness itself touches.
+    running.batch();
+    running.nanoseconds.clear();
+    running.minor_faults = Some(0);
+    for _ in 0..passes {
+        running.batch();
+    }
+    running.finish()
+}
+
+impl Running {
+    fn new(case: Case, times: u64) -> Self {
+        let prepared = (case.prepare)();
+        Self { case, prepared, times, nanoseconds: Vec::with_capacity(128), minor_faults: Some(0) }
+    }
+
+    /// Prepares the case and finds how many passes fill a batch.
+    fn start(case: Case, plan: Plan) -> Self {
+        let mut running = Self::new(case, 1);
+        loop {
+            let before = thread_time();
+            (running.prepared)(black_box(running.times));
+            let taken = thread_time() - before;
+            if taken * 2 >= plan.batch_time {
+                return running;
+            }
+            running.times *= 2;
+        }
+    }
+
+    fn batch(&mut self) {
+        let faults = minor_faults();
+        let before = thread_time();
+        (self.prepared)(black_box(self.times));
+        let taken = thread_time() - before;
+        self.nanoseconds.push(per_pass(taken, self.times));
+        let faults = faults.zip(minor_faults()).map(|(before, after)| after - before);
+        self.minor_faults = self.minor_faults.zip(faults).map(|(sum, more)| sum + more);
+    }
+
+    fn finish(self) -> Timing {
+        let passes = self.times * self.nanoseconds.len() as u64;
+        Timing {
+            name: self.case.name(),
+            minor_faults: self.minor_faults.map(|faults| per_pass(faults, passes)),
+            nanoseconds: self.nanoseconds,
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+pub(super) fn per_pass(sum: u64, passes: u64) -> f64 {
+    sum as f64 / passes as f64
+}

@@ -1,0 +1,67 @@
+//! A global allocator that counts the requests of a thread while it is watched. The binary that
+//! times does not have it, so the heap columns are not slowed by it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use super::batches::per_pass;
+use crate::case::Case;
+use crate::record::Count;
+
+thread_local! {
+    /// Constant and without destructor: reading it never allocates.
+    static REQUESTS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts, then asks the system's allocator.
+#[derive(Debug)]
+pub struct Counting;
+
+// SAFETY: every call goes to the system's allocator with the arguments it came with and returns what
+// that returns. Counting touches a constant thread-local only.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: from `System` with this layout, as the caller promises of this type.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        note();
+        // SAFETY: as in `dealloc`; the caller promises that the size is valid.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+fn note() {
+    // An error means that the thread is ending, when nobody watches it.
+    let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
+}
+
+/// Requests of one pass of each case, in steady state.
+#[must_use]
+pub fn count(cases: &[Case]) -> Vec<Count> {
+    cases.iter().map(count_one).collect()
+}
+
+fn count_one(case: &Case) -> Count {
+    let mut prepared = (case.prepare)();
+    // A whole number of rounds of every table of lengths and shapes.
+    let passes = if matches!(case.workload, "W8" | "growth") { 1 } else { 320 };
+    prepared(passes);
+    let before = REQUESTS.get();
+    prepared(passes);
+    let requests = REQUESTS.get() - before;
+    Count { name: case.name(), count: per_pass(requests, passes) }
+}

@@ -1,0 +1,19 @@
+//! The pool beside what people would pick instead: the same work, written once, on every way to get
+//! temporary memory.
+//!
+//! A [`Column`](column::Column) is one way to get temporaries: the pool's scopes, a buffer that the
+//! caller keeps, an arena, the global allocator. A workload is generic over columns, so each sees
+//! the same code. Each pair is a [`Case`](case::Case): one function that is never inlined and that a
+//! loop calls with lengths that the compiler does not know. Call and loop are part of every figure,
+//! and the row `empty` shows what they cost.
+//!
+//! `cargo bench` shows the cases through criterion; `cargo xtask bench` runs them through
+//! [`harness`], and figures are quoted from that.
+
+pub mod case;
+pub mod column;
+pub mod columns;
+pub mod harness;
+pub mod published;
+pub mod record;
+pub mod workloads;

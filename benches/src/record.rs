@@ -1,0 +1,47 @@
+//! What the harness prints for `cargo xtask bench`, as JSON; compiled into both.
+
+use serde::{Deserialize, Serialize};
+
+/// Which case.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// The workload's number: `W1` and so on.
+    pub workload: String,
+    /// Which of the workload's variants.
+    pub variant: String,
+    /// The way to get temporaries.
+    pub column: String,
+}
+
+/// The batches of one case; those of the cases of a variant were interleaved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Timing {
+    /// Which case.
+    pub name: Name,
+    /// Thread CPU time of each batch, in nanoseconds for one pass.
+    pub nanoseconds: Vec<f64>,
+    /// Minor page faults of a pass, over all batches; `None` where the system does not tell.
+    pub minor_faults: Option<f64>,
+}
+
+/// Something that is counted for one pass of a case: instructions or heap allocations.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Count {
+    /// Which case.
+    pub name: Name,
+    /// How many in one pass.
+    pub count: f64,
+}
+
+/// What a column holds in steady state when lengths vary.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// Which case.
+    pub name: Name,
+    /// The most bytes that were ever asked for at one time.
+    pub peak_live: u64,
+    /// The bytes held at the end.
+    pub held: u64,
+    /// Blocks taken from the system in the second half, for each thousand scopes.
+    pub late_growths: Option<f64>,
+}

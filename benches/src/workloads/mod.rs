@@ -1,0 +1,44 @@
+//! The workloads, each written once over [`Column`](crate::column::Column).
+
+pub mod demo;
+pub mod growth;
+pub mod held;
+pub mod large;
+pub mod nesting;
+pub mod small;
+pub mod threads;
+pub mod types;
+pub mod varying;
+pub mod views;
+pub mod views_dynamic;
+
+use crate::case::Case;
+
+/// The cases that run in turns within one process, in the order of the tables.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    [
+        small::cases(),
+        types::cases(),
+        nesting::cases(),
+        views::cases(),
+        views_dynamic::cases(),
+        varying::cases(),
+        demo::cases(),
+        growth::cases(),
+    ]
+    .concat()
+}
+
+/// The cases of a workload variant: one work on several columns.
+macro_rules! on_columns {
+    ($workload:literal, $variant:literal: $($column:literal => $work:ty),+ $(,)?) => {
+        [$($crate::case::Case {
+            workload: $workload,
+            variant: $variant,
+            column: $column,
+            prepare: $crate::case::prepare::<$work>,
+        }),+]
+    };
+}
+pub(crate) use on_columns;

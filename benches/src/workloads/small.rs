@@ -1,0 +1,119 @@
+//! W1: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
+//! a helper that is not inlined and gets the scope by reference.
+
+use std::arch::asm;
+
+use super::on_columns;
+use crate::case::{Case, Work};
+use crate::column::{Column, touch};
+use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
+use crate::columns::heap::{WithCapacity, Zeroed};
+use crate::columns::kept::CallerKept;
+use crate::columns::opool::Opool;
+use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
+use crate::columns::stack::DynStack;
+
+type Typed = TypedCheckpoint<(f64,)>;
+
+pub(super) fn cases() -> Vec<Case> {
+    let direct = on_columns!("W1", "three arrays of f64":
+        "empty" => Empty,
+        "caller-kept" => ThreeArrays<CallerKept>,
+        "pool, explicit" => ThreeArrays<Explicit>,
+        "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "pool, dynamic" => ThreeArrays<Dynamic>,
+        "bump-scope, scoped" => ThreeArrays<BumpScoped>,
+        "bump-scope, guard" => ThreeArrays<BumpGuard>,
+        "bump-scope, reset" => ThreeArrays<BumpReset>,
+        "bumpalo" => ThreeArrays<Bumpalo>,
+        "dyn-stack" => ThreeArrays<DynStack>,
+        "opool" => ThreeArrays<Opool>,
+        "with_capacity" => ThreeArrays<WithCapacity>,
+        "vec![0; n]" => ThreeArrays<Zeroed>,
+        "published, typed" => ThreeArrays<Typed>,
+        "published, full" => ThreeArrays<FullCheckpoint>,
+    );
+    let helped = on_columns!("W1", "in a helper that gets the scope by reference":
+        "empty" => Empty,
+        "caller-kept" => Helped<CallerKept>,
+        "pool, explicit" => Helped<Explicit>,
+        "pool, thread-local" => Helped<ThreadLocal>,
+        "pool, dynamic" => Helped<Dynamic>,
+        "bump-scope, scoped" => Helped<BumpScoped>,
+        "bump-scope, guard" => Helped<BumpGuard>,
+        "bump-scope, reset" => Helped<BumpReset>,
+        "bumpalo" => Helped<Bumpalo>,
+        "dyn-stack" => Helped<DynStack>,
+        "published, typed" => Helped<Typed>,
+        "published, full" => Helped<FullCheckpoint>,
+    );
+    [direct.to_vec(), helped.to_vec()].concat()
+}
+
+/// Nothing: what the call and the loop cost.
+#[derive(Debug)]
+pub struct Empty;
+
+impl Work for Empty {
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline(never)]
+    fn run(&mut self, _: usize, _: usize, _: usize) {
+        // SAFETY: there are no instructions; it keeps the call from being removed.
+        unsafe { asm!("", options(nostack, preserves_flags)) };
+    }
+}
+
+/// The three arrays in the function that opens the scope.
+#[derive(Debug)]
+pub struct ThreeArrays<C>(C);
+
+impl<C: Column> Work for ThreeArrays<C> {
+    fn new() -> Self {
+        Self(C::new())
+    }
+
+    #[inline(never)]
+    fn run(&mut self, first: usize, second: usize, third: usize) {
+        self.0.scoped(
+            #[inline(always)]
+            |scope| three_arrays::<C>(scope, first, second, third),
+        );
+    }
+}
+
+#[inline(always)]
+fn three_arrays<C: Column>(scope: &mut C::Scope<'_>, first: usize, second: usize, third: usize) {
+    let mut a = C::acquire::<f64>(scope, 0, first);
+    touch(&mut a);
+    let mut b = C::acquire::<f64>(scope, 1, second);
+    touch(&mut b);
+    let mut c = C::acquire::<f64>(scope, 2, third);
+    touch(&mut c);
+}
+
+/// The three arrays in a helper.
+#[derive(Debug)]
+pub struct Helped<C>(C);
+
+impl<C: Column> Work for Helped<C> {
+    fn new() -> Self {
+        Self(C::new())
+    }
+
+    #[inline(never)]
+    fn run(&mut self, first: usize, second: usize, third: usize) {
+        self.0.scoped(
+            #[inline(always)]
+            |scope| helper::<C>(scope, first, second, third),
+        );
+    }
+}
+
+#[inline(never)]
+fn helper<C: Column>(scope: &mut C::Scope<'_>, first: usize, second: usize, third: usize) {
+    three_arrays::<C>(scope, first, second, third);
+}

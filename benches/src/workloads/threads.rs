@@ -1,0 +1,20 @@
+//! W7: the workload W1 on one thread, and on two at the same time, each with a pool of its own.
+
+use super::on_columns;
+use super::small::ThreeArrays;
+use crate::case::Case;
+use crate::columns::arenas::BumpScoped;
+use crate::columns::kept::CallerKept;
+use crate::columns::ours::{Explicit, ThreadLocal};
+
+/// The cases; [`harness::threads`](crate::harness::threads) runs each on one and on two threads.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    on_columns!("W7", "one thread":
+        "caller-kept" => ThreeArrays<CallerKept>,
+        "pool, explicit" => ThreeArrays<Explicit>,
+        "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "bump-scope, scoped" => ThreeArrays<BumpScoped>,
+    )
+    .to_vec()
+}

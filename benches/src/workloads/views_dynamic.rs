@@ -1,0 +1,184 @@
+//! W4, dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the compiler does
+//! not know. One shape again and again, four in turns (as many as a slot's cache has ways), and five
+//! in turns, so that each one was just evicted.
+
+use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
+use pool_facade::prelude::*;
+
+use super::on_columns;
+use super::small::Empty;
+use crate::case::{Case, Work};
+use crate::column::{Address, Buffer, Column, escape, touch};
+use crate::columns::arenas::BumpScoped;
+use crate::columns::kept::CallerKept;
+
+macro_rules! of_shapes {
+    ($variant:literal, $rank:literal, $shapes:literal) => {
+        on_columns!("W4", $variant:
+            "empty" => Empty,
+            "pool, explicit" => Arrays<Cached, $rank, $shapes>,
+            "pool, thread-local" => Arrays<CachedLocal, $rank, $shapes>,
+            "pool, explicit, shape only" => Arrays<CachedShape, $rank, $shapes>,
+            "caller-kept, ndarray's view" => Arrays<Constructed<CallerKept>, $rank, $shapes>,
+            "bump-scope, ndarray's view" => Arrays<Constructed<BumpScoped>, $rank, $shapes>,
+            "ndarray, ArrayD::uninit" => Arrays<Owned, $rank, $shapes>,
+        )
+    };
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    [
+        of_shapes!("rank 4, hit", 4, 1),
+        of_shapes!("rank 4, 4 shapes", 4, 4),
+        of_shapes!("rank 4, 5 shapes", 4, 5),
+        of_shapes!("rank 8, hit", 8, 1),
+        of_shapes!("rank 8, 4 shapes", 8, 4),
+        of_shapes!("rank 8, 5 shapes", 8, 5),
+    ]
+    .concat()
+}
+
+/// The first two lengths of each shape; the others are 1.
+const FACTORS: [[usize; 2]; 5] = [[10, 10], [5, 20], [20, 5], [4, 25], [25, 4]];
+
+/// One way to get an array of dynamic rank.
+pub trait DynamicArrays: 'static {
+    /// The state that it starts with.
+    fn new() -> Self;
+
+    /// A scope with three arrays of the shape.
+    fn three_arrays(&mut self, shape: &[usize]);
+}
+
+/// `SHAPES` shapes of rank `RANK` in turns.
+#[derive(Debug)]
+pub struct Arrays<A, const RANK: usize, const SHAPES: usize> {
+    arrays: A,
+    shapes: [Vec<usize>; SHAPES],
+    next: usize,
+}
+
+impl<A: DynamicArrays, const RANK: usize, const SHAPES: usize> Work for Arrays<A, RANK, SHAPES> {
+    fn new() -> Self {
+        let shape = |number: usize| {
+            let mut shape = vec![1; RANK];
+            shape[..2].copy_from_slice(&FACTORS[number]);
+            shape
+        };
+        Self { arrays: A::new(), shapes: std::array::from_fn(shape), next: 0 }
+    }
+
+    #[inline(never)]
+    fn run(&mut self, _: usize, _: usize, _: usize) {
+        let shape = self.next;
+        self.next = if shape + 1 == SHAPES { 0 } else { shape + 1 };
+        self.arrays.three_arrays(&self.shapes[shape]);
+    }
+}
+
+/// The pool's cached `ndarray` headers.
+#[derive(Debug)]
+pub struct Cached(Pool<Cpu>);
+
+impl DynamicArrays for Cached {
+    fn new() -> Self {
+        Self(Pool::new(()))
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        cached_arrays(&self.0.scope(), shape);
+    }
+}
+
+/// The same in a pool of the thread.
+#[derive(Debug)]
+pub struct CachedLocal;
+
+impl DynamicArrays for CachedLocal {
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        with_pool!(scope => { cached_arrays(&scope, shape) });
+    }
+}
+
+#[inline(always)]
+fn cached_arrays(scope: &Scope<'_, Cpu>, shape: &[usize]) {
+    for _ in 0..3 {
+        let array = scope.acquire_array_dyn::<f64>(shape);
+        touch(&mut Address(array.as_mut_ptr().cast()));
+        escape(array);
+    }
+}
+
+/// The pool's own view of dynamic rank: a slice and the cached lengths.
+#[derive(Debug)]
+pub struct CachedShape(Pool<Cpu>);
+
+impl DynamicArrays for CachedShape {
+    fn new() -> Self {
+        Self(Pool::new(()))
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        let scope = self.0.scope();
+        for _ in 0..3 {
+            let mut array = scope.acquire_nd::<f64, _>(shape);
+            touch(&mut Address(array.as_mut_slice().as_mut_ptr().cast()));
+            escape(&raw const array);
+        }
+    }
+}
+
+/// `ndarray`'s own view, constructed over what a column gives.
+#[derive(Debug)]
+pub struct Constructed<C>(C);
+
+impl<C: Column> DynamicArrays for Constructed<C> {
+    fn new() -> Self {
+        Self(C::new())
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        let length = shape.iter().product();
+        self.0.scoped(
+            #[inline(always)]
+            |scope| {
+                for position in 0..3 {
+                    let mut buffer = C::acquire::<f64>(scope, position, length);
+                    let start = buffer.start().cast::<f64>();
+                    // SAFETY: acquired with as many elements as the shape has, and borrowed by
+                    // nothing else; the view is only asked for its address.
+                    let mut view = unsafe { ArrayViewMutD::from_shape_ptr(IxDyn(shape), start) };
+                    touch(&mut Address(view.as_mut_ptr().cast()));
+                    escape(&raw const view);
+                }
+            },
+        );
+    }
+}
+
+/// `ndarray`'s own allocation.
+#[derive(Debug)]
+pub struct Owned;
+
+impl DynamicArrays for Owned {
+    fn new() -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn three_arrays(&mut self, shape: &[usize]) {
+        for _ in 0..3 {
+            let mut array = ArrayD::<f64>::uninit(IxDyn(shape));
+            touch(&mut Address(array.as_mut_ptr().cast()));
+            escape(&raw const array);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The exact lower bounds, each with the buffers that witness it.
+//!
+//! The bound is the heaviest set of buffers of which no two may share bytes, as far as it can be
+//! found exactly: for intervals the buffers live at one time, for a graph an antichain. If all
+//! offsets are multiples of a granule, every buffer of the set but its topmost one is followed by
+//! padding, so the same is done with padded sizes, less the largest padding in the set, and the
+//! larger bound counts.
+
+mod antichain;
+mod flow;
+mod sweep;
+
+use crate::happens_before::HappensBeforeProblem;
+use crate::interval::IntervalProblem;
+
+/// Bytes that every plan needs, and why.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Bound {
+    /// No plan has a lower peak.
+    pub bytes: u64,
+    /// Indices of buffers of which no two may share bytes, and which need these bytes together;
+    /// or the one buffer whose fixed offset needs them.
+    pub witness: Vec<usize>,
+}
+
+impl IntervalProblem {
+    /// The largest number of bytes that are live at one time.
+    #[must_use]
+    pub fn lower_bound(&self) -> Bound {
+        let buffers = self.buffers();
+        let sizes: Vec<Sized> = buffers
+            .iter()
+            .map(|one| Sized { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .collect();
+        best(&sizes, |weights| sweep::heaviest(buffers, weights))
+    }
+}
+
+impl HappensBeforeProblem {
+    /// The largest number of bytes in buffers of which no two are ordered: a maximum-weight
+    /// antichain, the total weight less the maximum flow on the comparability relation (Dilworth
+    /// 1950, in its weighted form).
+    #[must_use]
+    pub fn lower_bound(&self) -> Bound {
+        let precedes = crate::order::precedence(self);
+        let sizes: Vec<Sized> = self
+            .buffers()
+            .iter()
+            .map(|one| Sized { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .collect();
+        best(&sizes, |weights| antichain::heaviest(&precedes, weights))
+    }
+}
+
+/// What the bound needs to know of a buffer.
+struct Sized {
+    size: u64,
+    alignment: u64,
+    fixed: Option<u64>,
+}
+
+/// The best bound that sets of conflicting buffers and fixed offsets give.
+fn best(sizes: &[Sized], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
+    let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
+    let witness = heaviest(&weights);
+    let mut bound = Bound { bytes: witness.iter().map(|&one| weights[one]).sum(), witness };
+    let granule = sizes.iter().map(|one| one.alignment).min().unwrap_or(1);
+    let padding = |one: &Sized| one.size.next_multiple_of(granule) - one.size;
+    if sizes.iter().any(|one| padding(one) > 0) {
+        let padded: Vec<u64> = sizes.iter().map(|one| one.size + padding(one)).collect();
+        let witness = heaviest(&padded);
+        let topmost = witness.iter().map(|&one| padding(&sizes[one])).max().unwrap_or(0);
+        let bytes = witness.iter().map(|&one| padded[one]).sum::<u64>() - topmost;
+        if bytes > bound.bytes {
+            bound = Bound { bytes, witness };
+        }
+    }
+    let top = |one: &Sized| one.fixed.map_or(0, |offset| offset + one.size);
+    for (index, one) in sizes.iter().enumerate() {
+        if top(one) > bound.bytes {
+            bound = Bound { bytes: top(one), witness: vec![index] };
+        }
+    }
+    bound
+}

@@ -1,0 +1,92 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use pool_plan::Options;
+
+/// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
+#[derive(Debug, Parser)]
+#[command(name = "pool-plan", version, about)]
+pub(crate) struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Plan one file.
+    ///
+    /// Exit codes: 0 a valid plan (within the capacity, if one is given), 1 none within the
+    /// capacity, 2 bad input.
+    Solve(Solve),
+}
+
+/// How to plan a file.
+#[derive(Args, Debug)]
+pub(crate) struct Solve {
+    /// A CSV file with columns id, lower, upper, size [, alignment, gaps, offset], or a JSON file
+    /// with buffers, and with operations and edges for a happens-before problem.
+    pub(crate) file: PathBuf,
+    /// Find any plan within this many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) capacity: Option<u64>,
+    /// Align every buffer to at least this many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) align: Option<u64>,
+    /// How long to plan, as in 10s or 1500ms; the first greedy plan is always finished.
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) budget: Duration,
+    /// Search for at most this many rounds, which makes the result independent of speed.
+    #[arg(long)]
+    pub(crate) rounds: Option<u32>,
+    /// A peak of at most this many times the bound is good enough.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) tolerance: f64,
+    /// Where the random choices begin.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads to search on.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Take the offsets of the file as given: these buffers must stay there.
+    #[arg(long)]
+    pub(crate) fixed: bool,
+    /// Write the file's columns with an offset column.
+    #[arg(long, value_name = "PLAN.csv")]
+    pub(crate) out: Option<PathBuf>,
+    /// Draw time and addresses.
+    #[arg(long, value_name = "PICTURE.svg")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Solve {
+    /// The options of the planner.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            capacity: self.capacity,
+            budget: self.budget,
+            rounds: self.rounds,
+            tolerance: self.tolerance,
+            seed: self.seed,
+            threads: self.threads,
+        }
+    }
+}
+
+/// A time such as `10s`, `1.5s` or `1500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => return Err("a time ends in s or ms, as in 10s".to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{number:?} is no number"))?;
+    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
+}

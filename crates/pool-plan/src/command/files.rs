@@ -1,0 +1,149 @@
+//! Reads problems and writes plans.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pool_plan::csv::{self, CsvOptions};
+use pool_plan::{GraphBuffer, Violation};
+use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError};
+
+use super::arguments::Solve;
+
+/// A problem of either kind.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// Buffers with lifetimes, and the text that they were read from if that was CSV.
+    Interval(IntervalProblem, Option<String>),
+    /// Buffers of a graph.
+    HappensBefore(HappensBeforeProblem),
+}
+
+impl Problem {
+    /// Reads a file.
+    pub(crate) fn read(arguments: &Solve) -> Result<Self, String> {
+        let path = &arguments.file;
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+            return Self::from_json(&text, arguments);
+        }
+        let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
+        let problem = csv::read(&text, options).map_err(|error| error.to_string())?;
+        Ok(Self::Interval(problem, Some(text)))
+    }
+
+    fn from_json(text: &str, arguments: &Solve) -> Result<Self, String> {
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        // Parsed a second time as what it is, for errors with line and column.
+        if value.get("operations").is_some() {
+            let problem: HappensBeforeProblem =
+                serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let mut buffers = problem.buffers().to_vec();
+            for buffer in &mut buffers {
+                settle(&mut buffer.alignment, &mut buffer.offset, arguments);
+            }
+            let (operations, edges) = (problem.operations(), problem.edges().to_vec());
+            let problem = HappensBeforeProblem::new(operations, edges, buffers);
+            return problem.map(Self::HappensBefore).map_err(|error| error.to_string());
+        }
+        let problem: IntervalProblem =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut buffers = problem.buffers().to_vec();
+        for buffer in &mut buffers {
+            settle(&mut buffer.alignment, &mut buffer.offset, arguments);
+        }
+        let problem = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
+        Ok(Self::Interval(problem, None))
+    }
+
+    /// How many buffers there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Interval(problem, _) => problem.buffers().len(),
+            Self::HappensBefore(problem) => problem.buffers().len(),
+        }
+    }
+
+    /// A buffer's name.
+    pub(crate) fn id(&self, index: usize) -> &str {
+        match self {
+            Self::Interval(problem, _) => &problem.buffers()[index].id,
+            Self::HappensBefore(problem) => &problem.buffers()[index].id,
+        }
+    }
+
+    /// Plans it.
+    pub(crate) fn solve(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        match self {
+            Self::Interval(problem, _) => problem.solve_watched(options, monitor),
+            Self::HappensBefore(problem) => problem.solve_watched(options, monitor),
+        }
+    }
+
+    /// The peak of a plan that the validator accepts.
+    pub(crate) fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+        match self {
+            Self::Interval(problem, _) => problem.validate(offsets),
+            Self::HappensBefore(problem) => problem.validate(offsets),
+        }
+    }
+
+    /// Writes a plan.
+    pub(crate) fn write(&self, plan: &Plan, path: &Path) -> Result<(), String> {
+        let text = match self {
+            Self::Interval(_, Some(text)) => {
+                csv::write(text, &plan.offsets).map_err(|error| error.to_string())?
+            }
+            Self::Interval(problem, None) => interval_table(problem, plan),
+            Self::HappensBefore(problem) => graph_table(problem.buffers(), plan),
+        };
+        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Each buffer's size, and the spans in which it is live: of time, or of operations from the
+    /// alloc marker to the last free marker.
+    pub(crate) fn spans(&self) -> Vec<(u64, Vec<(i64, i64)>)> {
+        match self {
+            Self::Interval(problem, _) => {
+                let spans = problem.buffers().iter();
+                spans.map(|buffer| (buffer.size, buffer.live_spans().collect())).collect()
+            }
+            Self::HappensBefore(problem) => {
+                let end = problem.operations();
+                let span = |buffer: &GraphBuffer| {
+                    let last = buffer.freed_by.iter().max().map_or(end, |last| last + 1);
+                    let number = |operation| i64::try_from(operation).unwrap_or(i64::MAX);
+                    (buffer.size, vec![(number(buffer.allocated_by), number(last))])
+                };
+                problem.buffers().iter().map(span).collect()
+            }
+        }
+    }
+}
+
+fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
+    *alignment = (*alignment).max(arguments.align.unwrap_or(1));
+    if !arguments.fixed {
+        *offset = None;
+    }
+}
+
+// Writing to a string cannot fail.
+fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
+    let mut text = "id,lower,upper,size,alignment,gaps,offset\n".to_owned();
+    for (buffer, offset) in problem.buffers().iter().zip(&plan.offsets) {
+        let gaps = buffer.gaps.iter().map(|gap| format!("{}-{}", gap.lower, gap.upper));
+        let gaps = gaps.collect::<Vec<_>>().join(" ");
+        let pool_plan::Buffer { id, lower, upper, size, alignment, .. } = buffer;
+        let _ = writeln!(text, "{id},{lower},{upper},{size},{alignment},{gaps},{offset}");
+    }
+    text
+}
+
+fn graph_table(buffers: &[GraphBuffer], plan: &Plan) -> String {
+    let mut text = "id,size,alignment,offset\n".to_owned();
+    for (GraphBuffer { id, size, alignment, .. }, offset) in buffers.iter().zip(&plan.offsets) {
+        let _ = writeln!(text, "{id},{size},{alignment},{offset}");
+    }
+    text
+}

@@ -1,0 +1,19 @@
+//! The command `pool-plan`: plans a file, says how good the plan is, and writes or draws it.
+
+mod arguments;
+mod files;
+mod report;
+mod solve;
+mod svg;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{CommandLine, Task};
+
+fn main() -> ExitCode {
+    match CommandLine::parse().task {
+        Task::Solve(arguments) => solve::run(&arguments),
+    }
+}

@@ -1,0 +1,111 @@
+//! `pool-plan solve`: read, plan with a progress bar, check, report.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use pool_plan::{Monitor, Plan, PlanError};
+
+use super::arguments::Solve;
+use super::files::Problem;
+use super::{report, svg};
+
+const NO_PLAN: u8 = 1;
+const BAD_INPUT: u8 = 2;
+
+/// Plans a file.
+pub(crate) fn run(arguments: &Solve) -> ExitCode {
+    let name = arguments.file.display().to_string();
+    let problem = match Problem::read(arguments) {
+        Ok(problem) => problem,
+        Err(error) => return refuse(arguments, BAD_INPUT, &format!("{name}: {error}")),
+    };
+    let start = Instant::now();
+    let outcome = watched(&problem, arguments);
+    let seconds = start.elapsed().as_secs_f64();
+    let plan = match outcome {
+        Ok(plan) => plan,
+        Err(error) => return no_plan(arguments, &problem, &name, &error),
+    };
+    if let Err(violation) = problem.validate(&plan.offsets) {
+        return refuse(arguments, BAD_INPUT, &PlanError::Rejected(violation).to_string());
+    }
+    let written = arguments.out.as_ref().map_or(Ok(()), |path| problem.write(&plan, path));
+    let drawn = arguments.svg.as_ref().map_or(Ok(()), |path| svg::write(&problem, &plan, path));
+    if let Err(error) = written.and(drawn) {
+        return refuse(arguments, BAD_INPUT, &error);
+    }
+    if arguments.json {
+        println!("{}", report::object(&name, &problem, &plan, seconds));
+    } else {
+        println!("{}", report::table(&name, &problem, &plan, seconds));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Says why there is no plan, with the names of a bound's witness.
+fn no_plan(arguments: &Solve, problem: &Problem, name: &str, error: &PlanError) -> ExitCode {
+    let mut message = format!("{name}: {error}");
+    let code = match error {
+        PlanError::Infeasible { witness, .. } => {
+            let ids: Vec<&str> = witness.iter().map(|&index| problem.id(index)).collect();
+            message = format!("{message}: {}", ids.join(" "));
+            NO_PLAN
+        }
+        PlanError::NotFound { .. } | PlanError::ProvedInfeasible { .. } => NO_PLAN,
+        _ => BAD_INPUT,
+    };
+    refuse(arguments, code, &message)
+}
+
+fn refuse(arguments: &Solve, code: u8, message: &str) -> ExitCode {
+    if arguments.json {
+        println!("{}", report::error(message));
+    }
+    eprintln!("error: {message}");
+    ExitCode::from(code)
+}
+
+/// Plans, shows how it goes on a terminal, and stops with the best plan so far on Ctrl-C.
+fn watched(problem: &Problem, arguments: &Solve) -> Result<Plan, PlanError> {
+    let monitor = Arc::new(Monitor::new());
+    let stopper = Arc::clone(&monitor);
+    if let Err(error) = ctrlc::set_handler(move || stopper.cancel()) {
+        eprintln!("warning: Ctrl-C will not return the best plan so far: {error}");
+    }
+    let options = arguments.options();
+    if !std::io::stderr().is_terminal() {
+        return problem.solve(&options, &monitor);
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| show(&monitor, arguments.budget, &done));
+        let outcome = problem.solve(&options, &monitor);
+        done.store(true, Ordering::Release);
+        outcome
+    })
+}
+
+fn show(monitor: &Monitor, budget: Duration, done: &AtomicBool) {
+    let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    let start = Instant::now();
+    while !done.load(Ordering::Acquire) {
+        let passed = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        bar.set_position(passed.min(length));
+        let best = monitor.best().map_or_else(String::new, |peak| HumanBytes(peak).to_string());
+        let bound = HumanBytes(monitor.bound());
+        bar.set_message(format!(
+            "peak {best}, bound {bound}, {} steps",
+            HumanCount(monitor.steps())
+        ));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bar.finish_and_clear();
+}

@@ -1,0 +1,62 @@
+//! Places items whose conflicts are given as a matrix.
+
+use super::ranges::{Fit, fit};
+use super::{ITEMS_UNWATCHED, Place};
+use crate::bits::{BitMatrix, ones};
+use crate::item::Item;
+
+/// Makes greedy plans of items with conflicts, and keeps its memory between them.
+#[derive(Debug)]
+pub(crate) struct ConflictPlacer<'a> {
+    items: &'a [Item],
+    conflicts: &'a BitMatrix,
+    placed: Vec<u64>,
+    met: Vec<u64>,
+    occupied: Vec<(u64, u64)>,
+}
+
+impl<'a> ConflictPlacer<'a> {
+    /// A placer for `items`, of which those set in row i of `conflicts` may not share with item i.
+    pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix) -> Self {
+        let words = items.len().div_ceil(64);
+        let (placed, met) = (vec![0; words], vec![0; words]);
+        Self { items, conflicts, placed, met, occupied: Vec::new() }
+    }
+}
+
+impl Place for ConflictPlacer<'_> {
+    fn place_while(
+        &mut self,
+        order: &[u32],
+        choice: Fit,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Vec<u64>> {
+        let mut offsets = vec![0; self.items.len()];
+        self.placed.fill(0);
+        for (index, item) in self.items.iter().enumerate() {
+            if let Some(offset) = item.fixed {
+                offsets[index] = offset;
+                self.placed[index / 64] |= 1 << (index % 64);
+            }
+        }
+        for (number, &index) in order.iter().enumerate() {
+            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
+                return None;
+            }
+            let index = index as usize;
+            let item = self.items[index];
+            if item.fixed.is_some() {
+                continue;
+            }
+            let row = self.conflicts.row(index).iter().zip(&self.placed);
+            self.met.clear();
+            self.met.extend(row.map(|(conflicts, placed)| conflicts & placed));
+            self.occupied.clear();
+            let range = |one: usize| (offsets[one], offsets[one] + self.items[one].size);
+            self.occupied.extend(ones(&self.met).map(range));
+            offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
+            self.placed[index / 64] |= 1 << (index % 64);
+        }
+        Some(offsets)
+    }
+}

@@ -1,0 +1,101 @@
+//! An interval tree over time that answers which addresses are occupied within a time span.
+//!
+//! It is a segment tree over the sections of time. A buffer is stored at the O(log n) vertices
+//! that make up its lifetime (`spanning`), and at all vertices above them (`within`). A query
+//! looks at `within` and `spanning` of the vertices that make up its span and at `spanning` of
+//! those above. As the sets keep ranges that touch as one, well packed buffers cost nothing.
+
+use super::ranges::Ranges;
+
+/// The addresses occupied at each section of time.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeTree {
+    leaves: usize,
+    /// What is occupied during the whole of a vertex's time.
+    spanning: Vec<Ranges>,
+    /// What is occupied during some of a vertex's time.
+    within: Vec<Ranges>,
+}
+
+impl TimeTree {
+    /// An empty tree over `sections` of time.
+    pub(crate) fn new(sections: usize) -> Self {
+        let leaves = sections.max(1).next_power_of_two();
+        let empty = vec![Ranges::default(); 2 * leaves];
+        Self { leaves, spanning: empty.clone(), within: empty }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.spanning.iter_mut().for_each(Ranges::clear);
+        self.within.iter_mut().for_each(Ranges::clear);
+    }
+
+    /// Occupies addresses `[start, end)` during the sections `[lower, upper)`.
+    pub(crate) fn occupy(&mut self, (lower, upper): (usize, usize), start: u64, end: u64) {
+        let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
+        let (first, last) = (left, right - 1);
+        while left < right {
+            if left & 1 == 1 {
+                self.spanning[left].add(start, end);
+                left += 1;
+            }
+            if right & 1 == 1 {
+                right -= 1;
+                self.spanning[right].add(start, end);
+            }
+            left /= 2;
+            right /= 2;
+        }
+        // Above those, a vertex with some of the span, but not all of it, is above the first or
+        // the last leaf.
+        let partly = |vertex: usize, height: u32| {
+            let begins = (vertex << height) - self.leaves;
+            begins < lower || begins + (1 << height) > upper
+        };
+        let (mut left, mut right, mut height) = (first / 2, last / 2, 1);
+        while left >= 1 {
+            if partly(left, height) {
+                self.within[left].add(start, end);
+            }
+            if right != left && partly(right, height) {
+                self.within[right].add(start, end);
+            }
+            left /= 2;
+            right /= 2;
+            height += 1;
+        }
+    }
+
+    /// Appends the ranges that are occupied at some time in the sections `[lower, upper)`.
+    pub(crate) fn occupied(&self, (lower, upper): (usize, usize), into: &mut Vec<(u64, u64)>) {
+        let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
+        let (first, last) = (left, right - 1);
+        while left < right {
+            if left & 1 == 1 {
+                self.collect(left, into);
+                left += 1;
+            }
+            if right & 1 == 1 {
+                right -= 1;
+                self.collect(right, into);
+            }
+            left /= 2;
+            right /= 2;
+        }
+        let (mut left, mut right) = (first / 2, last / 2);
+        while left >= 1 {
+            into.extend_from_slice(self.spanning[left].as_slice());
+            if right != left {
+                into.extend_from_slice(self.spanning[right].as_slice());
+            }
+            left /= 2;
+            right /= 2;
+        }
+    }
+
+    fn collect(&self, vertex: usize, into: &mut Vec<(u64, u64)>) {
+        into.extend_from_slice(self.spanning[vertex].as_slice());
+        into.extend_from_slice(self.within[vertex].as_slice());
+    }
+}

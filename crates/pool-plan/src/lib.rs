@@ -1,0 +1,58 @@
+//! An offline memory planner: where to put buffers whose lifetimes are known before they are
+//! needed, so that they take as few bytes as possible together, and a certificate that says how
+//! few could do.
+//!
+//! There are two problems. In an [`IntervalProblem`] buffers live from one time to another, as on
+//! one stream, in the order of calls. In a [`HappensBeforeProblem`] they are used by operations of
+//! an acyclic graph, as on several streams: two may share bytes only if every use of the one comes
+//! before the other is allocated. Both solve to a [`Plan`]: an offset for each buffer, the peak,
+//! an exact lower bound, and the buffers that witness the bound.
+//!
+//! ```
+//! use pool_plan::{Buffer, IntervalProblem, Options};
+//!
+//! let problem = IntervalProblem::new(vec![
+//!     Buffer::new("a", 2, 6, 8),
+//!     Buffer::new("b", 3, 8, 8),
+//!     Buffer::new("c", 3, 10, 8),
+//!     Buffer::new("d", 6, 12, 10),
+//! ])?;
+//! let plan = problem.solve(&Options::default())?;
+//! assert_eq!((plan.certificate.peak, plan.certificate.bound), (26, 26));
+//! // The validator shares no code with the solver.
+//! assert_eq!(problem.validate(&plan.offsets), Ok(26));
+//! # Ok::<(), pool_plan::PlanError>(())
+//! ```
+//!
+//! The algorithms and their sources, and results beside those of other planners, are in
+//! `docs/planner.md` of the repository. The command `pool-plan` (feature `cli`, on by default)
+//! plans files; without it the crate has no dependencies.
+
+#![forbid(unsafe_code)]
+
+mod bits;
+mod bound;
+pub mod csv;
+mod error;
+mod greedy;
+mod happens_before;
+mod interval;
+mod item;
+mod limits;
+mod options;
+mod order;
+mod plan;
+mod portfolio;
+mod random;
+mod search;
+mod solve;
+mod timeline;
+mod validate;
+
+pub use bound::Bound;
+pub use error::PlanError;
+pub use happens_before::{Edge, EdgeKind, GraphBuffer, HappensBeforeProblem, Role};
+pub use interval::{Buffer, Gap, IntervalProblem};
+pub use options::{Monitor, Options};
+pub use plan::{Certificate, Plan};
+pub use validate::Violation;

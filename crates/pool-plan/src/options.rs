@@ -1,0 +1,133 @@
+//! How long to plan, how good is good enough, and how to watch and stop it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::error::PlanError;
+
+/// How to plan.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default))]
+pub struct Options {
+    /// Find any plan within these bytes, instead of the lowest peak.
+    pub capacity: Option<u64>,
+    /// How long to plan. The first greedy plan is always finished.
+    pub budget: Duration,
+    /// How many rounds of search to make at most. Rounds are the same on every machine; with a
+    /// number of them, and time enough, a plan depends on nothing but the problem and the seed.
+    pub rounds: Option<u32>,
+    /// A peak of at most this many times the bound is good enough.
+    pub tolerance: f64,
+    /// Where the random choices begin.
+    pub seed: u64,
+    /// How many threads to search on.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    /// Ten seconds on two threads for the lowest peak.
+    fn default() -> Self {
+        Self {
+            capacity: None,
+            budget: Duration::from_secs(10),
+            rounds: None,
+            tolerance: 1.0,
+            seed: 0,
+            threads: 2,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        let tolerance = self.tolerance;
+        if tolerance.is_finite() && tolerance >= 1.0 {
+            return Ok(());
+        }
+        Err(PlanError::BadTolerance { tolerance })
+    }
+
+    /// The peak at which to stop.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a tolerance is at least 1, and what exceeds u64 saturates"
+    )]
+    pub(crate) fn target(&self, bound: u64) -> u64 {
+        if let Some(capacity) = self.capacity {
+            return capacity;
+        }
+        let tolerated = crate::plan::as_float(bound) * self.tolerance;
+        if self.tolerance > 1.0 { (tolerated as u64).max(bound) } else { bound }
+    }
+}
+
+/// Watches a planner from another thread, and stops it.
+#[derive(Debug)]
+pub struct Monitor {
+    cancelled: AtomicBool,
+    bound: AtomicU64,
+    best: AtomicU64,
+    steps: AtomicU64,
+}
+
+impl Default for Monitor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Monitor {
+    /// A monitor of a planner that has not started.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            cancelled: AtomicBool::new(false),
+            bound: AtomicU64::new(0),
+            best: AtomicU64::new(u64::MAX),
+            steps: AtomicU64::new(0),
+        }
+    }
+
+    /// Asks the planner to return the best plan it has.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the planner was asked to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// The lower bound in bytes; 0 before it is known.
+    #[must_use]
+    pub fn bound(&self) -> u64 {
+        self.bound.load(Ordering::Relaxed)
+    }
+
+    /// The peak of the best plan so far, if there is one.
+    #[must_use]
+    pub fn best(&self) -> Option<u64> {
+        Some(self.best.load(Ordering::Relaxed)).filter(|&best| best != u64::MAX)
+    }
+
+    /// How many placements the search has tried.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_bound(&self, bytes: u64) {
+        self.bound.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_best(&self, peak: u64) {
+        self.best.store(peak, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_steps(&self, steps: u64) {
+        self.steps.fetch_add(steps, Ordering::Relaxed);
+    }
+}

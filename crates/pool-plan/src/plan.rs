@@ -1,0 +1,47 @@
+//! What comes out: offsets, and the certificate that says how good they are.
+
+/// Offsets for all buffers of a problem.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Plan {
+    /// Where each buffer begins, in the problem's order.
+    pub offsets: Vec<u64>,
+    /// How good the plan is.
+    pub certificate: Certificate,
+}
+
+/// A plan's peak, and the bound that no plan can be below.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Certificate {
+    /// The end of the highest byte: how large the arena must be.
+    pub peak: u64,
+    /// The exact lower bound (see [`Bound`](crate::Bound)).
+    pub bound: u64,
+    /// Indices of the buffers that witness the bound.
+    pub witness: Vec<usize>,
+    /// The peak that no plan is below because an exhaustive search found none; at least `bound`.
+    ///
+    /// Unlike `bound` it cannot be checked without repeating the search.
+    pub searched_bound: u64,
+}
+
+impl Certificate {
+    /// Peak over bound; 1 is provably optimal.
+    #[must_use]
+    pub fn ratio(&self) -> f64 {
+        if self.peak == self.bound { 1.0 } else { as_float(self.peak) / as_float(self.bound) }
+    }
+
+    /// Whether no plan has a lower peak, by the bound or by exhaustive search.
+    #[must_use]
+    pub fn is_optimal(&self) -> bool {
+        self.peak == self.searched_bound
+    }
+}
+
+/// Bytes as a float, for ratios.
+#[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
+pub(crate) fn as_float(bytes: u64) -> f64 {
+    bytes as f64
+}

@@ -1,0 +1,36 @@
+//! Runs a list of tasks on some threads.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The results of tasks `0..count`, in that order, run on up to `threads` threads that take the
+/// next task whenever they are done with one.
+pub(super) fn run<T: Send>(
+    threads: usize,
+    count: usize,
+    task: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let threads = threads.min(count);
+    if threads <= 1 {
+        return (0..count).map(task).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(result) = results.get(index) else { return };
+            let made = task(index);
+            if let Ok(mut place) = result.lock() {
+                *place = Some(made);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
+}

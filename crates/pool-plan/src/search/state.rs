@@ -1,0 +1,211 @@
+//! A partial plan, with what it implies, and how to take the last placement back.
+//!
+//! Items are placed in order of their offsets, each at its lowest offset: 0, or on top of a
+//! conflicting item below. Every plan can be pushed down into such a canonical one (`MiniMalloc`,
+//! ASPLOS 2023), so no other needs to be tried. What it implies for a section: its open items lie
+//! above its floor, so floor plus open bytes must fit the capacity. Of a section where something
+//! was raised more is asked: each open item begins at its own lowest offset or later, so that
+//! stacking them in that order gives the lowest top there can be (one machine with release dates,
+//! Jackson 1955).
+
+use super::instance::Instance;
+use crate::order::index;
+
+/// What a placement changed, to be restored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    lowest: usize,
+    floors: usize,
+}
+
+/// A partial plan.
+#[derive(Debug)]
+pub(super) struct State<'a> {
+    pub(super) instance: &'a Instance,
+    capacity: u64,
+    /// The lowest offset that is possible for each item; of placed ones, where they are.
+    pub(super) lowest: Vec<u64>,
+    placed: Vec<bool>,
+    /// No open item of the section is below this.
+    floor: Vec<u64>,
+    /// Bytes of the section's open items.
+    open: Vec<u64>,
+    /// How many open items cross from the section before into this one.
+    crossing: Vec<u32>,
+    changed_lowest: Vec<(u32, u64)>,
+    changed_floor: Vec<(u32, u64)>,
+    /// Sections whose floor may have risen, and whether one is among them.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+    /// Open items of one section, as (lowest, size).
+    jobs: Vec<(u64, u64)>,
+    /// How often each section was what could not fit.
+    failures: Vec<u64>,
+}
+
+impl<'a> State<'a> {
+    /// The empty plan.
+    pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
+        let sections = instance.section_count;
+        // Sections without an order are never apart.
+        let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];
+        for &(first, end) in &instance.hulls {
+            for boundary in first + 1..end {
+                crossing[boundary as usize] += 1;
+            }
+        }
+        let size = |&item: &u32| instance.items[item as usize].size;
+        Self {
+            instance,
+            capacity,
+            lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
+            placed: vec![false; instance.items.len()],
+            floor: vec![0; sections],
+            open: (0..sections)
+                .map(|one| instance.sections.row(one).iter().map(size).sum())
+                .collect(),
+            crossing,
+            changed_lowest: Vec::new(),
+            changed_floor: Vec::new(),
+            dirty: Vec::new(),
+            is_dirty: vec![false; sections],
+            jobs: Vec::new(),
+            failures: vec![0; sections],
+        }
+    }
+
+    /// The capacity that the plan must fit.
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// How often each section was what could not fit.
+    pub(super) fn failures(&self) -> &[u64] {
+        &self.failures
+    }
+
+    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    pub(super) fn is_crossed(&self, boundary: usize) -> bool {
+        self.crossing[boundary] > 0
+    }
+
+    /// Whether the empty plan is possible.
+    pub(super) fn is_possible(&self) -> bool {
+        let fits =
+            |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
+        self.open.iter().all(|&open| open <= self.capacity) && (0..self.lowest.len()).all(fits)
+    }
+
+    /// Places an item at its lowest offset.
+    ///
+    /// Returns whether the open items of `sections`, which will be placed at that offset or
+    /// above, may still fit. What it did must be taken back with [`undo`](Self::undo) either way.
+    pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
+        let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
+        let instance = self.instance;
+        let offset = self.lowest[item as usize];
+        let size = instance.items[item as usize].size;
+        let top = offset + size;
+        self.placed[item as usize] = true;
+        for &section in instance.sections_of.row(item as usize) {
+            let section = section as usize;
+            self.open[section] -= size;
+            if self.floor[section] < top {
+                self.changed_floor.push((index(section), self.floor[section]));
+                self.floor[section] = top;
+            }
+        }
+        let (first, end) = instance.hulls[item as usize];
+        for boundary in first + 1..end {
+            self.crossing[boundary as usize] -= 1;
+        }
+        let possible = self.raise(item, top) && self.fits(offset, sections);
+        let possible = self.raise_floors(offset, possible) && possible;
+        (mark, possible)
+    }
+
+    /// Takes the newest placement back.
+    pub(super) fn undo(&mut self, item: u32, mark: Mark) {
+        let instance = self.instance;
+        for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
+            self.lowest[other as usize] = lowest;
+        }
+        for (section, floor) in self.changed_floor.drain(mark.floors..).rev() {
+            self.floor[section as usize] = floor;
+        }
+        let size = instance.items[item as usize].size;
+        for &section in instance.sections_of.row(item as usize) {
+            self.open[section as usize] += size;
+        }
+        let (first, end) = instance.hulls[item as usize];
+        for boundary in first + 1..end {
+            self.crossing[boundary as usize] += 1;
+        }
+        self.placed[item as usize] = false;
+    }
+
+    /// Moves the open items that conflict with a new one above it.
+    fn raise(&mut self, item: u32, top: u64) -> bool {
+        let instance = self.instance;
+        for &other in instance.conflicts.row(item as usize) {
+            let old = self.lowest[other as usize];
+            if old >= top || self.placed[other as usize] {
+                continue;
+            }
+            let open = instance.items[other as usize];
+            let new = top.next_multiple_of(open.alignment);
+            if open.fixed.is_some() || new + open.size > self.capacity {
+                return false;
+            }
+            self.changed_lowest.push((other, old));
+            self.lowest[other as usize] = new;
+            for &section in instance.sections_of.row(other as usize) {
+                if !self.is_dirty[section as usize] {
+                    self.is_dirty[section as usize] = true;
+                    self.dirty.push(section);
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether floors of at least `offset` leave room for what is open.
+    fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
+        let range = first as usize..end as usize;
+        let mut highest = 0;
+        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.open[range]) {
+            let needed = if open > 0 { floor.max(offset) + open } else { 0 };
+            highest = highest.max(needed);
+        }
+        highest <= self.capacity
+    }
+
+    /// Raises the floor of each dirty section to its lowest open item.
+    fn raise_floors(&mut self, offset: u64, mut possible: bool) -> bool {
+        let instance = self.instance;
+        while let Some(section) = self.dirty.pop() {
+            self.is_dirty[section as usize] = false;
+            if !possible {
+                continue;
+            }
+            let section = section as usize;
+            self.jobs.clear();
+            for &item in instance.sections.row(section) {
+                if !self.placed[item as usize] {
+                    let lowest = self.lowest[item as usize].max(offset);
+                    self.jobs.push((lowest, instance.items[item as usize].size));
+                }
+            }
+            self.jobs.sort_unstable();
+            let Some(&(floor, _)) = self.jobs.first() else { continue };
+            if floor > self.floor[section] {
+                self.changed_floor.push((index(section), self.floor[section]));
+                self.floor[section] = floor;
+            }
+            let top = self.jobs.iter().fold(0, |top, &(lowest, size)| lowest.max(top) + size);
+            possible = top <= self.capacity;
+            self.failures[section] += u64::from(!possible);
+        }
+        possible
+    }
+}

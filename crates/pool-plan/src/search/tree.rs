@@ -1,0 +1,251 @@
+//! Depth-first search over canonical plans, as a machine that can be run a number of steps.
+//!
+//! Two kinds of vertex alternate: a choice of the next item, one of which must lead to a plan, and
+//! parts of time that no open item crosses any more, all of which must. The parts are independent,
+//! so that a dead end in one never repeats the work in another.
+
+use super::instance::Instance;
+use super::state::{Mark, State};
+use crate::order::indices;
+
+/// How a search stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outcome {
+    /// There is a plan.
+    Found,
+    /// There is none.
+    Exhausted,
+    /// It is not decided yet.
+    Paused,
+}
+
+/// A piece of the problem: open items in order of rank, as a range of the stack of lists, and the
+/// sections they are in.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    items: (usize, usize),
+    sections: (u32, u32),
+}
+
+/// A vertex on the path from the root.
+#[derive(Debug)]
+enum Vertex {
+    /// One of the candidates must lead to a plan.
+    Choice {
+        part: Part,
+        /// How long the stack of lists is without this vertex.
+        lists: usize,
+        /// Range of the stack of lists.
+        candidates: (usize, usize),
+        /// The candidate that is placed.
+        placed: Option<(u32, Mark)>,
+    },
+    /// Each part must have a plan.
+    Parts { first: usize, next: usize, lists: usize, offset: u64, rank: u32 },
+}
+
+/// A search for a plan within a capacity.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    state: State<'a>,
+    ranks: Vec<u32>,
+    path: Vec<Vertex>,
+    lists: Vec<u32>,
+    parts: Vec<Part>,
+    offsets: Vec<u64>,
+    outcome: Outcome,
+}
+
+impl<'a> Search<'a> {
+    /// A search that prefers items of low rank.
+    pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Vec<u32>) -> Self {
+        let count = instance.items.len();
+        let mut search = Self {
+            state: State::new(instance, capacity),
+            ranks,
+            path: Vec::new(),
+            lists: indices(count).collect(),
+            parts: Vec::new(),
+            offsets: vec![0; count],
+            outcome: Outcome::Paused,
+        };
+        if !search.state.is_possible() {
+            search.outcome = Outcome::Exhausted;
+            return search;
+        }
+        let ranks = &search.ranks;
+        search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
+        let sections = (0, crate::order::index(instance.section_count));
+        let whole = Part { items: (0, count), sections };
+        search.split(whole, u32::MAX, 0, 0);
+        search
+    }
+
+    /// The offsets of the plan that was found.
+    pub(crate) fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// How often each section was what could not fit.
+    pub(crate) fn failures(&self) -> &[u64] {
+        self.state.failures()
+    }
+
+    /// The capacity that is searched.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.state.capacity()
+    }
+
+    /// Tries at most `steps` placements.
+    pub(crate) fn run(&mut self, steps: u64) -> Outcome {
+        let mut left = steps;
+        while self.outcome == Outcome::Paused && left > 0 {
+            left -= 1;
+            self.step();
+        }
+        self.outcome
+    }
+
+    fn step(&mut self) {
+        let Some(Vertex::Choice { part, candidates, placed, .. }) = self.path.last_mut() else {
+            self.outcome = if self.path.is_empty() { Outcome::Exhausted } else { self.outcome };
+            return;
+        };
+        let part = *part;
+        if candidates.0 == candidates.1 {
+            self.fail();
+            return;
+        }
+        let item = self.lists[candidates.0];
+        candidates.0 += 1;
+        let (mark, possible) = self.state.place(item, part.sections);
+        if !possible {
+            self.state.undo(item, mark);
+            return;
+        }
+        *placed = Some((item, mark));
+        let (offset, rank) = (self.state.lowest[item as usize], self.ranks[item as usize]);
+        let (first, end) = self.state.instance.hulls[item as usize];
+        let cut = (first + 1..end).any(|boundary| !self.state.is_crossed(boundary as usize));
+        if cut {
+            self.split(part, item, offset, rank);
+            return;
+        }
+        let start = self.lists.len();
+        for position in part.items.0..part.items.1 {
+            if self.lists[position] != item {
+                self.lists.push(self.lists[position]);
+            }
+        }
+        let rest = Part { items: (start, self.lists.len()), sections: part.sections };
+        self.enter(rest, start, offset, rank);
+    }
+
+    /// Goes on with the open items of `part` but `placed`, each piece on its own.
+    fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
+        let (lists, first) = (self.lists.len(), self.parts.len());
+        let (begin, end) = part.sections;
+        let mut piece_begin = begin;
+        for boundary in begin + 1..=end {
+            if boundary < end && self.state.is_crossed(boundary as usize) {
+                continue;
+            }
+            let start = self.lists.len();
+            for position in part.items.0..part.items.1 {
+                let item = self.lists[position];
+                let section = self.state.instance.hulls[item as usize].0;
+                if item != placed && (piece_begin..boundary).contains(&section) {
+                    self.lists.push(item);
+                }
+            }
+            if self.lists.len() > start {
+                let items = (start, self.lists.len());
+                self.parts.push(Part { items, sections: (piece_begin, boundary) });
+            }
+            piece_begin = boundary;
+        }
+        self.parts[first..].sort_by_key(|part| part.items.1 - part.items.0);
+        self.path.push(Vertex::Parts { first, next: first, lists, offset, rank });
+        self.succeed();
+    }
+
+    /// Lists the candidates for the next item of `part`: placed at or above the item before them,
+    /// and not above another item that would fit wholly below.
+    fn enter(&mut self, part: Part, lists: usize, offset: u64, rank: u32) {
+        if part.items.0 == part.items.1 {
+            self.succeed();
+            return;
+        }
+        let start = self.lists.len();
+        let mut lowest_top = u64::MAX;
+        for position in part.items.0..part.items.1 {
+            let item = self.lists[position];
+            let lowest = self.state.lowest[item as usize];
+            lowest_top = lowest_top.min(lowest + self.state.instance.items[item as usize].size);
+        }
+        for position in part.items.0..part.items.1 {
+            let item = self.lists[position];
+            let lowest = self.state.lowest[item as usize];
+            let later = (lowest, self.ranks[item as usize]) >= (offset, rank);
+            if lowest < lowest_top && later {
+                self.lists.push(item);
+            }
+        }
+        let lowest = &self.state.lowest;
+        // Stable: items of one offset stay in order of rank.
+        self.lists[start..].sort_by_key(|&item| lowest[item as usize]);
+        let candidates = (start, self.lists.len());
+        self.path.push(Vertex::Choice { part, lists, candidates, placed: None });
+    }
+
+    /// Goes back from a choice without candidates to the last one that has others.
+    fn fail(&mut self) {
+        while let Some(vertex) = self.path.pop() {
+            match vertex {
+                Vertex::Choice { lists, .. } => self.lists.truncate(lists),
+                Vertex::Parts { first, lists, .. } => {
+                    self.parts.truncate(first);
+                    self.lists.truncate(lists);
+                }
+            }
+            if let Some(Vertex::Choice { placed, .. }) = self.path.last_mut() {
+                if let Some((item, mark)) = placed.take() {
+                    self.state.undo(item, mark);
+                }
+                return;
+            }
+        }
+        self.outcome = Outcome::Exhausted;
+    }
+
+    /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    fn succeed(&mut self) {
+        while let Some(vertex) = self.path.last_mut() {
+            match vertex {
+                Vertex::Choice { lists, placed, .. } => {
+                    let lists = *lists;
+                    if let Some((item, mark)) = placed.take() {
+                        self.offsets[item as usize] = self.state.lowest[item as usize];
+                        self.state.undo(item, mark);
+                    }
+                    self.lists.truncate(lists);
+                    self.path.pop();
+                }
+                Vertex::Parts { first, next, lists, offset, rank } => {
+                    if *next < self.parts.len() {
+                        let (part, offset, rank) = (self.parts[*next], *offset, *rank);
+                        *next += 1;
+                        let lists = self.lists.len();
+                        self.enter(part, lists, offset, rank);
+                        return;
+                    }
+                    let (first, lists) = (*first, *lists);
+                    self.parts.truncate(first);
+                    self.lists.truncate(lists);
+                    self.path.pop();
+                }
+            }
+        }
+        self.outcome = Outcome::Found;
+    }
+}

@@ -1,0 +1,140 @@
+//! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
+
+use std::marker::PhantomData;
+
+use crate::bits::{BitMatrix, ones};
+use crate::error::PlanError;
+use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, orders};
+use crate::happens_before::HappensBeforeProblem;
+use crate::interval::IntervalProblem;
+use crate::item::Item;
+use crate::options::{Monitor, Options};
+use crate::order::{precedence, topological};
+use crate::plan::Plan;
+use crate::portfolio::Portfolio;
+use crate::search::Instance;
+use crate::timeline::Timeline;
+use crate::validate::Violation;
+
+/// Problems with more pairs of conflicting items get no exact search: one step would take
+/// milliseconds.
+const CONFLICT_LIMIT: usize = 20_000_000;
+
+impl IntervalProblem {
+    /// A plan, the best that the budget allows.
+    ///
+    /// # Errors
+    /// With a capacity: if there is no plan within it, or none was found in the budget. If the
+    /// tolerance is no ratio.
+    pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
+        self.solve_watched(options, &Monitor::new())
+    }
+
+    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        options.check()?;
+        let timeline = Timeline::new(self);
+        let measures = Measures {
+            sizes: timeline.items.iter().map(|item| item.size).collect(),
+            durations: timeline.durations.clone(),
+            begins: (0..timeline.items.len()).map(|one| timeline.spans(one)[0].0).collect(),
+        };
+        let portfolio = Portfolio {
+            items: &timeline.items,
+            orders: orders(&measures),
+            placer: || TimelinePlacer::new(&timeline),
+            instance: || Instance::of_timeline(&timeline, CONFLICT_LIMIT),
+            bound: self.lower_bound(),
+            options,
+            monitor,
+            placers: PhantomData,
+        };
+        checked(portfolio.solve()?, |offsets| self.validate(offsets))
+    }
+}
+
+impl HappensBeforeProblem {
+    /// A plan, the best that the budget allows.
+    ///
+    /// # Errors
+    /// With a capacity: if there is no plan within it, or none was found in the budget. If the
+    /// tolerance is no ratio.
+    pub fn solve(&self, options: &Options) -> Result<Plan, PlanError> {
+        self.solve_watched(options, &Monitor::new())
+    }
+
+    /// As [`solve`](Self::solve), and another thread may watch and stop it by `monitor`.
+    ///
+    /// # Errors
+    /// As [`solve`](Self::solve).
+    pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        options.check()?;
+        let buffers = self.buffers();
+        let items: Vec<Item> = buffers
+            .iter()
+            .map(|one| Item { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .collect();
+        let precedes = precedence(self);
+        let conflicts = conflicts(&precedes, items.len());
+        let order = topological(self.operations(), self.edges())?;
+        let mut position = vec![0; order.len()];
+        for (place, &operation) in order.iter().enumerate() {
+            position[operation as usize] = place;
+        }
+        let degree = |item| conflicts.columns(item).count() as u64 + 1;
+        let measures = Measures {
+            sizes: items.iter().map(|item| item.size).collect(),
+            durations: (0..items.len()).map(degree).collect(),
+            begins: buffers.iter().map(|buffer| position[buffer.allocated_by]).collect(),
+        };
+        let bound = self.lower_bound();
+        let witness = bound.witness.clone();
+        let portfolio = Portfolio {
+            items: &items,
+            orders: orders(&measures),
+            placer: || ConflictPlacer::new(&items, &conflicts),
+            instance: || Instance::of_conflicts(&items, &conflicts, &witness, CONFLICT_LIMIT),
+            bound,
+            options,
+            monitor,
+            placers: PhantomData,
+        };
+        checked(portfolio.solve()?, |offsets| self.validate(offsets))
+    }
+}
+
+/// The pairs of items of which neither precedes the other.
+fn conflicts(precedes: &BitMatrix, count: usize) -> BitMatrix {
+    let mut conflicts = BitMatrix::new(count, count);
+    for item in 0..count {
+        let row = conflicts.row_mut(item);
+        row.iter_mut().zip(precedes.row(item)).for_each(|(word, after)| *word |= after);
+        for later in ones(precedes.row(item)) {
+            conflicts.set(later, item);
+        }
+    }
+    for item in 0..count {
+        conflicts.set(item, item);
+        let row = conflicts.row_mut(item);
+        row.iter_mut().for_each(|word| *word = !*word);
+        if let Some(last) = row.last_mut().filter(|_| count % 64 != 0) {
+            *last &= (1 << (count % 64)) - 1;
+        }
+    }
+    conflicts
+}
+
+/// The plan, which in debug builds must pass the validator.
+fn checked(
+    plan: Plan,
+    validate: impl FnOnce(&[u64]) -> Result<u64, Violation>,
+) -> Result<Plan, PlanError> {
+    if cfg!(debug_assertions) {
+        let peak = validate(&plan.offsets).map_err(PlanError::Rejected)?;
+        debug_assert_eq!(peak, plan.certificate.peak, "the certificate states the peak");
+    }
+    Ok(plan)
+}

@@ -1,0 +1,68 @@
+//! The interval problem as the solvers see it: time cut into sections, sizes in granules.
+//!
+//! A section stands for a time at which a set of buffers is live that no neighbouring time's set
+//! contains. Two buffers are live together exactly if they have a section in common.
+
+use crate::interval::IntervalProblem;
+use crate::item::Item;
+
+/// Buffers with the sections in which they are live.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    /// What is to be placed.
+    pub(crate) items: Vec<Item>,
+    /// How many sections there are.
+    pub(crate) sections: usize,
+    /// Spans of sections, grouped by item.
+    spans: Vec<(usize, usize)>,
+    /// Where each item's spans begin.
+    starts: Vec<usize>,
+    /// How much time passes while each item is live.
+    pub(crate) durations: Vec<u64>,
+}
+
+impl Timeline {
+    /// The sections of a problem.
+    pub(crate) fn new(problem: &IntervalProblem) -> Self {
+        let buffers = problem.buffers();
+        let items = buffers
+            .iter()
+            .map(|one| Item { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .collect();
+        let mut starts = vec![0];
+        let mut events = Vec::with_capacity(buffers.len() * 2);
+        let mut durations = Vec::with_capacity(buffers.len());
+        let mut count = 0;
+        for buffer in buffers {
+            let mut duration = 0_u64;
+            for (lower, upper) in buffer.live_spans() {
+                events.push((lower, true, count));
+                events.push((upper, false, count));
+                duration = duration.saturating_add(upper.abs_diff(lower));
+                count += 1;
+            }
+            starts.push(count);
+            durations.push(duration);
+        }
+        // At one time, ends come before beginnings.
+        events.sort_unstable();
+        let mut spans = vec![(0, 0); count];
+        let (mut section, mut ended) = (0, false);
+        for (_, begins, span) in events {
+            if begins {
+                section += usize::from(ended);
+                ended = false;
+                spans[span].0 = section;
+            } else {
+                ended = true;
+                spans[span].1 = section + 1;
+            }
+        }
+        Self { items, sections: section + 1, spans, starts, durations }
+    }
+
+    /// The spans of sections in which an item is live, in order.
+    pub(crate) fn spans(&self, item: usize) -> &[(usize, usize)] {
+        &self.spans[self.starts[item]..self.starts[item + 1]]
+    }
+}

@@ -1,0 +1,73 @@
+//! Validation by time: walk through all beginnings and ends with the live buffers in a map by
+//! offset; a new one may touch neither its lower nor its upper neighbour.
+
+use std::collections::BTreeMap;
+
+use super::{Placed, Violation, ends};
+use crate::interval::{Buffer, IntervalProblem};
+
+impl IntervalProblem {
+    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+    ///
+    /// # Errors
+    /// The first thing that makes it no plan: two buffers that share bytes while both are live,
+    /// an offset that is not aligned, or not the fixed one.
+    pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+        let buffers = self.buffers();
+        if offsets.len() != buffers.len() {
+            let (offsets, buffers) = (offsets.len(), buffers.len());
+            return Err(Violation::WrongLength { offsets, buffers });
+        }
+        let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| Placed {
+            size: buffer.size,
+            alignment: buffer.alignment,
+            fixed: buffer.offset,
+            offset,
+        }))?;
+        let placed = buffers.iter().enumerate();
+        overlap(placed.map(|(index, buffer)| (index, buffer, offsets[index], ends[index])))?;
+        Ok(ends.into_iter().max().unwrap_or(0))
+    }
+}
+
+/// Refuses fixed offsets that collide.
+pub(crate) fn fixed_intervals(buffers: &[Buffer]) -> Result<(), Violation> {
+    let fixed = buffers.iter().enumerate().filter_map(|(index, buffer)| {
+        let offset = buffer.offset?;
+        Some((index, buffer, offset, offset.saturating_add(buffer.size)))
+    });
+    overlap(fixed)
+}
+
+/// Refuses buffers, given with where they begin and end, that share bytes while live.
+fn overlap<'a>(
+    placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
+) -> Result<(), Violation> {
+    let mut events = Vec::new();
+    for (index, buffer, start, end) in placed {
+        if start == end {
+            continue;
+        }
+        for (lower, upper) in buffer.live_spans() {
+            events.push((upper, false, index, start, end));
+            events.push((lower, true, index, start, end));
+        }
+    }
+    // At one time, what ends leaves before what begins arrives.
+    events.sort_unstable();
+    let mut live: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
+    for (time, begins, index, start, end) in events {
+        if !begins {
+            live.remove(&start);
+            continue;
+        }
+        let below = live.range(..end).next_back();
+        if let Some((_, &(below_end, first))) = below {
+            if below_end > start {
+                return Err(Violation::LiveTogether { first, second: index, time });
+            }
+        }
+        live.insert(start, (end, index));
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Random captures: valid plans near the exact bound, and call order refused where it lies.
+
+use std::time::Duration;
+
+use pool_plan::{Edge, EdgeKind, GraphBuffer, HappensBeforeProblem, Options};
+
+use super::capture::settings;
+
+#[test]
+fn random_captures_stay_near_the_bound() {
+    // A fortieth of the property cases: a capture has up to 600 buffers.
+    let count = (super::cases() as usize / 40).max(8);
+    for live_out in [false, true] {
+        let mut ratios = Vec::new();
+        for setting in settings(count, live_out) {
+            let captured = setting.make().unwrap();
+            let options = Options {
+                tolerance: 1.05,
+                rounds: Some(10),
+                budget: Duration::from_secs(60),
+                ..Options::default()
+            };
+            let plan = captured.graph.solve(&options).unwrap();
+            assert_eq!(captured.graph.validate(&plan.offsets), Ok(plan.certificate.peak));
+            ratios.push((plan.certificate.ratio(), setting.seed));
+            let quick = Options { rounds: Some(0), ..options };
+            let by_call_order = captured.call_order.solve(&quick).unwrap();
+            let accepted = captured.graph.validate(&by_call_order.offsets).is_ok();
+            assert!(setting.streams == 1 || !accepted, "{setting:?} relies on call order");
+        }
+        ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let worst = ratios[ratios.len() - 1];
+        println!("live-out {live_out}: median {}, worst {worst:?}", ratios[ratios.len() / 2].0);
+        assert!(ratios[ratios.len() / 2].0 <= 1.05, "{ratios:?}");
+        assert!(ratios[(ratios.len() - 1) * 99 / 100].0 <= 1.15, "{ratios:?}");
+    }
+}
+
+#[test]
+fn programmatic_edges_order_nothing() {
+    let buffers = || vec![GraphBuffer::new("a", 8, 0, [0]), GraphBuffer::new("b", 8, 1, [1])];
+    let peak = |kind| {
+        let edges = vec![Edge { from: 0, to: 1, kind }];
+        let problem = HappensBeforeProblem::new(2, edges, buffers()).unwrap();
+        problem.solve(&Options::default()).unwrap().certificate.peak
+    };
+    assert_eq!((peak(EdgeKind::Full), peak(EdgeKind::Programmatic)), (8, 16));
+}

@@ -1,0 +1,92 @@
+//! Bad input is refused with its numbers.
+
+use pool_plan::{
+    Buffer, Edge, Gap, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options, PlanError,
+    Violation,
+};
+
+fn error(buffers: Vec<Buffer>) -> PlanError {
+    IntervalProblem::new(buffers).unwrap_err()
+}
+
+#[test]
+fn malformed_buffers() {
+    assert_eq!(error(vec![]), PlanError::Empty);
+    let id = || "a".to_owned();
+    assert_eq!(
+        error(vec![Buffer::new("a", 5, 3, 1)]),
+        PlanError::InvertedLifetime { id: id(), lower: 5, upper: 3 }
+    );
+    let mut odd = Buffer::new("a", 0, 1, 1);
+    odd.alignment = 24;
+    assert_eq!(error(vec![odd]), PlanError::BadAlignment { id: id(), alignment: 24 });
+    let mut misplaced = Buffer::new("a", 0, 1, 1);
+    (misplaced.alignment, misplaced.offset) = (8, Some(12));
+    assert_eq!(
+        error(vec![misplaced]),
+        PlanError::MisalignedOffset { id: id(), offset: 12, alignment: 8 }
+    );
+    let mut gaps = Buffer::new("a", 0, 4, 1);
+    gaps.gaps = vec![Gap { lower: 3, upper: 5 }];
+    assert_eq!(error(vec![gaps]), PlanError::BadGap { id: id(), lower: 3, upper: 5 });
+    let mut nothing = Buffer::new("a", 0, 4, 1);
+    nothing.gaps = vec![Gap { lower: 0, upper: 4 }];
+    assert_eq!(error(vec![nothing]), PlanError::BadGap { id: id(), lower: 0, upper: 4 });
+}
+
+#[test]
+fn sums_and_names() {
+    let half = 1 << 62;
+    assert_eq!(
+        error(vec![Buffer::new("a", 0, 1, half), Buffer::new("b", 0, 1, half)]),
+        PlanError::SizeOverflow { id: "b".to_owned(), size: half, sum: half }
+    );
+    assert_eq!(
+        error(vec![
+            Buffer::new("a", 0, 1, 1),
+            Buffer::new("b", 0, 1, 1),
+            Buffer::new("a", 0, 1, 1)
+        ]),
+        PlanError::DuplicateId { id: "a".to_owned(), first: 0, second: 2 }
+    );
+    let mut fixed = [Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8)];
+    (fixed[0].offset, fixed[1].offset) = (Some(0), Some(4));
+    assert_eq!(
+        error(fixed.to_vec()),
+        PlanError::FixedOverlap(Violation::LiveTogether { first: 0, second: 1, time: 1 })
+    );
+}
+
+#[test]
+fn malformed_graphs() {
+    let buffer = |operation: usize| vec![GraphBuffer::new("a", 1, operation, [operation])];
+    assert_eq!(
+        HappensBeforeProblem::new(2, vec![Edge::full(0, 7)], buffer(0)),
+        Err(PlanError::UnknownOperation { operation: 7, operations: 2 })
+    );
+    assert_eq!(
+        HappensBeforeProblem::new(2, vec![], buffer(3)),
+        Err(PlanError::UnknownOperation { operation: 3, operations: 2 })
+    );
+    let edges = vec![Edge::full(0, 1), Edge::full(1, 2), Edge::full(2, 1), Edge::full(2, 3)];
+    let Err(PlanError::Cycle { mut operations }) = HappensBeforeProblem::new(4, edges, buffer(0))
+    else {
+        panic!("a cycle is accepted");
+    };
+    operations.sort_unstable();
+    assert_eq!(operations, [1, 2]);
+}
+
+#[test]
+fn infeasible_capacity_has_its_witness() {
+    let buffers =
+        vec![Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8), Buffer::new("c", 2, 4, 9)];
+    let problem = IntervalProblem::new(buffers).unwrap();
+    let options = Options { capacity: Some(16), ..Options::default() };
+    assert_eq!(
+        problem.solve(&options),
+        Err(PlanError::Infeasible { capacity: 16, bound: 17, witness: vec![1, 2] })
+    );
+    let options = Options { tolerance: 0.5, ..Options::default() };
+    assert_eq!(problem.solve(&options), Err(PlanError::BadTolerance { tolerance: 0.5 }));
+}

@@ -1,0 +1,81 @@
+//! On small problems plans are optimal, bounds exact, and capacities decided, as brute force says.
+
+use pool_plan::{Options, PlanError};
+use proptest::prelude::*;
+
+use super::brute::Small;
+use super::generated::{graphs, intervals};
+
+fn within(capacity: u64) -> Options {
+    Options { capacity: Some(capacity), threads: 1, ..Options::default() }
+}
+
+proptest! {
+    #![proptest_config(super::config())]
+
+    #[test]
+    fn interval_plans_are_optimal(problem in intervals()) {
+        let small = Small::of_intervals(&problem);
+        let optimum = small.optimum();
+        let plan = problem.solve(&Options { threads: 1, ..Options::default() }).unwrap();
+        prop_assert_eq!(problem.validate(&plan.offsets), Ok(optimum));
+        prop_assert!(small.accepts(&plan.offsets));
+        prop_assert_eq!(plan.certificate.peak, optimum);
+        prop_assert!(plan.certificate.bound <= optimum);
+        prop_assert!(plan.certificate.is_optimal());
+        prop_assert_eq!(problem.solve(&within(optimum)).unwrap().certificate.peak, optimum);
+        if optimum > 0 {
+            let refused = matches!(
+                problem.solve(&within(optimum - 1)),
+                Err(PlanError::Infeasible { .. } | PlanError::ProvedInfeasible { .. })
+            );
+            prop_assert!(refused);
+        }
+    }
+
+    #[test]
+    fn graph_plans_are_optimal(problem in graphs()) {
+        let small = Small::of_graph(&problem);
+        let optimum = small.optimum();
+        let plan = problem.solve(&Options { threads: 1, ..Options::default() }).unwrap();
+        prop_assert_eq!(problem.validate(&plan.offsets), Ok(optimum));
+        prop_assert!(small.accepts(&plan.offsets));
+        prop_assert_eq!(plan.certificate.peak, optimum);
+        prop_assert!(plan.certificate.bound <= optimum);
+        prop_assert!(plan.certificate.is_optimal());
+        let refused = matches!(
+            problem.solve(&within(optimum - 1)),
+            Err(PlanError::Infeasible { .. } | PlanError::ProvedInfeasible { .. })
+        );
+        prop_assert!(refused);
+    }
+
+    #[test]
+    fn interval_bound_is_the_heaviest_set(problem in intervals()) {
+        let mut buffers = problem.buffers().to_vec();
+        for buffer in &mut buffers {
+            (buffer.alignment, buffer.offset) = (1, None);
+            buffer.gaps.clear();
+        }
+        let problem = pool_plan::IntervalProblem::new(buffers).unwrap();
+        let bound = problem.lower_bound();
+        prop_assert_eq!(bound.bytes, Small::of_intervals(&problem).heaviest());
+    }
+
+    #[test]
+    fn graph_bound_is_the_heaviest_antichain(problem in graphs()) {
+        let mut buffers = problem.buffers().to_vec();
+        buffers.iter_mut().for_each(|buffer| buffer.alignment = 1);
+        let edges = problem.edges().to_vec();
+        let problem = pool_plan::HappensBeforeProblem::new(10, edges, buffers).unwrap();
+        let (bound, small) = (problem.lower_bound(), Small::of_graph(&problem));
+        prop_assert_eq!(bound.bytes, small.heaviest());
+        let weight: u64 = bound.witness.iter().map(|&one| small.sizes[one]).sum();
+        prop_assert_eq!(weight, bound.bytes);
+        for &one in &bound.witness {
+            for &other in &bound.witness {
+                prop_assert!(one == other || small.conflict[one][other]);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a solver promises beside good plans: repeatable, stoppable, and what it was asked.
+
+use std::time::Duration;
+
+use pool_plan::{Buffer, IntervalProblem, Monitor, Options, PlanError};
+
+use super::traces::trace;
+
+#[test]
+fn same_seed_same_plan_on_any_number_of_threads() {
+    let problem = trace("A.1048576.csv");
+    let offsets = |threads, seed| {
+        let budget = Duration::from_secs(600);
+        let options = Options { threads, seed, budget, rounds: Some(2), ..Options::default() };
+        problem.solve(&options).unwrap().offsets
+    };
+    assert_eq!(offsets(1, 7), offsets(2, 7));
+    assert_eq!(offsets(3, 8), offsets(2, 8));
+}
+
+#[test]
+fn cancelled_planner_returns_its_best() {
+    let problem = trace("H.1048576.csv");
+    let monitor = Monitor::new();
+    monitor.cancel();
+    let options = Options { budget: Duration::from_secs(3600), ..Options::default() };
+    let plan = problem.solve_watched(&options, &monitor).unwrap();
+    assert_eq!(problem.validate(&plan.offsets), Ok(plan.certificate.peak));
+    assert_eq!(monitor.best(), Some(plan.certificate.peak));
+    assert_eq!(monitor.bound(), plan.certificate.bound);
+    assert_eq!(monitor.steps(), 0);
+}
+
+#[test]
+fn cancelled_while_it_searches() {
+    let problem = trace("H.1048576.csv");
+    let monitor = Monitor::new();
+    // No plan has this peak's ratio: sizes are multiples of 1024, and one byte of alignment
+    // padding more is asked than fits. The search would go on for an hour.
+    let mut buffers = problem.buffers().to_vec();
+    buffers.iter_mut().for_each(|buffer| buffer.alignment = 4096);
+    let problem = IntervalProblem::new(buffers).unwrap();
+    let options = Options { budget: Duration::from_secs(3600), ..Options::default() };
+    let plan = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while monitor.steps() == 0 {
+                std::thread::yield_now();
+            }
+            monitor.cancel();
+        });
+        problem.solve_watched(&options, &monitor).unwrap()
+    });
+    assert_eq!(problem.validate(&plan.offsets), Ok(plan.certificate.peak));
+}
+
+#[test]
+fn fixed_offsets_stay() {
+    let mut fixed = Buffer::new("fixed", 0, 4, 10);
+    fixed.offset = Some(6);
+    let others = [Buffer::new("low", 0, 2, 6), Buffer::new("high", 1, 3, 7)];
+    let problem = IntervalProblem::new([vec![fixed], others.to_vec()].concat()).unwrap();
+    let plan = problem.solve(&Options::default()).unwrap();
+    assert_eq!(plan.offsets[0], 6);
+    assert_eq!(plan.certificate.peak, 23);
+    assert!(plan.certificate.is_optimal());
+}
+
+#[test]
+fn exhausted_capacity_is_proved() {
+    // Lifetimes form a ring of conflicts: 2 live at any time, but 3 addresses are needed.
+    let spans = [(0, 2), (1, 4), (3, 6), (5, 8)];
+    let sizes = [2, 1, 2, 1];
+    let buffers = spans.iter().zip(sizes).enumerate();
+    let buffers = buffers
+        .map(|(index, (&(lower, upper), size))| Buffer::new(index.to_string(), lower, upper, size));
+    let mut buffers: Vec<Buffer> = buffers.collect();
+    buffers[0].offset = Some(0);
+    buffers[2].offset = Some(1);
+    let problem = IntervalProblem::new(buffers).unwrap();
+    let options = |capacity| Options { capacity: Some(capacity), ..Options::default() };
+    assert!(matches!(
+        problem.solve(&options(3)),
+        Err(PlanError::ProvedInfeasible { capacity: 3, bound: 3, best: 4 })
+    ));
+    assert_eq!(problem.solve(&options(4)).unwrap().certificate.peak, 4);
+}
