@@ -4,14 +4,6 @@
 //! with the fastest and slowest of all repetitions; each repetition has a seed of its own, so that
 //! they show how much is luck. Every plan is validated.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a benchmark: what fails panics, and its numbers are small"
-)]
-
 #[path = "../tests/support/capture.rs"]
 mod capture;
 #[path = "../tests/support/synthetic.rs"]

@@ -24,7 +24,7 @@ impl IntervalProblem {
             fixed: buffer.offset,
             offset,
         }))?;
-        let placed = buffers.iter().enumerate();
+        let placed = buffers.iter().enumerate().map(|(index, buffer)| (index, buffer));
         overlap(placed.map(|(index, buffer)| (index, buffer, offsets[index], ends[index])))?;
         Ok(ends.into_iter().max().unwrap_or(0))
     }

@@ -1,14 +1,6 @@
 //! Tests of the planner: against brute force, on public traces, on random captures, with mutated
 //! plans, bad input and the command.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "tests: a check that fails panics, and their numbers are small"
-)]
-
 #[path = "../support/capture.rs"]
 mod capture;
 #[path = "../support/synthetic.rs"]
@@ -34,5 +26,9 @@ fn cases() -> u32 {
 
 fn config() -> proptest::test_runner::Config {
     let config = proptest::test_runner::Config::with_cases(cases());
-    proptest::test_runner::Config { failure_persistence: None, ..config }
+    proptest::test_runner::Config {
+        failure_persistence: None,
+        max_global_rejects: u32::MAX,
+        ..config
+    }
 }
