@@ -50,7 +50,8 @@ pub(crate) fn check<'a>(
         let padded = request.size.checked_add(request.alignment - 1);
         let top = padded.and_then(|padded| Some((padded, start.checked_add(padded)?)));
         let sums = top.and_then(|(padded, top)| {
-            let (sum, highest) = (stacked.checked_add(padded)?, fixed_top.max(top));
+            let fixed_end = if request.offset.is_some() { top } else { 0 };
+            let (sum, highest) = (stacked.checked_add(padded)?, fixed_top.max(fixed_end));
             (sum.checked_add(highest)? <= i64::MAX as u64).then_some((sum, highest))
         });
         let Some((sum, highest)) = sums else {

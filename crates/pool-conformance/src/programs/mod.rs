@@ -58,9 +58,10 @@ fn number(variable: &str) -> Option<u32> {
 #[must_use]
 pub fn runner(cases: u32) -> TestRunner {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let mut seed = [0; 32];
+    // A simple generator: under Miri a better one takes longer than the programs that it makes.
+    let mut seed = *b"pool test cases.";
     seed[..4].copy_from_slice(&number("POOL_TEST_SEED").unwrap_or(0).to_le_bytes());
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
 /// Runs `test` with [`test_cases`] random values, and shrinks the first that fails.

@@ -38,7 +38,7 @@ impl Instance {
         let pairs =
             |item: usize| timeline.spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
         let memberships: usize = (0..count).map(|item| pairs(item).count()).sum();
-        if memberships > limit {
+        if memberships > limit || has_empty(&timeline.items) {
             return None;
         }
         let by_section = (0..count).flat_map(|item| pairs(item).map(move |one| (one, item)));
@@ -75,7 +75,7 @@ impl Instance {
         let count = items.len();
         let degrees = (0..count).map(|item| matrix.columns(item).count());
         let degrees: Vec<usize> = degrees.collect();
-        if degrees.iter().sum::<usize>() > limit {
+        if degrees.iter().sum::<usize>() > limit || has_empty(items) {
             return None;
         }
         let pairs = (0..count).flat_map(|item| matrix.columns(item).map(move |one| (item, one)));
@@ -133,4 +133,10 @@ fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) 
         }
     }
     Some(adjacency(count, pairs.iter().copied()))
+}
+
+/// Whether an item has no bytes. Such an item supports nothing and is in nobody's way, which the
+/// rules of canonical plans do not provide for.
+fn has_empty(items: &[Item]) -> bool {
+    items.iter().any(|item| item.size == 0)
 }

@@ -9,7 +9,7 @@ const LARGEST: usize = 8;
 
 /// Problems of up to 8 buffers, some with alignments, gaps and one fixed offset.
 pub(crate) fn intervals() -> impl Strategy<Value = IntervalProblem> {
-    let buffer = (0..12_i64, 1..10_i64, 0..17_u64, 0..4_u32, 0..4_usize);
+    let buffer = (0..12_i64, 1..10_i64, 1..17_u64, 0..4_u32, 0..4_usize);
     let fixed = prop_oneof![3 => Just(None), 1 => (0..LARGEST, 0..10_u64).prop_map(Some)];
     (prop::collection::vec(buffer, 1..=LARGEST), fixed, any::<bool>()).prop_map(
         |(rows, fixed, aligned)| {

@@ -34,5 +34,9 @@ fn cases() -> u32 {
 
 fn config() -> proptest::test_runner::Config {
     let config = proptest::test_runner::Config::with_cases(cases());
-    proptest::test_runner::Config { failure_persistence: None, ..config }
+    proptest::test_runner::Config {
+        failure_persistence: None,
+        max_global_rejects: u32::MAX,
+        ..config
+    }
 }
