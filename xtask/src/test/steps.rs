@@ -148,8 +148,9 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![miri(setting, "")?.with(packages(WATCHED)).with(everything())])
 }
 
+/// With other random programs than under Stacked Borrows.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let miri = miri(setting, " -Zmiri-tree-borrows")?;
+    let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
     Ok(vec![miri.with(packages(WATCHED)).with(everything())])
 }
 
@@ -168,6 +169,8 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
+        // A trace takes Miri seconds, for each panic that a test plans.
+        .variable("RUST_BACKTRACE", "0")
         .variable("POOL_TEST_CASES", Setting::cases_under_miri()))
 }
 

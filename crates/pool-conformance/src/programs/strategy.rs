@@ -2,7 +2,6 @@
 
 use pool_core::Compaction;
 use proptest::collection::vec;
-use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
 use super::program::{
@@ -36,9 +35,11 @@ pub fn dynamic_program(refusals: bool) -> impl Strategy<Value = DynamicProgram> 
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
-    let byte_limit = weighted(0.4, prop_oneof![0..400_usize, 400..8_000_usize]);
-    let growth_factor = prop_oneof![3 => Just(1.5), 1 => Just(1.0), 1 => Just(4.0)];
-    (byte_limit, growth_factor, any_of_ten(), any_of_ten(), 1..6_usize).prop_map(
+    let byte_limit = (any_of_ten(4), any_of_ten(5), 0..400_usize, 400..8_000_usize);
+    let byte_limit = byte_limit
+        .prop_map(|(limited, tight, small, large)| limited.then_some(if tight { small } else { large }));
+    let growth_factor = one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]);
+    (byte_limit, growth_factor, any_of_ten(1), any_of_ten(1), 1..6_usize).prop_map(
         |(byte_limit, growth_factor, poison, fresh, ways)| Setting {
             byte_limit,
             growth_factor,
@@ -49,9 +50,28 @@ fn setting() -> impl Strategy<Value = Setting> {
     )
 }
 
-/// True one time in ten.
-fn any_of_ten() -> impl Strategy<Value = bool> {
-    (0..10_u8).prop_map(|number| number == 9)
+/// One of some values, by weight; shrinks towards the first.
+///
+/// A number that picks, where `prop_oneof!` would hold a value tree with a runner of its own for each
+/// value that it passes over: most of the time that a program would take to be made.
+fn one_of<T: Copy + std::fmt::Debug>(
+    weighted: &'static [(u32, T)],
+) -> impl Strategy<Value = T> + Clone {
+    let sum = weighted.iter().map(|(weight, _)| weight).sum::<u32>();
+    (0..sum).prop_map(move |mut number| {
+        for &(weight, value) in weighted {
+            match number.checked_sub(weight) {
+                Some(rest) => number = rest,
+                None => return value,
+            }
+        }
+        unreachable!("the number is below the sum of the weights")
+    })
+}
+
+/// True so many times in ten.
+fn any_of_ten(times: u8) -> impl Strategy<Value = bool> + Clone {
+    (0..10_u8).prop_map(move |number| number >= 10 - times)
 }
 
 fn round(refusals: bool) -> impl Strategy<Value = Round> {
@@ -88,100 +108,108 @@ fn step(refusals: bool) -> impl Strategy<Value = Step> + Clone {
 }
 
 fn nested(step: impl Strategy<Value = Step>, refusals: bool) -> impl Strategy<Value = Nested> {
-    let style = prop_oneof![
-        Just(Style::Block),
-        Just(Style::Reference),
-        Just(Style::Value),
-        Just(Style::Kept),
-        Just(Style::Forgotten),
-        Just(Style::Caught),
-    ];
-    let refusal = weighted(0.2, refusal()).prop_map(move |refusal| refusal.filter(|_| refusals));
+    let style = one_of(&[
+        (1, Style::Block),
+        (1, Style::Reference),
+        (1, Style::Value),
+        (1, Style::Kept),
+        (1, Style::Forgotten),
+        (1, Style::Caught),
+    ]);
+    let refusal = (any_of_ten(2), refusal())
+        .prop_map(move |(refused, refusal)| (refused && refusals).then_some(refusal));
     (style, 1..=TIMES, refusal, vec(step, 0..STEPS))
         .prop_map(|(style, times, refusal, steps)| Nested { style, times, refusal, steps })
 }
 
 /// Refusals that are soon carried out.
 fn refusal() -> impl Strategy<Value = Refusal> {
-    prop_oneof![
-        (0..5_usize).prop_map(Refusal::Once),
-        (0..5_usize).prop_map(Refusal::From),
-        (0..4_000_usize).prop_map(Refusal::Above),
-        (0..5_usize).prop_map(Refusal::PanicOnce),
-    ]
+    (0..4_u8, 0..5_usize, 0..4_000_usize).prop_map(|(which, allocation, bytes)| match which {
+        0 => Refusal::Once(allocation),
+        1 => Refusal::From(allocation),
+        2 => Refusal::Above(bytes),
+        _ => Refusal::PanicOnce(allocation),
+    })
 }
 
-fn acquire() -> impl Strategy<Value = Acquire> {
+fn acquire() -> impl Strategy<Value = Acquire> + Clone {
     (kind(), form(), any::<bool>()).prop_map(|(kind, form, panics)| Acquire { kind, form, panics })
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![
-        1 => Just(Kind::Unit),
-        4 => Just(Kind::U8),
-        3 => Just(Kind::Bool),
-        2 => Just(Kind::U16),
-        3 => Just(Kind::F32),
-        4 => Just(Kind::F64),
-        2 => Just(Kind::ThreeBytes),
-        3 => Just(Kind::Vector),
-        2 => Just(Kind::Wide),
-    ]
+fn kind() -> impl Strategy<Value = Kind> + Clone {
+    one_of(&[
+        (1, Kind::Unit),
+        (4, Kind::U8),
+        (3, Kind::Bool),
+        (2, Kind::U16),
+        (3, Kind::F32),
+        (4, Kind::F64),
+        (2, Kind::ThreeBytes),
+        (3, Kind::Vector),
+        (2, Kind::Wide),
+    ])
 }
 
-fn form() -> impl Strategy<Value = Form> {
-    let with = (length(), weighted(0.3, 0..4_usize), weighted(0.2, 0..8_usize));
-    prop_oneof![
-        12 => (fill(), length()).prop_map(|(fill, length)| Form::Flat(fill, length)),
-        1 => Just(Form::Like),
-        2 => with.prop_map(|(length, reenter_at, panic_at)| Form::With {
-            length: length.min(20),
-            reenter_at,
-            panic_at,
-        }),
-        3 => (fill(), vec(axis(), 1..7)).prop_map(|(fill, dims)| Form::Shaped(fill, dims)),
-        4 => (fill(), vec(axis(), 0..7)).prop_map(|(fill, dims)| Form::Dynamic(fill, dims)),
-        1 => (0..8_usize, 0..8_usize, any::<usize>())
-            .prop_map(|(rows, columns, at)| Form::Split(rows, columns, at)),
-        1 => impossible().prop_map(Form::Impossible),
-    ]
+/// The parts of every form are made, and the form that the first number says takes its own.
+fn form() -> impl Strategy<Value = Form> + Clone {
+    let numbers = (0..8_usize, 0..8_usize, any::<usize>(), any_of_ten(3), any_of_ten(2));
+    (0..24_u8, fill(), length(), vec(axis(), 0..7), numbers).prop_map(
+        |(which, fill, length, mut dims, (one, other, any, reenters, panics))| match which {
+            0..=11 => Form::Flat(fill, length),
+            12 => Form::Like,
+            13..=14 => Form::With {
+                length: length.min(20),
+                reenter_at: reenters.then_some(one / 2),
+                panic_at: panics.then_some(other),
+            },
+            15..=17 => {
+                // A fixed rank is at least 1.
+                if dims.is_empty() {
+                    dims.push(2);
+                }
+                Form::Shaped(fill, dims)
+            }
+            18..=21 => Form::Dynamic(fill, dims),
+            22 => Form::Split(one, other, any),
+            _ => Form::Impossible(impossible(one, any)),
+        },
+    )
 }
 
-fn impossible() -> impl Strategy<Value = Impossible> {
-    prop_oneof![
-        (0..9_usize).prop_map(Impossible::Length),
-        Just(Impossible::Product),
-        Just(Impossible::ProductBesideZero),
-        Just(Impossible::DynamicProductBesideZero),
-        Just(Impossible::SourceOfOtherLength),
-    ]
+fn impossible(which: usize, any: usize) -> Impossible {
+    match which {
+        0 => Impossible::Product,
+        1 => Impossible::ProductBesideZero,
+        2 => Impossible::DynamicProductBesideZero,
+        3 => Impossible::SourceOfOtherLength,
+        _ => Impossible::Length(any % 9),
+    }
 }
 
-fn fill() -> impl Strategy<Value = Fill> {
-    prop_oneof![
-        4 => Just(Fill::Recycled),
-        1 => Just(Fill::Zeroed),
-        1 => Just(Fill::Filled),
-        1 => Just(Fill::Copied),
-    ]
+fn fill() -> impl Strategy<Value = Fill> + Clone {
+    one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
 }
 
 /// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.
-fn length() -> impl Strategy<Value = usize> {
+fn length() -> impl Strategy<Value = usize> + Clone {
     let (short, long): (usize, usize) = if cfg!(miri) { (6, 16) } else { (20, 300) };
-    prop_oneof![1 => Just(0_usize), 6 => 1..short, 3 => short..long]
+    (0..10_u8, 1..short, short..long).prop_map(|(which, short, long)| match which {
+        0..=5 => short,
+        6 => 0,
+        _ => long,
+    })
 }
 
 /// An axis of an array; with six of them an array has a few hundred elements at most.
-fn axis() -> impl Strategy<Value = usize> {
-    prop_oneof![1 => Just(0_usize), 6 => Just(1_usize), 6 => Just(2_usize), 2 => Just(3_usize)]
+fn axis() -> impl Strategy<Value = usize> + Clone {
+    one_of(&[(6, 1), (6, 2), (2, 3), (1, 0)])
 }
 
 /// Sensible, eager, and absurd compactions: the fields are public.
 fn compaction() -> impl Strategy<Value = Compaction> {
-    let factor = prop_oneof![Just(10.0), Just(1.0), Just(0.0), Just(f64::NAN), Just(-1.0)];
-    let shrink_to = prop_oneof![Just(1.5), Just(1.0), Just(0.0), Just(f64::INFINITY)];
-    let minimum_bytes = prop_oneof![Just(0_usize), Just(64_usize), Just(1_usize << 20)];
+    let factor = one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]);
+    let shrink_to = one_of(&[(1, 1.5), (1, 1.0), (1, 0.0), (1, f64::INFINITY)]);
+    let minimum_bytes = one_of(&[(1, 0), (1, 64), (1, 1 << 20)]);
     (factor, shrink_to, minimum_bytes).prop_map(|(factor, shrink_to, minimum_bytes)| Compaction {
         factor,
         shrink_to,

@@ -202,15 +202,15 @@ fn compact_with_any_factors_does_not_panic() {
         for shrink_to in odd {
             let compaction = Compaction { factor, shrink_to, minimum_bytes: 0 };
             let (mut pool, ledger) = heap_pool();
-            pool.scope().acquire::<u64>(5000);
+            pool.scope().acquire::<u64>(500);
             pool.sample_lengths();
-            pool.scope().acquire::<u64>(4000);
+            pool.scope().acquire::<u64>(400);
             // What was seen is larger than what the slot holds now.
             pool.trim();
             pool.scope().acquire::<u64>(3);
             pool.compact(&compaction);
             assert_eq!(pool.stats().reserved_bytes, ledger.live_bytes(), "{compaction:?}");
-            let view = pool.scope().acquire::<u64>(4000);
+            let view = pool.scope().acquire::<u64>(400);
             stamp(view, 1);
             assert_stamped(view, 1);
         }
