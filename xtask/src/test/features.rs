@@ -50,6 +50,11 @@ pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
     EVERYTHING.iter().filter_map(of_package).collect()
 }
 
+/// Whether a feature of [`EVERYTHING`] is one of this crate.
+pub(crate) fn belongs(feature: &str, package: &str) -> bool {
+    feature.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// What is built where there is no standard library.
 pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];

@@ -4,7 +4,7 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    EVERYTHING, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, everything_of,
+    EVERYTHING, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, belongs, everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -127,7 +127,8 @@ fn doc_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
-    Ok(doc_tests(setting)?.into_iter().map(|command| command.on(&nightly)).collect())
+    let test = Invocation::tests("test --doc --no-fail-fast").on(&nightly);
+    Ok(vec![test.with(everything_in(LIBRARIES))])
 }
 
 fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -139,19 +140,19 @@ fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let toolchain = setting.toolchains.release(setting.oldest_rust)?;
-    let check = Invocation::check("check").on(&toolchain).with(packages(LIBRARIES));
-    let with_features = check.clone().with(everything());
-    Ok(vec![check, with_features])
+    let check = Invocation::check("check").on(&toolchain);
+    let with_features = check.clone().with(everything_in(LIBRARIES));
+    Ok(vec![check.with(packages(LIBRARIES)), with_features])
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![miri(setting, "")?.with(packages(WATCHED)).with(everything())])
+    Ok(vec![miri(setting, "")?.with(everything_in(WATCHED))])
 }
 
 /// With other random programs than under Stacked Borrows.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
-    Ok(vec![miri.with(packages(WATCHED)).with(everything())])
+    Ok(vec![miri.with(everything_in(WATCHED))])
 }
 
 fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -196,8 +197,7 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
     let directory = setting.own_target_directory(&format!("{sanitizer}-sanitizer"));
     Ok(Invocation::tests(words)
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
-        .with(packages(WATCHED))
-        .with(everything())
+        .with(everything_in(WATCHED))
         .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))
         .variable("CARGO_TARGET_DIR", directory)
         .variable("POOL_TEST_CASES", setting.cases()))
@@ -205,6 +205,14 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
 
 fn packages(names: &[&str]) -> Vec<String> {
     names.iter().flat_map(|name| ["--package".to_owned(), (*name).to_owned()]).collect()
+}
+
+/// These packages, with all their features that go together.
+fn everything_in(names: &[&str]) -> Vec<String> {
+    let of_these = |feature: &&&str| names.iter().any(|name| belongs(feature, name));
+    let features: Vec<&str> = EVERYTHING.iter().filter(of_these).copied().collect();
+    let features = ["--features".to_owned(), features.join(",")];
+    packages(names).into_iter().chain(features).collect()
 }
 
 fn everything() -> [String; 2] {

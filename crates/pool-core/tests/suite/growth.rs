@@ -78,6 +78,20 @@ fn growth_factor_applies_to_the_old_capacity() {
 }
 
 #[test]
+fn growth_factor_adds_a_quarter_beyond_64_kib() {
+    const KIB: usize = 1 << 10;
+    for (factor, old, expected) in
+        [(1.5, 64, 96), (2.0, 64, 128), (1.5, 128, 128 + 40), (2.0, 1024, 1024 + 64 + 240)]
+    {
+        let (mut pool, ledger) = heap_pool_with(PoolConfig::new().growth_factor(factor));
+        let words = old * KIB / 8;
+        assert_eq!(block_bytes(&ledger, pool.scope().acquire::<u64>(words - 1)), old * KIB);
+        let grown = block_bytes(&ledger, pool.scope().acquire::<u64>(words));
+        assert_eq!(grown, expected * KIB, "{factor} of {old} KiB");
+    }
+}
+
+#[test]
 fn growth_factor_clamped_to_limit_and_isize() {
     // To the limit: 1,024 bytes held, twice as much wanted, 1,280 left.
     let config = PoolConfig::new().growth_factor(2.0).byte_limit(1024 + 1280 + 63);
