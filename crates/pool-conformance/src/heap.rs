@@ -21,6 +21,7 @@ pub struct Ledger(Arc<Mutex<Entries>>);
 struct Entries {
     /// Every block that is allocated, by its address.
     live: BTreeMap<usize, Live>,
+    live_bytes: usize,
     /// The most bytes that the live blocks ever held, since it was last forgotten.
     peak_bytes: usize,
     allocations: usize,
@@ -90,7 +91,7 @@ impl Ledger {
     /// Bytes of the blocks that are allocated now.
     #[must_use]
     pub fn live_bytes(&self) -> usize {
-        self.entries().live.values().map(|live| live.bytes).sum()
+        self.entries().live_bytes
     }
 
     /// The most bytes that the blocks held at any moment, also in the middle of a call, since
@@ -144,7 +145,10 @@ impl Ledger {
 
     /// Frees the memory of blocks that their pool, which is gone, left to leak.
     pub fn free_leaked(&self) {
-        let live = std::mem::take(&mut self.entries().live);
+        let mut entries = self.entries();
+        entries.live_bytes = 0;
+        let live = std::mem::take(&mut entries.live);
+        drop(entries);
         for Live { block, bytes } in live.into_values() {
             // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any more.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
@@ -182,7 +186,7 @@ unsafe impl PoolBackend for HeapBackend {
     fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, Refused> {
         let layout = layout(bytes);
         let mut entries = ledger.entries();
-        let live: usize = entries.live.values().map(|live| live.bytes).sum();
+        let live = entries.live_bytes;
         let refused = match &mut entries.refuse {
             Refusal::Never => false,
             Refusal::Above(limit) => live + bytes > *limit,
@@ -210,14 +214,18 @@ unsafe impl PoolBackend for HeapBackend {
         let pointer = unsafe { alloc_zeroed(layout) };
         let block = NonNull::new(pointer).ok_or(Refused { bytes })?;
         entries.allocations += 1;
+        entries.live_bytes = live + bytes;
         entries.peak_bytes = entries.peak_bytes.max(live + bytes);
         entries.live.insert(block.addr().get(), Live { block, bytes });
         Ok(block)
     }
 
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
-        let noted = ledger.entries().live.remove(&block.addr().get()).map(|live| live.bytes);
+        let mut entries = ledger.entries();
+        let noted = entries.live.remove(&block.addr().get()).map(|live| live.bytes);
         assert_eq!(noted, Some(bytes), "freed with other bytes than allocated, or twice");
+        entries.live_bytes -= bytes;
+        drop(entries);
         // SAFETY: allocated with this layout, as just checked; the caller gives it up.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }

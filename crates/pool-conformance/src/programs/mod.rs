@@ -64,13 +64,13 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with [`test_cases`] random values, and shrinks the first that fails.
+/// Runs `test` with so many random values, and shrinks the first that fails.
 ///
 /// # Panics
 ///
 /// Where `test` panics: with its text and the smallest value found for which it does.
-pub fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
-    let outcome = runner(test_cases()).run(strategy, |value| {
+pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
+    let outcome = runner(cases).run(strategy, |value| {
         // Shrinking fails many times: only the smallest failure is printed, at the end.
         catch_quietly(|| test(value))
             .map_err(|payload| TestCaseError::fail(text(payload.as_ref()).to_owned()))
@@ -80,14 +80,14 @@ pub fn for_all<S: Strategy>(strategy: &S, test: impl Fn(S::Value)) {
     }
 }
 
-/// Runs random lexical programs, each with a probe of its own.
+/// Runs so many random lexical programs, each with a probe of its own.
 ///
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) -> Tally {
+pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
-    for_all(&strategy::lexical_program(true), |program| {
+    for_all(cases, &strategy::lexical_program(true), |program| {
         let mut tally = sum.get();
         tally += run_lexical(&probe(), &program);
         sum.set(tally);
@@ -95,14 +95,14 @@ pub fn run_random_lexical<P: Probe>(probe: impl Fn() -> P) -> Tally {
     sum.get()
 }
 
-/// Runs random dynamic programs, each with a probe of its own.
+/// Runs so many random dynamic programs, each with a probe of its own.
 ///
 /// # Panics
 ///
 /// Where the pool and the model disagree.
-pub fn run_random_dynamic<P: Probe>(probe: impl Fn() -> P) -> Tally {
+pub fn run_random_dynamic<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally {
     let sum = Cell::new(Tally::default());
-    for_all(&strategy::dynamic_program(true), |program| {
+    for_all(cases, &strategy::dynamic_program(true), |program| {
         let mut tally = sum.get();
         tally += run_dynamic(&probe(), &program);
         sum.set(tally);

@@ -29,7 +29,7 @@ fn exact_and_conservative<T: PodElement>() {
     let mut scope = pool.scope();
     let below = scope.acquire::<u64>(8);
     stamp(below, 1);
-    let most = rounds(200, 17);
+    let most = rounds(200, 10);
     for length in (0..most).chain((0..most).rev()).chain([rounds(1000, 70), 63, 64, 65]) {
         let inner = scope.scope();
         let view = inner.acquire::<T>(length);

@@ -2,20 +2,20 @@
 //! `POOL_TEST_SEED` which.
 
 use pool_conformance::HeapProbe;
-use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical};
+use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 
 /// From so many programs on, every rare case is met.
 const ENOUGH: u64 = 1_000;
 
 #[test]
 fn random_lexical_programs_agree_with_the_model() {
-    let tally = run_random_lexical(HeapProbe::default);
+    let tally = run_random_lexical(test_cases(), HeapProbe::default);
     assert_nothing_missed(tally, &["stale handles"]);
 }
 
 #[test]
 fn random_dynamic_programs_agree_with_the_model() {
-    let tally = run_random_dynamic(HeapProbe::default);
+    let tally = run_random_dynamic(test_cases(), HeapProbe::default);
     assert_nothing_missed(tally, &[]);
 }
 

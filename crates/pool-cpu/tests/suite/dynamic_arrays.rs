@@ -237,7 +237,8 @@ fn four_shapes_a_hundred_times_are_all_hits() {
 /// hits do not move the place.
 #[test]
 fn eviction_is_round_robin_and_hits_do_not_advance_it() {
-    for ways in [1, 2, 4, 16] {
+    let numbers_of_ways: &[usize] = if cfg!(miri) { &[1, 3] } else { &[1, 2, 4, 16] };
+    for &ways in numbers_of_ways {
         let config = PoolConfig::new().ways(ways);
         let mut pool = Pool::<Cpu>::try_new((), config).unwrap();
         // A block that is large enough for all, so that none of them makes it grow.
