@@ -8,8 +8,8 @@ use crate::TaskError;
 const CASES: u32 = 2_000;
 /// The same with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
-/// The same under Miri, which is some thousand times slower: 25 lexical and 25 dynamic programs.
-const CASES_UNDER_MIRI: u32 = 25;
+/// The same under Miri, which is some hundred times slower.
+const CASES_UNDER_MIRI: u32 = 50;
 
 /// Facts that hold for a whole run.
 #[derive(Debug)]

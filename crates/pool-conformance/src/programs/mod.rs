@@ -37,7 +37,7 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::Probe;
 use machine::Machine;
 
-/// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25
+/// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 50
 /// under Miri.
 ///
 /// # Panics
@@ -45,7 +45,7 @@ use machine::Machine;
 /// Where the variable is no number.
 #[must_use]
 pub fn test_cases() -> u32 {
-    number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 25 } else { 2_000 })
+    number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 50 } else { 2_000 })
 }
 
 fn number(variable: &str) -> Option<u32> {
