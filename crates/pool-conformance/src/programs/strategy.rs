@@ -36,8 +36,9 @@ pub fn dynamic_program(refusals: bool) -> impl Strategy<Value = DynamicProgram> 
 
 fn setting() -> impl Strategy<Value = Setting> {
     let byte_limit = (any_of_ten(4), any_of_ten(5), 0..400_usize, 400..8_000_usize);
-    let byte_limit = byte_limit
-        .prop_map(|(limited, tight, small, large)| limited.then_some(if tight { small } else { large }));
+    let byte_limit = byte_limit.prop_map(|(limited, tight, small, large)| {
+        limited.then_some(if tight { small } else { large })
+    });
     let growth_factor = one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]);
     (byte_limit, growth_factor, any_of_ten(1), any_of_ten(1), 1..6_usize).prop_map(
         |(byte_limit, growth_factor, poison, fresh, ways)| Setting {
