@@ -20,11 +20,11 @@ fn quick() -> Options {
 fn try_mutations<P: Debug>(
     problems: impl Strategy<Value = P>,
     share: f64,
-    check: impl Fn(P) -> Result<usize, TestCaseError>,
+    check: impl Fn(&P) -> Result<usize, TestCaseError>,
 ) {
     let refused = Cell::new(0);
     let outcome = TestRunner::new(super::config()).run(&problems, |problem| {
-        refused.set(refused.get() + check(problem)?);
+        refused.set(refused.get() + check(&problem)?);
         Ok(())
     });
     assert!(outcome.is_ok(), "{outcome:?}");
@@ -67,9 +67,9 @@ fn collided(offsets: &[u64], conflict: &[Vec<bool>]) -> Vec<Vec<u64>> {
 fn shifted_offset_in_time() {
     try_mutations((intervals(), 1..20_u64), 1.0, |(problem, shift)| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
-        let small = Small::of_intervals(&problem);
+        let small = Small::of_intervals(problem);
         let check = |mutant: Vec<u64>| agreed(&small, &mutant, problem.validate(&mutant).is_ok());
-        shifted(&offsets, shift).map(check).sum()
+        shifted(&offsets, *shift).map(check).sum()
     });
 }
 
@@ -77,9 +77,9 @@ fn shifted_offset_in_time() {
 fn shifted_offset_in_a_graph() {
     try_mutations((graphs(), 1..20_u64), 1.0, |(problem, shift)| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
-        let small = Small::of_graph(&problem);
+        let small = Small::of_graph(problem);
         let check = |mutant: Vec<u64>| agreed(&small, &mutant, problem.validate(&mutant).is_ok());
-        shifted(&offsets, shift).map(check).sum()
+        shifted(&offsets, *shift).map(check).sum()
     });
 }
 
@@ -87,7 +87,7 @@ fn shifted_offset_in_a_graph() {
 fn offset_shifted_onto_another() {
     try_mutations(intervals(), 1.0, |problem| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
-        let mutants = collided(&offsets, &Small::of_intervals(&problem).conflict);
+        let mutants = collided(&offsets, &Small::of_intervals(problem).conflict);
         for mutant in &mutants {
             prop_assert!(problem.validate(mutant).is_err());
         }
@@ -95,7 +95,7 @@ fn offset_shifted_onto_another() {
     });
     try_mutations(graphs(), 1.0, |problem| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
-        let mutants = collided(&offsets, &Small::of_graph(&problem).conflict);
+        let mutants = collided(&offsets, &Small::of_graph(problem).conflict);
         for mutant in &mutants {
             prop_assert!(problem.validate(mutant).is_err());
         }
@@ -114,7 +114,7 @@ fn dropped_edges() {
     try_mutations(graphs().prop_map(on_a_chain), 1.0, drop_each_edge);
 }
 
-fn drop_each_edge(problem: HappensBeforeProblem) -> Result<usize, TestCaseError> {
+fn drop_each_edge(problem: &HappensBeforeProblem) -> Result<usize, TestCaseError> {
     let offsets = problem.solve(&quick()).unwrap().offsets;
     let drop_one = |dropped: usize| {
         let mut edges = problem.edges().to_vec();
