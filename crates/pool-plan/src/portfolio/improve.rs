@@ -52,7 +52,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         offsets[item] + items[item].size == peak
     };
     let reaching: Vec<usize> = (0..order.len()).filter(reaches).collect();
-    let mut moved = reaching[random.below(reaching.len().max(1))];
+    let Some(&(mut moved)) = reaching.get(random.below(reaching.len().max(1))) else { return };
     if random.below(4) == 0 {
         moved = random.below(order.len());
     }

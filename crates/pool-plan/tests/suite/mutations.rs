@@ -1,36 +1,14 @@
 //! The validator against brute force: it accepts what is valid and nothing else, whatever is
 //! shifted or dropped.
 
-use std::cell::Cell;
-use std::fmt::Debug;
-
 use pool_plan::{Edge, HappensBeforeProblem, IntervalProblem, Options, Violation};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::brute::Small;
 use super::generated::{graphs, intervals};
 
 fn quick() -> Options {
     Options { rounds: Some(0), threads: 1, ..Options::default() }
-}
-
-/// Tries `check` on as many problems as there are cases. It returns how many mutations it saw
-/// refused that had to be; there must be at least `share` a case.
-fn try_mutations<P: Debug>(
-    problems: impl Strategy<Value = P>,
-    share: f64,
-    check: impl Fn(&P) -> Result<usize, TestCaseError>,
-) {
-    let refused = Cell::new(0);
-    let outcome = TestRunner::new(super::config()).run(&problems, |problem| {
-        refused.set(refused.get() + check(&problem)?);
-        Ok(())
-    });
-    assert!(outcome.is_ok(), "{outcome:?}");
-    let needed = f64::from(super::cases()) * share;
-    println!("{} mutations had to be refused and were, {needed} needed", refused.get());
-    assert!(refused.get() as f64 >= needed, "only {} invalid mutations", refused.get());
 }
 
 /// Whether the validator refuses `offsets` exactly if brute force does: 1 if both do.
@@ -65,7 +43,7 @@ fn collided(offsets: &[u64], conflict: &[Vec<bool>]) -> Vec<Vec<u64>> {
 
 #[test]
 fn shifted_offset_in_time() {
-    try_mutations((intervals(), 1..20_u64), 1.0, |(problem, shift)| {
+    super::try_counted((intervals(), 1..20_u64), 1.0, |(problem, shift)| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
         let small = Small::of_intervals(problem);
         let check = |mutant: Vec<u64>| agreed(&small, &mutant, problem.validate(&mutant).is_ok());
@@ -75,7 +53,7 @@ fn shifted_offset_in_time() {
 
 #[test]
 fn shifted_offset_in_a_graph() {
-    try_mutations((graphs(), 1..20_u64), 1.0, |(problem, shift)| {
+    super::try_counted((graphs(), 1..20_u64), 1.0, |(problem, shift)| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
         let small = Small::of_graph(problem);
         let check = |mutant: Vec<u64>| agreed(&small, &mutant, problem.validate(&mutant).is_ok());
@@ -85,7 +63,7 @@ fn shifted_offset_in_a_graph() {
 
 #[test]
 fn offset_shifted_onto_another() {
-    try_mutations(intervals(), 1.0, |problem| {
+    super::try_counted(intervals(), 1.0, |problem| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
         let mutants = collided(&offsets, &Small::of_intervals(problem).conflict);
         for mutant in &mutants {
@@ -93,7 +71,7 @@ fn offset_shifted_onto_another() {
         }
         Ok(mutants.len())
     });
-    try_mutations(graphs(), 1.0, |problem| {
+    super::try_counted(graphs(), 1.0, |problem| {
         let offsets = problem.solve(&quick()).unwrap().offsets;
         let mutants = collided(&offsets, &Small::of_graph(problem).conflict);
         for mutant in &mutants {
@@ -106,12 +84,12 @@ fn offset_shifted_onto_another() {
 #[test]
 fn dropped_edges() {
     // Few random edges are relied on: most have another path beside them.
-    try_mutations(graphs(), 0.1, drop_each_edge);
+    super::try_counted(graphs(), 0.1, drop_each_edge);
     let chain = || (0..9).map(|operation| Edge::full(operation, operation + 1)).collect();
     let on_a_chain = |problem: HappensBeforeProblem| {
         HappensBeforeProblem::new(10, chain(), problem.buffers().to_vec()).unwrap()
     };
-    try_mutations(graphs().prop_map(on_a_chain), 1.0, drop_each_edge);
+    super::try_counted(graphs().prop_map(on_a_chain), 1.0, drop_each_edge);
 }
 
 fn drop_each_edge(problem: &HappensBeforeProblem) -> Result<usize, TestCaseError> {
