@@ -58,6 +58,9 @@ fn intervals() -> impl Strategy<Value = Vec<Buffer>> {
     })
 }
 
+/// Size, alignment, offset, alloc marker, free markers and role.
+type Row = (u64, u64, Option<u64>, usize, Vec<usize>, Role);
+
 fn graphs() -> impl Strategy<Value = (usize, Vec<Edge>, Vec<GraphBuffer>)> {
     let operation = || prop_oneof![100 => 0..6_usize, 1 => Just(usize::MAX)];
     let edges = prop::collection::vec((0..6_usize, operation(), any::<bool>()), 0..4);
@@ -71,7 +74,7 @@ fn graphs() -> impl Strategy<Value = (usize, Vec<Edge>, Vec<GraphBuffer>)> {
             let kind = if full { EdgeKind::Full } else { EdgeKind::Programmatic };
             Edge { from, to, kind }
         };
-        let buffer = |(index, row): (usize, (u64, u64, Option<u64>, usize, Vec<usize>, Role))| {
+        let buffer = |(index, row): (usize, Row)| {
             let (size, alignment, offset, allocated_by, freed_by, role) = row;
             let id = index.to_string();
             GraphBuffer { id, size, alignment, offset, allocated_by, freed_by, role }

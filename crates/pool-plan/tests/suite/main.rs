@@ -11,6 +11,8 @@
 
 #[path = "../support/capture.rs"]
 mod capture;
+#[path = "../support/held_out.rs"]
+mod held_out;
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 

@@ -3,9 +3,14 @@
 
 use pool_plan::{Buffer, IntervalProblem, PlanError};
 
-/// A variant of a problem that fits whatever the problem fits: time may run backwards, some buffers
-/// are cut in two by address or by time, some die earlier, and their order is shuffled.
-pub(crate) fn refitted(problem: &IntervalProblem, seed: u64) -> Result<IntervalProblem, PlanError> {
+/// A variant of a problem that fits whatever the problem fits: time may run backwards, and the
+/// buffers are shuffled. With `cuts`, an eighth of the buffers are cut in two by address, an eighth
+/// by time, and an eighth die earlier: more buffers and sections, and as little room.
+pub(crate) fn refitted(
+    problem: &IntervalProblem,
+    cuts: bool,
+    seed: u64,
+) -> Result<IntervalProblem, PlanError> {
     let mut random = Random::new(seed);
     let backwards = random.below(2) == 0;
     let mut buffers = Vec::new();
@@ -15,20 +20,20 @@ pub(crate) fn refitted(problem: &IntervalProblem, seed: u64) -> Result<IntervalP
             (one.lower, one.upper) = (-buffer.upper, -buffer.lower);
         }
         let duration = one.upper - one.lower;
-        match random.below(100) {
-            0..12 if one.size >= 2048 => {
+        match if cuts { random.below(8) } else { 8 } {
+            0 if one.size >= 2048 => {
                 let mut top = one.clone();
                 top.size = 1024 * (1 + random.below(one.size / 1024 - 1));
                 one.size -= top.size;
                 buffers.push(top);
             }
-            12..24 if duration >= 4 => {
+            1 if duration >= 4 => {
                 let mut later = one.clone();
                 later.lower += 1 + random.below(duration as u64 - 2) as i64;
                 one.upper = later.lower;
                 buffers.push(later);
             }
-            24..36 if duration >= 8 => one.upper -= random.below(duration as u64 / 4) as i64,
+            2 if duration >= 8 => one.upper -= random.below(duration as u64 / 4) as i64,
             _ => {}
         }
         buffers.push(one);
@@ -42,7 +47,7 @@ pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanEr
     let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
     while pieces.len() < count {
         // The larger of some, so that sizes stay within an order of magnitude or two.
-        let area = |one: &Buffer| u128::from(one.size) * one.upper.abs_diff(one.lower) as u128;
+        let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
         let some = (0..4).map(|_| random.below(pieces.len() as u64) as usize);
         let Some(chosen) = some.max_by_key(|&one| area(&pieces[one])) else { continue };
         let mut one = pieces.swap_remove(chosen);
