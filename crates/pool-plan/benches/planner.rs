@@ -1,6 +1,6 @@
 //! The results table of `docs/planner.md`, and the figures of random captures.
 //!
-//! `cargo bench -p pool-plan --bench planner -- [--repeat 5] [--captures 1000]`. Times are medians
+//! `cargo bench -p pool-plan --bench planner -- [--repeat 5] [--captures 1000] [--held-out 3]`. Times are medians
 //! with the fastest and slowest of all repetitions; each repetition has a seed of its own, so that
 //! they show how much is luck. Every plan is validated.
 
@@ -14,6 +14,8 @@
 
 #[path = "../tests/support/capture.rs"]
 mod capture;
+#[path = "../tests/support/held_out.rs"]
+mod held_out;
 #[path = "../tests/support/synthetic.rs"]
 mod synthetic;
 
@@ -23,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
-use pool_plan::{IntervalProblem, Options, csv};
+use pool_plan::{IntervalProblem, Options, PlanError, csv};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -33,6 +35,9 @@ struct Arguments {
     /// Random captures; 0 for none.
     #[arg(long, default_value_t = 1000)]
     captures: usize,
+    /// Problems of each family that is not in the table; 0 for none.
+    #[arg(long, default_value_t = 3)]
+    held_out: u64,
     /// Only instances with this in their name.
     #[arg(long, default_value = "")]
     only: String,
@@ -93,7 +98,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}");
+    if arguments.only.is_empty() || table.row_count() > 0 {
+        println!("{table}");
+    }
+    if arguments.held_out > 0 {
+        println!("{}", held_out_table(arguments.held_out)?);
+    }
     for live_out in [false, true] {
         if arguments.captures > 0 {
             captures(arguments.captures, live_out)?;
@@ -142,6 +152,85 @@ fn row(instance: &Instance, repeat: u64) -> Result<Vec<String>, Box<dyn Error>> 
         time(seconds[seconds.len() - 1]),
         instance.minimalloc.to_owned(),
         instance.idealloc.to_owned(),
+    ])
+}
+
+/// How variants of the traces and problems made like them are solved.
+fn held_out_table(count: u64) -> Result<Table, Box<dyn Error>> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(["family", "problems", "reached", "worst ratio", "median s", "slowest"]);
+    for name in ["A", "C", "F", "H", "K"] {
+        let base = problem(&format!("{name}.1048576"))?;
+        for (cuts, what) in [(false, "shuffled"), (true, "with cuts")] {
+            let make = |seed| held_out::refitted(&base, cuts, seed);
+            table.add_row(family(&format!("{name} {what}"), count, Some(1_048_576), 1.0, make)?);
+        }
+    }
+    for size in [150, 300, 450] {
+        let make = |seed| held_out::cut_out(size, seed);
+        table.add_row(family(
+            &format!("{size} pieces of a rectangle"),
+            count,
+            Some(1_048_576),
+            1.0,
+            make,
+        )?);
+    }
+    for name in ["iree_mobilebert", "iopddl_G_1", "resnet50", "bert_base", "pangu_13B"] {
+        let base = problem(name)?;
+        let make = |seed| held_out::resized(&base, seed);
+        table.add_row(family(&format!("{name} resized"), count, None, 1.005, make)?);
+    }
+    let make = |seed| synthetic::network(60_000, 100 + seed);
+    table.add_row(family("network of 60000", count, None, 1.02, make)?);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    Ok(table)
+}
+
+/// How many of a family's problems reach their capacity or tolerance within 10 seconds.
+fn family(
+    name: &str,
+    count: u64,
+    capacity: Option<u64>,
+    tolerance: f64,
+    make: impl Fn(u64) -> Result<IntervalProblem, PlanError>,
+) -> Result<Vec<String>, Box<dyn Error>> {
+    let (mut reached, mut worst) = (0, 1.0_f64);
+    let mut seconds = Vec::new();
+    for seed in 0..count {
+        let problem = make(seed)?;
+        let options = Options {
+            capacity,
+            tolerance,
+            seed,
+            budget: Duration::from_secs(10),
+            ..Options::default()
+        };
+        let start = Instant::now();
+        let outcome = problem.solve(&options);
+        seconds.push(start.elapsed().as_secs_f64());
+        let ratio = match outcome {
+            Ok(plan) => {
+                problem.validate(&plan.offsets)?;
+                reached += usize::from(plan.certificate.ratio() <= tolerance || capacity.is_some());
+                plan.certificate.ratio()
+            }
+            Err(PlanError::NotFound { bound, best, .. }) => best as f64 / bound as f64,
+            Err(error) => return Err(error.into()),
+        };
+        worst = worst.max(ratio);
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(vec![
+        name.to_owned(),
+        count.to_string(),
+        reached.to_string(),
+        format!("{worst:.4}"),
+        format!("{:.3}", seconds[seconds.len() / 2]),
+        format!("{:.3}", seconds[seconds.len() - 1]),
     ])
 }
 

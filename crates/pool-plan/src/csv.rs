@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use crate::error::PlanError;
 use crate::interval::{Buffer, Gap, IntervalProblem};
+use crate::validate::Violation;
 
 /// Which column holds what.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -69,7 +70,9 @@ impl Field<'_> {
     }
 
     fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, PlanError> {
-        self.text.parse().map_err(|_| self.wrong(format!("{what}: {:?} is no number", self.text)))
+        self.text.parse().map_err(|_| {
+            self.wrong(format!("{what}: {:?} is no whole number that fits 64 bits", self.text))
+        })
     }
 }
 
@@ -95,6 +98,7 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, PlanErro
     let (line, header) = lines.next().ok_or(PlanError::Empty)?;
     let columns = columns(&fields(line, header))?;
     let mut buffers = Vec::new();
+    let mut rows = Vec::new();
     for (line, text) in lines {
         let fields = fields(line, text);
         if fields.len() != columns.len() {
@@ -104,8 +108,38 @@ pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, PlanErro
             return Err(PlanError::Parse { line, column, message });
         }
         buffers.push(buffer(&columns, &fields, options)?);
+        rows.push((line, text));
     }
-    IntervalProblem::new(buffers)
+    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, &rows))
+}
+
+/// An error of the problem, with the line and the field that it is about.
+fn located(error: PlanError, columns: &[Column], rows: &[(usize, &str)]) -> PlanError {
+    let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
+    let named = |id: &str| {
+        let is_named = |(line, text): &(usize, &str)| {
+            fields(*line, text).get(at_id).is_some_and(|field| field.text == id)
+        };
+        rows.iter().position(is_named)
+    };
+    let (row, role) = match &error {
+        PlanError::InvertedLifetime { id, .. } => (named(id), Column::Upper),
+        PlanError::BadGap { id, .. } => (named(id), Column::Gaps),
+        PlanError::BadAlignment { id, .. } => (named(id), Column::Alignment),
+        PlanError::MisalignedOffset { id, .. } => (named(id), Column::Offset),
+        PlanError::SizeOverflow { id, .. } => (named(id), Column::Size),
+        PlanError::DuplicateId { second, .. }
+        | PlanError::FixedOverlap(Violation::LiveTogether { second, .. }) => {
+            let is_name = matches!(error, PlanError::DuplicateId { .. });
+            (Some(*second), if is_name { Column::Id } else { Column::Offset })
+        }
+        _ => (None, Column::Id),
+    };
+    let Some(&(line, text)) = row.and_then(|row| rows.get(row)) else { return error };
+    // An alignment that the options ask for has no column.
+    let position = columns.iter().position(|column| column.role() == role).unwrap_or(at_id);
+    let column = fields(line, text).get(position).map_or(1, |field| field.column);
+    PlanError::Line { line, column, error: Box::new(error) }
 }
 
 fn columns(header: &[Field<'_>]) -> Result<Vec<Column>, PlanError> {

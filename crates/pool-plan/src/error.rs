@@ -65,12 +65,14 @@ pub enum PlanError {
         /// Index of the second.
         second: usize,
     },
-    /// There are more buffers or operations than indices of 32 bits.
+    /// There is more of something than indices of 32 bits, or than memory that is to be had.
     TooMany {
         /// What there is too many of.
         what: &'static str,
         /// How many.
         count: usize,
+        /// How many there may be.
+        limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
     UnknownOperation {
@@ -127,6 +129,15 @@ pub enum PlanError {
         /// What is wrong there.
         message: String,
     },
+    /// What a line of a file asks for cannot be planned.
+    Line {
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1, of the field that is wrong.
+        column: usize,
+        /// What is wrong with it.
+        error: Box<PlanError>,
+    },
     /// The planner made a plan that the validator refuses: a bug in this crate.
     Rejected(Violation),
 }
@@ -157,8 +168,8 @@ impl fmt::Display for PlanError {
             Self::DuplicateId { id, first, second } => {
                 write!(f, "buffers {first} and {second} are both called {id}")
             }
-            Self::TooMany { what, count } => {
-                write!(f, "{count} {what} are more than {}", u32::MAX - 1)
+            Self::TooMany { what, count, limit } => {
+                write!(f, "{count} {what} are more than {limit}")
             }
             Self::UnknownOperation { operation, operations } => {
                 write!(f, "operation {operation} does not exist: there are {operations}, from 0")
@@ -188,6 +199,9 @@ impl fmt::Display for PlanError {
             Self::Parse { line, column, message } => {
                 write!(f, "line {line}, column {column}: {message}")
             }
+            Self::Line { line, column, error } => {
+                write!(f, "line {line}, column {column}: {error}")
+            }
             Self::Rejected(violation) => {
                 write!(f, "the planner made an invalid plan, which is a bug in it: {violation}")
             }
@@ -195,4 +209,12 @@ impl fmt::Display for PlanError {
     }
 }
 
-impl Error for PlanError {}
+impl Error for PlanError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::FixedOverlap(violation) | Self::Rejected(violation) => Some(violation),
+            Self::Line { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

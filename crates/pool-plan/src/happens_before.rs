@@ -141,7 +141,7 @@ impl HappensBeforeProblem {
     ///
     /// # Errors
     /// If there are no buffers, if one is malformed, if two have one name, if the sizes exceed
-    /// `i64::MAX` bytes together, if an operation does not exist, if the edges form a cycle, or if
+    /// `i64::MAX` bytes together, if there are too many, if an operation does not exist, if the edges form a cycle, or if
     /// fixed offsets collide.
     pub fn new(
         operations: usize,
@@ -154,9 +154,7 @@ impl HappensBeforeProblem {
             alignment: buffer.alignment,
             offset: buffer.offset,
         }))?;
-        if operations >= u32::MAX as usize {
-            return Err(PlanError::TooMany { what: "operations", count: operations });
-        }
+        limits::check_graph(operations, edges.len(), buffers.len())?;
         let of_edges = edges.iter().flat_map(|edge| [edge.from, edge.to]);
         let of_buffers = buffers.iter().flat_map(|buffer| {
             std::iter::once(buffer.allocated_by).chain(buffer.freed_by.iter().copied())

@@ -4,6 +4,12 @@ use std::collections::HashMap;
 
 use crate::error::PlanError;
 
+/// Indices of 32 bits, less one that stands for none.
+pub(crate) const MOST_INDICES: usize = u32::MAX as usize - 1;
+
+/// Bits of a matrix: 4 GiB.
+const MOST_BITS: u64 = 1 << 35;
+
 /// What a buffer asks for.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
@@ -18,6 +24,26 @@ pub(crate) fn unaligned() -> u64 {
     1
 }
 
+/// Refuses more than `limit`.
+pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), PlanError> {
+    if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
+}
+
+/// Refuses graphs whose matrices, of operations and buffers and of buffers and buffers, would not
+/// fit memory.
+pub(crate) fn check_graph(
+    operations: usize,
+    edges: usize,
+    buffers: usize,
+) -> Result<(), PlanError> {
+    at_most("edges", edges, MOST_INDICES)?;
+    // A row has whole words, so that operations without buffers count too.
+    let columns = buffers.next_multiple_of(64) as u64;
+    let rows = usize::try_from(MOST_BITS / columns).unwrap_or(usize::MAX);
+    at_most("operations", operations, rows)?;
+    at_most("buffers", buffers, rows)
+}
+
 /// Refuses what the solvers could not count with.
 ///
 /// No plan that a solver makes is higher than the fixed buffers and all others, each with its
@@ -29,9 +55,7 @@ pub(crate) fn check<'a>(
     if count == 0 {
         return Err(PlanError::Empty);
     }
-    if count >= u32::MAX as usize {
-        return Err(PlanError::TooMany { what: "buffers", count });
-    }
+    at_most("buffers", count, MOST_INDICES)?;
     let mut first_of = HashMap::with_capacity(count);
     let (mut stacked, mut fixed_top) = (0_u64, 0_u64);
     for (index, request) in requests.enumerate() {

@@ -1,6 +1,7 @@
 //! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
 
 use std::marker::PhantomData;
+use std::time::Instant;
 
 use crate::bits::{BitMatrix, ones};
 use crate::error::PlanError;
@@ -35,6 +36,7 @@ impl IntervalProblem {
     /// # Errors
     /// As [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        let start = Instant::now();
         options.check()?;
         let timeline = Timeline::new(self);
         let measures = Measures {
@@ -48,6 +50,7 @@ impl IntervalProblem {
             placer: || TimelinePlacer::new(&timeline),
             instance: || Instance::of_timeline(&timeline, CONFLICT_LIMIT),
             bound: self.lower_bound(),
+            start,
             options,
             monitor,
             placers: PhantomData,
@@ -71,6 +74,7 @@ impl HappensBeforeProblem {
     /// # Errors
     /// As [`solve`](Self::solve).
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        let start = Instant::now();
         options.check()?;
         let buffers = self.buffers();
         let items: Vec<Item> = buffers
@@ -98,6 +102,7 @@ impl HappensBeforeProblem {
             placer: || ConflictPlacer::new(&items, &conflicts),
             instance: || Instance::of_conflicts(&items, &conflicts, &witness, CONFLICT_LIMIT),
             bound,
+            start,
             options,
             monitor,
             placers: PhantomData,

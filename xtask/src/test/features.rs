@@ -27,6 +27,7 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["serde"]),
+    with("pool-plan", &["cli", "serde"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.

@@ -9,6 +9,9 @@
 use super::flow::Network;
 use crate::bits::{BitMatrix, ones};
 
+/// All weights together are no more than this, so that no flow fills such an edge.
+const UNLIMITED: u64 = i64::MAX as u64;
+
 /// The elements of a heaviest antichain; those of weight 0 are left out.
 pub(super) fn heaviest(precedes: &BitMatrix, weights: &[u64]) -> Vec<usize> {
     let count = weights.len();
@@ -17,7 +20,7 @@ pub(super) fn heaviest(precedes: &BitMatrix, weights: &[u64]) -> Vec<usize> {
     for (element, &weight) in weights.iter().enumerate() {
         network.connect(source, element, weight);
         network.connect(count + element, sink, weight);
-        network.connect(count + element, element, u64::MAX / 4);
+        network.connect(count + element, element, UNLIMITED);
     }
     let mut between = Vec::new();
     for element in 0..count {
@@ -33,7 +36,7 @@ pub(super) fn heaviest(precedes: &BitMatrix, weights: &[u64]) -> Vec<usize> {
             }
         }
         for later in ones(&between) {
-            network.connect(element, count + later, u64::MAX / 4);
+            network.connect(element, count + later, UNLIMITED);
         }
     }
     network.maximise(source, sink);

@@ -35,7 +35,7 @@ pub(crate) struct Solve {
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<u64>,
     /// Align every buffer to at least this many bytes.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
     pub(crate) align: Option<u64>,
     /// How long to plan, as in 10s or 1500ms; the first greedy plan is always finished.
     #[arg(long, default_value = "10s", value_parser = duration)]
@@ -78,6 +78,15 @@ impl Solve {
             threads: self.threads,
         }
     }
+}
+
+/// An alignment.
+fn power_of_two(text: &str) -> Result<u64, String> {
+    let alignment: u64 = text.parse().map_err(|_| format!("{text:?} is no number of bytes"))?;
+    if alignment.is_power_of_two() {
+        return Ok(alignment);
+    }
+    Err(format!("{alignment} is not a power of two"))
 }
 
 /// A time such as `10s`, `1.5s` or `1500ms`.

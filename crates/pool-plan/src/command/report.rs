@@ -46,7 +46,7 @@ pub(crate) fn object(name: &str, problem: &Problem, plan: &Plan, seconds: f64) -
     })
 }
 
-/// What went wrong, for programs.
-pub(crate) fn error(message: &str) -> Value {
-    json!({ "error": message })
+/// What went wrong, for programs, and the names of the buffers that make it so.
+pub(crate) fn error(message: &str, witness: &[&str]) -> Value {
+    json!({ "error": message, "witness": witness })
 }

@@ -15,6 +15,8 @@ use super::{report, svg};
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
+/// Buffers of a witness that the message names; `--json` has them all.
+const NAMES_SHOWN: usize = 16;
 
 /// Plans a file.
 pub(crate) fn run(arguments: &Solve) -> ExitCode {
@@ -49,21 +51,29 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
 /// Says why there is no plan, with the names of a bound's witness.
 fn no_plan(arguments: &Solve, problem: &Problem, name: &str, error: &PlanError) -> ExitCode {
     let mut message = format!("{name}: {error}");
-    let code = match error {
-        PlanError::Infeasible { witness, .. } => {
-            let ids: Vec<&str> = witness.iter().map(|&index| problem.id(index)).collect();
-            message = format!("{message}: {}", ids.join(" "));
-            NO_PLAN
-        }
-        PlanError::NotFound { .. } | PlanError::ProvedInfeasible { .. } => NO_PLAN,
-        _ => BAD_INPUT,
+    let (code, witness) = match error {
+        PlanError::Infeasible { witness, .. } => (NO_PLAN, witness.as_slice()),
+        PlanError::NotFound { .. } | PlanError::ProvedInfeasible { .. } => (NO_PLAN, &[][..]),
+        _ => (BAD_INPUT, &[][..]),
     };
-    refuse(arguments, code, &message)
+    let ids: Vec<&str> = witness.iter().map(|&index| problem.id(index)).collect();
+    let (shown, others) = ids.split_at(ids.len().min(NAMES_SHOWN));
+    if !shown.is_empty() {
+        message = format!("{message}: {}", shown.join(" "));
+    }
+    if !others.is_empty() {
+        message = format!("{message} and {} others", others.len());
+    }
+    refuse_naming(arguments, code, &message, &ids)
 }
 
 fn refuse(arguments: &Solve, code: u8, message: &str) -> ExitCode {
+    refuse_naming(arguments, code, message, &[])
+}
+
+fn refuse_naming(arguments: &Solve, code: u8, message: &str, witness: &[&str]) -> ExitCode {
     if arguments.json {
-        println!("{}", report::error(message));
+        println!("{}", report::error(message, witness));
     }
     eprintln!("error: {message}");
     ExitCode::from(code)

@@ -54,6 +54,14 @@ fn picture(problem: &Problem, plan: &Plan) -> String {
     line(&mut text, y(plan.certificate.peak), "#c00", &format!("peak {}", plan.certificate.peak));
     let bound = format!("bound {}", plan.certificate.bound);
     line(&mut text, y(plan.certificate.bound), "#06c", &bound);
+    let (bottom, right) = (MARGIN + HEIGHT, MARGIN + WIDTH);
+    let _ = writeln!(
+        text,
+        "<path d=\"M{MARGIN} {MARGIN}V{bottom}H{right}\" fill=\"none\" stroke=\"#333\"/>\
+         <text x=\"{MARGIN}\" y=\"{0}\">address 0, time {begin}</text>\
+         <text x=\"{right}\" y=\"{0}\" text-anchor=\"end\">time {end}</text>",
+        bottom + 16.0,
+    );
     text.push_str("</svg>\n");
     text
 }

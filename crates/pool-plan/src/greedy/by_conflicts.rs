@@ -22,6 +22,13 @@ impl<'a> ConflictPlacer<'a> {
         let (placed, met) = (vec![0; words], vec![0; words]);
         Self { items, conflicts, placed, met, occupied: Vec::new() }
     }
+
+    /// Notes that an item is placed; one without bytes is in nobody's way.
+    fn note(&mut self, index: usize) {
+        if self.items[index].size > 0 {
+            self.placed[index / 64] |= 1 << (index % 64);
+        }
+    }
 }
 
 impl Place for ConflictPlacer<'_> {
@@ -36,7 +43,7 @@ impl Place for ConflictPlacer<'_> {
         for (index, item) in self.items.iter().enumerate() {
             if let Some(offset) = item.fixed {
                 offsets[index] = offset;
-                self.placed[index / 64] |= 1 << (index % 64);
+                self.note(index);
             }
         }
         for (number, &index) in order.iter().enumerate() {
@@ -45,7 +52,7 @@ impl Place for ConflictPlacer<'_> {
             }
             let index = index as usize;
             let item = self.items[index];
-            if item.fixed.is_some() {
+            if item.fixed.is_some() || item.size == 0 {
                 continue;
             }
             let row = self.conflicts.row(index).iter().zip(&self.placed);
@@ -55,7 +62,7 @@ impl Place for ConflictPlacer<'_> {
             let range = |one: usize| (offsets[one], offsets[one] + self.items[one].size);
             self.occupied.extend(ones(&self.met).map(range));
             offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
-            self.placed[index / 64] |= 1 << (index % 64);
+            self.note(index);
         }
         Some(offsets)
     }

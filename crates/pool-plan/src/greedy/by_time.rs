@@ -52,7 +52,7 @@ impl Place for TimelinePlacer<'_> {
             }
             let index = index as usize;
             let item = timeline.items[index];
-            if item.fixed.is_some() {
+            if item.fixed.is_some() || item.size == 0 {
                 continue;
             }
             self.occupied.clear();

@@ -25,9 +25,4 @@ pub(crate) trait Place {
         choice: Fit,
         is_needed: impl Fn() -> bool,
     ) -> Option<Vec<u64>>;
-
-    /// The offsets that come of placing the items in `order`.
-    fn place(&mut self, order: &[u32], choice: Fit) -> Vec<u64> {
-        self.place_while(order, choice, || true).unwrap_or_default()
-    }
 }

@@ -6,7 +6,8 @@ use crate::greedy::{Order, Place};
 use crate::item::{Item, peak};
 use crate::random::Random;
 
-/// A plan and the order that a greedy placer makes it from.
+/// A plan and the order that a greedy placer makes it from; none, with the highest peak there is,
+/// if there was no time for it.
 #[derive(Debug)]
 pub(super) struct Improved {
     pub(super) offsets: Vec<u64>,
@@ -25,16 +26,21 @@ pub(super) fn improve(
     limit: Limit<'_>,
 ) -> Improved {
     let mut order = order.clone();
-    let offsets = placer.place(&order.items, order.fit);
+    let is_needed = || !limit.is_reached();
+    let Some(mut offsets) = placer.place_while(&order.items, order.fit, is_needed) else {
+        return Improved { offsets: Vec::new(), peak: u64::MAX, order };
+    };
     let mut current = peak(items, &offsets);
-    let mut offsets = offsets;
     for _ in 0..attempts {
-        if current <= target || limit.is_reached() {
+        if current <= target {
             break;
         }
         let undo = order.items.clone();
         change(items, &offsets, current, &mut order.items, random);
-        let changed = placer.place(&order.items, order.fit);
+        let Some(changed) = placer.place_while(&order.items, order.fit, is_needed) else {
+            order.items = undo;
+            break;
+        };
         let reached = peak(items, &changed);
         if reached <= current {
             (current, offsets) = (reached, changed);
@@ -52,7 +58,7 @@ fn change(items: &[Item], offsets: &[u64], peak: u64, order: &mut [u32], random:
         offsets[item] + items[item].size == peak
     };
     let reaching: Vec<usize> = (0..order.len()).filter(reaches).collect();
-    let mut moved = reaching[random.below(reaching.len().max(1))];
+    let Some(&(mut moved)) = reaching.get(random.below(reaching.len().max(1))) else { return };
     if random.below(4) == 0 {
         moved = random.below(order.len());
     }

@@ -34,6 +34,8 @@ pub(crate) struct Portfolio<'a, P, M, I> {
     pub(crate) instance: I,
     /// The bound.
     pub(crate) bound: Bound,
+    /// When planning began: the budget pays for the bound too.
+    pub(crate) start: Instant,
     pub(crate) options: &'a Options,
     pub(crate) monitor: &'a Monitor,
     pub(crate) placers: std::marker::PhantomData<fn() -> P>,
@@ -80,7 +82,7 @@ where
         }
         let target = options.target(bound.bytes);
         // A budget beyond the end of time is none.
-        let limit = Limit { deadline: Instant::now().checked_add(options.budget), monitor };
+        let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
         let mut standing = self.greedy(target, limit);
         monitor.set_best(standing.peak);
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {

@@ -142,8 +142,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             return self.target / granule * granule;
         }
         // The target was refuted: halve what is left.
-        let least = standing.least.next_multiple_of(granule);
-        let middle = least + (standing.peak - granule).saturating_sub(least) / 2;
+        let below = standing.peak.saturating_sub(granule);
+        let middle = standing.least + below.saturating_sub(standing.least) / 2;
         middle / granule * granule
     }
 
@@ -206,7 +206,10 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                     (standing.offsets, standing.peak) = (offsets, reached);
                 }
             }
-            Finding::None { within } => standing.least = standing.least.max(within + 1),
+            Finding::None { within } => {
+                let granule = progress.map_or(1, |progress| progress.granule);
+                standing.least = standing.least.max((within + 1).next_multiple_of(granule));
+            }
             Finding::Climbed(improved) => {
                 if improved.peak < standing.peak {
                     (standing.offsets, standing.peak) = (improved.offsets, improved.peak);
@@ -226,7 +229,7 @@ impl Progress<'_> {
     /// A capacity between the goal and the best peak, nearer to the peak the longer nothing is
     /// found.
     fn easier_capacity(&self, goal: u64, peak: u64) -> u64 {
-        let below = peak - self.granule;
+        let below = peak.saturating_sub(self.granule);
         let distance = below.saturating_sub(goal) >> self.easier;
         (below - distance) / self.granule * self.granule
     }
@@ -236,7 +239,8 @@ fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
     search.lock().is_ok_and(|search| search.capacity() == capacity)
 }
 
-/// What all offsets of canonical plans, and so their peaks, are multiples of.
+/// What all offsets of canonical plans, and so their peaks, are multiples of. Every plan has a
+/// canonical one that is no higher, so refuting a peak refutes all up to the next multiple.
 fn granule(items: &[Item]) -> u64 {
     let numbers = items.iter().flat_map(|item| {
         // An alignment of 1 moves nothing.

@@ -2,7 +2,8 @@
 //!
 //! A section is a set of items of which no two may share bytes. For intervals they are the
 //! sections of time, in order, and the search may take the problem apart between them; for a
-//! graph they are antichains, in no order.
+//! graph they are antichains, in no order. An item without bytes is in nobody's way: it has no
+//! conflicts and is in no section, and the search leaves it out.
 
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
@@ -35,21 +36,23 @@ impl Instance {
     /// The instance of a timeline, unless it has more than `limit` conflicts.
     pub(crate) fn of_timeline(timeline: &Timeline, limit: usize) -> Option<Self> {
         let count = timeline.items.len();
-        let pairs =
-            |item: usize| timeline.spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
+        let spans = |item: usize| {
+            let spans = timeline.spans(item);
+            if timeline.items[item].size > 0 { spans } else { &[] }
+        };
+        let pairs = |item: usize| spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
         let memberships: usize = (0..count).map(|item| pairs(item).count()).sum();
-        if memberships > limit || has_empty(&timeline.items) {
+        if memberships > limit {
             return None;
         }
         let by_section = (0..count).flat_map(|item| pairs(item).map(move |one| (one, item)));
         let sections = adjacency(timeline.sections, by_section);
         let by_item = (0..count).flat_map(|item| pairs(item).map(move |one| (item, one)));
         let sections_of = adjacency(count, by_item);
-        let hulls = (0..count).map(|item| {
-            let spans = timeline.spans(item);
-            (index(spans[0].0), index(spans[spans.len() - 1].1))
-        });
-        let hulls = hulls.collect();
+        let hull = |item: usize| {
+            let (first, last) = (spans(item).first(), spans(item).last());
+            (first.map_or(0, |span| index(span.0)), last.map_or(0, |span| index(span.1)))
+        };
         let conflicts = conflicts(count, &sections, &sections_of, limit)?;
         Some(Self {
             items: timeline.items.clone(),
@@ -58,7 +61,7 @@ impl Instance {
             is_linear: true,
             section_count: timeline.sections,
             sections_of,
-            hulls,
+            hulls: (0..count).map(hull).collect(),
             durations: timeline.durations.clone(),
         })
     }
@@ -73,15 +76,19 @@ impl Instance {
         limit: usize,
     ) -> Option<Self> {
         let count = items.len();
-        let degrees = (0..count).map(|item| matrix.columns(item).count());
+        let has_bytes = |&item: &usize| items[item].size > 0;
+        let rivals = |item: usize| {
+            matrix.columns(item).filter(move |one| has_bytes(&item) && has_bytes(one))
+        };
+        let degrees = (0..count).map(|item| rivals(item).count());
         let degrees: Vec<usize> = degrees.collect();
-        if degrees.iter().sum::<usize>() > limit || has_empty(items) {
+        if degrees.iter().sum::<usize>() > limit {
             return None;
         }
-        let pairs = (0..count).flat_map(|item| matrix.columns(item).map(move |one| (item, one)));
+        let pairs = (0..count).flat_map(|item| rivals(item).map(move |one| (item, one)));
         let conflicts = adjacency(count, pairs);
         let mut cliques: Vec<Vec<usize>> =
-            (0..count).map(|item| clique(items, matrix, item)).collect();
+            (0..count).filter(has_bytes).map(|item| clique(items, matrix, item)).collect();
         cliques.push(witness.to_vec());
         cliques.iter_mut().for_each(|clique| clique.sort_unstable());
         cliques.sort_unstable();
@@ -108,6 +115,9 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<usize> {
     let mut clique = vec![item];
     let mut common = matrix.row(item).to_vec();
     while let Some(next) = ones(&common).max_by_key(|&one| items[one].size) {
+        if items[next].size == 0 {
+            break;
+        }
         clique.push(next);
         common.iter_mut().zip(matrix.row(next)).for_each(|(word, other)| *word &= other);
     }
@@ -133,10 +143,4 @@ fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) 
         }
     }
     Some(adjacency(count, pairs.iter().copied()))
-}
-
-/// Whether an item has no bytes. Such an item supports nothing and is in nobody's way, which the
-/// rules of canonical plans do not provide for.
-fn has_empty(items: &[Item]) -> bool {
-    items.iter().any(|item| item.size == 0)
 }

@@ -64,9 +64,9 @@ impl<'a> Search<'a> {
             state: State::new(instance, capacity),
             ranks,
             path: Vec::new(),
-            lists: indices(count).collect(),
+            lists: indices(count).filter(|&item| has_bytes(instance, item)).collect(),
             parts: Vec::new(),
-            offsets: vec![0; count],
+            offsets: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
             outcome: Outcome::Paused,
         };
         if !search.state.is_possible() {
@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
         let ranks = &search.ranks;
         search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
         let sections = (0, crate::order::index(instance.section_count));
-        let whole = Part { items: (0, count), sections };
+        let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
         search
     }
@@ -248,4 +248,8 @@ impl<'a> Search<'a> {
         }
         self.outcome = Outcome::Found;
     }
+}
+
+fn has_bytes(instance: &Instance, item: u32) -> bool {
+    instance.items[item as usize].size > 0
 }

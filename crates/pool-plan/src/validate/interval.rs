@@ -39,19 +39,30 @@ pub(crate) fn fixed_intervals(buffers: &[Buffer]) -> Result<(), Violation> {
     overlap(fixed)
 }
 
+/// A time, whether something begins to live then, and what: its index, start and end.
+type Event = (i64, bool, usize, u64, u64);
+
+/// The events of one that lives in `[lower, upper)`, if that is any time.
+fn live(lower: i64, upper: i64, index: usize, start: u64, end: u64) -> impl Iterator<Item = Event> {
+    let events = [(lower, true, index, start, end), (upper, false, index, start, end)];
+    events.into_iter().filter(move |_| lower < upper)
+}
+
 /// Refuses buffers, given with where they begin and end, that share bytes while live.
 fn overlap<'a>(
     placed: impl Iterator<Item = (usize, &'a Buffer, u64, u64)>,
 ) -> Result<(), Violation> {
-    let mut events = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     for (index, buffer, start, end) in placed {
         if start == end {
             continue;
         }
-        for (lower, upper) in buffer.live_spans() {
-            events.push((upper, false, index, start, end));
-            events.push((lower, true, index, start, end));
+        let mut begins = buffer.lower;
+        for gap in &buffer.gaps {
+            events.extend(live(begins, gap.lower, index, start, end));
+            begins = gap.upper;
         }
+        events.extend(live(begins, buffer.upper, index, start, end));
     }
     // At one time, what ends leaves before what begins arrives.
     events.sort_unstable();

@@ -26,7 +26,10 @@ impl Small {
             sizes: buffers.iter().map(|one| one.size).collect(),
             alignments: buffers.iter().map(|one| one.alignment).collect(),
             fixed: buffers.iter().map(|one| one.offset).collect(),
-            conflict: matrix(buffers.len(), |i, j| together(&buffers[i], &buffers[j])),
+            conflict: matrix(buffers.len(), |i, j| {
+                let have_bytes = buffers[i].size > 0 && buffers[j].size > 0;
+                have_bytes && together(&buffers[i], &buffers[j])
+            }),
         }
     }
 
@@ -55,7 +58,10 @@ impl Small {
             alignments: buffers.iter().map(|one| one.alignment).collect(),
             fixed: buffers.iter().map(|one| one.offset).collect(),
             conflict: matrix(buffers.len(), |i, j| {
-                !before(&buffers[i], &buffers[j]) && !before(&buffers[j], &buffers[i])
+                let have_bytes = buffers[i].size > 0 && buffers[j].size > 0;
+                let is_ordered =
+                    before(&buffers[i], &buffers[j]) || before(&buffers[j], &buffers[i]);
+                have_bytes && !is_ordered
             }),
         }
     }

@@ -8,8 +8,8 @@ use super::capture::settings;
 
 #[test]
 fn random_captures_stay_near_the_bound() {
-    // A fortieth of the property cases: a capture has up to 600 buffers.
-    let count = (super::cases() as usize / 40).max(8);
+    // A twentieth of the property cases: a capture has up to 600 buffers.
+    let count = (super::cases() as usize / 20).max(16);
     for live_out in [false, true] {
         let mut ratios = Vec::new();
         for setting in settings(count, live_out) {
@@ -22,17 +22,21 @@ fn random_captures_stay_near_the_bound() {
             };
             let plan = captured.graph.solve(&options).unwrap();
             assert_eq!(captured.graph.validate(&plan.offsets), Ok(plan.certificate.peak));
-            ratios.push((plan.certificate.ratio(), setting.seed));
+            ratios.push((plan.certificate.ratio(), setting));
             let quick = Options { rounds: Some(0), ..options };
             let by_call_order = captured.call_order.solve(&quick).unwrap();
             let accepted = captured.graph.validate(&by_call_order.offsets).is_ok();
             assert!(setting.streams == 1 || !accepted, "{setting:?} relies on call order");
         }
         ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let worst = ratios[ratios.len() - 1];
-        println!("live-out {live_out}: median {}, worst {worst:?}", ratios[ratios.len() / 2].0);
-        assert!(ratios[ratios.len() / 2].0 <= 1.05, "{ratios:?}");
-        assert!(ratios[(ratios.len() - 1) * 99 / 100].0 <= 1.15, "{ratios:?}");
+        let median = ratios[ratios.len() / 2].0;
+        let high = ratios[(ratios.len() - 1) * 99 / 100].0;
+        let (worst, setting) = ratios[ratios.len() - 1];
+        println!(
+            "{count} captures: ratio {median:.4} in the median, {high:.4} at the 99th percentile, \
+             {worst:.4} at worst by {setting:?}"
+        );
+        assert!(median <= 1.05 && high <= 1.15, "{ratios:?}");
     }
 }
 

@@ -35,7 +35,9 @@ fn plan_within_the_capacity() {
 fn no_plan_within_the_capacity() {
     let output = solve(&data("non_existent.csv"), &["--capacity", "25", "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(object(&output)["error"].as_str().unwrap().contains("26 bytes at once"));
+    let refused = object(&output);
+    assert!(refused["error"].as_str().unwrap().contains("26 bytes at once"));
+    assert_eq!(refused["witness"].as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -48,6 +50,11 @@ fn bad_input() {
     assert_eq!(solve(&scratch("absent.csv"), &[]).status.code(), Some(2));
     assert_eq!(solve(&data("A.1048576.csv"), &["--tolerance", "0.9"]).status.code(), Some(2));
     assert_eq!(solve(&data("A.1048576.csv"), &["--budget", "soon"]).status.code(), Some(2));
+    assert_eq!(solve(&data("A.1048576.csv"), &["--align", "24"]).status.code(), Some(2));
+    std::fs::write(&file, "id,lower,upper,size\na,0,1,1\nb,3,2,1\n").unwrap();
+    let output = solve(&file, &["--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(object(&output)["error"].as_str().unwrap().contains("line 3, column 5: buffer b"));
 }
 
 #[test]

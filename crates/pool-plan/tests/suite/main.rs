@@ -11,6 +11,8 @@
 
 #[path = "../support/capture.rs"]
 mod capture;
+#[path = "../support/held_out.rs"]
+mod held_out;
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 
@@ -21,10 +23,17 @@ mod command;
 mod errors;
 mod files;
 mod generated;
+mod hostile;
 mod mutations;
 mod optimum;
 mod solving;
 mod traces;
+
+use std::cell::Cell;
+use std::fmt::Debug;
+
+use proptest::prelude::{Strategy, TestCaseError};
+use proptest::test_runner::TestRunner;
 
 /// How many random problems a property is tried on: `POOL_TEST_CASES`, or 1,000.
 fn cases() -> u32 {
@@ -34,9 +43,24 @@ fn cases() -> u32 {
 
 fn config() -> proptest::test_runner::Config {
     let config = proptest::test_runner::Config::with_cases(cases());
-    proptest::test_runner::Config {
-        failure_persistence: None,
-        max_global_rejects: u32::MAX,
-        ..config
-    }
+    // No property rejects what is generated for it, so every case counts.
+    proptest::test_runner::Config { failure_persistence: None, max_global_rejects: 0, ..config }
+}
+
+/// Tries `check` on as many problems as there are cases. It returns how much it really checked
+/// (plans, mutations that must be refused); there must be at least `share` of it a case.
+fn try_counted<P: Debug>(
+    problems: impl Strategy<Value = P>,
+    share: f64,
+    check: impl Fn(&P) -> Result<usize, TestCaseError>,
+) {
+    let checked = Cell::new(0);
+    let outcome = TestRunner::new(config()).run(&problems, |problem| {
+        checked.set(checked.get() + check(&problem)?);
+        Ok(())
+    });
+    assert!(outcome.is_ok(), "{outcome:?}");
+    let needed = f64::from(cases()) * share;
+    println!("{} checked in {} cases, {needed} needed", checked.get(), cases());
+    assert!(f64::from(checked.get() as u32) >= needed, "only {} were checked", checked.get());
 }

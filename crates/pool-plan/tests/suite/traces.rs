@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use pool_plan::{IntervalProblem, Options, csv};
 
+use super::held_out;
+
 pub(crate) fn trace(name: &str) -> IntervalProblem {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let text = std::fs::read_to_string(path).unwrap();
@@ -41,6 +43,25 @@ fn traps_are_solved_exactly() {
         let plan = trace(name).solve(&options()).unwrap();
         assert_eq!(plan.certificate.peak, optimum);
         assert!(plan.certificate.is_optimal());
+    }
+}
+
+#[test]
+fn variants_are_solved_like_the_traces() {
+    for (name, seed) in [("C", 31), ("F", 32), ("H", 33), ("K", 34)] {
+        let base = trace(&format!("{name}.1048576.csv"));
+        let problem = held_out::refitted(&base, false, seed).unwrap();
+        let options = Options { capacity: Some(1_048_576), ..options() };
+        let plan = problem.solve(&options).unwrap();
+        assert!(problem.validate(&plan.offsets).unwrap() <= 1_048_576);
+    }
+    let small = held_out::cut_out(120, 35).unwrap();
+    let plan = small.solve(&Options { capacity: Some(1_048_576), ..options() }).unwrap();
+    assert!(small.validate(&plan.offsets).unwrap() <= 1_048_576);
+    for name in ["iopddl_G_1", "resnet50", "bert_base"] {
+        let problem = held_out::resized(&trace(&format!("{name}.csv")), 36).unwrap();
+        let plan = problem.solve(&Options { tolerance: 1.005, ..options() }).unwrap();
+        assert!(plan.certificate.ratio() <= 1.005, "{name}: {}", plan.certificate.ratio());
     }
 }
 

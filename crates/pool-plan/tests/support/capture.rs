@@ -78,8 +78,9 @@ impl Capture {
             let stream = random.below(self.streams);
             // The first operation of a stream forks from the first of all.
             let mut after: Vec<usize> = vec![last[stream].unwrap_or(0)];
-            if random.chance(0.1) {
-                after.extend(last[random.below(self.streams)]);
+            if random.chance(0.1) && self.streams > 1 {
+                let other = (stream + 1 + random.below(self.streams - 1)) % self.streams;
+                after.extend(last[other]);
             }
             after.retain(|&one| one != operation);
             after.sort_unstable();

@@ -1,0 +1,123 @@
+//! Problems of the same character as the public traces that the planner was never tried on while
+//! it was written.
+
+use pool_plan::{Buffer, IntervalProblem, PlanError};
+
+/// A variant of a problem that fits whatever the problem fits: time may run backwards, and the
+/// buffers are shuffled. With `cuts`, an eighth of the buffers are cut in two by address, an eighth
+/// by time, and an eighth die earlier: more buffers and sections, and as little room.
+pub(crate) fn refitted(
+    problem: &IntervalProblem,
+    cuts: bool,
+    seed: u64,
+) -> Result<IntervalProblem, PlanError> {
+    let mut random = Random::new(seed);
+    let backwards = random.below(2) == 0;
+    let mut buffers = Vec::new();
+    for buffer in problem.buffers() {
+        let mut one = buffer.clone();
+        if backwards {
+            (one.lower, one.upper) = (-buffer.upper, -buffer.lower);
+        }
+        let duration = one.upper - one.lower;
+        match if cuts { random.below(8) } else { 8 } {
+            0 if one.size >= 2048 => {
+                let mut top = one.clone();
+                top.size = 1024 * (1 + random.below(one.size / 1024 - 1));
+                one.size -= top.size;
+                buffers.push(top);
+            }
+            1 if duration >= 4 => {
+                let mut later = one.clone();
+                later.lower += 1 + random.below(duration as u64 - 2) as i64;
+                one.upper = later.lower;
+                buffers.push(later);
+            }
+            2 if duration >= 8 => one.upper -= random.below(duration as u64 / 4) as i64,
+            _ => {}
+        }
+        buffers.push(one);
+    }
+    named(buffers, &mut random)
+}
+
+/// Rectangles of time and addresses, cut out of one of 1,048,576 bytes, some of them left out.
+pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
+    let mut random = Random::new(seed);
+    let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
+    while pieces.len() < count {
+        // The larger of some, so that sizes stay within an order of magnitude or two.
+        let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
+        let some = (0..4).map(|_| random.below(pieces.len() as u64) as usize);
+        let Some(chosen) = some.max_by_key(|&one| area(&pieces[one])) else { continue };
+        let mut one = pieces.swap_remove(chosen);
+        let mut other = one.clone();
+        let duration = one.upper.abs_diff(one.lower);
+        // Share of the whole in both directions decides which way to cut.
+        let is_tall = one.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6;
+        if is_tall && one.size >= 2048 {
+            other.size = 1024 * (1 + random.below(one.size / 1024 - 1));
+            one.size -= other.size;
+        } else if duration >= 4 {
+            other.lower += 1 + random.below(duration - 2) as i64;
+            one.upper = other.lower;
+        } else {
+            pieces.push(one);
+            continue;
+        }
+        pieces.extend([one, other]);
+    }
+    pieces.retain(|_| random.below(100) >= 8);
+    named(pieces, &mut random)
+}
+
+/// A variant of a network's trace: each distinct size becomes another one, and time may run
+/// backwards.
+pub(crate) fn resized(problem: &IntervalProblem, seed: u64) -> Result<IntervalProblem, PlanError> {
+    let mut random = Random::new(seed);
+    let (backwards, salt) = (random.below(2) == 0, random.next());
+    let mut buffers = problem.buffers().to_vec();
+    for buffer in &mut buffers {
+        // From half to twice the size, in sixteenths.
+        let sixteenths = 8 + Random::new(buffer.size ^ salt).below(25);
+        buffer.size = (buffer.size / 16).max(4) * sixteenths;
+        if backwards {
+            (buffer.lower, buffer.upper) = (-buffer.upper, -buffer.lower);
+        }
+    }
+    named(buffers, &mut random)
+}
+
+/// The buffers in random order, named by their place in it.
+fn named(mut buffers: Vec<Buffer>, random: &mut Random) -> Result<IntervalProblem, PlanError> {
+    for last in (1..buffers.len()).rev() {
+        buffers.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    for (index, buffer) in buffers.iter_mut().enumerate() {
+        buffer.id = index.to_string();
+    }
+    IntervalProblem::new(buffers)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        let mut random = Self(seed.wrapping_add(0x5851_F42D_4C95_7F2D) | 1);
+        for _ in 0..8 {
+            random.next();
+        }
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 16) % limit
+    }
+}
