@@ -90,8 +90,8 @@ probed() {
 }
 
 manifest() {
-    sed -n "s/^ *\"$1\": *\"\\{0,1\\}\\([^\"]*\\)\"\\{0,1\\},*\$/\\1/p" "$work/manifest.json" |
-        head -n 1
+    sed -n -e "s/^ *\"$1\": *\"\\(.*\\)\",*\$/\\1/p" -e "s/^ *\"$1\": *\\([^\",]*\\),*\$/\\1/p" \
+        "$work/manifest.json" | head -n 1
 }
 
 # A variable that lets a simulated driver in has no place here.
@@ -155,7 +155,7 @@ find_nextest() {
 # Fails where nextest could not do its work at all; failing tests are no such failure.
 run_with_nextest() {
     runner=cargo-nextest
-    junit=$work/target/nextest/gpu/junit.xml
+    junit=$work/workspace/target/nextest/gpu/junit.xml
     "$nextest" nextest run --profile gpu --config-file "$work/nextest/nextest.toml" \
         --binaries-metadata "$work/nextest/binaries-metadata.json" \
         --cargo-metadata "$work/nextest/cargo-metadata.json" \
@@ -329,18 +329,18 @@ verdict() {
             "$(grep -c ' DIFFERS$' "$out/answers.txt"), not asked: $(grep -c '^SKIPPED' "$out/answers.txt")"
     fi
     if [ "$failed" -gt 0 ]; then
-        code=1 outcome=failed
+        code=1 because=failed
     elif [ "$ran" -eq 0 ]; then
-        code=2 outcome="nothing ran"
+        code=2 because="nothing ran"
     elif [ "$ran" -ne "$expected" ]; then
-        code=2 outcome="$ran ran, the manifest counts $expected"
+        code=2 because="$ran ran, the manifest counts $expected"
     else
-        code=0 outcome=passed
+        code=0 because=passed
     fi
-    write_report "$outcome" "$runner"
+    write_report "$because" "$runner"
     echo "report: $out"
     echo "$(count passed) passed, $failed failed, $left skipped"
-    [ "$code" -eq 0 ] || stop "$code" "$outcome"
+    [ "$code" -eq 0 ] || stop "$code" "$because"
 }
 
 read_arguments "$@"
