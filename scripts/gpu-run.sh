@@ -8,9 +8,10 @@
 # one that starts, else by this script. DIR (`gpu-test-report` by default) gets junit.xml,
 # gpu-report.json, answers.txt and, with --bench, what the benches measured.
 #
-# Exit codes: 0 all tests that the manifest counts ran and passed; 1 one failed; 2 none ran, or not
-# as many as the manifest counts, or the archive is damaged; 3 there is no GPU (or only a simulated
-# driver, or a stub of the toolkit). --allow-no-gpu turns 3 into 0.
+# Exit codes: 0 all tests that the manifest counts ran and none failed; 1 one failed; 2 none ran, or
+# not as many as the manifest counts, or the archive is damaged; 3 there is no GPU (or only a simulated
+# driver, or a stub of the toolkit). --allow-no-gpu turns 3 into 0. A test whose question this driver
+# or device cannot be asked says NOT ASKED and counts as skipped.
 set -u
 
 tab=$(printf '\t')
@@ -183,6 +184,7 @@ run_with_nextest() {
             name = value("name"); program = value("classname"); time = value("time")
             outcome = "passed"
         }
+        /NOT ASKED: / && outcome == "passed" { outcome = "skipped" }
         /<failure|<error/ { outcome = "failed" }
         END { finish() }
     ' "$junit" >"$work/results.tsv"
@@ -233,8 +235,12 @@ run_one() {
     took=$(($(date +%s) - began))
     # A name that matches nothing ends well too, with nothing passed.
     if [ "$status" -eq 0 ] && grep -q '^test result: ok\. 1 passed' "$log"; then
-        echo "passed  $3"
-        note passed "$took" "$program" "$3"
+        outcome=passed
+        if grep -q '^NOT ASKED: ' "$log"; then
+            outcome=skipped
+        fi
+        printf '%-7s %s\n' "$outcome" "$3"
+        note "$outcome" "$took" "$program" "$3"
         return
     fi
     echo "FAILED  $3 (exit code $status)"
@@ -249,7 +255,7 @@ xml_text() {
 write_junit() {
     {
         echo '<?xml version="1.0" encoding="UTF-8"?>'
-        echo "<testsuites name=\"gpu-test\" tests=\"$(count .)\" failures=\"$(count failed)\">"
+        echo "<testsuites name=\"gpu-test\" tests=\"$(count .)\" failures=\"$(count failed)\" skipped=\"$(count skipped)\">"
         echo '<testsuite name="gpu-test">'
         number=0
         while IFS=$tab read -r outcome took program name; do
@@ -260,6 +266,9 @@ write_junit() {
                 echo '<failure message="failed">'
                 [ -f "$work/logs/$number" ] && xml_text <"$work/logs/$number"
                 echo '</failure>'
+            fi
+            if [ "$outcome" = skipped ]; then
+                echo '<skipped message="the driver or the device cannot be asked this"/>'
             fi
             echo '</testcase>'
         done <"$work/results.tsv"
@@ -293,8 +302,8 @@ write_report() {
         for key in device uuid capability driver libcuda; do
             json_line "$key" "$(probed "$key")"
         done
-        printf '  "expected": %s,\n  "passed": %s,\n  "failed": %s,\n' \
-            "$expected" "$(count passed)" "$(count failed)"
+        printf '  "expected": %s,\n  "passed": %s,\n  "failed": %s,\n  "skipped": %s,\n' \
+            "$expected" "$(count passed)" "$(count failed)" "$(count skipped)"
         echo '  "tests": ['
         separator=
         while IFS=$tab read -r outcome took program name; do
@@ -320,26 +329,27 @@ run_benches() {
 }
 
 verdict() {
-    ran=$(grep -c . "$work/results.tsv")
+    counted=$(count .)
+    passed=$(count passed)
     failed=$(count failed)
-    left=$((expected - ran))
-    [ "$left" -ge 0 ] || left=0
+    # What was never started is skipped as well.
+    skipped=$(($(count skipped) + (expected > counted ? expected - counted : 0)))
     if [ -f "$out/answers.txt" ]; then
         echo "answers: $(grep -c '^answer: ' "$out/answers.txt"), differing:" \
             "$(grep -c ' DIFFERS$' "$out/answers.txt"), not asked: $(grep -c '^SKIPPED' "$out/answers.txt")"
     fi
     if [ "$failed" -gt 0 ]; then
         code=1 because=failed
-    elif [ "$ran" -eq 0 ]; then
+    elif [ "$passed" -eq 0 ]; then
         code=2 because="nothing ran"
-    elif [ "$ran" -ne "$expected" ]; then
-        code=2 because="$ran ran, the manifest counts $expected"
+    elif [ "$counted" -ne "$expected" ]; then
+        code=2 because="$counted ran, the manifest counts $expected"
     else
         code=0 because=passed
     fi
     write_report "$because" "$runner"
     echo "report: $out"
-    echo "$(count passed) passed, $failed failed, $left skipped"
+    echo "$passed passed, $failed failed, $skipped skipped"
     [ "$code" -eq 0 ] || stop "$code" "$because"
 }
 

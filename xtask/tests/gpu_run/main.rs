@@ -74,6 +74,20 @@ fn no_test_at_all_is_2() {
 }
 
 #[test]
+fn what_could_not_be_asked_is_skipped() {
+    let unasked = format!("echo 'NOT ASKED: a topic'; {PASSING}");
+    on_every_shell(&three().test("four", &unasked).counts(4), &[], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        assert_eq!(run.last_line(), "3 passed, 0 failed, 1 skipped");
+        assert_eq!(run.report()["skipped"], 1);
+        assert_eq!(run.junit().matches("<skipped").count(), 1);
+    });
+    on_every_shell(&Fake::new().test("one", &unasked).counts(1), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+    });
+}
+
+#[test]
 fn a_test_that_ends_well_without_running_fails() {
     let fake = three().test("four", "echo 'test result: ok. 0 passed; 0 failed'").counts(4);
     on_every_shell(&fake, &[], |run| {
@@ -201,6 +215,11 @@ fn nextest_is_used_where_it_starts() {
     on_every_shell(&three().nextest(&some).counts(2), &[], |run| {
         assert_eq!(run.code, 1, "{run}");
         assert_eq!(run.last_line(), "1 passed, 1 failed, 0 skipped");
+    });
+    let unasked = nextest(0, &format!("{PASSED}\nNOT ASKED: a topic\n</system-out></testcase>"));
+    on_every_shell(&three().nextest(&unasked).counts(1), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert_eq!(run.report()["tests"][0]["outcome"], "skipped");
     });
     let hidden = nextest(100, &format!("{PASSED}\n</system-out></testcase>"));
     on_every_shell(&three().nextest(&hidden).counts(1), &[], |run| {
