@@ -2,7 +2,7 @@
 //!
 //! The questions themselves are the tests of this crate, `tests/driver_conformance`. Each asks one
 //! thing and looks at return codes and data only, so the same program asks a real driver and a
-//! simulated one. A test opens a device with [`ask`], makes its calls through [`driver`], and tells
+//! simulated one. A test opens a device with [`ask()`], makes its calls through [`driver`], and tells
 //! its [`Answers`] what it saw beside what is expected and why. One line is printed for each:
 //!
 //! ```text

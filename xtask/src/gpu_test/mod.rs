@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let file = arguments.archive.as_ref().unwrap_or(&own);
     archive::write(file, &place, &programs, &manifest, runnable.as_deref(), &metadata)?;
     if arguments.archive.is_none() {
-        return run_here(&place.root.join(SCRIPT), file, arguments);
+        return run_here(&place, file, arguments);
     }
     println!("{manifest}");
     weigh(&place.root, file)?;
@@ -85,9 +85,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_here(script: &Path, archive: &Path, arguments: &Arguments) -> Result<ExitCode, TaskError> {
+fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut command = Command::new("sh");
-    command.arg(script).arg(archive);
+    command.arg(place.root.join(SCRIPT)).arg(archive);
+    // Cargo puts its own directories there, and a driver must not be found in them.
+    if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
+        let foreign = |path: &PathBuf| !path.starts_with(&place.target_directory);
+        let kept = std::env::join_paths(std::env::split_paths(&libraries).filter(foreign))?;
+        command.env("LD_LIBRARY_PATH", kept);
+    }
     if arguments.bench {
         command.arg("--bench");
     }

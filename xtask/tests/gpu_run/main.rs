@@ -3,6 +3,7 @@
 //! It runs with the PATH of a bare machine, in `sh`, and in `dash` where that is installed.
 
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod fake;
 
@@ -223,7 +224,7 @@ fn nextest_is_used_where_it_starts() {
     });
     let hidden = nextest(100, &format!("{PASSED}\n</system-out></testcase>"));
     on_every_shell(&three().nextest(&hidden).counts(1), &[], |run| {
-        assert_eq!(run.code, 1, "{run}")
+        assert_eq!(run.code, 1, "{run}");
     });
     let none = "[ \"$2\" = --version ] && exit 0\nexit 4";
     on_every_shell(&three().nextest(none), &[], |run| assert_eq!(run.code, 2, "{run}"));
