@@ -116,6 +116,9 @@ impl Answers {
     /// An answer that is for the record alone.
     pub fn noted(&mut self, question: &str, observed: impl Into<Answer>) {
         let observed = observed.into();
+        if let Some(call) = observed.missing {
+            return self.skip(&format!("{question}: the driver has no {call}"));
+        }
         self.given += 1;
         self.print(&format!("answer: {}: {question} = {observed} (noted)", self.topic));
     }

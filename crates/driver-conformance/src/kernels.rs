@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 
-use crate::driver::{Function, Module, Outcome};
+use crate::driver::{self, Function, Module, Outcome, Span, Stream};
 
 /// `multiply_add`: every element times `first`, plus `second`, as unsigned integers.
 /// `axpy`: every element plus the float with the bits `second` times the element of the array at
@@ -94,12 +94,28 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// Loads them.
+    /// Loads them and launches each once: drivers load code late, and that would be a question of
+    /// its own inside a capture.
     ///
     /// # Errors
     ///
     /// What the driver answers.
     pub fn load() -> Outcome<Self> {
+        let kernels = Self::load_only()?;
+        let (stream, span) = (Stream::non_blocking()?, driver::allocate(4)?);
+        for kernel in [kernels.multiply_add, kernels.axpy, kernels.stray] {
+            kernel.launch(&stream, span, span.address(), 0)?;
+        }
+        stream.synchronize()?;
+        Ok(kernels)
+    }
+
+    /// Loads them and launches none.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn load_only() -> Outcome<Self> {
         let module = Module::load(TEXT)?;
         Ok(Self {
             multiply_add: module.function(c"multiply_add")?,
@@ -113,11 +129,7 @@ impl Kernels {
     /// # Errors
     ///
     /// What the driver answers to the launch; the fault itself comes later.
-    pub fn fault(
-        &self,
-        stream: &crate::driver::Stream,
-        anywhere: crate::driver::Span,
-    ) -> Outcome<()> {
+    pub fn fault(&self, stream: &Stream, anywhere: Span) -> Outcome<()> {
         // The first page of addresses is nobody's, on the device as on the host.
         self.stray.launch(stream, anywhere.part(0, 4), 16, 1)
     }

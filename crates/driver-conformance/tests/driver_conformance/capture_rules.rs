@@ -3,7 +3,7 @@
 use std::thread;
 
 use driver_conformance::driver::{self, Event, Mode, Status, Stream};
-use driver_conformance::{Answer, ask, codes};
+use driver_conformance::{Answer, Gate, Kernels, ask, codes};
 
 #[test]
 #[ignore = "needs a CUDA device"]
@@ -167,6 +167,57 @@ fn destroy_a_capturing_stream() {
         answers.assumed("cuStreamDestroy", stream.destroy(), codes::SUCCESS);
         let next = Stream::non_blocking()?;
         answers.documented("the next stream", next.synchronize(), codes::SUCCESS);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn calls_after_a_capture_was_spoiled() {
+    ask("calls on a stream whose capture was spoiled", |_, answers| {
+        let (stream, other) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        let (kernels, span) = (Kernels::load()?, driver::allocate(64)?);
+        let event = Event::new()?;
+        stream.begin_capture(Mode::Relaxed)?;
+        driver::fill_behind(&stream, span, 1)?;
+        // Waiting for a stream that captures is what spoils it.
+        let _ = stream.synchronize();
+        let spoiled = codes::CAPTURE_INVALIDATED;
+        answers.assumed(
+            "cuLaunchKernel",
+            kernels.multiply_add.launch(&stream, span, 1, 1),
+            spoiled,
+        );
+        answers.assumed("cuMemsetD8Async", driver::fill_behind(&stream, span, 1), spoiled);
+        answers.assumed("cuLaunchHostFunc", stream.hold(Gate::closed()), spoiled);
+        answers.assumed("cuMemAllocAsync", stream.allocate(64), spoiled);
+        answers.assumed("cuEventRecord", event.record(&stream), spoiled);
+        answers.assumed("cuStreamSynchronize", stream.synchronize(), spoiled);
+        answers.assumed("cuStreamQuery", stream.query(), spoiled);
+        answers.assumed("cuStreamBeginCapture", stream.begin_capture(Mode::Relaxed), spoiled);
+        answers.documented("another stream", other.synchronize(), codes::SUCCESS);
+        answers.documented("cuStreamEndCapture", stream.end_capture(), spoiled);
+        answers.assumed("and again", stream.end_capture(), codes::ILLEGAL_STATE);
+        answers.documented("the stream afterwards", stream.synchronize(), codes::SUCCESS);
+        let next = stream.begin_capture(Mode::Relaxed).and_then(|()| stream.end_capture());
+        answers.documented("the next capture", next, codes::SUCCESS);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_kernel_launched_first_in_a_capture() {
+    ask("a kernel launched for the first time in a capture", |_, answers| {
+        let span = driver::allocate(64)?;
+        for mode in Mode::ALL {
+            let (stream, kernels) = (Stream::non_blocking()?, Kernels::load_only()?);
+            stream.begin_capture(mode)?;
+            let launched = kernels.multiply_add.launch(&stream, span, 1, 1);
+            answers.assumed(&format!("{mode:?}"), launched, codes::SUCCESS);
+            let ended = stream.end_capture();
+            answers.assumed(&format!("{mode:?}, its end"), ended, codes::SUCCESS);
+        }
         Ok(())
     });
 }
