@@ -1,6 +1,6 @@
 //! Copies from and to the host, pageable and pinned: when they return, and what they carry.
 
-use driver_conformance::driver::{self, HostBuffer, Outcome, Span};
+use driver_conformance::driver::{self, HostBuffer, Outcome, Span, Stream};
 use driver_conformance::{Answers, ask};
 
 use crate::support::Pending;
@@ -23,6 +23,8 @@ fn up(host: HostBuffer, to: Span) -> Outcome<(bool, bool)> {
 /// Copies down behind pending work and says whether the call waited, and what it brought in the end.
 fn down(host: HostBuffer, from: Span) -> Outcome<(bool, bool)> {
     driver::fill(from, 7)?;
+    // The fill goes behind the legacy stream, for which a non-blocking one does not wait.
+    Stream::legacy().synchronize()?;
     let pending = Pending::new()?;
     host.download_behind(&pending.stream, from)?;
     let waited = pending.gate.was_passed();

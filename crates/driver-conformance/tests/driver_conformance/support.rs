@@ -44,9 +44,12 @@ pub(crate) fn numbers(values: &[u32]) -> Outcome<Span> {
     Ok(span)
 }
 
+/// The copy from pageable memory may return while the device still receives it, and a non-blocking
+/// stream does not wait for that: hence the wait.
 pub(crate) fn write_numbers(span: Span, values: &[u32]) -> Outcome<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-    driver::upload(span, &bytes)
+    driver::upload(span, &bytes)?;
+    Stream::legacy().synchronize()
 }
 
 pub(crate) fn read_numbers(span: Span) -> Outcome<Vec<u32>> {
