@@ -3,18 +3,22 @@
 use std::process::Command;
 
 use crate::answers::Answer;
-use crate::driver::Outcome;
+use crate::driver::{Outcome, Refusal};
 
 /// The variable that tells a process that it is the child.
 const CHILD_VARIABLE: &str = "DRIVER_CONFORMANCE_CHILD";
-/// What the child's line starts with.
-const MARK: &str = "the child saw: ";
+/// What the child's line starts with when it could ask.
+const SAW: &str = "the child saw: ";
+/// What it starts with when the driver lacks a call.
+const LACKS: &str = "the child lacks: ";
 
 /// How a child ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It came to the end and said this.
     Saw(String),
+    /// It could not ask: the driver lacks a call.
+    Lacks(String),
     /// It came to no end.
     Died(String),
     /// It could not be started.
@@ -27,8 +31,11 @@ pub enum Fate {
 /// test: whatever the test does before this call happens in the child too.
 pub fn in_a_child(test: &str, body: impl FnOnce() -> Outcome<Answer>) -> Fate {
     if std::env::var_os(CHILD_VARIABLE).is_some() {
-        let answer = body().unwrap_or_else(|refusal| refusal.to_string().as_str().into());
-        println!("\n{MARK}{answer}");
+        match body() {
+            Ok(answer) => println!("\n{SAW}{answer}"),
+            Err(missing @ Refusal::Missing(_)) => println!("\n{LACKS}{missing}"),
+            Err(refused) => println!("\n{SAW}{refused} while preparing"),
+        }
         std::process::exit(0);
     }
     let start = || {
@@ -44,16 +51,17 @@ pub fn in_a_child(test: &str, body: impl FnOnce() -> Outcome<Answer>) -> Fate {
 }
 
 fn fate(output: &str, status: &str) -> Fate {
-    match output.lines().find_map(|line| line.strip_prefix(MARK)) {
-        Some(saw) => Fate::Saw(saw.to_owned()),
-        None => Fate::Died(status.to_owned()),
-    }
+    let said = |mark| output.lines().find_map(|line| line.strip_prefix(mark)).map(str::to_owned);
+    said(SAW)
+        .map(Fate::Saw)
+        .or_else(|| said(LACKS).map(Fate::Lacks))
+        .unwrap_or_else(|| Fate::Died(status.to_owned()))
 }
 
 impl From<Fate> for Answer {
     fn from(fate: Fate) -> Self {
         match fate {
-            Fate::Saw(saw) => saw.into(),
+            Fate::Saw(said) | Fate::Lacks(said) => said.into(),
             Fate::Died(status) => format!("the process died: {status}").into(),
             Fate::NotStarted(why) => format!("no process could be started: {why}").into(),
         }
@@ -68,6 +76,11 @@ mod tests {
     fn the_last_word_or_the_way_of_dying() {
         let output = "running 1 test\n\nthe child saw: 400 INVALID_HANDLE\n";
         assert_eq!(fate(output, "exit status: 0"), Fate::Saw("400 INVALID_HANDLE".to_owned()));
+        let output = "\nthe child lacks: the driver has no cuTurbo\n";
+        assert_eq!(
+            fate(output, "exit status: 0"),
+            Fate::Lacks("the driver has no cuTurbo".to_owned())
+        );
         assert_eq!(fate("running 1 test\n", "signal: 11"), Fate::Died("signal: 11".to_owned()));
     }
 }
