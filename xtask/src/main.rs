@@ -6,6 +6,7 @@
 mod assembly;
 mod bench;
 mod demo;
+mod gpu_test;
 mod test;
 
 use std::process::ExitCode;
@@ -32,6 +33,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
+    /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
+    GpuTest(gpu_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(test::Arguments),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

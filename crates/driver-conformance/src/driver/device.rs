@@ -1,0 +1,250 @@
+//! Finding a device and opening it, or saying in words why there is none.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::path::PathBuf;
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::library;
+use super::refusal::{Outcome, Refusal};
+
+/// The symbol by which the project's simulated driver gives itself away.
+const SIMULATOR_SYMBOL: &str = "simcuda_is_simulator";
+
+/// The first device, with its primary context bound to the thread that opened it.
+#[derive(Debug)]
+pub struct Device {
+    handle: sys::CUdevice,
+    context: sys::CUcontext,
+}
+
+// SAFETY: a device is an ordinal and a primary context a handle; the driver's calls on both may be
+// made from any thread.
+unsafe impl Send for Device {}
+// SAFETY: as above; no method changes the value.
+unsafe impl Sync for Device {}
+
+/// What a report says about a device.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The name that the driver gives it.
+    pub name: String,
+    /// Its unique number, as `GPU-…` in lower case.
+    pub uuid: String,
+    /// Its compute capability.
+    pub capability: (i32, i32),
+    /// The CUDA version that the driver supports, as 1000 × major + 10 × minor.
+    pub driver: i32,
+    /// The file that the driver was loaded from.
+    pub library: Option<PathBuf>,
+    /// Its memory in bytes.
+    pub bytes: usize,
+}
+
+/// What may be asked of a device as a number.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Attribute {
+    /// The first number of its compute capability.
+    CapabilityMajor,
+    /// The second one.
+    CapabilityMinor,
+    /// 1 where stream-ordered allocation is there.
+    MemoryPools,
+    /// 1 where addresses and pages can be handled apart.
+    VirtualMemory,
+}
+
+/// Why no device can be used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum NoDevice {
+    /// No driver library could be loaded.
+    NoLibrary,
+    /// The library is one that comes with the toolkit to link against.
+    Stub(PathBuf),
+    /// The library is the simulated driver, which is no hardware.
+    Simulator(Option<PathBuf>),
+    /// The driver is there, and a call refused.
+    Refused(&'static str, Refusal),
+    /// The driver is there, and knows no device.
+    NoneVisible,
+}
+
+impl fmt::Display for NoDevice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLibrary => formatter.write_str(
+                "libcuda cannot be loaded: no NVIDIA driver is installed, or the dynamic loader \
+                 does not find it (see LD_LIBRARY_PATH)",
+            ),
+            Self::Stub(path) => write!(
+                formatter,
+                "{} is a stub of the CUDA toolkit, no driver: take its directory out of \
+                 LD_LIBRARY_PATH",
+                path.display()
+            ),
+            Self::Simulator(path) => {
+                let path = path.clone().unwrap_or_default();
+                write!(formatter, "{} is the simulated driver, no hardware", path.display())
+            }
+            Self::Refused(call, refusal) => write!(formatter, "{call} answers {refusal}"),
+            Self::NoneVisible => formatter
+                .write_str("the driver sees no device (see CUDA_VISIBLE_DEVICES, and nvidia-smi)"),
+        }
+    }
+}
+
+impl std::error::Error for NoDevice {}
+
+impl Device {
+    /// Opens the first device of a real driver and binds its primary context to this thread.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no driver, no device, or only a stub or a simulator.
+    pub fn open() -> Result<Self, NoDevice> {
+        refuse_what_is_no_driver()?;
+        if library::has(SIMULATOR_SYMBOL) {
+            return Err(NoDevice::Simulator(library::loaded_file()));
+        }
+        Self::open_whatever_it_is()
+    }
+
+    /// The same, and the simulated driver is welcome.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no driver or no device, or only a stub.
+    pub fn open_hardware_or_simulator() -> Result<Self, NoDevice> {
+        refuse_what_is_no_driver()?;
+        Self::open_whatever_it_is()
+    }
+
+    fn open_whatever_it_is() -> Result<Self, NoDevice> {
+        let refused = |call| move |refusal| NoDevice::Refused(call, refusal);
+        // SAFETY: no precondition; the flags must be 0.
+        unsafe { call!(cuInit(0)) }.map_err(refused("cuInit"))?;
+        let mut count = 0;
+        // SAFETY: the integer outlives the call.
+        unsafe { call!(cuDeviceGetCount(&raw mut count)) }.map_err(refused("cuDeviceGetCount"))?;
+        if count == 0 {
+            return Err(NoDevice::NoneVisible);
+        }
+        let mut handle = 0;
+        // SAFETY: the ordinal 0 is below the count; the place outlives the call.
+        unsafe { call!(cuDeviceGet(&raw mut handle, 0)) }.map_err(refused("cuDeviceGet"))?;
+        let mut context = ptr::null_mut();
+        // SAFETY: the device comes from the driver; the place outlives the call.
+        unsafe { call!(cuDevicePrimaryCtxRetain(&raw mut context, handle)) }
+            .map_err(refused("cuDevicePrimaryCtxRetain"))?;
+        let device = Self { handle, context };
+        device.bind().map_err(refused("cuCtxSetCurrent"))?;
+        Ok(device)
+    }
+
+    /// Makes the device's context current on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn bind(&self) -> Outcome<()> {
+        // SAFETY: the primary context was retained and is never released.
+        unsafe { call!(cuCtxSetCurrent(self.context)) }
+    }
+
+    /// Waits for all work of the context.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn synchronize(&self) -> Outcome<()> {
+        // SAFETY: no precondition.
+        unsafe { call!(cuCtxSynchronize()) }
+    }
+
+    /// Asks for a number.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn attribute(&self, attribute: Attribute) -> Outcome<i32> {
+        use sys::CUdevice_attribute_enum as Name;
+        let name = match attribute {
+            Attribute::CapabilityMajor => Name::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            Attribute::CapabilityMinor => Name::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            Attribute::MemoryPools => Name::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+            Attribute::VirtualMemory => {
+                Name::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+            }
+        };
+        let mut value = 0;
+        // SAFETY: the integer outlives the call.
+        unsafe { call!(cuDeviceGetAttribute(&raw mut value, name, self.handle)) }?;
+        Ok(value)
+    }
+
+    /// What a report says about it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn facts(&self) -> Outcome<Facts> {
+        let capability = (
+            self.attribute(Attribute::CapabilityMajor)?,
+            self.attribute(Attribute::CapabilityMinor)?,
+        );
+        let mut driver = 0;
+        // SAFETY: the integer outlives the call.
+        unsafe { call!(cuDriverGetVersion(&raw mut driver)) }?;
+        let mut bytes = 0;
+        // SAFETY: the integer outlives the call.
+        unsafe { call!(cuDeviceTotalMem_v2(&raw mut bytes, self.handle)) }?;
+        let library = library::loaded_file();
+        Ok(Facts { name: self.name()?, uuid: self.uuid()?, capability, driver, library, bytes })
+    }
+
+    fn name(&self) -> Outcome<String> {
+        let mut text: [c_char; 256] = [0; 256];
+        let length = c_int::try_from(text.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the place holds as many bytes as it says.
+        unsafe { call!(cuDeviceGetName(text.as_mut_ptr(), length, self.handle)) }?;
+        // SAFETY: the driver ends the text with a zero within the length that it was told.
+        let name = unsafe { CStr::from_ptr(text.as_ptr()) };
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    fn uuid(&self) -> Outcome<String> {
+        let mut uuid = sys::CUuuid { bytes: [0; 16] };
+        // SAFETY: the place outlives the call.
+        unsafe { call!(cuDeviceGetUuid_v2(&raw mut uuid, self.handle)) }?;
+        let hex = uuid.bytes.map(|byte| format!("{:02x}", byte.to_ne_bytes()[0])).concat();
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        Ok(format!("GPU-{}", parts.join("-")))
+    }
+
+    /// The device as the driver counts it.
+    pub(super) fn handle(&self) -> sys::CUdevice {
+        self.handle
+    }
+
+    /// Its primary context.
+    pub(super) fn context(&self) -> sys::CUcontext {
+        self.context
+    }
+}
+
+fn refuse_what_is_no_driver() -> Result<(), NoDevice> {
+    if !library::is_present() {
+        return Err(NoDevice::NoLibrary);
+    }
+    let file = library::loaded_file();
+    match file {
+        Some(path) if path.components().any(|part| part.as_os_str() == "stubs") => {
+            Err(NoDevice::Stub(path))
+        }
+        _ => Ok(()),
+    }
+}

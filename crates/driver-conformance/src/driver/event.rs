@@ -1,0 +1,97 @@
+//! Events.
+
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::refusal::Outcome;
+use super::stream::Stream;
+
+/// An event of the current context, without timing.
+#[derive(Debug)]
+pub struct Event(sys::CUevent);
+
+// SAFETY: the driver's calls on an event may be made from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above; the value itself never changes.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// Makes one, never recorded.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, here and below.
+    pub fn new() -> Outcome<Self> {
+        let mut event = ptr::null_mut();
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: the place outlives the call.
+        unsafe { call!(cuEventCreate(&raw mut event, flags)) }?;
+        Ok(Self(event))
+    }
+
+    /// Makes one and records it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn recorded(stream: &Stream) -> Outcome<Self> {
+        let event = Self::new()?;
+        event.record(stream)?;
+        Ok(event)
+    }
+
+    /// Marks the end of the stream's work so far.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn record(&self, stream: &Stream) -> Outcome<()> {
+        // SAFETY: event and stream are live (1).
+        unsafe { call!(cuEventRecord(self.0, stream.raw())) }
+    }
+
+    /// Whether what it marks is done: success, or 600 `NOT_READY`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn query(&self) -> Outcome<()> {
+        // SAFETY: the event is live (1).
+        unsafe { call!(cuEventQuery(self.0)) }
+    }
+
+    /// Waits for what it marks.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn synchronize(&self) -> Outcome<()> {
+        // SAFETY: the event is live (1).
+        unsafe { call!(cuEventSynchronize(self.0)) }
+    }
+
+    /// Destroys it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn destroy(self) -> Outcome<()> {
+        // SAFETY: the event is live and this was its last use (1).
+        unsafe { call!(cuEventDestroy_v2(self.0)) }
+    }
+
+    /// A second handle of the same event.
+    ///
+    /// # Safety
+    ///
+    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    #[must_use]
+    pub unsafe fn alias(&self) -> Self {
+        Self(self.0)
+    }
+
+    pub(super) fn raw(&self) -> sys::CUevent {
+        self.0
+    }
+}

@@ -1,0 +1,151 @@
+//! Memory that graphs allocate themselves.
+
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::device::Device;
+use super::graph::{Graph, Node};
+use super::memory::Span;
+use super::memory_pool;
+use super::refusal::Outcome;
+
+impl Graph {
+    /// Adds a node that allocates; the driver says at once where.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, here and below.
+    pub fn add_allocation(
+        &self,
+        device: &Device,
+        bytes: usize,
+        after: &[Node<'_>],
+    ) -> Outcome<(Node<'_>, Span)> {
+        let mut parameters = sys::CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: memory_pool::properties(device, 0),
+            accessDescs: ptr::null(),
+            accessDescCount: 0,
+            bytesize: bytes,
+            dptr: 0,
+        };
+        let after: Vec<_> = after.iter().map(Node::raw).collect();
+        let (first, count) = (after.as_ptr(), after.len());
+        let mut node = ptr::null_mut();
+        let place = &raw mut parameters;
+        // SAFETY: the graph and the nodes are live (1); the places outlive the call, and the array
+        // has that many entries.
+        unsafe { call!(cuGraphAddMemAllocNode(&raw mut node, self.raw(), first, count, place)) }?;
+        Ok((self.node(node), Span::new(parameters.dptr, bytes)))
+    }
+
+    /// Adds a node that frees what another allocated.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn add_free(&self, span: Span, after: &[Node<'_>]) -> Outcome<Node<'_>> {
+        let after: Vec<_> = after.iter().map(Node::raw).collect();
+        let (first, count) = (after.as_ptr(), after.len());
+        let mut node = ptr::null_mut();
+        let address = span.address();
+        // SAFETY: as in `add_allocation`; the driver refuses an address that is no allocation (2).
+        unsafe { call!(cuGraphAddMemFreeNode(&raw mut node, self.raw(), first, count, address)) }?;
+        Ok(self.node(node))
+    }
+
+    /// Adds a node that fills a span with one byte.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn add_fill(
+        &self,
+        device: &Device,
+        span: Span,
+        value: u8,
+        after: &[Node<'_>],
+    ) -> Outcome<Node<'_>> {
+        let parameters = sys::CUDA_MEMSET_NODE_PARAMS {
+            dst: span.address(),
+            pitch: 0,
+            value: value.into(),
+            elementSize: 1,
+            width: span.bytes(),
+            height: 1,
+        };
+        let after: Vec<_> = after.iter().map(Node::raw).collect();
+        let (first, count, place) = (after.as_ptr(), after.len(), &raw const parameters);
+        let mut node = ptr::null_mut();
+        let (graph, context) = (self.raw(), device.context());
+        // SAFETY: as in `add_allocation`; the context is retained for ever.
+        unsafe { call!(cuGraphAddMemsetNode(&raw mut node, graph, first, count, place, context)) }?;
+        Ok(self.node(node))
+    }
+}
+
+impl Node<'_> {
+    /// The address that it allocates.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; not every node allocates.
+    pub fn allocated_address(&self, device: &Device) -> Outcome<u64> {
+        let mut parameters = sys::CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: memory_pool::properties(device, 0),
+            accessDescs: ptr::null(),
+            accessDescCount: 0,
+            bytesize: 0,
+            dptr: 0,
+        };
+        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        unsafe { call!(cuGraphMemAllocNodeGetParams(self.raw(), &raw mut parameters)) }?;
+        Ok(parameters.dptr)
+    }
+
+    /// The span's start and length in bytes that it fills.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; not every node fills.
+    pub fn filled_span(&self) -> Outcome<(u64, usize)> {
+        let mut parameters = sys::CUDA_MEMSET_NODE_PARAMS {
+            dst: 0,
+            pitch: 0,
+            value: 0,
+            elementSize: 0,
+            width: 0,
+            height: 0,
+        };
+        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        unsafe { call!(cuGraphMemsetNodeGetParams(self.raw(), &raw mut parameters)) }?;
+        let bytes = parameters.width * parameters.height * parameters.elementSize as usize;
+        Ok((parameters.dst, bytes))
+    }
+}
+
+impl Device {
+    /// Bytes that graphs have taken from it, in use or not.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn graph_memory_reserved(&self) -> Outcome<u64> {
+        let mut value = 0_u64;
+        let name = sys::CUgraphMem_attribute_enum::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT;
+        let place = (&raw mut value).cast();
+        // SAFETY: the attribute is 64 bits long, and the place outlives the call.
+        unsafe { call!(cuDeviceGetGraphMemAttribute(self.handle(), name, place)) }?;
+        Ok(value)
+    }
+
+    /// Gives back what graphs have taken and do not use.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn trim_graph_memory(&self) -> Outcome<()> {
+        // SAFETY: the device comes from the driver.
+        unsafe { call!(cuDeviceGraphMemTrim(self.handle())) }
+    }
+}

@@ -1,0 +1,82 @@
+//! Host memory that copies in flight may touch: it is never freed.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use super::refusal::Outcome;
+
+/// Bytes of the host, ordinary or page-locked, that live until the process ends.
+#[derive(Clone, Copy, Debug)]
+pub struct HostBuffer {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl HostBuffer {
+    /// Ordinary memory, zeroed.
+    #[must_use]
+    pub fn pageable(bytes: usize) -> Self {
+        let memory: &'static mut [u8] = Box::leak(vec![0; bytes].into_boxed_slice());
+        Self { start: memory.as_mut_ptr(), bytes }
+    }
+
+    /// Page-locked memory, zeroed.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn pinned(bytes: usize) -> Outcome<Self> {
+        let mut start: *mut c_void = ptr::null_mut();
+        // SAFETY: the place outlives the call; flags of 0 are the default.
+        unsafe { call!(cuMemHostAlloc(&raw mut start, bytes, 0)) }?;
+        let buffer = Self { start: start.cast(), bytes };
+        buffer.fill(0);
+        Ok(buffer)
+    }
+
+    /// Writes every byte.
+    pub fn fill(&self, value: u8) {
+        for index in 0..self.bytes {
+            // SAFETY: the index is below the length.
+            let place = unsafe { self.start.add(index) };
+            // SAFETY: the memory lives for ever and no reference to it exists. A device may touch
+            // it at the same time, which is why the access is volatile (3).
+            unsafe { place.write_volatile(value) };
+        }
+    }
+
+    /// Reads every byte.
+    #[must_use]
+    pub fn read(&self) -> Vec<u8> {
+        let byte = |index| {
+            // SAFETY: the index is below the length.
+            let place = unsafe { self.start.add(index) };
+            // SAFETY: as in `fill`; both constructors initialise every byte.
+            unsafe { place.read_volatile() }
+        };
+        (0..self.bytes).map(byte).collect()
+    }
+
+    pub(super) fn start(&self) -> *mut c_void {
+        self.start.cast()
+    }
+
+    /// How long it is.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HostBuffer;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let buffer = HostBuffer::pageable(3);
+        assert_eq!(buffer.read(), [0; 3]);
+        buffer.fill(7);
+        assert_eq!(buffer.read(), [7; 3]);
+    }
+}

@@ -1,0 +1,73 @@
+//! The library that cudarc loaded: whether there is one, which file it is, and what it exports.
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use cudarc::driver::sys;
+
+/// Whether a driver library can be loaded; asked once.
+pub(super) fn is_present() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    *PRESENT.get_or_init(|| {
+        // SAFETY: it loads libraries by the names that NVIDIA's driver uses and lets them go. What
+        // can go wrong is what their initialisers do, and this crate exists to run them.
+        unsafe { sys::is_culib_present() }
+    })
+}
+
+/// Whether the driver exports this call. False where there is no driver.
+#[must_use]
+pub fn has(name: &str) -> bool {
+    if !is_present() {
+        return false;
+    }
+    // SAFETY: a library can be loaded, as was just asked, so this does not panic; its initialisers
+    // ran before without harm.
+    let library = unsafe { sys::culib() };
+    // SAFETY: the type is a pointer, which any symbol has; it is never followed or called here.
+    let symbol = unsafe { library.get::<*const c_void>(name.as_bytes()) };
+    symbol.is_ok()
+}
+
+/// The file that the driver was loaded from, as the system maps it; `None` where nothing is loaded
+/// or where the system does not say.
+#[must_use]
+pub fn loaded_file() -> Option<PathBuf> {
+    if !has("cuInit") {
+        return None;
+    }
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    driver_file(&maps)
+}
+
+/// The first mapped file that looks like a driver: `libcuda.so.580.1`, `libcuda_sim.so`.
+fn driver_file(maps: &str) -> Option<PathBuf> {
+    let path = |line: &str| line.find('/').map(|start| PathBuf::from(line[start..].trim_end()));
+    maps.lines().filter_map(path).find(|path| is_driver(path))
+}
+
+fn is_driver(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let starts = ["libcuda.so", "libcuda_sim", "libsimcuda", "libnvcuda"];
+    starts.iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::driver_file;
+
+    #[test]
+    fn the_driver_is_found_among_its_neighbours() {
+        let maps = "\
+7f00-7f01 r--p 00000000 08:01 11    /usr/lib/libcudart.so.13
+7f01-7f02 rw-p 00000000 00:00 0
+7f02-7f03 r-xp 00000000 08:01 12    /usr/lib/with space/libcuda.so.580.1
+7f03-7f04 r-xp 00000000 08:01 13    /usr/lib/libcudadebugger.so.1
+";
+        assert_eq!(driver_file(maps).unwrap(), Path::new("/usr/lib/with space/libcuda.so.580.1"));
+        assert_eq!(driver_file("7f00-7f01 r--p 0 08:01 1 /lib/libc.so.6\n"), None);
+    }
+}

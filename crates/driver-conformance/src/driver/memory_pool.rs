@@ -1,0 +1,132 @@
+//! The driver's own memory pools, for stream-ordered allocation.
+
+use std::ptr;
+
+use cudarc::driver::sys;
+use sys::CUmemPool_attribute_enum as Name;
+
+use super::device::Device;
+use super::refusal::Outcome;
+
+/// A pool of a device.
+#[derive(Debug)]
+pub struct MemoryPool(sys::CUmemoryPool);
+
+/// What may be asked of a pool as a number of bytes.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum PoolAttribute {
+    /// What it keeps when all is free.
+    ReleaseThreshold,
+    /// What it has taken from the device.
+    Reserved,
+    /// What it has handed out.
+    Used,
+}
+
+impl PoolAttribute {
+    fn raw(self) -> Name {
+        match self {
+            Self::ReleaseThreshold => Name::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+            Self::Reserved => Name::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+            Self::Used => Name::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+        }
+    }
+}
+
+impl MemoryPool {
+    /// A pool of its own on a device; `maximum` 0 is no limit.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, here and below.
+    pub fn new(device: &Device, maximum: usize) -> Outcome<Self> {
+        let properties = properties(device, maximum);
+        let mut pool = ptr::null_mut();
+        // SAFETY: the place and the properties outlive the call.
+        unsafe { call!(cuMemPoolCreate(&raw mut pool, &raw const properties)) }?;
+        Ok(Self(pool))
+    }
+
+    /// The pool that belongs to the device, which must not be destroyed or changed.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn default_of(device: &Device) -> Outcome<Self> {
+        let mut pool = ptr::null_mut();
+        // SAFETY: the place outlives the call; the device comes from the driver.
+        unsafe { call!(cuDeviceGetDefaultMemPool(&raw mut pool, device.handle())) }?;
+        Ok(Self(pool))
+    }
+
+    /// Asks for a number.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn attribute(&self, attribute: PoolAttribute) -> Outcome<u64> {
+        let mut value = 0_u64;
+        let place = (&raw mut value).cast();
+        // SAFETY: the pool is live (1); these attributes are 64 bits long.
+        unsafe { call!(cuMemPoolGetAttribute(self.0, attribute.raw(), place)) }?;
+        Ok(value)
+    }
+
+    /// Sets what it keeps when all is free.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn set_release_threshold(&self, bytes: u64) -> Outcome<()> {
+        let mut value = bytes;
+        let place = (&raw mut value).cast();
+        // SAFETY: the pool is live (1); the attribute is 64 bits long.
+        unsafe {
+            call!(cuMemPoolSetAttribute(self.0, PoolAttribute::ReleaseThreshold.raw(), place))
+        }
+    }
+
+    /// Gives back what is free, down to this much.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn trim_to(&self, bytes: usize) -> Outcome<()> {
+        // SAFETY: the pool is live (1).
+        unsafe { call!(cuMemPoolTrimTo(self.0, bytes)) }
+    }
+
+    /// Destroys it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn destroy(self) -> Outcome<()> {
+        // SAFETY: the pool is live and this was its last use (1).
+        unsafe { call!(cuMemPoolDestroy(self.0)) }
+    }
+
+    pub(super) fn raw(&self) -> sys::CUmemoryPool {
+        self.0
+    }
+}
+
+/// The properties of pinned memory on a device, of which a pool has at most so much.
+pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps {
+    sys::CUmemPoolProps {
+        allocType: sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED,
+        handleTypes: sys::CUmemAllocationHandleType_enum::CU_MEM_HANDLE_TYPE_NONE,
+        location: location(device),
+        win32SecurityAttributes: ptr::null_mut(),
+        maxSize: maximum,
+        usage: 0,
+        reserved: [0; 54],
+    }
+}
+
+/// The device as a place for memory.
+pub(super) fn location(device: &Device) -> sys::CUmemLocation {
+    let kind = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
+    sys::CUmemLocation { type_: kind, id: device.handle() }
+}

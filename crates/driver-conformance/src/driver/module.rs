@@ -1,0 +1,145 @@
+//! Kernels: loading their text and launching them.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::memory::Span;
+use super::refusal::Outcome;
+use super::stream::Stream;
+
+/// A loaded module; it stays until the process ends.
+#[derive(Debug)]
+pub struct Module(sys::CUmodule);
+
+/// A kernel of this crate: it takes an address, a count of 4-byte elements and two numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Function(sys::CUfunction);
+
+// SAFETY: the driver's calls on a kernel may be made from any thread, and its module stays loaded.
+unsafe impl Send for Function {}
+// SAFETY: as above; the value itself never changes.
+unsafe impl Sync for Function {}
+
+/// Threads in a block.
+const BLOCK: u32 = 128;
+
+impl Module {
+    /// Loads PTX.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn load(text: &'static CStr) -> Outcome<Self> {
+        let mut module = ptr::null_mut();
+        // SAFETY: the place outlives the call, and the text ends with a zero, as PTX must.
+        unsafe { call!(cuModuleLoadData(&raw mut module, text.as_ptr().cast())) }?;
+        Ok(Self(module))
+    }
+
+    /// One of its kernels.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn function(&self, name: &'static CStr) -> Outcome<Function> {
+        let mut function = ptr::null_mut();
+        // SAFETY: the module is never unloaded; the place outlives the call.
+        unsafe { call!(cuModuleGetFunction(&raw mut function, self.0, name.as_ptr())) }?;
+        Ok(Function(function))
+    }
+}
+
+impl Function {
+    /// Launches it over a span, behind what the stream has to do.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn launch(&self, stream: &Stream, span: Span, first: u64, second: u32) -> Outcome<()> {
+        self.launch_as(stream, span, first, second, None)
+    }
+
+    /// The same as a programmatic dependent of the kernel before it: it may start before that ends.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn launch_dependent(
+        &self,
+        stream: &Stream,
+        span: Span,
+        first: u64,
+        second: u32,
+    ) -> Outcome<()> {
+        let attribute = sys::CUlaunchAttribute {
+            id:
+                sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        self.launch_as(stream, span, first, second, Some(attribute))
+    }
+
+    fn launch_as(
+        &self,
+        stream: &Stream,
+        span: Span,
+        mut first: u64,
+        mut second: u32,
+        mut attribute: Option<sys::CUlaunchAttribute>,
+    ) -> Outcome<()> {
+        let mut address = span.address();
+        let mut count = u32::try_from(span.bytes() / 4).unwrap_or(u32::MAX);
+        let mut arguments: [*mut c_void; 4] = [
+            (&raw mut address).cast(),
+            (&raw mut count).cast(),
+            (&raw mut first).cast(),
+            (&raw mut second).cast(),
+        ];
+        let config = sys::CUlaunchConfig {
+            gridDimX: count.div_ceil(BLOCK).max(1),
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: BLOCK,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: stream.raw(),
+            attrs: attribute.as_mut().map_or(ptr::null_mut(), ptr::from_mut),
+            numAttrs: u32::from(attribute.is_some()),
+        };
+        if attribute.is_none() {
+            return self.launch_plainly(&config, &mut arguments);
+        }
+        let arguments = arguments.as_mut_ptr();
+        // SAFETY: as in `launch_plainly`; the attribute outlives the call.
+        unsafe { call!(cuLaunchKernelEx(&raw const config, self.0, arguments, ptr::null_mut())) }
+    }
+
+    fn launch_plainly(
+        &self,
+        config: &sys::CUlaunchConfig,
+        arguments: &mut [*mut c_void; 4],
+    ) -> Outcome<()> {
+        // SAFETY: every kernel of this crate takes these four arguments, of 8, 4, 8 and 4 bytes,
+        // which are read before the call returns. The kernels write in the span only, or to an
+        // address where there is no memory.
+        unsafe {
+            call!(cuLaunchKernel(
+                self.0,
+                config.gridDimX,
+                config.gridDimY,
+                config.gridDimZ,
+                config.blockDimX,
+                config.blockDimY,
+                config.blockDimZ,
+                config.sharedMemBytes,
+                config.hStream,
+                arguments.as_mut_ptr(),
+                ptr::null_mut()
+            ))
+        }
+    }
+}

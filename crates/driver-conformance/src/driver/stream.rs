@@ -1,0 +1,143 @@
+//! Streams: making, asking, waiting, and the two default ones.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::event::Event;
+use super::refusal::Outcome;
+use crate::gate::Gate;
+
+/// A stream of the current context.
+#[derive(Debug)]
+pub struct Stream(sys::CUstream);
+
+// SAFETY: the driver's calls on a stream may be made from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above; the value itself never changes.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A stream that the legacy default stream does not wait for.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, here and below.
+    pub fn non_blocking() -> Outcome<Self> {
+        Self::create(sys::CUstream_flags_enum::CU_STREAM_NON_BLOCKING as u32)
+    }
+
+    /// A stream that waits for the legacy default stream, and the other way around.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn blocking() -> Outcome<Self> {
+        Self::create(sys::CUstream_flags_enum::CU_STREAM_DEFAULT as u32)
+    }
+
+    fn create(flags: u32) -> Outcome<Self> {
+        let mut stream = ptr::null_mut();
+        // SAFETY: the place outlives the call.
+        unsafe { call!(cuStreamCreate(&raw mut stream, flags)) }?;
+        Ok(Self(stream))
+    }
+
+    /// The legacy default stream, by its own handle.
+    #[must_use]
+    pub fn legacy() -> Self {
+        Self(ptr::without_provenance_mut(1))
+    }
+
+    /// The default stream of the calling thread.
+    #[must_use]
+    pub fn per_thread() -> Self {
+        Self(ptr::without_provenance_mut(2))
+    }
+
+    /// Whether all its work is done: success, or 600 `NOT_READY`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn query(&self) -> Outcome<()> {
+        // SAFETY: the stream is live (1).
+        unsafe { call!(cuStreamQuery(self.0)) }
+    }
+
+    /// Waits for all its work.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn synchronize(&self) -> Outcome<()> {
+        // SAFETY: the stream is live (1).
+        unsafe { call!(cuStreamSynchronize(self.0)) }
+    }
+
+    /// Makes its later work wait for an event.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn wait(&self, event: &Event) -> Outcome<()> {
+        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT as u32)
+    }
+
+    /// The same for an event that is outside the capture on purpose.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn wait_external(&self, event: &Event) -> Outcome<()> {
+        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_EXTERNAL as u32)
+    }
+
+    fn wait_as(&self, event: &Event, flags: u32) -> Outcome<()> {
+        // SAFETY: stream and event are live (1).
+        unsafe { call!(cuStreamWaitEvent(self.0, event.raw(), flags)) }
+    }
+
+    /// Puts a closed gate into the stream: its later work waits until somebody opens it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn hold(&self, gate: &'static Gate) -> Outcome<()> {
+        let data = ptr::from_ref(gate).cast_mut().cast::<c_void>();
+        // SAFETY: the stream is live (1); the function expects a gate, and this one is never freed.
+        unsafe { call!(cuLaunchHostFunc(self.0, Some(pass), data)) }
+    }
+
+    /// Destroys it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn destroy(self) -> Outcome<()> {
+        // SAFETY: the stream is live and this was its last use (1).
+        unsafe { call!(cuStreamDestroy_v2(self.0)) }
+    }
+
+    /// A second handle of the same stream.
+    ///
+    /// # Safety
+    ///
+    /// Using one after the other was destroyed may crash the process, which must be prepared.
+    #[must_use]
+    pub unsafe fn alias(&self) -> Self {
+        Self(self.0)
+    }
+
+    pub(super) fn raw(&self) -> sys::CUstream {
+        self.0
+    }
+}
+
+/// What the driver calls when the stream has come to the gate.
+unsafe extern "C" fn pass(gate: *mut c_void) {
+    // SAFETY: `hold`, its only user, passes a `&'static Gate`.
+    let gate = unsafe { &*gate.cast_const().cast::<Gate>() };
+    gate.pass();
+}

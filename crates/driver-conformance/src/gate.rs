@@ -1,0 +1,74 @@
+//! A gate in a stream: work behind it waits until the host opens it.
+//!
+//! This is how a question has pending work for sure, and sees whether a call waited for it: if the
+//! gate was passed when the call returned, it did. A gate opens by itself after a while, so a call
+//! that waits does not wait for ever.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a closed gate holds a stream back.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A gate that streams pass, closed at first.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<State>,
+    opened: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: bool,
+    passed: bool,
+}
+
+impl Gate {
+    /// A closed one, which lives until the process ends: a stream may come to it at any time.
+    #[must_use]
+    pub fn closed() -> &'static Self {
+        Box::leak(Box::default())
+    }
+
+    /// Lets streams pass.
+    pub fn open(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).open = true;
+        self.opened.notify_all();
+    }
+
+    /// Whether a stream has passed it.
+    #[must_use]
+    pub fn was_passed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).passed
+    }
+
+    /// What a stream does here: waits until it is open, at most for the patience.
+    pub(crate) fn pass(&self) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = |state: &mut State| !state.open;
+        let waited = self.opened.wait_timeout_while(state, PATIENCE, closed);
+        waited.unwrap_or_else(PoisonError::into_inner).0.passed = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gate;
+
+    #[test]
+    fn an_open_gate_is_passed() {
+        let gate = Gate::closed();
+        let passing = std::thread::spawn(|| gate.pass());
+        assert!(!gate.was_passed());
+        gate.open();
+        passing.join().unwrap();
+        assert!(gate.was_passed());
+    }
+
+    #[test]
+    fn a_closed_gate_gives_in_at_last() {
+        let gate = Gate::closed();
+        gate.pass();
+        assert!(gate.was_passed());
+    }
+}

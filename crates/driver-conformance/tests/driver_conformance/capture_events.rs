@@ -1,0 +1,144 @@
+//! Events across the border of a capture.
+
+use driver_conformance::driver::{Event, Kind, Mode, Node, Outcome, Status, Stream};
+use driver_conformance::{Answers, Gate, ask, codes};
+
+use crate::support::{Pending, completed_event};
+
+/// Waits on an event that the capture does not know, and looks at what is left of the capture.
+fn wait_on_outside_event(event: &Event, answers: &mut Answers) -> Outcome<()> {
+    let stream = Stream::non_blocking()?;
+    stream.begin_capture(Mode::Relaxed)?;
+    answers.assumed("cuStreamWaitEvent", stream.wait(event), codes::CAPTURE_ISOLATION);
+    answers.assumed("status after it", stream.status()?, Status::Invalidated);
+    let next = stream.hold(Gate::closed());
+    answers.assumed("next operation", next, codes::CAPTURE_INVALIDATED);
+    answers.assumed("cuStreamEndCapture", stream.end_capture(), codes::CAPTURE_INVALIDATED);
+    answers.documented("status at the end", stream.status()?, Status::None);
+    answers.documented("the stream afterwards", stream.synchronize(), codes::SUCCESS);
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn wait_on_a_completed_outside_event() {
+    ask("capture waits on a completed outside event", |_, answers| {
+        wait_on_outside_event(&completed_event()?, answers)
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn wait_on_a_pending_outside_event() {
+    ask("capture waits on a pending outside event", |_, answers| {
+        let pending = Pending::new()?;
+        wait_on_outside_event(&pending.event, answers)?;
+        pending.finish()
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn wait_on_a_never_recorded_event() {
+    ask("capture waits on a never recorded event", |_, answers| {
+        let stream = Stream::non_blocking()?;
+        let event = Event::new()?;
+        answers.documented("outside a capture", stream.wait(&event), codes::SUCCESS);
+        stream.begin_capture(Mode::Relaxed)?;
+        answers.assumed("inside one", stream.wait(&event), codes::CAPTURE_ISOLATION);
+        answers.assumed("status after it", stream.status()?, Status::Invalidated);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn wait_on_an_outside_event_as_external() {
+    ask("capture waits on an outside event as external", |_, answers| {
+        let stream = Stream::non_blocking()?;
+        let event = completed_event()?;
+        stream.begin_capture(Mode::Relaxed)?;
+        answers.documented("cuStreamWaitEvent", stream.wait_external(&event), codes::SUCCESS);
+        let graph = stream.end_capture()?;
+        let kinds = graph.nodes()?.iter().map(Node::kind).collect::<Outcome<Vec<Kind>>>()?;
+        answers.documented("nodes", kinds, vec![Kind::Wait]);
+        let exec = graph.instantiate()?;
+        answers.documented("launch", exec.launch(&stream), codes::SUCCESS);
+        answers.documented("and wait", stream.synchronize(), codes::SUCCESS);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn query_of_a_captured_event() {
+    ask("query of an event recorded in a capture", |_, answers| {
+        let stream = Stream::non_blocking()?;
+        let event = Event::new()?;
+        stream.begin_capture(Mode::Relaxed)?;
+        answers.documented("cuEventRecord", event.record(&stream), codes::SUCCESS);
+        answers.assumed("cuEventQuery", event.query(), codes::CAPTURED_EVENT);
+        answers.assumed("status after it", stream.status()?, Status::Invalidated);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn synchronize_on_a_captured_event() {
+    ask("waiting on the host for an event recorded in a capture", |_, answers| {
+        let stream = Stream::non_blocking()?;
+        stream.begin_capture(Mode::Relaxed)?;
+        let event = Event::recorded(&stream)?;
+        answers.assumed("cuEventSynchronize", event.synchronize(), codes::CAPTURED_EVENT);
+        answers.assumed("status after it", stream.status()?, Status::Invalidated);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_captured_event_after_its_capture() {
+    ask("an event recorded in a capture, after its end", |_, answers| {
+        let (stream, other) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        stream.begin_capture(Mode::Relaxed)?;
+        let event = Event::recorded(&stream)?;
+        stream.end_capture()?;
+        answers.assumed("cuEventQuery", event.query(), codes::CAPTURED_EVENT);
+        answers.assumed("cuStreamWaitEvent", other.wait(&event), codes::CAPTURED_EVENT);
+        answers.documented("recorded anew", event.record(&stream), codes::SUCCESS);
+        answers.documented("and waited for", other.wait(&event), codes::SUCCESS);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn fork_and_join() {
+    ask("fork and join by events", |_, answers| {
+        let (stream, branch) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        stream.begin_capture(Mode::Relaxed)?;
+        branch.wait(&Event::recorded(&stream)?)?;
+        answers.documented("the branch", branch.status()?, Status::Active);
+        branch.hold(Gate::closed())?;
+        stream.wait(&Event::recorded(&branch)?)?;
+        answers.documented("end of a joined capture", stream.end_capture(), codes::SUCCESS);
+        answers.documented("the branch afterwards", branch.status()?, Status::None);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn end_with_a_branch_not_joined() {
+    ask("end of a capture with a branch not joined", |_, answers| {
+        let (stream, branch) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        stream.begin_capture(Mode::Relaxed)?;
+        branch.wait(&Event::recorded(&stream)?)?;
+        branch.hold(Gate::closed())?;
+        answers.documented("cuStreamEndCapture", stream.end_capture(), codes::CAPTURE_UNJOINED);
+        answers.assumed("the stream", stream.status()?, Status::None);
+        answers.assumed("the branch", branch.status()?, Status::None);
+        Ok(())
+    });
+}

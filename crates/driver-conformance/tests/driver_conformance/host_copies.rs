@@ -1,0 +1,113 @@
+//! Copies from and to the host, pageable and pinned: when they return, and what they carry.
+
+use driver_conformance::driver::{self, HostBuffer, Outcome, Span, Stream};
+use driver_conformance::{Answers, ask};
+
+use crate::support::Pending;
+
+const SMALL: usize = 4 << 10;
+const LARGE: usize = 8 << 20;
+
+/// Copies up behind pending work, overwrites the source at once, and looks at what arrived.
+/// Answers whether the call waited, and whether the old bytes arrived.
+fn up(host: HostBuffer, to: Span) -> Outcome<(bool, bool)> {
+    host.fill(1);
+    let pending = Pending::new()?;
+    host.upload_behind(&pending.stream, to)?;
+    let waited = pending.gate.was_passed();
+    host.fill(2);
+    pending.finish()?;
+    Ok((waited, driver::download(to)?.iter().all(|byte| *byte == 1)))
+}
+
+/// Copies down behind pending work and says whether the call waited, and what it brought in the end.
+fn down(host: HostBuffer, from: Span) -> Outcome<(bool, bool)> {
+    driver::fill(from, 7)?;
+    // The fill goes behind the legacy stream, for which a non-blocking one does not wait.
+    Stream::legacy().synchronize()?;
+    let pending = Pending::new()?;
+    host.download_behind(&pending.stream, from)?;
+    let waited = pending.gate.was_passed();
+    pending.finish()?;
+    Ok((waited, host.read().iter().all(|byte| *byte == 7)))
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn pageable_up() {
+    ask("cuMemcpyHtoDAsync from pageable memory", |_, answers| {
+        for (size, bytes) in [("4 KiB", SMALL), ("8 MiB", LARGE)] {
+            let (waited, old) = up(HostBuffer::pageable(bytes), driver::allocate(bytes)?)?;
+            answers.documented(&format!("{size}: the source may be overwritten"), old, true);
+            answers.assumed(&format!("{size}: it waits"), waited, bytes == LARGE);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn pageable_down() {
+    ask("cuMemcpyDtoHAsync to pageable memory", |_, answers| {
+        for (size, bytes) in [("4 KiB", SMALL), ("8 MiB", LARGE)] {
+            let (waited, whole) = down(HostBuffer::pageable(bytes), driver::allocate(bytes)?)?;
+            answers.documented(&format!("{size}: it waits"), waited, true);
+            answers.documented(&format!("{size}: it is whole"), whole, true);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn pinned_up() {
+    ask("cuMemcpyHtoDAsync from pinned memory", |_, answers| {
+        for (size, bytes) in [("4 KiB", SMALL), ("8 MiB", LARGE)] {
+            let (waited, old) = up(HostBuffer::pinned(bytes)?, driver::allocate(bytes)?)?;
+            answers.documented(&format!("{size}: it waits"), waited, false);
+            answers.assumed(&format!("{size}: the source may be overwritten"), old, false);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn pinned_down() {
+    ask("cuMemcpyDtoHAsync to pinned memory", |_, answers| {
+        for (size, bytes) in [("4 KiB", SMALL), ("8 MiB", LARGE)] {
+            let (waited, whole) = down(HostBuffer::pinned(bytes)?, driver::allocate(bytes)?)?;
+            answers.documented(&format!("{size}: it waits"), waited, false);
+            answers.documented(&format!("{size}: it is whole in the end"), whole, true);
+        }
+        Ok(())
+    });
+}
+
+/// Whether a call of the legacy stream waits for a non-blocking one.
+fn synchronous(
+    answers: &mut Answers,
+    call: &str,
+    make: impl FnOnce() -> Outcome<()>,
+) -> Outcome<()> {
+    let pending = Pending::new()?;
+    make()?;
+    let waited = pending.gate.was_passed();
+    answers.documented(&format!("{call} waits"), waited, false);
+    pending.finish()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn synchronous_copies_beside_a_non_blocking_stream() {
+    ask("synchronous copies beside a non-blocking stream", |_, answers| {
+        let span = driver::allocate(SMALL)?;
+        let half = SMALL / 2;
+        synchronous(answers, "cuMemcpyHtoD", || driver::upload(span, &[1; SMALL]))?;
+        synchronous(answers, "cuMemcpyDtoH", || driver::download(span).map(drop))?;
+        synchronous(answers, "cuMemcpyDtoD", || {
+            driver::copy(span.part(0, half), span.part(half, half))
+        })?;
+        synchronous(answers, "cuMemsetD8", || driver::fill(span, 1))
+    });
+}

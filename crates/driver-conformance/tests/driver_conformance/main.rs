@@ -1,0 +1,16 @@
+//! The questions. Each is a test that needs a CUDA device and a process of its own.
+
+mod capture_events;
+mod capture_modes;
+mod capture_rules;
+mod default_stream;
+mod device_memory;
+mod double_destroy;
+mod graph_memory;
+mod graph_reading;
+mod host_copies;
+mod memory_pools;
+mod replay;
+mod sticky_errors;
+mod support;
+mod virtual_memory;

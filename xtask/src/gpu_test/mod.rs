@@ -1,0 +1,184 @@
+//! `cargo xtask gpu-test`: the tests that need a CUDA device, built here and run here or elsewhere.
+//!
+//! There is one way to run them, `scripts/gpu-run.sh`, which needs neither cargo nor rustc. Here
+//! they are built in the profile `gpu` and packed; then the script runs the archive, on this machine
+//! or on the one that it is carried to. Exit codes are the script's: 0 all ran and passed, 1 a
+//! failure, 2 nothing ran or not as many as there are, 3 no GPU.
+
+mod archive;
+mod manifest;
+mod nextest;
+mod programs;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use indicatif::HumanBytes;
+
+use crate::TaskError;
+use manifest::Manifest;
+use programs::Programs;
+
+/// The crates that have GPU tests: whatever is ignored there needs a CUDA device.
+const PACKAGES: &[&str] = &["driver-conformance"];
+
+/// What a machine is carried at most: the archive, the script and the runner together.
+const CARRIED_AT_MOST: u64 = 56 << 20;
+
+/// Where the script is, from the root of the workspace.
+const SCRIPT: &str = "scripts/gpu-run.sh";
+
+/// What `cargo xtask gpu-test` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Build and pack only; write the archive here, to be run by `scripts/gpu-run.sh`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bench", "out", "allow_no_gpu"])]
+    archive: Option<PathBuf>,
+    /// Put the script, and cargo-nextest where it is installed, beside the archive.
+    #[arg(long, requires = "archive")]
+    with_runner: bool,
+    /// Run the benches too.
+    #[arg(long)]
+    bench: bool,
+    /// Where the report goes.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Let a machine without a GPU pass, with every test counted as skipped.
+    #[arg(long)]
+    allow_no_gpu: bool,
+}
+
+/// Where things are.
+#[derive(Debug, serde::Deserialize)]
+struct Place {
+    /// The directory of the root manifest.
+    #[serde(rename = "workspace_root")]
+    root: PathBuf,
+    /// Where cargo builds.
+    target_directory: PathBuf,
+}
+
+/// Builds, packs, and unless only an archive is asked for runs.
+///
+/// # Errors
+///
+/// When it cannot be built or packed, or is too large to be carried. What the tests say is told by
+/// the exit code.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let metadata = programs::metadata()?;
+    let place: Place = serde_json::from_slice(&metadata)?;
+    let programs = Programs::build(&place.root, PACKAGES)?;
+    let manifest = Manifest::of(&programs, &metadata)?;
+    let runnable = nextest::metadata(PACKAGES, &programs)?;
+
+    let own = place.target_directory.join("xtask/gpu-tests.tar.gz");
+    let file = arguments.archive.as_ref().unwrap_or(&own);
+    archive::write(file, &place, &programs, &manifest, runnable.as_deref(), &metadata)?;
+    if arguments.archive.is_none() {
+        return run_here(&place, file, arguments);
+    }
+    println!("{manifest}");
+    weigh(&place.root, file)?;
+    if arguments.with_runner {
+        put_runner_beside(&place.root, file)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let mut command = Command::new("sh");
+    command.arg(place.root.join(SCRIPT)).arg(archive);
+    // Cargo puts its own directories there, and a driver must not be found in them.
+    if let Some(libraries) = std::env::var_os("LD_LIBRARY_PATH") {
+        let foreign = |path: &PathBuf| !path.starts_with(&place.target_directory);
+        let kept = std::env::join_paths(std::env::split_paths(&libraries).filter(foreign))?;
+        command.env("LD_LIBRARY_PATH", kept);
+    }
+    if arguments.bench {
+        command.arg("--bench");
+    }
+    if arguments.allow_no_gpu {
+        command.arg("--allow-no-gpu");
+    }
+    let out = arguments.out.clone().unwrap_or_else(|| archive.with_file_name("gpu-test-report"));
+    let status = command.arg("--out").arg(out).status()?;
+    // No code where a signal ended it, which is a failure like any other.
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+/// Prints what is carried, and refuses what is too much.
+fn weigh(root: &Path, archive: &Path) -> Result<(), TaskError> {
+    let mut parts = vec![("archive", archive.to_owned()), ("script", root.join(SCRIPT))];
+    parts.extend(nextest::program().map(|program| ("cargo-nextest", program)));
+    let mut together = 0;
+    for (name, path) in &parts {
+        let bytes = std::fs::metadata(path)?.len();
+        println!("{:>12}  {name}", HumanBytes(bytes).to_string());
+        together += bytes;
+    }
+    println!(
+        "{:>12}  together, of {}",
+        HumanBytes(together).to_string(),
+        HumanBytes(CARRIED_AT_MOST)
+    );
+    limit(together)
+}
+
+fn limit(together: u64) -> Result<(), TaskError> {
+    if together <= CARRIED_AT_MOST {
+        return Ok(());
+    }
+    let (have, most) = (HumanBytes(together), HumanBytes(CARRIED_AT_MOST));
+    Err(format!("the archive and its runner are {have}, above the {most} that are carried").into())
+}
+
+fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {
+    let beside = |name: &str| archive.with_file_name(name);
+    std::fs::copy(root.join(SCRIPT), beside("gpu-run.sh"))?;
+    match nextest::program() {
+        Some(program) => {
+            std::fs::copy(program, beside("cargo-nextest"))?;
+        }
+        None => println!("cargo-nextest is not installed here: the script runs the tests itself"),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{CARRIED_AT_MOST, PACKAGES, limit};
+
+    #[test]
+    fn more_than_can_be_carried_is_refused() {
+        assert!(limit(CARRIED_AT_MOST).is_ok());
+        let refusal = limit(CARRIED_AT_MOST + (1 << 20)).unwrap_err().to_string();
+        assert!(refusal.contains("57.00 MiB") && refusal.contains("56.00 MiB"), "{refusal}");
+    }
+
+    /// The manifest counts ignored tests, so a test ignored for another reason would be run.
+    #[test]
+    fn whatever_is_ignored_in_gpu_crates_needs_a_device() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        for package in PACKAGES {
+            let mut files = vec![crates.join(package)];
+            let mut ignored = 0;
+            while let Some(path) = files.pop() {
+                if path.is_dir() {
+                    files.extend(
+                        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()),
+                    );
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    for line in text.lines().filter(|line| line.trim().starts_with("#[ignore")) {
+                        assert_eq!(line.trim(), r#"#[ignore = "needs a CUDA device"]"#);
+                        ignored += 1;
+                    }
+                }
+            }
+            assert!(ignored > 0, "{package} has no GPU test");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What `cargo-nextest` must be told to run programs that it did not build.
+//!
+//! Its own archives are compressed with zstd, which a bare machine often lacks. It can as well run
+//! unpacked programs whose descriptions it is given, so those go into our archive instead.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::programs::{Programs, Purpose, cargo, output};
+use crate::TaskError;
+
+/// How it runs GPU tests: what hangs is ended, and the report is kept.
+pub(super) const CONFIGURATION: &str = "\
+[profile.gpu]
+slow-timeout = { period = \"60s\", terminate-after = 2 }
+
+[profile.gpu.junit]
+path = \"junit.xml\"
+store-success-output = true
+";
+
+/// Where it is installed.
+pub(super) fn program() -> Option<PathBuf> {
+    let name = format!("cargo-nextest{}", std::env::consts::EXE_SUFFIX);
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file())
+}
+
+/// Its description of the test programs that are packed; `None` where it is not installed.
+///
+/// # Errors
+///
+/// When it refuses, or answers in another form than this was written for.
+pub(super) fn metadata(
+    packages: &[&str],
+    programs: &Programs,
+) -> Result<Option<Vec<u8>>, TaskError> {
+    if program().is_none() {
+        return Ok(None);
+    }
+    let mut list = cargo();
+    list.args(["nextest", "list", "--cargo-profile", "gpu", "--list-type", "binaries-only"]);
+    list.args(["--message-format", "json", "--cargo-quiet", "--tests"]);
+    list.args(packages.iter().flat_map(|package| ["--package", package]));
+    let mut description: Value = serde_json::from_slice(&output(&mut list)?)?;
+    keep(&mut description, |path| {
+        let packed = |program: &&super::programs::Program| program.purpose == Purpose::Test;
+        programs.0.iter().filter(packed).any(|program| program.built.as_os_str() == path)
+    })?;
+    Ok(Some(serde_json::to_vec(&description)?))
+}
+
+/// Leaves the programs out that are not packed: it would look for them.
+fn keep(description: &mut Value, is_packed: impl Fn(&str) -> bool) -> Result<(), TaskError> {
+    let programs = description.get_mut("rust-binaries").and_then(Value::as_object_mut);
+    let programs = programs.ok_or("cargo nextest lists no programs")?;
+    programs.retain(|_, program| {
+        program.get("binary-path").and_then(Value::as_str).is_some_and(&is_packed)
+    });
+    if programs.is_empty() {
+        return Err("cargo nextest lists none of the programs that are packed".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::keep;
+
+    #[test]
+    fn only_what_is_packed_is_kept() {
+        let mut description = json!({ "rust-binaries": {
+            "a": { "binary-path": "/t/a" }, "b": { "binary-path": "/t/b" }
+        }});
+        keep(&mut description, |path| path == "/t/b").unwrap();
+        assert_eq!(description, json!({ "rust-binaries": { "b": { "binary-path": "/t/b" } } }));
+        assert!(keep(&mut description, |_| false).is_err());
+        assert!(keep(&mut json!({}), |_| true).is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! `scripts/gpu-run.sh` against archives whose programs are small shell scripts: every way to end.
+//!
+//! It runs with the PATH of a bare machine, in `sh`, and in `dash` where that is installed.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod fake;
+
+use fake::{Fake, Run, shells};
+
+const PASSING: &str = "echo 'test result: ok. 1 passed; 0 failed'";
+const FAILING: &str = "echo 'a <bad> \"answer\" & more'; exit 101";
+
+/// Three tests of which the manifest counts as many.
+fn three() -> Fake {
+    Fake::new().test("one", PASSING).test("two", PASSING).test("three", PASSING).counts(3)
+}
+
+fn on_every_shell(fake: &Fake, arguments: &[&str], check: impl Fn(&Run)) {
+    for shell in shells() {
+        check(&fake.run(shell, arguments));
+    }
+}
+
+#[test]
+fn all_pass() {
+    on_every_shell(&three(), &[], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        assert_eq!(run.last_line(), "3 passed, 0 failed, 0 skipped");
+        let report = run.report();
+        assert_eq!(report["kind"], "gpu-test");
+        assert_eq!(report["simulated"], false);
+        assert_eq!(report["outcome"], "passed");
+        assert_eq!(report["runner"], "script");
+        assert_eq!(report["device"], "Fake \"3000\" \\ Ti");
+        assert_eq!(report["dirty"], "true");
+        assert_eq!(report["tests"].as_array().unwrap().len(), 3);
+        assert_eq!(run.junit().matches("<testcase").count(), 3);
+    });
+}
+
+#[test]
+fn a_planted_failure_is_1() {
+    on_every_shell(&three().test("four", FAILING).counts(4), &[], |run| {
+        assert_eq!(run.code, 1, "{run}");
+        assert!(run.output.contains("FAILED  four (exit code 101)"), "{run}");
+        assert_eq!(run.last_line(), "3 passed, 1 failed, 0 skipped");
+        assert_eq!(run.report()["tests"][3]["outcome"], "failed");
+        let junit = run.junit();
+        assert!(junit.contains("a &lt;bad&gt; &quot;answer&quot; &amp; more"), "{junit}");
+    });
+}
+
+#[test]
+fn a_missing_test_is_2() {
+    on_every_shell(&three().counts(4), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("3 ran, the manifest counts 4"), "{run}");
+        assert_eq!(run.last_line(), "3 passed, 0 failed, 1 skipped");
+    });
+}
+
+#[test]
+fn one_test_too_many_is_2() {
+    on_every_shell(&three().counts(2), &[], |run| assert_eq!(run.code, 2, "{run}"));
+}
+
+#[test]
+fn no_test_at_all_is_2() {
+    on_every_shell(&Fake::new().counts(0), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("nothing ran"), "{run}");
+    });
+}
+
+#[test]
+fn what_could_not_be_asked_is_skipped() {
+    let unasked = format!("echo 'NOT ASKED: a topic'; {PASSING}");
+    on_every_shell(&three().test("four", &unasked).counts(4), &[], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        assert_eq!(run.last_line(), "3 passed, 0 failed, 1 skipped");
+        assert_eq!(run.report()["skipped"], 1);
+        assert_eq!(run.junit().matches("<skipped").count(), 1);
+    });
+    on_every_shell(&Fake::new().test("one", &unasked).counts(1), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+    });
+}
+
+#[test]
+fn a_test_that_ends_well_without_running_fails() {
+    let fake = three().test("four", "echo 'test result: ok. 0 passed; 0 failed'").counts(4);
+    on_every_shell(&fake, &[], |run| {
+        assert_eq!(run.code, 1, "{run}");
+        assert_eq!(run.last_line(), "3 passed, 1 failed, 0 skipped");
+    });
+}
+
+#[test]
+fn a_crash_is_1() {
+    on_every_shell(&three().test("four", "kill -SEGV $$").counts(4), &[], |run| {
+        assert_eq!(run.code, 1, "{run}");
+    });
+}
+
+#[test]
+fn no_gpu_is_3_and_can_be_allowed() {
+    let fake = three().probe("echo 'no GPU: libcuda cannot be loaded' >&2; exit 3");
+    on_every_shell(&fake, &[], |run| {
+        assert_eq!(run.code, 3, "{run}");
+        assert!(run.errors.contains("libcuda cannot be loaded"), "{run}");
+        assert!(run.errors.contains("the 3 GPU tests need an NVIDIA GPU"), "{run}");
+        assert_eq!(run.report()["outcome"], "no GPU");
+    });
+    on_every_shell(&fake, &["--allow-no-gpu"], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        assert!(run.output.lines().any(|line| line == "0 passed, 0 failed, 3 skipped"), "{run}");
+    });
+}
+
+#[test]
+fn stubs_and_simulators_are_no_gpu() {
+    for library in ["/usr/local/cuda/lib64/stubs/libcuda.so", "/t/deps/libsimcuda.so"] {
+        let fake = three().probe(&format!("echo 'device: x'; echo 'libcuda: {library}'"));
+        on_every_shell(&fake, &[], |run| {
+            assert_eq!(run.code, 3, "{run}");
+            assert!(run.errors.contains(library), "{run}");
+        });
+    }
+}
+
+#[test]
+fn a_probe_that_crashes_is_1() {
+    on_every_shell(&three().probe("kill -SEGV $$"), &[], |run| assert_eq!(run.code, 1, "{run}"));
+}
+
+#[test]
+fn variables_of_the_simulator_are_unset() {
+    let look = r#"[ -z "${SIMCUDA_SEED-}${DRIVER_CONFORMANCE_SIMULATOR-}" ] && "#;
+    let fake = Fake::new().test("one", &format!("{look}{PASSING}")).counts(1);
+    on_every_shell(&fake, &[], |run| assert_eq!(run.code, 0, "{run}"));
+}
+
+#[test]
+fn a_changed_program_is_2() {
+    if !fake::installed("sha256sum") {
+        println!("SKIPPED: sha256sum is not installed");
+        return;
+    }
+    on_every_shell(&three().damaged(), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("the archive is damaged"), "{run}");
+    });
+}
+
+#[test]
+fn what_is_no_archive_is_2() {
+    for shell in shells() {
+        let run = three().run_on(shell, "missing.tar.gz", &[]);
+        assert_eq!(run.code, 2, "{run}");
+        let run = three().run(shell, &["--unknown"]);
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("usage"), "{run}");
+    }
+}
+
+#[test]
+fn answers_are_counted() {
+    let answers = "printf 'answer: a = 1 (noted)\\nanswer: b = 2 (expected 1, assumed) DIFFERS\\n\
+                   SKIPPED: c: no such call\\n' >>\"$DRIVER_ANSWERS\"; ";
+    let fake = Fake::new().test("one", &format!("{answers}{PASSING}")).counts(1);
+    on_every_shell(&fake, &[], |run| {
+        assert!(run.output.contains("answers: 2, differing: 1, not asked: 1"), "{run}");
+    });
+}
+
+#[test]
+fn benches_run_when_asked_for() {
+    on_every_shell(&three(), &["--bench"], |run| assert_eq!(run.code, 2, "{run}"));
+    let good = three().bench("[ \"$1\" = --bench ] && mkdir -p \"$CRITERION_HOME\"");
+    on_every_shell(&good, &["--bench"], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        assert!(run.has("criterion"), "{run}");
+    });
+    on_every_shell(&three().bench("exit 9"), &["--bench"], |run| assert_eq!(run.code, 1, "{run}"));
+}
+
+/// What a `cargo-nextest` does: its report lies in the workspace, its exit code is `CODE`.
+fn nextest(code: u8, cases: &str) -> String {
+    format!(
+        "[ \"$2\" = --version ] && exit 0\n\
+         while [ $# -gt 0 ]; do [ \"$1\" = --workspace-remap ] && workspace=$2; shift; done\n\
+         mkdir -p \"$workspace/target/nextest/gpu\"\n\
+         cat >\"$workspace/target/nextest/gpu/junit.xml\" <<'END'\n{cases}\nEND\nexit {code}\n"
+    )
+}
+
+const PASSED: &str =
+    r#"<testcase name="m::one" classname="p::suite" timestamp="t" time="0.5"><system-out>"#;
+const FAILED: &str = "<testcase name=\"m::two\" classname=\"p::suite\" time=\"1.5\">\n\
+                      <failure type=\"test failure\">why</failure></testcase>";
+
+#[test]
+fn nextest_is_used_where_it_starts() {
+    let all = nextest(0, &format!("{PASSED}\n</system-out></testcase>"));
+    on_every_shell(&three().nextest(&all).counts(1), &[], |run| {
+        assert_eq!(run.code, 0, "{run}");
+        let report = run.report();
+        assert_eq!(report["runner"], "cargo-nextest");
+        assert_eq!(report["tests"][0]["test"], "m::one");
+        assert_eq!(report["tests"][0]["program"], "p::suite");
+        assert_eq!(report["tests"][0]["seconds"], 0.5);
+    });
+    let some = nextest(100, &format!("{PASSED}\n</system-out></testcase>\n{FAILED}"));
+    on_every_shell(&three().nextest(&some).counts(2), &[], |run| {
+        assert_eq!(run.code, 1, "{run}");
+        assert_eq!(run.last_line(), "1 passed, 1 failed, 0 skipped");
+    });
+    let unasked = nextest(0, &format!("{PASSED}\nNOT ASKED: a topic\n</system-out></testcase>"));
+    on_every_shell(&three().nextest(&unasked).counts(1), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert_eq!(run.report()["tests"][0]["outcome"], "skipped");
+    });
+    let hidden = nextest(100, &format!("{PASSED}\n</system-out></testcase>"));
+    on_every_shell(&three().nextest(&hidden).counts(1), &[], |run| {
+        assert_eq!(run.code, 1, "{run}");
+    });
+    let none = "[ \"$2\" = --version ] && exit 0\nexit 4";
+    on_every_shell(&three().nextest(none), &[], |run| assert_eq!(run.code, 2, "{run}"));
+}
+
+#[test]
+fn the_script_steps_in_where_nextest_cannot() {
+    for program in ["exit 127", "[ \"$2\" = --version ] && exit 0\nexit 96"] {
+        on_every_shell(&three().nextest(program), &[], |run| {
+            assert_eq!(run.code, 0, "{run}");
+            assert_eq!(run.report()["runner"], "script");
+        });
+    }
+}
