@@ -250,22 +250,10 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Compared by fours: unlike lengths that a caller has just written, these were written long ago, so
-/// that wide loads of them do not wait; and a call of `memcmp` takes longer than all of it.
+/// Compared as bytes: unlike lengths that a caller has just written, these were written long ago.
 #[inline]
-fn same_dims(mut left: &[usize], mut right: &[usize]) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    while let (Some((four, rest)), Some((other, others))) =
-        (left.split_first_chunk::<4>(), right.split_first_chunk::<4>())
-    {
-        if four != other {
-            return false;
-        }
-        (left, right) = (rest, others);
-    }
-    left.iter().zip(right).all(|(one, other)| one == other)
+fn same_dims(left: &[usize], right: &[usize]) -> bool {
+    left == right
 }
 
 /// As [`same_dims`]; a row-major stride is never above `isize::MAX`.
@@ -273,5 +261,5 @@ fn same_dims(mut left: &[usize], mut right: &[usize]) -> bool {
 fn same_strides(left: &[isize], right: &[usize]) -> bool {
     // SAFETY: both types have the same size and alignment, and any bytes are a value of either.
     let left = unsafe { std::slice::from_raw_parts(left.as_ptr().cast::<usize>(), left.len()) };
-    same_dims(left, right)
+    left == right
 }
