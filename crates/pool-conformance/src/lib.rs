@@ -5,9 +5,10 @@
 //! [`programs::run_random_dynamic`], random programs that are checked against a naive model.
 //!
 //! ```no_run
-//! use pool_conformance::{HeapProbe, programs::run_random_lexical, run_all};
+//! use pool_conformance::programs::{run_random_lexical, test_cases};
+//! use pool_conformance::{HeapProbe, run_all};
 //! run_all(&HeapProbe::default());
-//! run_random_lexical(HeapProbe::default);
+//! run_random_lexical(test_cases(), HeapProbe::default);
 //! ```
 
 #![allow(

@@ -41,7 +41,7 @@ struct Arguments {
     /// Only instances with this in their name.
     #[arg(long, default_value = "")]
     only: String,
-    /// Given by cargo.
+    /// Given by `cargo bench`. Without it, as among the tests, each instance is solved once.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -86,7 +86,10 @@ const INSTANCES: [Instance; 14] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse();
+    let mut arguments = Arguments::parse();
+    if !arguments.bench {
+        (arguments.repeat, arguments.captures, arguments.held_out) = (1, 0, 0);
+    }
     let headers =
         ["instance", "buffers", "bound", "peak", "ratio", "median s", "fastest", "slowest"];
     let mut table = Table::new();
