@@ -98,8 +98,9 @@ this before the tables:
 - **\"Published\" is a port of the algorithm that AdaptiveArrayPools published**, without its bit
   masks and caches of views, which is in its favour; it is not a measurement of that package.
 - Times are medians of interleaved batches of thread CPU time. Ratios are medians over rounds of the
-  ratio within a round. The alignment of code moves a case by one cycle: do not read anything into
-  less than 15 % in W1.
+  ratio within a round. Every function, in all columns alike, starts at a cache line: where luck puts
+  it otherwise moves a case by a cycle or two. Where a loop lies within its function still moves one
+  by a cycle: do not read anything into less than 15 % in W1.
 - {instructions} In W5, W7, W8 and \"growth\" they were not counted.
 - Heap allocations were counted in a process of their own, in steady state.
 

@@ -166,9 +166,7 @@ fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// and take it minutes.
 fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
-    let checks = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check";
-    // Tags are collected more rarely than usual: a tenth of the time for some memory.
-    let flags = format!("{checks} -Zmiri-provenance-gc=100000");
+    let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check";
     Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))

@@ -1,8 +1,12 @@
 //! Random programs that shrink: what is common, what is rare, and how deep it nests.
+//!
+//! A program is read off a list of random numbers, its choices, and a list that ends reads as zeros.
+//! So a program is made in no time, also where every step is interpreted, and shrinks with its list:
+//! with fewer choices it ends earlier, and with smaller ones it does what stands first here.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
-use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::prelude::{Strategy, any};
 
 use super::program::{
     Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, LexicalProgram, Nested, Round,
@@ -11,11 +15,15 @@ use super::program::{
 use crate::element::Kind;
 use crate::heap::Refusal;
 
+/// How many choices a program has at most.
+const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };
 /// How many scopes are within each other at most, below the outermost.
-const DEPTH: u32 = if cfg!(miri) { 3 } else { 5 };
-/// How many steps there may be in a program's scopes, and in one of them.
-const STEPS_IN_ALL: u32 = if cfg!(miri) { 12 } else { 40 };
-const STEPS: usize = if cfg!(miri) { 5 } else { 9 };
+const DEPTH: usize = if cfg!(miri) { 3 } else { 5 };
+/// How many steps there may be in one scope, and in a dynamic program.
+const STEPS: usize = if cfg!(miri) { 4 } else { 9 };
+const DYNAMIC_STEPS: usize = if cfg!(miri) { 12 } else { 40 };
+/// How many rounds a lexical program may have.
+const ROUNDS: usize = if cfg!(miri) { 2 } else { 4 };
 /// How often a scope may be opened, one after the other.
 const TIMES: usize = if cfg!(miri) { 2 } else { 3 };
 /// How many acquires there may be in a burst: more than a slot table has.
@@ -23,43 +31,50 @@ const BURST: usize = if cfg!(miri) { 34 } else { 70 };
 
 /// Lexical programs; some allocations fail if `refusals`.
 pub fn lexical_program(refusals: bool) -> impl Strategy<Value = LexicalProgram> {
-    (setting(), vec(round(refusals), 1..if cfg!(miri) { 3 } else { 5 }))
-        .prop_map(|(setting, rounds)| LexicalProgram { setting, rounds })
+    choices().prop_map(move |numbers| Choices::new(&numbers, refusals).lexical_program())
 }
 
 /// Dynamic programs; some allocations fail if `refusals`.
 pub fn dynamic_program(refusals: bool) -> impl Strategy<Value = DynamicProgram> {
-    let steps = if cfg!(miri) { 1..16 } else { 1..40 };
-    (setting(), vec(dynamic_step(refusals), steps))
-        .prop_map(|(setting, steps)| DynamicProgram { setting, steps })
+    choices().prop_map(move |numbers| Choices::new(&numbers, refusals).dynamic_program())
 }
 
-fn setting() -> impl Strategy<Value = Setting> {
-    let byte_limit = (any_of_ten(4), any_of_ten(5), 0..400_usize, 400..8_000_usize);
-    let byte_limit = byte_limit.prop_map(|(limited, tight, small, large)| {
-        limited.then_some(if tight { small } else { large })
-    });
-    let growth_factor = one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]);
-    (byte_limit, growth_factor, any_of_ten(1), any_of_ten(1), 1..6_usize).prop_map(
-        |(byte_limit, growth_factor, poison, fresh, ways)| Setting {
-            byte_limit,
-            growth_factor,
-            poison,
-            fresh,
-            ways,
-        },
-    )
+fn choices() -> impl Strategy<Value = Vec<u32>> {
+    vec(any::<u32>(), CHOICES / 8..CHOICES)
 }
 
-/// One of some values, by weight; shrinks towards the first.
-///
-/// A number that picks, where `prop_oneof!` would hold a value tree with a runner of its own for each
-/// value that it passes over: most of the time that a program would take to be made.
-fn one_of<T: Copy + std::fmt::Debug>(
-    weighted: &'static [(u32, T)],
-) -> impl Strategy<Value = T> + Clone {
-    let sum = weighted.iter().map(|(weight, _)| weight).sum::<u32>();
-    (0..sum).prop_map(move |mut number| {
+/// The choices that are left to read.
+struct Choices<'a> {
+    left: std::slice::Iter<'a, u32>,
+    refusals: bool,
+}
+
+impl<'a> Choices<'a> {
+    fn new(numbers: &'a [u32], refusals: bool) -> Self {
+        Self { left: numbers.iter(), refusals }
+    }
+
+    fn any(&mut self) -> usize {
+        self.left.next().map_or(0, |&number| number as usize)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.any() % end
+    }
+
+    fn between(&mut self, start: usize, end: usize) -> usize {
+        start + self.below(end - start)
+    }
+
+    /// True so many times in ten.
+    fn of_ten(&mut self, times: usize) -> bool {
+        self.below(10) >= 10 - times
+    }
+
+    /// One of the values, each as likely as its weight says.
+    fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
+        let sum = weighted.iter().map(|(weight, _)| weight).sum();
+        let mut number = self.below(sum);
         for &(weight, value) in weighted {
             match number.checked_sub(weight) {
                 Some(rest) => number = rest,
@@ -67,180 +82,209 @@ fn one_of<T: Copy + std::fmt::Debug>(
             }
         }
         unreachable!("the number is below the sum of the weights")
-    })
-}
+    }
 
-/// True so many times in ten.
-fn any_of_ten(times: u8) -> impl Strategy<Value = bool> + Clone {
-    (0..10_u8).prop_map(move |number| number >= 10 - times)
-}
+    fn many<T>(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        (0..count).map(|_| one(self)).collect()
+    }
 
-fn round(refusals: bool) -> impl Strategy<Value = Round> {
-    prop_oneof![
-        12 => nested(step(refusals), refusals).prop_map(Round::Scope),
-        1 => Just(Round::Trim),
-        1 => Just(Round::Clear),
-        1 => compaction().prop_map(Round::Compact),
-        1 => Just(Round::Sample),
-        1 => setting().prop_map(Round::Configure),
-    ]
-}
+    fn lexical_program(&mut self) -> LexicalProgram {
+        let setting = self.setting();
+        let rounds = self.between(1, ROUNDS + 1);
+        LexicalProgram { setting, rounds: self.many(rounds, Self::round) }
+    }
 
-fn step(refusals: bool) -> impl Strategy<Value = Step> + Clone {
-    let leaf = prop_oneof![
-        20 => acquire().prop_map(Step::Acquire),
-        3 => vec(acquire(), 0..4).prop_map(Step::Helper),
-        1 => (kind(), 1..=BURST).prop_map(|(kind, count)| Step::Burst(kind, count)),
-        4 => any::<usize>().prop_map(Step::Rewrite),
-        1 => Just(Step::Verify),
-        2 => Just(Step::Trim),
-        1 => compaction().prop_map(Step::Compact),
-        1 => Just(Step::Sample),
-        1 => Just(Step::Panic),
-        1 => (0..3_usize).prop_map(Step::Leave),
-    ];
-    leaf.prop_recursive(DEPTH, STEPS_IN_ALL, 9, move |step| {
-        prop_oneof![
-            9 => nested(step.clone(), refusals).prop_map(Step::Nested),
-            1 => (setting(), vec(step, 0..STEPS))
-                .prop_map(|(setting, steps)| Step::Beside(setting, steps)),
-        ]
-    })
-}
+    fn dynamic_program(&mut self) -> DynamicProgram {
+        let setting = self.setting();
+        let steps = self.between(1, DYNAMIC_STEPS);
+        DynamicProgram { setting, steps: self.many(steps, Self::dynamic_step) }
+    }
 
-fn nested(step: impl Strategy<Value = Step>, refusals: bool) -> impl Strategy<Value = Nested> {
-    let style = one_of(&[
-        (1, Style::Block),
-        (1, Style::Reference),
-        (1, Style::Value),
-        (1, Style::Kept),
-        (1, Style::Forgotten),
-        (1, Style::Caught),
-    ]);
-    let refusal = (any_of_ten(2), refusal())
-        .prop_map(move |(refused, refusal)| (refused && refusals).then_some(refusal));
-    (style, 1..=TIMES, refusal, vec(step, 0..STEPS))
-        .prop_map(|(style, times, refusal, steps)| Nested { style, times, refusal, steps })
-}
+    fn setting(&mut self) -> Setting {
+        let byte_limit = match self.below(10) {
+            0..=5 => None,
+            6..=7 => Some(self.below(400)),
+            _ => Some(self.between(400, 8_000)),
+        };
+        Setting {
+            byte_limit,
+            growth_factor: self.one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]),
+            poison: self.of_ten(1),
+            fresh: self.of_ten(1),
+            ways: self.between(1, 6),
+        }
+    }
 
-/// Refusals that are soon carried out.
-fn refusal() -> impl Strategy<Value = Refusal> {
-    (0..4_u8, 0..5_usize, 0..4_000_usize).prop_map(|(which, allocation, bytes)| match which {
-        0 => Refusal::Once(allocation),
-        1 => Refusal::From(allocation),
-        2 => Refusal::Above(bytes),
-        _ => Refusal::PanicOnce(allocation),
-    })
-}
+    fn round(&mut self) -> Round {
+        match self.below(17) {
+            0..=11 => Round::Scope(self.nested(DEPTH)),
+            12 => Round::Trim,
+            13 => Round::Clear,
+            14 => Round::Compact(self.compaction()),
+            15 => Round::Sample,
+            _ => Round::Configure(self.setting()),
+        }
+    }
 
-fn acquire() -> impl Strategy<Value = Acquire> + Clone {
-    (kind(), form(), any::<bool>()).prop_map(|(kind, form, panics)| Acquire { kind, form, panics })
-}
+    /// What is done in a scope with so many scopes possible inside.
+    fn steps(&mut self, depth: usize) -> Vec<Step> {
+        let count = self.below(STEPS);
+        self.many(count, |choices| choices.step(depth))
+    }
 
-fn kind() -> impl Strategy<Value = Kind> + Clone {
-    one_of(&[
-        (1, Kind::Unit),
-        (4, Kind::U8),
-        (3, Kind::Bool),
-        (2, Kind::U16),
-        (3, Kind::F32),
-        (4, Kind::F64),
-        (2, Kind::ThreeBytes),
-        (3, Kind::Vector),
-        (2, Kind::Wide),
-    ])
-}
+    fn step(&mut self, depth: usize) -> Step {
+        if depth > 0 && self.of_ten(4) {
+            return match self.below(10) {
+                0..=8 => Step::Nested(self.nested(depth - 1)),
+                _ => Step::Beside(self.setting(), self.steps(depth - 1)),
+            };
+        }
+        match self.below(35) {
+            0..=19 => Step::Acquire(self.acquire()),
+            20..=22 => {
+                let count = self.below(4);
+                Step::Helper(self.many(count, Self::acquire))
+            }
+            23 => Step::Burst(self.kind(), self.between(1, BURST + 1)),
+            24..=27 => Step::Rewrite(self.any()),
+            28 => Step::Verify,
+            29..=30 => Step::Trim,
+            31 => Step::Compact(self.compaction()),
+            32 => Step::Sample,
+            33 => Step::Panic,
+            _ => Step::Leave(self.below(3)),
+        }
+    }
 
-/// The parts of every form are made, and the form that the first number says takes its own.
-fn form() -> impl Strategy<Value = Form> + Clone {
-    let numbers = (0..8_usize, 0..8_usize, any::<usize>(), any_of_ten(3), any_of_ten(2));
-    (0..24_u8, fill(), length(), vec(axis(), 0..7), numbers).prop_map(
-        |(which, fill, length, mut dims, (one, other, any, reenters, panics))| match which {
-            0..=11 => Form::Flat(fill, length),
+    fn nested(&mut self, depth: usize) -> Nested {
+        let style = self.one_of(&[
+            (1, Style::Block),
+            (1, Style::Reference),
+            (1, Style::Value),
+            (1, Style::Kept),
+            (1, Style::Forgotten),
+            (1, Style::Caught),
+        ]);
+        let times = self.between(1, TIMES + 1);
+        let refusal = self.of_ten(2).then(|| self.refusal()).filter(|_| self.refusals);
+        Nested { style, times, refusal, steps: self.steps(depth) }
+    }
+
+    /// Refusals that are soon carried out.
+    fn refusal(&mut self) -> Refusal {
+        match self.below(4) {
+            0 => Refusal::Once(self.below(5)),
+            1 => Refusal::From(self.below(5)),
+            2 => Refusal::Above(self.below(4_000)),
+            _ => Refusal::PanicOnce(self.below(5)),
+        }
+    }
+
+    fn acquire(&mut self) -> Acquire {
+        Acquire { kind: self.kind(), form: self.form(), panics: self.of_ten(5) }
+    }
+
+    fn kind(&mut self) -> Kind {
+        self.one_of(&[
+            (4, Kind::U8),
+            (3, Kind::Bool),
+            (2, Kind::U16),
+            (3, Kind::F32),
+            (4, Kind::F64),
+            (2, Kind::ThreeBytes),
+            (3, Kind::Vector),
+            (2, Kind::Wide),
+            (1, Kind::Unit),
+        ])
+    }
+
+    fn form(&mut self) -> Form {
+        match self.below(24) {
+            0..=11 => Form::Flat(self.fill(), self.length()),
             12 => Form::Like,
             13..=14 => Form::With {
-                length: length.min(20),
-                reenter_at: reenters.then_some(one / 2),
-                panic_at: panics.then_some(other),
+                length: self.length().min(20),
+                reenter_at: self.of_ten(3).then(|| self.below(4)),
+                panic_at: self.of_ten(2).then(|| self.below(8)),
             },
             15..=17 => {
-                // A fixed rank is at least 1.
-                if dims.is_empty() {
-                    dims.push(2);
-                }
-                Form::Shaped(fill, dims)
+                let (fill, rank) = (self.fill(), self.between(1, 7));
+                Form::Shaped(fill, self.many(rank, Self::axis))
             }
-            18..=21 => Form::Dynamic(fill, dims),
-            22 => Form::Split(one, other, any),
-            _ => Form::Impossible(impossible(one, any)),
-        },
-    )
-}
-
-fn impossible(which: usize, any: usize) -> Impossible {
-    match which {
-        0 => Impossible::Product,
-        1 => Impossible::ProductBesideZero,
-        2 => Impossible::DynamicProductBesideZero,
-        3 => Impossible::SourceOfOtherLength,
-        _ => Impossible::Length(any % 9),
+            18..=21 => {
+                let (fill, rank) = (self.fill(), self.below(7));
+                Form::Dynamic(fill, self.many(rank, Self::axis))
+            }
+            22 => Form::Split(self.below(8), self.below(8), self.any()),
+            _ => Form::Impossible(self.impossible()),
+        }
     }
-}
 
-fn fill() -> impl Strategy<Value = Fill> + Clone {
-    one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
-}
+    fn impossible(&mut self) -> Impossible {
+        match self.below(5) {
+            0 => Impossible::Length(self.below(9)),
+            1 => Impossible::Product,
+            2 => Impossible::ProductBesideZero,
+            3 => Impossible::DynamicProductBesideZero,
+            _ => Impossible::SourceOfOtherLength,
+        }
+    }
 
-/// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.
-fn length() -> impl Strategy<Value = usize> + Clone {
-    let (short, long): (usize, usize) = if cfg!(miri) { (6, 16) } else { (20, 300) };
-    (0..10_u8, 1..short, short..long).prop_map(|(which, short, long)| match which {
-        0..=5 => short,
-        6 => 0,
-        _ => long,
-    })
-}
+    fn fill(&mut self) -> Fill {
+        self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
+    }
 
-/// An axis of an array; with six of them an array has a few hundred elements at most.
-fn axis() -> impl Strategy<Value = usize> + Clone {
-    one_of(&[(6, 1), (6, 2), (2, 3), (1, 0)])
-}
+    /// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.
+    fn length(&mut self) -> usize {
+        let (short, long) = if cfg!(miri) { (6, 16) } else { (20, 300) };
+        match self.below(10) {
+            0 => 0,
+            1..=6 => self.between(1, short),
+            _ => self.between(short, long),
+        }
+    }
 
-/// Sensible, eager, and absurd compactions: the fields are public.
-fn compaction() -> impl Strategy<Value = Compaction> {
-    let factor = one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]);
-    let shrink_to = one_of(&[(1, 1.5), (1, 1.0), (1, 0.0), (1, f64::INFINITY)]);
-    let minimum_bytes = one_of(&[(1, 0), (1, 64), (1, 1 << 20)]);
-    (factor, shrink_to, minimum_bytes).prop_map(|(factor, shrink_to, minimum_bytes)| Compaction {
-        factor,
-        shrink_to,
-        minimum_bytes,
-    })
-}
+    /// An axis of an array; with six of them an array has a few hundred elements at most.
+    fn axis(&mut self) -> usize {
+        self.one_of(&[(1, 0), (6, 1), (6, 2), (2, 3)])
+    }
 
-fn dynamic_step(refusals: bool) -> impl Strategy<Value = DynamicStep> {
-    prop_oneof![
-        20 => acquire().prop_map(DynamicStep::Acquire),
-        1 => (kind(), 1..=BURST).prop_map(|(kind, count)| DynamicStep::Burst(kind, count)),
-        6 => Just(DynamicStep::Checkpoint),
-        4 => Just(DynamicStep::Rewind),
-        3 => any::<usize>().prop_map(DynamicStep::RewindTo),
-        1 => Just(DynamicStep::Reset),
-        4 => any::<usize>().prop_map(DynamicStep::Rewrite),
-        3 => (any::<usize>(), any::<usize>())
-            .prop_map(|(first, second)| DynamicStep::RewritePair(first, second)),
-        1 => kind().prop_map(DynamicStep::Foreign),
-        4 => vec(step(refusals), 0..STEPS).prop_map(DynamicStep::Split),
-        2 => Just(DynamicStep::Trim),
-        1 => Just(DynamicStep::Clear),
-        1 => compaction().prop_map(DynamicStep::Compact),
-        1 => Just(DynamicStep::Sample),
-        1 => setting().prop_map(DynamicStep::Configure),
-        2 => refusal().prop_map(move |refusal| match refusal {
-            _ if !refusals => DynamicStep::Checkpoint,
+    /// Sensible, eager, and absurd compactions: the fields are public.
+    fn compaction(&mut self) -> Compaction {
+        Compaction {
+            factor: self.one_of(&[(1, 10.0), (1, 1.0), (1, 0.0), (1, f64::NAN), (1, -1.0)]),
+            shrink_to: self.one_of(&[(1, 1.5), (1, 1.0), (1, 0.0), (1, f64::INFINITY)]),
+            minimum_bytes: self.one_of(&[(1, 0), (1, 64), (1, 1 << 20)]),
+        }
+    }
+
+    fn dynamic_step(&mut self) -> DynamicStep {
+        match self.below(55) {
+            0..=19 => DynamicStep::Acquire(self.acquire()),
+            20 => DynamicStep::Burst(self.kind(), self.between(1, BURST + 1)),
+            21..=26 => DynamicStep::Checkpoint,
+            27..=30 => DynamicStep::Rewind,
+            31..=33 => DynamicStep::RewindTo(self.any()),
+            34 => DynamicStep::Reset,
+            35..=38 => DynamicStep::Rewrite(self.any()),
+            39..=41 => DynamicStep::RewritePair(self.any(), self.any()),
+            42 => DynamicStep::Foreign(self.kind()),
+            43..=46 => DynamicStep::Split(self.steps(DEPTH)),
+            47..=48 => DynamicStep::Trim,
+            49 => DynamicStep::Clear,
+            50 => DynamicStep::Compact(self.compaction()),
+            51 => DynamicStep::Sample,
+            52 => DynamicStep::Configure(self.setting()),
+            _ => self.dynamic_refusal(),
+        }
+    }
+
+    fn dynamic_refusal(&mut self) -> DynamicStep {
+        match self.refusal() {
+            _ if !self.refusals => DynamicStep::Checkpoint,
             // As often as others begin, all end.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
-        }),
-    ]
+        }
+    }
 }
