@@ -194,7 +194,8 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
     }
-    let directory = setting.own_target_directory(&format!("{sanitizer}-sanitizer"));
+    // One directory for both: what runs on the host while they are built is built once.
+    let directory = setting.own_target_directory("sanitizers");
     Ok(Invocation::tests(words)
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
         .with(everything_in(WATCHED))

@@ -13,7 +13,7 @@ const MODES: [fn(usize) -> Refusal; 3] = [Refusal::Once, Refusal::From, Refusal:
 /// How many random programs of each kind are swept: fewer than are run once, because each is run again
 /// for every allocation that it makes.
 fn programs() -> u32 {
-    test_cases().div_ceil(50)
+    test_cases().div_ceil(400)
 }
 
 /// How many allocations are failed at most: all of them, or the first few under Miri, which would take
