@@ -1,0 +1,75 @@
+//! Copies and fills.
+
+use crate::world::{Copy, End, Fill};
+
+fn copy(to: End, from: End, bytes: usize) -> Copy {
+    Copy { to, from, bytes }
+}
+
+driver_calls! {
+    fn cuMemcpyHtoD_v2(to: u64, from: u64, bytes: usize) |session| {
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Host(from), bytes));
+        let goal = session.copy(thread, copy, "cuMemcpyHtoD")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyDtoH_v2(to: u64, from: u64, bytes: usize) |session| {
+        let (thread, copy) = (session.thread, copy(End::Host(to), End::Device(from), bytes));
+        let goal = session.copy(thread, copy, "cuMemcpyDtoH")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) |session| {
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Device(from), bytes));
+        let goal = session.copy(thread, copy, "cuMemcpyDtoD")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) |session| {
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Host(from), bytes));
+        let goal = session.copy_async(thread, stream, copy, "cuMemcpyHtoDAsync")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) |session| {
+        let (thread, copy) = (session.thread, copy(End::Host(to), End::Device(from), bytes));
+        let goal = session.copy_async(thread, stream, copy, "cuMemcpyDtoHAsync")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) |session| {
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Device(from), bytes));
+        let goal = session.copy_async(thread, stream, copy, "cuMemcpyDtoDAsync")?;
+        session.reach(goal)
+    }
+
+    fn cuMemsetD8_v2(to: u64, value: u8, count: usize) |session| {
+        let thread = session.thread;
+        session.fill(thread, Fill::row(to, value.into(), 1, count), "cuMemsetD8")
+    }
+
+    fn cuMemsetD16_v2(to: u64, value: u16, count: usize) |session| {
+        let thread = session.thread;
+        session.fill(thread, Fill::row(to, value.into(), 2, count), "cuMemsetD16")
+    }
+
+    fn cuMemsetD32_v2(to: u64, value: u32, count: usize) |session| {
+        let thread = session.thread;
+        session.fill(thread, Fill::row(to, value, 4, count), "cuMemsetD32")
+    }
+
+    fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: u64) |session| {
+        let (thread, fill) = (session.thread, Fill::row(to, value.into(), 1, count));
+        session.fill_async(thread, stream, fill, "cuMemsetD8Async")
+    }
+
+    fn cuMemsetD16Async(to: u64, value: u16, count: usize, stream: u64) |session| {
+        let (thread, fill) = (session.thread, Fill::row(to, value.into(), 2, count));
+        session.fill_async(thread, stream, fill, "cuMemsetD16Async")
+    }
+
+    fn cuMemsetD32Async(to: u64, value: u32, count: usize, stream: u64) |session| {
+        let (thread, fill) = (session.thread, Fill::row(to, value, 4, count));
+        session.fill_async(thread, stream, fill, "cuMemsetD32Async")
+    }
+}

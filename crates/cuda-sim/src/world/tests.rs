@@ -1,0 +1,1 @@
+//! Tests of the world without its C interface.
