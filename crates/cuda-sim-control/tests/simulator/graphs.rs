@@ -1,0 +1,140 @@
+//! Graphs beyond what cudarc's safe interface has: updates, memory nodes, orders of replay.
+
+use std::collections::BTreeSet;
+use std::ptr;
+
+use cudarc::driver::sys;
+use driver_conformance::driver::{self, Graph, Mode, Outcome, Span, Stream};
+
+use crate::support::{filled, join, start, with_seed};
+
+/// A capture of one fill.
+fn captured_fill(stream: &Stream, span: Span, value: u8) -> Outcome<Graph> {
+    stream.begin_capture(Mode::ThreadLocal)?;
+    driver::fill_behind(stream, span, value)?;
+    stream.end_capture()
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn independent_nodes_run_in_many_orders() {
+    let simulator = start();
+    let mut orders = BTreeSet::new();
+    for seed in 0..50 {
+        with_seed(simulator, seed);
+        let stream = Stream::non_blocking().unwrap();
+        let branches: Vec<Stream> = (0..4).map(|_| Stream::non_blocking().unwrap()).collect();
+        let span = filled(64, 0).unwrap();
+        stream.begin_capture(Mode::ThreadLocal).unwrap();
+        for (index, branch) in branches.iter().enumerate() {
+            join(branch, &stream).unwrap();
+            driver::fill_behind(branch, span.part(index * 16, 16), 1).unwrap();
+        }
+        for branch in &branches {
+            join(&stream, branch).unwrap();
+        }
+        let exec = stream.end_capture().unwrap().instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(driver::download(span).unwrap(), [1; 64]);
+        simulator.assert_clean();
+        let nodes = simulator.trace().into_iter().filter(|line| line.contains(" node "));
+        orders.insert(nodes.collect::<Vec<_>>());
+    }
+    println!("{} orders of four nodes in 50 seeds", orders.len());
+    assert!(orders.len() > 12);
+}
+
+/// What a raw call answers.
+fn number(result: sys::CUresult) -> u32 {
+    result as u32
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_executable_graph_is_updated() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    // SAFETY: nothing reads it before it is written.
+    let slice = unsafe { stream.alloc::<u8>(64) }.unwrap();
+    let address = slice.leak();
+    let capture = |value: u8, twice: bool| {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        let mut graph = ptr::null_mut();
+        // SAFETY: the stream is live and the memory as long as is said.
+        unsafe {
+            assert_eq!(number(sys::cuStreamBeginCapture_v2(raw, mode)), 0);
+            for _ in 0..=u8::from(twice) {
+                assert_eq!(number(sys::cuMemsetD8Async(address, value, 64, raw)), 0);
+            }
+            assert_eq!(number(sys::cuStreamEndCapture(raw, &raw mut graph)), 0);
+        }
+        graph
+    };
+    let (first, second, longer) = (capture(1, false), capture(2, false), capture(3, true));
+    let mut exec = ptr::null_mut();
+    let mut told = sys::CUgraphExecUpdateResultInfo {
+        result: sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS,
+        errorNode: ptr::null_mut(),
+        errorFromNode: ptr::null_mut(),
+    };
+    // SAFETY: graphs and stream are live, and the places outlive the calls.
+    unsafe {
+        assert_eq!(number(sys::cuGraphInstantiateWithFlags(&raw mut exec, first, 0)), 0);
+        assert_eq!(number(sys::cuGraphExecUpdate_v2(exec, second, &raw mut told)), 0);
+        assert_eq!(number(sys::cuGraphLaunch(exec, raw)), 0);
+        assert_eq!(number(sys::cuGraphExecUpdate_v2(exec, longer, &raw mut told)), 910);
+    }
+    let changed = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    assert_eq!(told.result, changed);
+    let mut bytes = [0_u8; 64];
+    // SAFETY: the buffer has 64 bytes, as does the memory.
+    let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, 64, raw) };
+    assert_eq!(number(copied), 0);
+    assert_eq!(bytes, [2; 64]);
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn memory_of_a_graph_used_outside_its_life() {
+    let simulator = start();
+    let device = with_seed(simulator, 0);
+    let stream = Stream::non_blocking().unwrap();
+    let graph = Graph::new().unwrap();
+    let (allocation, span) = graph.add_allocation(&device, 4096, &[]).unwrap();
+    let fill = graph.add_fill(&device, span, 1, &[allocation]).unwrap();
+    let free = graph.add_free(span, &[fill]).unwrap();
+    let exec = graph.instantiate().unwrap();
+    exec.launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+    simulator.assert_clean();
+    exec.destroy().unwrap();
+    graph.add_fill(&device, span, 2, &[free]).unwrap();
+    let exec = graph.instantiate().unwrap();
+    exec.launch(&stream).unwrap();
+    assert!(!simulator.reports().is_empty());
+    assert!(stream.synchronize().is_err());
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_keeps_what_it_captured() {
+    let simulator = start();
+    with_seed(simulator, 0);
+    let stream = Stream::non_blocking().unwrap();
+    let span = filled(64, 0).unwrap();
+    let graph = captured_fill(&stream, span, 5).unwrap();
+    let exec = graph.instantiate().unwrap();
+    graph.destroy().unwrap();
+    for _ in 0..3 {
+        driver::fill_behind(&stream, span, 0).unwrap();
+        exec.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(driver::download(span).unwrap(), [5; 64]);
+    }
+    exec.destroy().unwrap();
+    simulator.assert_clean();
+}

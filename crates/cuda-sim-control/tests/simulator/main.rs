@@ -1,0 +1,12 @@
+//! The simulated driver under test, through unmodified cudarc and through single calls.
+//!
+//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+
+mod cudarc_api;
+mod faults;
+mod graphs;
+mod mistakes;
+mod program;
+mod programs;
+mod settings;
+mod support;

@@ -1,0 +1,78 @@
+//! Random programs: correct ones are never reported, wrong ones never break the simulator.
+
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+
+use crate::program::{Action, program, run};
+use crate::support::{start, with_seed};
+
+const PROGRAMS: u32 = 1000;
+
+/// Runs a property over programs that are the same every time.
+fn for_all(property: impl Fn(u64, &[Action]) -> Result<(), String>) {
+    let config = Config { cases: PROGRAMS, failure_persistence: None, ..Config::default() };
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let count = std::cell::Cell::new(0);
+    let tested = runner.run(&program(), |actions| {
+        count.set(count.get() + 1);
+        property(count.get(), &actions).map_err(proptest::test_runner::TestCaseError::fail)
+    });
+    if let Err(TestError::Fail(why, actions)) = tested {
+        panic!("{why}\nin {actions:#?}");
+    }
+    println!("{} programs", count.get());
+    assert!(count.get() >= PROGRAMS.into());
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn correct_programs_are_never_reported() {
+    let simulator = start();
+    for_all(|seed, actions| {
+        with_seed(simulator, seed);
+        let ended = run(actions, true).map_err(|refusal| refusal.to_string())?;
+        if ended.seen != ended.expected {
+            return Err("the data is wrong".to_owned());
+        }
+        let reports = simulator.reports();
+        reports.first().map_or(Ok(()), |report| Err(report.to_string()))
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_seed_gives_the_same_trace_twice_for_any_program() {
+    let simulator = start();
+    for_all(|seed, actions| {
+        let trace = |()| {
+            with_seed(simulator, seed);
+            run(actions, false).map_err(|refusal| refusal.to_string())?;
+            Ok::<_, String>((simulator.trace(), simulator.reports()))
+        };
+        let (first, second) = (trace(())?, trace(())?);
+        if first == second { Ok(()) } else { Err("two traces".to_owned()) }
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn wrong_data_comes_with_a_report() {
+    let simulator = start();
+    let (wrong, reported) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    for_all(|seed, actions| {
+        with_seed(simulator, seed);
+        let ended = run(actions, false).map_err(|refusal| refusal.to_string())?;
+        let has_reports = !simulator.reports().is_empty();
+        reported.set(reported.get() + u32::from(has_reports));
+        if ended.seen != ended.expected {
+            wrong.set(wrong.get() + 1);
+            if !has_reports {
+                return Err("wrong data and no report".to_owned());
+            }
+        }
+        Ok(())
+    });
+    println!("{} programs without order: {} reported", PROGRAMS, reported.get());
+    println!("{} with wrong data, each of them reported", wrong.get());
+    assert!(wrong.get() > 50 && reported.get() >= wrong.get());
+}
