@@ -47,12 +47,14 @@ impl Simulator {
     /// was started in this process before.
     pub fn start(settings: Settings) -> Result<Self, LoadError> {
         let simulator = Self(Calls::load()?);
-        simulator.reset(settings);
+        let started = simulator.reset(settings);
+        debug_assert!(started, "a host function runs before the first call");
         Ok(simulator)
     }
 
     /// Starts anew: no handle and no address of before is good any more, and nothing is reported,
     /// logged or to fail. False, and nothing happens, while a host function runs.
+    #[must_use]
     pub fn reset(self, settings: Settings) -> bool {
         self.0.reset(settings.seed, settings.devices, settings.bytes)
     }

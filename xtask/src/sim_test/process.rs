@@ -44,7 +44,7 @@ pub(super) fn run(
     let mut output = String::new();
     log.seek(SeekFrom::Start(0))?;
     log.read_to_string(&mut output)?;
-    Ok(ending(status, output))
+    Ok(ending(status, &output))
 }
 
 /// A fresh file beside the program: a pipe that nobody reads would stop a test that says much.
@@ -70,7 +70,7 @@ fn wait(child: &mut Child, patience: Duration) -> Result<Option<ExitStatus>, Tas
     }
 }
 
-fn ending(status: Option<ExitStatus>, output: String) -> Ending {
+fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
     match status {
         None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
         Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
@@ -94,7 +94,7 @@ mod tests {
     use super::{Ending, ending};
 
     fn of(code: i32, output: &str) -> Ending {
-        ending(Some(ExitStatus::from_raw(code)), output.to_owned())
+        ending(Some(ExitStatus::from_raw(code)), output)
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(of(0, "test result: ok. 1 passed"), Ending::Passed);
         assert!(matches!(of(0, "test result: ok. 0 passed"), Ending::Failed(_)));
         assert!(matches!(of(256, "1 passed"), Ending::Failed(_)));
-        assert!(matches!(ending(None, String::new()), Ending::Failed(_)));
+        assert!(matches!(ending(None, ""), Ending::Failed(_)));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cuda_sim_control::{Settings, Simulator};
+use cuda_sim_control::Simulator;
 use cudarc::driver::{CudaContext, CudaStream, DriverError, sys};
 
-use crate::support::start;
+use crate::support::{settings, start};
 
 const SEEDS: u64 = 25;
 
@@ -13,7 +13,7 @@ const SEEDS: u64 = 25;
 fn in_many_orders(program: impl Fn(&Arc<CudaContext>) -> Result<(), DriverError>) {
     let simulator: Simulator = start();
     for seed in 0..SEEDS {
-        assert!(simulator.reset(Settings { seed, ..Settings::default() }));
+        assert!(simulator.reset(settings(seed)));
         let context = CudaContext::new(0).unwrap();
         program(&context).unwrap();
         context.synchronize().unwrap();

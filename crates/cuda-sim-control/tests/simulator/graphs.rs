@@ -45,9 +45,13 @@ fn independent_nodes_run_in_many_orders() {
     assert!(orders.len() > 12);
 }
 
-/// What a raw call answers.
-fn number(result: sys::CUresult) -> u32 {
-    result as u32
+/// What a call of the driver answers, as a number.
+macro_rules! answer {
+    ($call:ident($($argument:expr),*)) => {{
+        // SAFETY: streams and graphs are live, spans as long as is said, places outlive the call.
+        let code = unsafe { sys::$call($($argument),*) };
+        code as u32
+    }};
 }
 
 #[test]
@@ -63,14 +67,11 @@ fn an_executable_graph_is_updated() {
     let capture = |value: u8, twice: bool| {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         let mut graph = ptr::null_mut();
-        // SAFETY: the stream is live and the memory as long as is said.
-        unsafe {
-            assert_eq!(number(sys::cuStreamBeginCapture_v2(raw, mode)), 0);
-            for _ in 0..=u8::from(twice) {
-                assert_eq!(number(sys::cuMemsetD8Async(address, value, 64, raw)), 0);
-            }
-            assert_eq!(number(sys::cuStreamEndCapture(raw, &raw mut graph)), 0);
+        assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+        for _ in 0..=u8::from(twice) {
+            assert_eq!(answer!(cuMemsetD8Async(address, value, 64, raw)), 0);
         }
+        assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
         graph
     };
     let (first, second, longer) = (capture(1, false), capture(2, false), capture(3, true));
@@ -80,19 +81,15 @@ fn an_executable_graph_is_updated() {
         errorNode: ptr::null_mut(),
         errorFromNode: ptr::null_mut(),
     };
-    // SAFETY: graphs and stream are live, and the places outlive the calls.
-    unsafe {
-        assert_eq!(number(sys::cuGraphInstantiateWithFlags(&raw mut exec, first, 0)), 0);
-        assert_eq!(number(sys::cuGraphExecUpdate_v2(exec, second, &raw mut told)), 0);
-        assert_eq!(number(sys::cuGraphLaunch(exec, raw)), 0);
-        assert_eq!(number(sys::cuGraphExecUpdate_v2(exec, longer, &raw mut told)), 910);
-    }
+    assert_eq!(answer!(cuGraphInstantiateWithFlags(&raw mut exec, first, 0)), 0);
+    assert_eq!(answer!(cuGraphExecUpdate_v2(exec, second, &raw mut told)), 0);
+    assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
+    assert_eq!(answer!(cuGraphExecUpdate_v2(exec, longer, &raw mut told)), 910);
     let changed = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     assert_eq!(told.result, changed);
     let mut bytes = [0_u8; 64];
-    // SAFETY: the buffer has 64 bytes, as does the memory.
-    let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, 64, raw) };
-    assert_eq!(number(copied), 0);
+    let place = bytes.as_mut_ptr().cast();
+    assert_eq!(answer!(cuMemcpyDtoHAsync_v2(place, address, 64, raw)), 0);
     assert_eq!(bytes, [2; 64]);
     simulator.assert_clean();
 }

@@ -2,6 +2,8 @@
 //!
 //! Each test needs a process of its own: `cargo xtask sim-test` runs them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
 mod cudarc_api;
 mod faults;
 mod graphs;

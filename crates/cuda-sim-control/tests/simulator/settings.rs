@@ -132,3 +132,20 @@ fn a_device_address_is_no_address_of_the_host() {
     assert!(maps.lines().filter_map(holds).all(|inside| !inside));
     assert!(span.address() >> 47 != 0);
 }
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_context_takes_what_is_left_with_it() {
+    let simulator = start();
+    let context = CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let address = stream.clone_htod(&[1_u8; 100]).unwrap().leak();
+    drop((stream, context));
+    assert!(simulator.leaks().join("\n").contains("of 100 bytes"), "{:?}", simulator.leaks());
+    let context = CudaContext::new(0).unwrap();
+    // SAFETY: the simulator looks the address up, and refuses it.
+    let refused = unsafe { cudarc::driver::result::memset_d8_sync(address, 0, 100) };
+    assert!(refused.is_err());
+    assert_eq!(simulator.reports()[0].mistake(), cuda_sim_control::Mistake::UseAfterFree);
+    drop(context);
+}

@@ -8,9 +8,15 @@ pub(crate) fn start() -> Simulator {
     Simulator::start(Settings::default()).unwrap()
 }
 
+/// The seeds of a run lie apart from those of the next run's.
+pub(crate) fn settings(seed: u64) -> Settings {
+    let run = Settings::default();
+    Settings { seed: run.seed.wrapping_mul(1_000_003).wrapping_add(seed), ..run }
+}
+
 /// Starts anew with a seed and opens the device.
 pub(crate) fn with_seed(simulator: Simulator, seed: u64) -> Device {
-    assert!(simulator.reset(Settings { seed, ..Settings::default() }));
+    assert!(simulator.reset(settings(seed)));
     Device::open_hardware_or_simulator().unwrap()
 }
 

@@ -96,7 +96,7 @@ driver_calls! {
         // The context ends with its last holder, and waits for its work first.
         let goal = session.end_of_device(index);
         session.reach(goal)?;
-        session.release(device).map(drop)
+        session.release(device)
     }
 
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) |session| {

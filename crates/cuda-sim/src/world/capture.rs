@@ -119,7 +119,7 @@ impl World {
     /// A stream that takes part is destroyed; the capture with it, where it began there.
     pub(crate) fn abandon_capture(&mut self, capture: usize) {
         self.invalidate(capture);
-        if !self.streams[self.captures[capture].origin].capture.is_some() {
+        if self.streams[self.captures[capture].origin].capture.is_none() {
             self.dissolve(capture);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::World;
 use super::code::{Code, Outcome};
 use super::handle::Kind;
-use super::memory::PAGE;
+use super::memory::{Origin, PAGE, Region};
 
 /// A device with its primary context.
 #[derive(Debug)]
@@ -114,12 +114,45 @@ impl World {
         Ok(self.handles.make(Kind::Context, device))
     }
 
-    /// Lets the primary context go; answers whether nobody holds it now.
-    pub(crate) fn release(&mut self, ordinal: i32) -> Outcome<bool> {
+    /// Lets the primary context go. With its last holder go its streams, events and memory, which
+    /// must have nothing left to do; what was not given back before is told as lost.
+    pub(crate) fn release(&mut self, ordinal: i32) -> Outcome<()> {
         let device = self.device(ordinal)?;
         let retained = &mut self.devices[device].retained;
         *retained = retained.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
-        Ok(*retained == 0)
+        if *retained == 0 {
+            self.end_context(device);
+        }
+        Ok(())
+    }
+
+    fn end_context(&mut self, device: usize) {
+        for line in self.leaks_of(Some(device)) {
+            self.lost.push(format!("{line}, when its context ended"));
+        }
+        for stream in self.streams.iter_mut().filter(|stream| stream.device == device) {
+            stream.lives = false;
+            stream.capture = None;
+        }
+        for event in self.events.iter_mut().filter(|event| event.device == device) {
+            event.lives = false;
+        }
+        let own = |region: &&Region| {
+            region.device == device && !matches!(region.origin, Origin::Mapped { .. })
+        };
+        let regions: Vec<Region> = self.memory.live().filter(own).copied().collect();
+        for region in regions {
+            self.memory.remove(region.start);
+            match region.origin {
+                Origin::Plain => self.give_back(device, region.len),
+                Origin::Pool(pool) => self.pool_freed(pool, region, None),
+                Origin::Graph | Origin::Mapped { .. } | Origin::Pinned => continue,
+            }
+            self.memory.drop_block(region.block);
+        }
+        let own = &mut self.devices[device];
+        (own.legacy, own.sticky) = (None, None);
+        own.per_thread.clear();
     }
 
     /// What a device has handed out, in whole pages.

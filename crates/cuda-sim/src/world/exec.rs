@@ -69,7 +69,6 @@ impl World {
     }
 
     /// The nodes so that each comes after those it waits for; an error where they go in a circle.
-    #[expect(clippy::type_complexity, reason = "both are made in one walk")]
     fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let mut open = self.graphs[graph].nodes.clone();
         let count = open.len();

@@ -95,6 +95,8 @@ pub(crate) struct World {
     graph_memory: graph_memory::GraphMemory,
     /// What the host knows to be done.
     host_clock: Clock,
+    /// What was not given back before its context ended.
+    lost: Vec<String>,
     /// Nanoseconds of the simulated device.
     time: u64,
 }
@@ -133,6 +135,7 @@ impl World {
             execs: Vec::new(),
             graph_memory: graph_memory::GraphMemory::default(),
             host_clock,
+            lost: Vec::new(),
             time: 0,
         }
     }
@@ -205,21 +208,32 @@ impl World {
 
     /// What was never given back, one line each.
     pub(crate) fn leaks(&self) -> String {
-        let mut lines: Vec<String> = self.memory.live().map(ToString::to_string).collect();
+        let lost = self.lost.iter().cloned();
+        lost.chain(self.leaks_of(None)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same for one device; graphs, pools and pages belong to none.
+    fn leaks_of(&self, device: Option<usize>) -> Vec<String> {
+        let concerns = |own: usize| device.is_none_or(|device| device == own);
+        let regions = self.memory.live().filter(|region| concerns(region.device));
+        let mut lines: Vec<String> = regions.map(ToString::to_string).collect();
         let mut living = |name: &str, count: usize| {
             if count > 0 {
                 lines.push(format!("{count} of kind {name}"));
             }
         };
-        let own = |stream: &&stream::Stream| stream.lives && stream.is_made_by_the_user();
-        living("stream", self.streams.iter().filter(own).count());
-        living("event", self.events.iter().filter(|event| event.lives).count());
-        living("graph", self.graphs.iter().filter(|graph| graph.lives).count());
-        living("executable graph", self.execs.iter().filter(|exec| exec.lives).count());
-        living("memory pool", self.pools.iter().filter(|pool| pool.is_private()).count());
-        living("pages", self.pages.iter().filter(|pages| pages.lives).count());
-        living("reserved range", self.reserved.iter().filter(|range| range.lives).count());
-        lines.join("\n")
+        let streams = self.streams.iter().filter(|own| own.lives && own.is_made_by_the_user());
+        living("stream", streams.filter(|own| concerns(own.device)).count());
+        let events = self.events.iter().filter(|own| own.lives);
+        living("event", events.filter(|own| concerns(own.device)).count());
+        if device.is_none() {
+            living("graph", self.graphs.iter().filter(|own| own.lives).count());
+            living("executable graph", self.execs.iter().filter(|own| own.lives).count());
+            living("memory pool", self.pools.iter().filter(|own| own.is_private()).count());
+            living("pages", self.pages.iter().filter(|own| own.lives).count());
+            living("reserved range", self.reserved.iter().filter(|own| own.lives).count());
+        }
+        lines
     }
 }
 
