@@ -135,3 +135,79 @@ fn a_graph_keeps_what_it_captured() {
     exec.destroy().unwrap();
     simulator.assert_clean();
 }
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn copies_are_read_back_and_added_by_hand() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    let from = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
+    // SAFETY: nothing reads it before it is written.
+    let to = unsafe { stream.alloc::<u8>(64) }.unwrap().leak();
+    stream.synchronize().unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let (mut captured, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+    assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+    assert_eq!(answer!(cuMemcpyDtoDAsync_v2(to, from, 64, raw)), 0);
+    assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut captured)), 0);
+    assert_eq!(answer!(cuGraphGetNodes(captured, &raw mut node, &raw mut count)), 0);
+    let mut told = std::mem::MaybeUninit::<sys::CUDA_MEMCPY3D>::uninit();
+    assert_eq!(answer!(cuGraphMemcpyNodeGetParams(node, told.as_mut_ptr())), 0);
+    // SAFETY: the call has written it, as it says.
+    let mut told = unsafe { told.assume_init() };
+    assert_eq!((told.srcDevice, told.dstDevice, told.WidthInBytes), (from, to, 64));
+
+    // The same by hand, for the second half alone.
+    (told.srcXInBytes, told.dstXInBytes, told.WidthInBytes) = (32, 32, 32);
+    let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
+    let (none, current) = (ptr::null(), context.cu_ctx());
+    assert_eq!(answer!(cuMemsetD8Async(to, 0, 64, raw)), 0);
+    assert_eq!(answer!(cuGraphCreate(&raw mut graph, 0)), 0);
+    let told = &raw const told;
+    assert_eq!(answer!(cuGraphAddMemcpyNode(&raw mut node, graph, none, 0, told, current)), 0);
+    assert_eq!(answer!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), 0);
+    assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
+    let mut bytes = [9_u8; 64];
+    assert_eq!(answer!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), to, 64, raw)), 0);
+    assert_eq!((&bytes[..32], &bytes[32..]), (&[0; 32][..], &[3; 32][..]));
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_capture_tells_its_ends() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    let span = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+    assert_eq!(answer!(cuMemsetD8Async(span, 1, 64, raw)), 0);
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut number, mut graph, mut count) = (0, ptr::null_mut(), 0);
+    let (mut nodes, mut edges) = (ptr::null(), ptr::null());
+    assert_eq!(
+        answer!(cuStreamGetCaptureInfo_v3(
+            raw,
+            &raw mut status,
+            &raw mut number,
+            &raw mut graph,
+            &raw mut nodes,
+            &raw mut edges,
+            &raw mut count
+        )),
+        0
+    );
+    assert_eq!(status, sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert!(number > 0 && !edges.is_null());
+    let (mut only, mut all) = (ptr::null_mut(), 1);
+    assert_eq!(answer!(cuGraphGetNodes(graph, &raw mut only, &raw mut all)), 0);
+    assert_eq!(count, 1);
+    // SAFETY: the array has one entry, and no call on the stream was made since.
+    assert_eq!(unsafe { *nodes }, only);
+    assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
+    simulator.assert_clean();
+}

@@ -1,7 +1,7 @@
 //! Mistakes that were planted: each must be found, in every order that a seed draws.
 
-use cuda_sim_control::Mistake;
-use cudarc::driver::sys;
+use cuda_sim_control::{Mistake, Settings};
+use cudarc::driver::{CudaContext, sys};
 use driver_conformance::driver::{self, HostBuffer, Mode, Outcome, Stream};
 
 use crate::support::{filled, join, seeds_with, start};
@@ -230,4 +230,23 @@ fn a_handle_of_something_destroyed() {
         Ok(())
     });
     assert_eq!(reported, 1);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_free_that_waits_for_its_own_device_alone() {
+    let simulator = start();
+    assert!(simulator.reset(Settings { devices: 2, ..Settings::default() }));
+    let (here, there) = (CudaContext::new(0).unwrap(), CudaContext::new(1).unwrap());
+    let other = there.new_stream().unwrap();
+    let to = other.clone_htod(&[0_u8; 64]).unwrap().leak();
+    here.bind_to_thread().unwrap();
+    let from = driver::allocate(64).unwrap();
+    driver::upload(from, &[1; 64]).unwrap();
+    Stream::legacy().synchronize().unwrap();
+    // SAFETY: the stream is live; the simulator keeps what the copy reads.
+    let copied = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from.address(), 64, other.cu_stream()) };
+    assert_eq!(copied, sys::CUresult::CUDA_SUCCESS);
+    driver::free(from).unwrap();
+    assert_eq!(simulator.reports()[0].mistake(), Mistake::Race);
 }

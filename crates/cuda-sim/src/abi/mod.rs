@@ -20,6 +20,7 @@ macro_rules! driver_calls {
 
 mod context;
 mod control;
+mod copy_node;
 mod error;
 mod event;
 mod foreign;
@@ -38,6 +39,7 @@ mod unmodelled;
 fn is_modelled(name: &str) -> bool {
     let modelled = [
         context::NAMES,
+        copy_node::NAMES,
         error::NAMES,
         event::NAMES,
         graph::NAMES,

@@ -4,15 +4,7 @@ use cudarc::driver::sys;
 
 use super::foreign::{In, Out};
 use super::graph::put_nodes;
-use crate::world::{Code, Fill, HostCall, Outcome, Work};
-
-/// `CUDA_HOST_NODE_PARAMS`, its pointers as numbers.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct HostNode {
-    function: u64,
-    data: u64,
-}
+use crate::world::{Code, Fill, Outcome, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     Ok(Fill {
@@ -53,21 +45,6 @@ driver_calls! {
         place.put(session.add_node(graph, &after.array(count)?, work)?)
     }
 
-    fn cuGraphAddHostNode(
-        place: Out<u64>,
-        graph: u64,
-        after: In<u64>,
-        count: usize,
-        parameters: In<HostNode>,
-    ) |session| {
-        let HostNode { function, data } = parameters.get()?;
-        if function == 0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        let work = Work::Host(HostCall { function, data });
-        place.put(session.add_node(graph, &after.array(count)?, work)?)
-    }
-
     fn cuGraphAddMemAllocNode(
         place: Out<u64>,
         graph: u64,
@@ -95,19 +72,26 @@ driver_calls! {
     fn cuGraphDestroyNode(node: u64) |session| { session.destroy_node(node) }
 
     fn cuGraphNodeGetType(node: u64, place: Out<u32>) |session| {
-        place.put(session.node_kind(node)? as u32)
+        place.put(session.work_of(node)?.kind() as u32)
     }
 
     fn cuGraphMemsetNodeGetParams(
         node: u64,
         place: Out<sys::CUDA_MEMSET_NODE_PARAMS>,
-    ) |session| { place.put(fill_parameters(session.fill_of(node)?)?) }
+    ) |session| {
+        match session.work_of(node)? {
+            Work::Fill(fill) => place.put(fill_parameters(*fill)?),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
 
     fn cuGraphMemAllocNodeGetParams(
         node: u64,
         place: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
     ) |session| {
-        let (address, bytes, device) = session.allocation_of(node)?;
+        let Work::Allocate { address, bytes, device } = *session.work_of(node)? else {
+            return Err(Code::INVALID_VALUE);
+        };
         let id = i32::try_from(device).map_err(|_| Code::UNKNOWN)?;
         place.put(sys::CUDA_MEM_ALLOC_NODE_PARAMS {
             poolProps: super::pool::properties(id),
@@ -119,7 +103,10 @@ driver_calls! {
     }
 
     fn cuGraphMemFreeNodeGetParams(node: u64, place: Out<u64>) |session| {
-        place.put(session.freed_by(node)?)
+        match session.work_of(node)? {
+            Work::Free { address } => place.put(*address),
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     fn cuGraphNodeGetDependencies_v2(

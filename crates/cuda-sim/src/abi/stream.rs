@@ -94,20 +94,20 @@ driver_calls! {
         status: Out<u32>,
         number: Out<u64>,
         graph: Out<u64>,
-        nodes: Out<u64>,
-        edges: Out<u64>,
+        nodes: Out<*const u64>,
+        edges: Out<*const u64>,
         count: Out<usize>,
     ) |session| {
         let thread = session.thread;
-        let (state, id, captured, tail) = session.capture_facts(thread, stream)?;
-        // The arrays would have to outlive this call; nobody has asked for them yet.
-        if !nodes.is_null() || !edges.is_null() {
-            return Err(super::unmodelled::refuse("cuStreamGetCaptureInfo_v3 with dependencies"));
-        }
+        let (state, id, captured) = session.capture_facts(thread, stream)?;
+        // The arrays are good until the next call on this stream, as CUDA says.
+        let (tail, plain) = session.show_tail(thread, stream)?;
         status.put(state as u32)?;
         number.put_if_wanted(id);
         graph.put_if_wanted(captured);
         count.put_if_wanted(tail.len());
+        nodes.put_if_wanted(tail.as_ptr());
+        edges.put_if_wanted(plain.as_ptr());
         Ok(())
     }
 

@@ -41,7 +41,6 @@ unmodelled! {
     cuOccupancyMaxPotentialBlockSize
     cuGraphAddKernelNode_v2
     cuGraphAddChildGraphNode
-    cuGraphAddMemcpyNode
     cuGraphAddNode_v2
     cuGraphClone
     cuGraphInstantiateWithParams

@@ -1,11 +1,13 @@
 //! Allocating and freeing: plain, page-locked, and in stream order.
 
 use super::World;
+use super::clock::HOST;
 use super::code::{Code, Outcome};
 use super::event::Moment;
 use super::handle::Kind;
 use super::memory::{Origin, Piece, Region};
 use super::schedule::Goal;
+use super::shadow::Actor;
 use super::stream::Body;
 use super::work::{Access, Unit, Work};
 
@@ -38,6 +40,7 @@ impl World {
     pub(crate) fn finish_free(&mut self, address: u64) -> Outcome<()> {
         // Looked for again: another thread may have freed it meanwhile.
         let region = self.freeable(address, "cuMemFree")?;
+        self.note_free_by_host(region, "cuMemFree");
         self.memory.remove(address);
         match region.origin {
             Origin::Plain => self.give_back(region.device, region.len),
@@ -51,6 +54,15 @@ impl World {
             self.memory.drop_block(region.block);
         }
         Ok(())
+    }
+
+    /// The wait was for the streams of one device; those of another may still be at it.
+    fn note_free_by_host(&mut self, region: Region, what: &'static str) {
+        let mut clock = self.host_clock.clone();
+        let stamp = clock.tick(HOST);
+        let actor = Actor { stream: usize::MAX, number: 0, what, node: None };
+        self.note_accesses(&[whole(region)], actor, (&clock, stamp));
+        self.host_clock = clock;
     }
 
     fn freeable(&mut self, address: u64, what: &str) -> Outcome<Region> {
@@ -86,6 +98,7 @@ impl World {
 
     pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
         let region = self.pinned_region(address)?;
+        self.note_free_by_host(region, "cuMemFreeHost");
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())

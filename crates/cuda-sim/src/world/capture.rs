@@ -63,7 +63,6 @@ impl World {
             return Err(Code::ILLEGAL_STATE);
         }
         let graph = self.new_graph();
-        self.graphs[graph].lives = false;
         let status = Status::Active;
         self.captures.push(Capture { graph, origin: stream, thread, mode, status });
         let capture = self.captures.len() - 1;
@@ -107,8 +106,11 @@ impl World {
         members.all(|member| member.tail.iter().all(|node| before.contains(node)))
     }
 
+    /// Ends it; its graph goes unless the caller keeps it.
     fn dissolve(&mut self, capture: usize) {
         self.captures[capture].status = Status::None;
+        let graph = self.captures[capture].graph;
+        self.graphs[graph].lives = false;
         for stream in &mut self.streams {
             if stream.capture.as_ref().is_some_and(|member| member.capture == capture) {
                 stream.capture = None;
@@ -153,21 +155,31 @@ impl World {
         Ok(capture.map_or(Status::None, |capture| self.captures[capture].status))
     }
 
-    /// Status, number, graph and the nodes that the next one will depend on.
+    /// Status, number and graph.
     pub(crate) fn capture_facts(
         &mut self,
         thread: u64,
         stream: u64,
-    ) -> Outcome<(Status, u64, u64, Vec<u64>)> {
+    ) -> Outcome<(Status, u64, u64)> {
         let status = self.capture_status(thread, stream)?;
         let stream = self.stream(thread, stream)?;
-        let Some(member) = self.streams[stream].capture.clone() else {
-            return Ok((status, 0, 0, Vec::new()));
-        };
+        let Some(member) = &self.streams[stream].capture else { return Ok((status, 0, 0)) };
         let graph = self.handles.make(Kind::Graph, self.captures[member.capture].graph);
-        let node = |node: &usize| self.handles.make(Kind::Node, *node);
-        let tail = member.tail.iter().map(node).collect();
-        Ok((status, member.capture as u64 + 1, graph, tail))
+        Ok((status, member.capture as u64 + 1, graph))
+    }
+
+    /// The nodes that the next one will depend on and the data of those edges, all plain: both stay
+    /// where they are until the next such question about the stream.
+    pub(crate) fn show_tail(&mut self, thread: u64, stream: u64) -> Outcome<(&[u64], &[u64])> {
+        let stream = self.stream(thread, stream)?;
+        let member = self.streams[stream].capture.as_ref();
+        let nodes = member.map_or(&[][..], |member| &member.tail);
+        let tail: Vec<u64> =
+            nodes.iter().map(|node| self.handles.make(Kind::Node, *node)).collect();
+        let plain = vec![0; tail.len()];
+        let shown = self.shown.entry(stream).or_default();
+        *shown = (tail, plain);
+        Ok((&shown.0, &shown.1))
     }
 
     /// Adds a node at the end of a stream's branch.

@@ -6,7 +6,7 @@ use super::World;
 use super::code::{Code, Outcome};
 use super::graph_memory::Allocation;
 use super::handle::Kind;
-use super::work::{Fill, NodeKind, Work};
+use super::work::{NodeKind, Work};
 
 /// A graph.
 #[derive(Debug)]
@@ -208,35 +208,10 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn node_kind(&mut self, handle: u64) -> Outcome<NodeKind> {
+    /// What a node does.
+    pub(crate) fn work_of(&mut self, handle: u64) -> Outcome<&Work> {
         let node = self.node(handle)?;
-        Ok(self.nodes[node].work.kind())
-    }
-
-    pub(crate) fn fill_of(&mut self, handle: u64) -> Outcome<Fill> {
-        let node = self.node(handle)?;
-        match &self.nodes[node].work {
-            Work::Fill(fill) => Ok(*fill),
-            _ => Err(Code::INVALID_VALUE),
-        }
-    }
-
-    /// Address, bytes and device of what a node allocates.
-    pub(crate) fn allocation_of(&mut self, handle: u64) -> Outcome<(u64, usize, usize)> {
-        let node = self.node(handle)?;
-        match &self.nodes[node].work {
-            Work::Allocate { address, bytes, device } => Ok((*address, *bytes, *device)),
-            _ => Err(Code::INVALID_VALUE),
-        }
-    }
-
-    /// The address that a node frees.
-    pub(crate) fn freed_by(&mut self, handle: u64) -> Outcome<u64> {
-        let node = self.node(handle)?;
-        match &self.nodes[node].work {
-            Work::Free { address } => Ok(*address),
-            _ => Err(Code::INVALID_VALUE),
-        }
+        Ok(&self.nodes[node].work)
     }
 
     /// All nodes that must be done before these begin.

@@ -89,6 +89,8 @@ pub(crate) struct World {
     streams: Vec<stream::Stream>,
     events: Vec<event::Event>,
     captures: Vec<capture::Capture>,
+    /// What was told of the ends of streams' captures, for whoever asked to look at.
+    shown: HashMap<usize, (Vec<u64>, Vec<u64>)>,
     graphs: Vec<graph::Graph>,
     nodes: Vec<graph::Node>,
     execs: Vec<exec::Exec>,
@@ -130,6 +132,7 @@ impl World {
             streams: Vec::new(),
             events: Vec::new(),
             captures: Vec::new(),
+            shown: HashMap::new(),
             graphs: Vec::new(),
             nodes: Vec::new(),
             execs: Vec::new(),

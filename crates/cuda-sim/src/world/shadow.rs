@@ -8,6 +8,7 @@ use super::clock::{Clock, Stamp};
 /// Who makes an access, for the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
+    /// The largest number stands for the host.
     pub(crate) stream: usize,
     pub(crate) number: u64,
     pub(crate) what: &'static str,
@@ -58,6 +59,9 @@ impl Shadow {
 impl fmt::Display for Actor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { stream, number, what, node } = self;
+        if *stream == usize::MAX {
+            return write!(formatter, "{what} (the host)");
+        }
         write!(formatter, "{what} (stream {stream}, operation {number}")?;
         if let Some(node) = node {
             write!(formatter, ", node {node}")?;

@@ -195,7 +195,7 @@ impl World {
         Moment { position: Position { stream, number }, clock }
     }
 
-    fn note_accesses(&mut self, accesses: &[Access], actor: Actor, at: (&Clock, Stamp)) {
+    pub(crate) fn note_accesses(&mut self, accesses: &[Access], actor: Actor, at: (&Clock, Stamp)) {
         for access in accesses {
             let piece = access.piece;
             let bytes = piece.start..piece.start + piece.len;
