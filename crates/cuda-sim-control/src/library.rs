@@ -32,6 +32,7 @@ pub enum LoadError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
     reset: extern "C" fn(u64, u32, u64) -> u32,
+    background: extern "C" fn(u32) -> u32,
     fail: unsafe extern "C" fn(*const c_char, u64, u32) -> u32,
     calls: unsafe extern "C" fn(*const c_char) -> u64,
     models: unsafe extern "C" fn(*const c_char) -> u32,
@@ -67,6 +68,7 @@ impl Calls {
         let library: &'static Library = Box::leak(Box::new(library));
         let calls = Self {
             reset: symbol(library, c"simcuda_reset").map_err(refused)?,
+            background: symbol(library, c"simcuda_background").map_err(refused)?,
             fail: symbol(library, c"simcuda_fail").map_err(refused)?,
             calls: symbol(library, c"simcuda_calls").map_err(refused)?,
             models: symbol(library, c"simcuda_models").map_err(refused)?,
@@ -78,6 +80,10 @@ impl Calls {
 
     pub(crate) fn reset(self, seed: u64, devices: u32, bytes: u64) -> bool {
         (self.reset)(seed, devices, bytes) != 0
+    }
+
+    pub(crate) fn background(self, wanted: bool) -> bool {
+        (self.background)(wanted.into()) != 0
     }
 
     pub(crate) fn fail(self, name: &str, nth: u64, code: u32) {

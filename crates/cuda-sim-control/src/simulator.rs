@@ -5,6 +5,8 @@ use crate::report::Report;
 
 /// The variable in which `cargo xtask sim-test` passes a seed.
 const SEED_VARIABLE: &str = "CUDA_SIM_SEED";
+/// The variable with which it asks for the background thread.
+const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
 
 /// What a simulated machine is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,9 @@ pub struct Settings {
     pub seed: u64,
     /// How many devices there are, 1 to 4.
     pub devices: u32,
+    /// Whether a thread of its own runs what can run, as a device does. Then no seed gives an order
+    /// again. By default whether the variable `CUDA_SIM_BACKGROUND` is set.
+    pub background: bool,
     /// Bytes of memory that each has, in steps of 2 MiB; 1 GiB by default.
     pub bytes: u64,
 }
@@ -34,7 +39,8 @@ pub struct DriverCall {
 impl Default for Settings {
     fn default() -> Self {
         let seed = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
-        Self { seed: seed.unwrap_or(0), devices: 1, bytes: 1 << 30 }
+        let background = std::env::var_os(BACKGROUND_VARIABLE).is_some();
+        Self { seed: seed.unwrap_or(0), background, devices: 1, bytes: 1 << 30 }
     }
 }
 
@@ -53,10 +59,12 @@ impl Simulator {
     }
 
     /// Starts anew: no handle and no address of before is good any more, and nothing is reported,
-    /// logged or to fail. False, and nothing happens, while a host function runs.
+    /// logged or to fail. False, and nothing happens, while a host function runs, and where there is no
+    /// thread to be had for the background.
     #[must_use]
     pub fn reset(self, settings: Settings) -> bool {
-        self.0.reset(settings.seed, settings.devices, settings.bytes)
+        self.0.background(settings.background)
+            && self.0.reset(settings.seed, settings.devices, settings.bytes)
     }
 
     /// Lets the n-th call of this name from now fail with a code, and not do what it should.

@@ -10,7 +10,7 @@ mod programs;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use process::Ending;
+use process::{Ending, Run};
 use programs::Program;
 
 use crate::TaskError;
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// The first of them.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     first_seed: u64,
+    /// Let a thread run what can run, as a device does, and not only what is forced.
+    #[arg(long)]
+    background: bool,
     /// Only tests whose names have this in them.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -89,7 +92,8 @@ fn run_program(
     let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));
     for test in program.tests.iter().filter(chosen) {
         let patience = Duration::from_secs(arguments.patience);
-        let ending = process::run(program, test, seed, patience)?;
+        let ending =
+            process::run(program, test, &Run { seed, background: arguments.background, patience })?;
         let name = format!("{} {test}, seed {seed}", program.package);
         match ending {
             Ending::Passed => tally.passed += 1,

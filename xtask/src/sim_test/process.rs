@@ -8,6 +8,14 @@ use std::time::{Duration, Instant};
 use super::programs::Program;
 use crate::TaskError;
 
+/// What a process is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) seed: u64,
+    pub(super) background: bool,
+    pub(super) patience: Duration,
+}
+
 /// How a test ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -25,22 +33,20 @@ const GLANCE: Duration = Duration::from_millis(2);
 /// # Errors
 ///
 /// When no process can be started.
-pub(super) fn run(
-    program: &Program,
-    test: &str,
-    seed: u64,
-    patience: Duration,
-) -> Result<Ending, TaskError> {
+pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, TaskError> {
     let mut log = log_file(program)?;
     let mut command = Command::new(&program.path);
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
-    command.env("CUDA_SIM_SEED", seed.to_string());
+    command.env("CUDA_SIM_SEED", run.seed.to_string());
+    if run.background {
+        command.env("CUDA_SIM_BACKGROUND", "1");
+    }
     if let Some(libraries) = &program.libraries {
         command.env("LD_LIBRARY_PATH", libraries).env("DRIVER_CONFORMANCE_SIMULATOR", "1");
     }
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
     let mut child = command.spawn()?;
-    let status = wait(&mut child, patience)?;
+    let status = wait(&mut child, run.patience)?;
     let mut output = String::new();
     log.seek(SeekFrom::Start(0))?;
     log.read_to_string(&mut output)?;

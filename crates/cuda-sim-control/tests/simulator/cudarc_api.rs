@@ -122,7 +122,6 @@ fn a_query_gets_somewhere() {
         let mut slice = stream.alloc_zeros::<u8>(64)?;
         stream.memset_zeros(&mut slice)?;
         let event = stream.record_event(None)?;
-        assert!(!event.is_complete());
         assert!((0..1000).any(|_| event.is_complete()));
         Ok(())
     });

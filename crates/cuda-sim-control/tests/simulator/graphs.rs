@@ -6,7 +6,7 @@ use std::ptr;
 use cudarc::driver::sys;
 use driver_conformance::driver::{self, Graph, Mode, Outcome, Span, Stream};
 
-use crate::support::{filled, join, start, with_seed};
+use crate::support::{filled, join, start, with_order_of, with_seed};
 
 /// A capture of one fill.
 fn captured_fill(stream: &Stream, span: Span, value: u8) -> Outcome<Graph> {
@@ -21,7 +21,7 @@ fn independent_nodes_run_in_many_orders() {
     let simulator = start();
     let mut orders = BTreeSet::new();
     for seed in 0..50 {
-        with_seed(simulator, seed);
+        with_order_of(simulator, seed);
         let stream = Stream::non_blocking().unwrap();
         let branches: Vec<Stream> = (0..4).map(|_| Stream::non_blocking().unwrap()).collect();
         let span = filled(64, 0).unwrap();

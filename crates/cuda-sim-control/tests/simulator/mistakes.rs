@@ -36,8 +36,8 @@ fn a_missing_join_is_reported_whatever_the_data() {
     });
     println!("reported in {reported} of {SEEDS} seeds, data wrong in {}", wrong.get());
     assert_eq!(reported, SEEDS);
-    // Both orders must occur, or the order is not adversarial.
-    assert!((1..50).contains(&wrong.get()));
+    // Both orders must occur, or the order is not adversarial; a thread's own order may be one.
+    assert!(Settings::default().background || (1..50).contains(&wrong.get()));
 }
 
 #[test]

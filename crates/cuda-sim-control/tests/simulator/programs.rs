@@ -3,7 +3,7 @@
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use crate::program::{Action, program, run};
-use crate::support::{start, with_seed};
+use crate::support::{start, with_order_of, with_seed};
 
 const PROGRAMS: u32 = 1000;
 
@@ -45,7 +45,7 @@ fn a_seed_gives_the_same_trace_twice_for_any_program() {
     let simulator = start();
     for_all(|seed, actions| {
         let trace = |()| {
-            with_seed(simulator, seed);
+            with_order_of(simulator, seed);
             run(actions, false).map_err(|refusal| refusal.to_string())?;
             Ok::<_, String>((simulator.trace(), simulator.reports()))
         };
@@ -60,7 +60,7 @@ fn wrong_data_comes_with_a_report() {
     let simulator = start();
     let (wrong, reported) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     for_all(|seed, actions| {
-        with_seed(simulator, seed);
+        with_order_of(simulator, seed);
         let ended = run(actions, false).map_err(|refusal| refusal.to_string())?;
         let has_reports = !simulator.reports().is_empty();
         reported.set(reported.get() + u32::from(has_reports));

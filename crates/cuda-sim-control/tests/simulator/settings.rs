@@ -4,7 +4,7 @@ use cuda_sim_control::{LoadError, Settings, Simulator};
 use cudarc::driver::CudaContext;
 use driver_conformance::driver::{self, HostBuffer, Outcome, Stream};
 
-use crate::support::{filled, start, with_seed};
+use crate::support::{filled, start, with_order_of, with_seed};
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
@@ -31,7 +31,7 @@ fn unordered_work() -> Outcome<()> {
 fn a_seed_gives_its_order_again() {
     let simulator = start();
     let order = |seed| {
-        with_seed(simulator, seed);
+        with_order_of(simulator, seed);
         unordered_work().unwrap();
         simulator.assert_clean();
         simulator.trace()

@@ -14,6 +14,12 @@ pub(crate) fn settings(seed: u64) -> Settings {
     Settings { seed: run.seed.wrapping_mul(1_000_003).wrapping_add(seed), ..run }
 }
 
+/// Starts anew with a seed, and nothing runs that is not forced: the order is the seed's alone.
+pub(crate) fn with_order_of(simulator: Simulator, seed: u64) {
+    assert!(simulator.reset(Settings { background: false, ..settings(seed) }));
+    Device::open_hardware_or_simulator().unwrap();
+}
+
 /// Starts anew with a seed and opens the device.
 pub(crate) fn with_seed(simulator: Simulator, seed: u64) -> Device {
     assert!(simulator.reset(settings(seed)));

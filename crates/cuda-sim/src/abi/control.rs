@@ -39,6 +39,9 @@ control_calls! {
         1
     }
 
+    /// Whether a thread runs what can run, without being forced. 0 where there can be none.
+    fn simcuda_background(wanted: u32) -> u32 { u32::from(super::background::set(wanted != 0)) }
+
     /// Lets the n-th call from now fail; an empty name is any call.
     fn simcuda_fail(name: Text, nth: u64, code: u32) -> u32 {
         let Ok(name) = name.get() else { return 0 };

@@ -18,6 +18,7 @@ macro_rules! driver_calls {
     };
 }
 
+mod background;
 mod context;
 mod control;
 mod copy_node;

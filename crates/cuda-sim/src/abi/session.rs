@@ -65,6 +65,20 @@ fn this_thread() -> u64 {
 }
 
 impl Session {
+    /// Work that no call asks for.
+    pub(super) fn of_the_device() -> Self {
+        Self { world: Some(lock()), thread: this_thread() }
+    }
+
+    /// One unit of work, the host's included.
+    pub(super) fn step_once(&mut self, goal: &mut Goal) -> Step {
+        let step = self.step(goal);
+        if let Step::Call(stream, call) = step {
+            self.call_host(stream, call);
+        }
+        step
+    }
+
     /// Runs what the goal needs, and what else the seed draws, until the goal is reached.
     pub(super) fn reach(&mut self, mut goal: Goal) -> Outcome<()> {
         loop {
@@ -79,8 +93,6 @@ impl Session {
 
     /// Whether the goal is reached; runs a step of it if not.
     pub(super) fn ask(&mut self, mut goal: Goal) -> Outcome<()> {
-        let thread = self.thread;
-        debug_assert!(thread > 0);
         let (answer, step) = World::ask(self, &mut goal);
         if let Some(Step::Call(stream, call)) = step {
             self.call_host(stream, call);

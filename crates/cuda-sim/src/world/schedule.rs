@@ -16,7 +16,7 @@ pub(crate) struct Goal {
 }
 
 /// What a step did, or what the caller has to do.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// The goal is reached.
     Done,

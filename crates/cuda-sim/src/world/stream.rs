@@ -244,6 +244,15 @@ impl World {
         goal
     }
 
+    /// All that there is to do now.
+    pub(crate) fn end_of_everything(&self) -> Goal {
+        let mut goal = Goal::default();
+        for (stream, own) in self.streams.iter().enumerate() {
+            goal.add(Position { stream, number: own.submitted }, &own.clock);
+        }
+        goal
+    }
+
     /// A stream that is to be waited for by the host, which a capture forbids.
     pub(crate) fn wait_for_stream(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
         let stream = self.stream(thread, handle)?;
