@@ -4,7 +4,7 @@
 //! until something forces them, then run in an order that a seed draws; vector clocks find accesses
 //! that nothing orders, whether or not the data came out wrong. Kernels are not modelled.
 //!
-//! [`world`] is the whole simulator in safe Rust. [`abi`] is the C interface over it: the calls of the
+//! `world` is the whole simulator in safe Rust. `abi` is the C interface over it: the calls of the
 //! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
 //! of it can show, is in `docs/simulator.md`.
 

@@ -7,6 +7,7 @@
 mod cudarc_api;
 mod faults;
 mod graphs;
+mod hostile;
 mod mistakes;
 mod program;
 mod programs;

@@ -1,24 +1,28 @@
 //! Random programs: correct ones are never reported, wrong ones never break the simulator.
 
-use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::program::{Action, program, run};
 use crate::support::{start, with_order_of, with_seed};
 
 const PROGRAMS: u32 = 1000;
 
-/// Runs a property over programs that are the same every time.
-fn for_all(property: impl Fn(u64, &[Action]) -> Result<(), String>) {
+/// Runs a property over inputs that are the same every time.
+pub(crate) fn for_all<T: std::fmt::Debug>(
+    inputs: impl Strategy<Value = T>,
+    property: impl Fn(u64, &T) -> Result<(), String>,
+) {
     let config = Config { cases: PROGRAMS, failure_persistence: None, ..Config::default() };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, random);
     let count = std::cell::Cell::new(0);
-    let tested = runner.run(&program(), |actions| {
+    let tested = runner.run(&inputs, |input| {
         count.set(count.get() + 1);
-        property(count.get(), &actions).map_err(proptest::test_runner::TestCaseError::fail)
+        property(count.get(), &input).map_err(TestCaseError::fail)
     });
-    if let Err(TestError::Fail(why, actions)) = tested {
-        panic!("{why}\nin {actions:#?}");
+    if let Err(TestError::Fail(why, input)) = tested {
+        panic!("{why}\nin {input:#?}");
     }
     println!("{} programs", count.get());
     assert!(count.get() >= PROGRAMS.into());
@@ -28,7 +32,7 @@ fn for_all(property: impl Fn(u64, &[Action]) -> Result<(), String>) {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn correct_programs_are_never_reported() {
     let simulator = start();
-    for_all(|seed, actions| {
+    for_all(program(), |seed, actions: &Vec<Action>| {
         with_seed(simulator, seed);
         let ended = run(actions, true).map_err(|refusal| refusal.to_string())?;
         if ended.seen != ended.expected {
@@ -43,7 +47,7 @@ fn correct_programs_are_never_reported() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_seed_gives_the_same_trace_twice_for_any_program() {
     let simulator = start();
-    for_all(|seed, actions| {
+    for_all(program(), |seed, actions: &Vec<Action>| {
         let trace = |()| {
             with_order_of(simulator, seed);
             run(actions, false).map_err(|refusal| refusal.to_string())?;
@@ -59,7 +63,7 @@ fn a_seed_gives_the_same_trace_twice_for_any_program() {
 fn wrong_data_comes_with_a_report() {
     let simulator = start();
     let (wrong, reported) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-    for_all(|seed, actions| {
+    for_all(program(), |seed, actions: &Vec<Action>| {
         with_order_of(simulator, seed);
         let ended = run(actions, false).map_err(|refusal| refusal.to_string())?;
         let has_reports = !simulator.reports().is_empty();

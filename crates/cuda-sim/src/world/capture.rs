@@ -203,7 +203,7 @@ impl World {
             return Err(Code::ILLEGAL_STATE);
         };
         let graph = self.captures[capture].graph;
-        let address = self.address_in_graph(graph, &tail, bytes);
+        let address = self.address_in_graph(graph, &tail, bytes)?;
         self.capture_work(stream, Work::Allocate { address, bytes, device });
         let node = self.last_node(graph);
         self.allocated_in_graph(graph, address, bytes, device, node);

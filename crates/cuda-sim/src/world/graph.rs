@@ -110,7 +110,7 @@ impl World {
         if bytes == 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let address = self.address_in_graph(graph, &after, bytes);
+        let address = self.address_in_graph(graph, &after, bytes)?;
         let node = self.new_node(graph, &after, Work::Allocate { address, bytes, device });
         self.allocated_in_graph(graph, address, bytes, device, node);
         Ok((self.handles.make(Kind::Node, node), address))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::World;
 use super::code::{Code, Outcome};
 use super::event::Moment;
-use super::memory::{Origin, PAGE, Region, UNIT};
+use super::memory::{LARGEST, Origin, PAGE, Region, UNIT};
 
 /// What a graph allocates.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,15 @@ struct Physical {
 
 impl World {
     /// An address for a node after others: one that a node before it has freed, or a new one.
-    pub(crate) fn address_in_graph(&mut self, graph: usize, after: &[usize], bytes: usize) -> u64 {
+    pub(crate) fn address_in_graph(
+        &mut self,
+        graph: usize,
+        after: &[usize],
+        bytes: usize,
+    ) -> Outcome<u64> {
+        if bytes > LARGEST {
+            return Err(Code::OUT_OF_MEMORY);
+        }
         let len = bytes.next_multiple_of(UNIT);
         let mut before = self.ancestors(graph, after);
         before.extend(after);
@@ -47,10 +55,10 @@ impl World {
         };
         let fits = |other: &&Allocation| other.bytes.next_multiple_of(UNIT) == len;
         let reusable = allocations.iter().filter(fits).find(|other| is_free(other.address));
-        match reusable {
+        Ok(match reusable {
             Some(other) => other.address,
             None => self.memory.fresh_address(len),
-        }
+        })
     }
 
     pub(crate) fn allocated_in_graph(

@@ -69,6 +69,9 @@ pub(crate) struct Memory {
 /// No address of any host: bits 48 and up of those are all equal.
 const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
 
+/// More than this is never reserved: addresses must not come to an end.
+pub(crate) const LARGEST: usize = 1 << 40;
+
 /// What is wrong with an address.
 #[derive(Debug)]
 pub(crate) struct Trouble {
@@ -77,7 +80,7 @@ pub(crate) struct Trouble {
 }
 
 impl Memory {
-    /// Addresses that nobody had before, with a gap behind them.
+    /// Addresses that nobody had before, with a gap behind them; for at most `LARGEST` bytes.
     pub(crate) fn fresh_address(&mut self, bytes: usize) -> u64 {
         let align = if bytes >= PAGE { PAGE } else { UNIT } as u64;
         let next = self.next_address.max(FIRST_ADDRESS);

@@ -112,7 +112,8 @@ impl Default for Settings {
 impl World {
     pub(crate) fn new(settings: Settings, host: Box<dyn HostMemory>) -> Self {
         let pool = |device| pool::Pool::new(device, 0, true);
-        let device = |index| device::Device::new(settings.bytes, index);
+        let bytes = settings.bytes.min(memory::LARGEST);
+        let device = |index| device::Device::new(bytes, index);
         let count = settings.devices.clamp(1, 4);
         let mut host_clock = Clock::default();
         host_clock.tick(HOST);

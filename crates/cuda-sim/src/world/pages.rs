@@ -3,7 +3,7 @@
 use super::World;
 use super::code::{Code, Outcome};
 use super::handle::Kind;
-use super::memory::{Origin, PAGE, Region};
+use super::memory::{LARGEST, Origin, PAGE, Region};
 
 /// Pages of a device.
 #[derive(Debug)]
@@ -64,6 +64,9 @@ impl World {
         let whole = bytes > 0 && bytes % PAGE == 0;
         if !whole || (alignment > PAGE || (alignment > 0 && !alignment.is_power_of_two())) {
             return Err(Code::INVALID_VALUE);
+        }
+        if bytes > LARGEST {
+            return Err(Code::OUT_OF_MEMORY);
         }
         let start = self.memory.fresh_address(bytes);
         self.reserved.push(Reserved { lives: true, start, bytes });
