@@ -1,5 +1,7 @@
 //! Random programs over several streams: as data, and run with or without the order they need.
 
+use std::cell::Cell;
+
 use driver_conformance::driver::{self, Event, Exec, HostBuffer, Mode, Outcome, Span, Stream};
 use proptest::prelude::{Strategy, any, prop_oneof};
 
@@ -96,6 +98,15 @@ fn inside() -> impl Strategy<Value = Inside> {
     ]
 }
 
+/// Which of the waits that it needs a program makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    All,
+    None,
+    /// All but the n-th, counted from 0.
+    AllBut(usize),
+}
+
 /// What is known of a buffer: after which events it may be read and written.
 #[derive(Debug, Default)]
 struct Use {
@@ -109,12 +120,13 @@ struct Run {
     buffers: Vec<Span>,
     uses: Vec<Use>,
     expected: Vec<Vec<u8>>,
-    /// Whether it waits where it must.
-    ordered: bool,
+    waits: Waits,
+    /// Waits that were needed so far.
+    needed: Cell<usize>,
 }
 
-/// Runs a program; where it is not ordered, its data may be anything.
-pub(crate) fn run(actions: &[Action], ordered: bool) -> Outcome<Ended> {
+/// Runs a program; where it does not wait as it must, its data may be anything.
+pub(crate) fn run(actions: &[Action], waits: Waits) -> Outcome<Ended> {
     let streams = [Stream::non_blocking()?, Stream::non_blocking()?, Stream::blocking()?];
     let mut buffers = Vec::new();
     for _ in 0..BUFFERS {
@@ -128,7 +140,8 @@ pub(crate) fn run(actions: &[Action], ordered: bool) -> Outcome<Ended> {
         buffers,
         uses: (0..BUFFERS).map(|_| Use::default()).collect(),
         expected: vec![vec![0; BYTES]; BUFFERS],
-        ordered,
+        waits,
+        needed: Cell::new(0),
     };
     for action in actions {
         run.act(action)?;
@@ -144,13 +157,13 @@ pub(crate) fn run(actions: &[Action], ordered: bool) -> Outcome<Ended> {
 }
 
 impl Use {
-    fn before_read(&self, stream: &Stream) -> Outcome<()> {
-        self.written.iter().try_for_each(|event| stream.wait(event))
+    fn before_read(&self, run: &Run, stream: &Stream) -> Outcome<()> {
+        self.written.iter().try_for_each(|event| run.wait(stream, event))
     }
 
-    fn before_write(&self, stream: &Stream) -> Outcome<()> {
-        self.before_read(stream)?;
-        self.read.iter().try_for_each(|event| stream.wait(event))
+    fn before_write(&self, run: &Run, stream: &Stream) -> Outcome<()> {
+        self.before_read(run, stream)?;
+        self.read.iter().try_for_each(|event| run.wait(stream, event))
     }
 
     fn was_read(&mut self, stream: &Stream) -> Outcome<()> {
@@ -166,6 +179,15 @@ impl Use {
 }
 
 impl Run {
+    fn wait(&self, stream: &Stream, event: &Event) -> Outcome<()> {
+        let number = self.needed.replace(self.needed.get() + 1);
+        match self.waits {
+            Waits::None => Ok(()),
+            Waits::AllBut(left_out) if left_out == number => Ok(()),
+            Waits::All | Waits::AllBut(_) => stream.wait(event),
+        }
+    }
+
     fn act(&mut self, action: &Action) -> Outcome<()> {
         match action {
             Action::Fill { stream, buffer, value } => {
@@ -215,7 +237,7 @@ impl Run {
         if pinned {
             self.streams[stream].synchronize()?;
         }
-        assert!(!self.ordered || host.read() == self.expected[buffer]);
+        assert!(self.waits != Waits::All || host.read() == self.expected[buffer]);
         Ok(())
     }
 
@@ -266,10 +288,8 @@ impl Run {
             if from == Some(to) {
                 continue;
             }
-            if self.ordered {
-                uses[to].before_write(on)?;
-                from.map_or(Ok(()), |from| uses[from].before_read(on))?;
-            }
+            uses[to].before_write(self, on)?;
+            from.map_or(Ok(()), |from| uses[from].before_read(self, on))?;
             match step {
                 Inside::Fill { value, .. } => driver::fill_behind(on, self.buffers[to], *value)?,
                 Inside::Copy { from, .. } => {
@@ -288,17 +308,11 @@ impl Run {
     }
 
     fn before_write(&self, stream: usize, buffer: usize) -> Outcome<()> {
-        if !self.ordered {
-            return Ok(());
-        }
-        self.uses[buffer].before_write(&self.streams[stream])
+        self.uses[buffer].before_write(self, &self.streams[stream])
     }
 
     fn before_read(&self, stream: usize, buffer: usize) -> Outcome<()> {
-        if !self.ordered {
-            return Ok(());
-        }
-        self.uses[buffer].before_read(&self.streams[stream])
+        self.uses[buffer].before_read(self, &self.streams[stream])
     }
 
     fn after_write(&mut self, stream: usize, buffer: usize) -> Outcome<()> {
