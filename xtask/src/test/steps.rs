@@ -98,7 +98,7 @@ fn simulated_driver(_: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
-    Ok(vec![Invocation::check("xtask sim-test")])
+    Ok(vec![Invocation::counted_task("xtask sim-test")])
 }
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
