@@ -250,3 +250,38 @@ fn a_free_that_waits_for_its_own_device_alone() {
     driver::free(from).unwrap();
     assert_eq!(simulator.reports()[0].mistake(), Mistake::Race);
 }
+
+/// Tells through a channel that a stream has come so far.
+extern "C" fn tell(channel: *mut std::ffi::c_void) {
+    // SAFETY: the one who passes it keeps it until it has heard from here.
+    let channel = unsafe { &*channel.cast_const().cast::<std::sync::mpsc::Sender<()>>() };
+    let _ = channel.send(());
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_a_host_function_tells_is_known() {
+    let reported = seeds_with(start(), SEEDS, Mistake::Race, |device| {
+        let context = CudaContext::new(0).unwrap();
+        let (first, second) = (context.new_stream().unwrap(), Stream::non_blocking()?);
+        let span = filled(64, 0)?;
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let place: *const _ = &raw const sender;
+        let raw = first.cu_stream();
+        // SAFETY: stream and memory are live, and the channel until the context was waited for.
+        assert_eq!(unsafe { sys::cuMemsetD8Async(span.address(), 1, 64, raw) } as u32, 0);
+        // SAFETY: as above.
+        let put = unsafe { sys::cuLaunchHostFunc(raw, Some(tell), place.cast_mut().cast()) };
+        assert_eq!(put as u32, 0);
+        while receiver.try_recv().is_err() {
+            // Asking is what lets the stream come on.
+            // SAFETY: the stream is live.
+            let _ = unsafe { sys::cuStreamQuery(raw) };
+        }
+        driver::fill_behind(&second, span, 2)?;
+        device.synchronize()?;
+        assert_eq!(driver::download(span)?, [2; 64]);
+        Ok(())
+    });
+    assert_eq!(reported, 0);
+}

@@ -45,12 +45,11 @@ impl World {
         match region.origin {
             Origin::Plain => self.give_back(region.device, region.len),
             Origin::Pool(pool) => self.pool_freed(pool, region, None),
-            Origin::Graph => self.graph_memory_freed(address),
+            // The bytes stay with the device's graphs until those are trimmed.
+            Origin::Graph => self.run_unit(Unit::Poison(region.block)),
             Origin::Mapped { .. } | Origin::Pinned => return Err(Code::INVALID_VALUE),
         }
-        if region.origin == Origin::Graph {
-            self.run_unit(Unit::Poison(region.block));
-        } else {
+        if region.origin != Origin::Graph {
             self.memory.drop_block(region.block);
         }
         Ok(())
@@ -173,15 +172,14 @@ impl World {
             _ => Unit::Free(region.block),
         };
         let moment = self.submit(stream, what, &[whole(region)], &[], Body::Unit(unit));
-        match region.origin {
-            Origin::Pool(pool) => self.pool_freed(pool, region, Some(moment.clone())),
-            _ => self.graph_memory_freed(region.start),
+        if let Origin::Pool(pool) = region.origin {
+            self.pool_freed(pool, region, Some(moment.clone()));
         }
         moment
     }
 
     fn capture_free(&mut self, stream: usize, address: u64) -> Outcome<()> {
-        let Some((capture, tail)) = self.capturing(stream)? else {
+        let Some((capture, _)) = self.capturing(stream)? else {
             return Err(Code::ILLEGAL_STATE);
         };
         let graph = self.captures[capture].graph;
@@ -191,7 +189,6 @@ impl World {
         self.capture_work(stream, Work::Free { address });
         let node = self.last_node(graph);
         self.freed_in_graph(graph, address, node);
-        debug_assert!(!tail.contains(&node));
         Ok(())
     }
 }

@@ -116,11 +116,6 @@ impl World {
         }
     }
 
-    /// The address is free; its bytes stay with the device's graphs until they are trimmed.
-    pub(crate) fn graph_memory_freed(&mut self, address: u64) {
-        debug_assert!(self.memory.starting_at(address).is_none());
-    }
-
     pub(crate) fn graph_memory_reserved(&self, device: usize) -> usize {
         let blocks = self.graph_memory.blocks.values();
         let bytes: usize = blocks.filter(|own| own.device == device).map(|own| own.len).sum();

@@ -129,17 +129,18 @@ impl World {
                 !run.is_finished()
             }
         };
-        let own = &mut self.streams[stream];
-        if more {
-            own.queue.push_front(operation);
-        }
         if let Unit::Host(call) = unit {
-            // What comes after this waits until it has returned.
-            own.busy = true;
-            if !more {
-                self.streams[stream].completed = number - 1;
+            // The function may tell the rest of the program that all before it is done.
+            self.host_clock.join(&operation.clock);
+            if more {
+                self.streams[stream].queue.push_front(operation);
             }
+            // What comes after this waits until it has returned.
+            self.streams[stream].busy = true;
             return Step::Call(stream, call);
+        }
+        if more {
+            self.streams[stream].queue.push_front(operation);
         }
         self.run_unit(unit);
         if !more {

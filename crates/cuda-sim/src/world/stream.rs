@@ -45,6 +45,8 @@ pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) what: &'static str,
     pub(crate) after: Vec<Position>,
+    /// What is known to be done when it begins.
+    pub(crate) clock: Clock,
     pub(crate) body: Body,
 }
 
@@ -184,11 +186,12 @@ impl World {
             positions.push(Position { stream: other, number: before.submitted });
             clock.join(&before.clock);
         }
+        let before = clock.clone();
         let stamp = clock.tick(stream + 1);
         let own = &mut self.streams[stream];
         own.submitted += 1;
         let number = own.submitted;
-        own.queue.push_back(Operation { number, what, after: positions, body });
+        own.queue.push_back(Operation { number, what, after: positions, clock: before, body });
         own.clock = clock.clone();
         let actor = Actor { stream, number, what, node: None };
         self.note_accesses(accesses, actor, (&clock, stamp));
