@@ -150,7 +150,10 @@ impl World {
 
     pub(crate) fn capture_status(&mut self, thread: u64, stream: u64) -> Outcome<Status> {
         let stream = self.stream(thread, stream)?;
-        self.refuse_legacy_beside_captures(stream)?;
+        // Asking spoils nothing, as the documentation says of this call.
+        if !self.captures_beside_legacy(stream).is_empty() {
+            return Err(Code::CAPTURE_IMPLICIT);
+        }
         let capture = self.streams[stream].capture.as_ref().map(|member| member.capture);
         Ok(capture.map_or(Status::None, |capture| self.captures[capture].status))
     }
@@ -250,13 +253,18 @@ impl World {
 
     /// The legacy stream may not be used while a blocking stream of its device captures.
     pub(crate) fn refuse_legacy_beside_captures(&mut self, stream: usize) -> Outcome<()> {
+        let concerned = self.captures_beside_legacy(stream);
+        self.spoil(&concerned, Code::CAPTURE_IMPLICIT)
+    }
+
+    /// The captures of streams for which this one waits unasked, if it is the legacy stream.
+    fn captures_beside_legacy(&self, stream: usize) -> Vec<usize> {
         if self.streams[stream].order != Order::Legacy {
-            return Ok(());
+            return Vec::new();
         }
         let device = self.streams[stream].device;
         let blocks = |order| matches!(order, Order::Blocking | Order::PerThread);
-        let concerned = self.active_captures(|other| other.device == device && blocks(other.order));
-        self.spoil(&concerned, Code::CAPTURE_IMPLICIT)
+        self.active_captures(|other| other.device == device && blocks(other.order))
     }
 
     /// Waiting for a whole context is no part of any capture in it.

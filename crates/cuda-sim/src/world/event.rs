@@ -102,6 +102,7 @@ impl World {
     ) -> Outcome<()> {
         let stream = self.stream(thread, stream)?;
         let event = self.event(event)?;
+        self.refuse_legacy_beside_captures(stream)?;
         let mark = self.events[event].mark.clone();
         if let Some((capture, _)) = self.capturing(stream)? {
             return self.wait_in_capture(stream, capture, event, mark, flags & EXTERNAL != 0);

@@ -142,3 +142,15 @@ fn a_circle_of_nodes_cannot_be_launched() {
     world.change_edges(graph, &[(two, one, plain)], false).unwrap();
     world.instantiate(graph, 0).unwrap();
 }
+
+#[test]
+fn asking_the_legacy_stream_spoils_no_capture() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::Blocking, 0).unwrap();
+    world.begin_capture(THREAD, stream, Mode::Relaxed).unwrap();
+    assert_eq!(world.capture_status(THREAD, 0), Err(Code::CAPTURE_IMPLICIT));
+    assert!(world.end_capture(THREAD, stream).is_ok());
+    world.begin_capture(THREAD, stream, Mode::Relaxed).unwrap();
+    assert_eq!(world.wait_for_stream(THREAD, 0).err(), Some(Code::CAPTURE_IMPLICIT));
+    assert_eq!(world.end_capture(THREAD, stream), Err(Code::CAPTURE_INVALIDATED));
+}
