@@ -6,12 +6,14 @@
 
 mod process;
 mod programs;
+mod sanitizer;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use process::{Ending, Run};
 use programs::Program;
+use sanitizer::Sanitizer;
 
 use crate::TaskError;
 
@@ -40,6 +42,10 @@ pub(crate) struct Arguments {
     /// Let a thread run what can run, as a device does, and not only what is forced.
     #[arg(long)]
     background: bool,
+    /// Build tests and simulator with this sanitizer; needs a nightly toolchain, with the sources
+    /// of the standard library for threads.
+    #[arg(long, value_name = "WHICH")]
+    sanitizer: Option<Sanitizer>,
     /// Only tests whose names have this in them.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -69,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let wanted =
         |own: &&Simulated| arguments.package.as_ref().is_none_or(|package| package == own.package);
     let packages: Vec<Simulated> = SIMULATED.iter().filter(wanted).copied().collect();
-    let programs = programs::build(&packages)?;
+    let programs = programs::build(&packages, arguments.sanitizer)?;
     let mut tally = Tally::default();
     for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
         for program in &programs {

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 
 use super::Simulated;
+use super::sanitizer::Sanitizer;
 use crate::TaskError;
 
 /// A test program.
@@ -17,6 +18,11 @@ pub(super) struct Program {
     pub(super) libraries: Option<PathBuf>,
     /// Its tests that are ignored unless asked for.
     pub(super) tests: Vec<String>,
+}
+
+/// How cargo builds.
+struct Cargo {
+    sanitizer: Option<Sanitizer>,
 }
 
 /// What cargo says about a target that it has built.
@@ -46,13 +52,16 @@ struct Target {
 /// # Errors
 ///
 /// When something does not build, or a program does not tell its tests.
-pub(super) fn build(packages: &[Simulated]) -> Result<Vec<Program>, TaskError> {
+pub(super) fn build(
+    packages: &[Simulated],
+    sanitizer: Option<Sanitizer>,
+) -> Result<Vec<Program>, TaskError> {
     let mut programs = Vec::new();
-    // The library is found in the messages of the first crate, which depends on it.
-    let simulator = simulator()?;
+    let cargo = Cargo { sanitizer };
+    let simulator = simulator(&cargo)?;
     for own in packages {
         let test = ["test", "--no-run", "--tests", "--package", own.package];
-        for artifact in artifacts(&test)? {
+        for artifact in cargo.artifacts(&test)? {
             let is_test = artifact.profile.is_some_and(|profile| profile.test);
             let Some(path) = artifact.executable.filter(|_| is_test) else { continue };
             let tests = tests(&path)?;
@@ -68,8 +77,8 @@ pub(super) fn build(packages: &[Simulated]) -> Result<Vec<Program>, TaskError> {
 }
 
 /// The simulator's library, built as the tests are.
-fn simulator() -> Result<PathBuf, TaskError> {
-    let built = artifacts(&["build", "--profile", "test", "--package", "cuda-sim"])?;
+fn simulator(cargo: &Cargo) -> Result<PathBuf, TaskError> {
+    let built = cargo.artifacts(&["build", "--profile", "test", "--package", "cuda-sim"])?;
     let is_it = |artifact: &&Artifact| {
         artifact.target.as_ref().is_some_and(|target| {
             target.name == "cuda_sim" && target.kind.iter().any(|kind| kind == "cdylib")
@@ -92,12 +101,19 @@ fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     Ok(directory)
 }
 
-fn artifacts(arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
-    let mut cargo = Command::new("cargo");
-    cargo.env_remove("CUDARC_CUDA_VERSION");
-    cargo.args(arguments).args(["--message-format", "json-render-diagnostics"]);
-    let messages = output(&mut cargo)?;
-    messages.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+impl Cargo {
+    /// What a command of cargo says that it has built.
+    fn artifacts(&self, arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
+        let mut cargo = Command::new("cargo");
+        if let Some(sanitizer) = self.sanitizer {
+            sanitizer.prepare(&mut cargo)?;
+        }
+        // The first names the cargo that started us, which may be of another toolchain.
+        cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");
+        cargo.args(arguments).args(["--message-format", "json-render-diagnostics"]);
+        let messages = output(&mut cargo)?;
+        messages.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+    }
 }
 
 fn tests(program: &Path) -> Result<Vec<String>, TaskError> {

@@ -46,6 +46,10 @@ pub(crate) const STEPS: &[Step] = &[
     },
     step("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     step("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    Step {
+        only_in_full: true,
+        ..step("simulator-sanitizers", "the same in the simulated driver", simulator_sanitizers)
+    },
 ];
 
 /// Sanitizers are run where rustc has had them longest.
@@ -99,6 +103,16 @@ fn simulated_driver(_: &Setting) -> Result<Vec<Invocation>, String> {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     Ok(vec![Invocation::counted_task("xtask sim-test")])
+}
+
+fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    if !cfg!(target_arch = "x86_64") {
+        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+    }
+    setting.toolchains.nightly_with(&["rust-src"])?;
+    let run = |name| Invocation::counted_task("xtask sim-test --sanitizer").with([name]);
+    Ok(["address", "thread"].map(run).into())
 }
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -4,6 +4,8 @@
 //! is ever removed from those, so that a stale handle is noticed. The C interface translates
 //! pointers and handles and keeps the lock; see `crate::abi`.
 
+#![forbid(unsafe_code)]
+
 mod allocate;
 mod capture;
 mod clock;
