@@ -21,7 +21,7 @@ struct HostNode {
 fn copy(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     let starts = [wanted.srcY, wanted.srcZ, wanted.dstY, wanted.dstZ];
     if starts != [0; 4] || wanted.Height > 1 || wanted.Depth > 1 {
-        return Err(super::unmodelled::refuse("copies of several rows"));
+        return Err(crate::world::unmodelled("copies of several rows"));
     }
     let from = end(
         wanted.srcMemoryType,
@@ -42,7 +42,7 @@ fn end(kind: Memory, host: u64, device: u64, offset: usize) -> Outcome<End> {
     match kind {
         Memory::CU_MEMORYTYPE_HOST => Ok(End::Host(host + offset as u64)),
         Memory::CU_MEMORYTYPE_DEVICE => Ok(End::Device(device + offset as u64)),
-        _ => Err(super::unmodelled::refuse("copies of arrays and of unified addresses")),
+        _ => Err(crate::world::unmodelled("copies of arrays and of unified addresses")),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn device_of(location: &sys::CUmemLocation) -> Outcome<i32> {
     if location.type_ == DEVICE {
         Ok(location.id)
     } else {
-        Err(super::unmodelled::refuse("memory elsewhere than on a device"))
+        Err(crate::world::unmodelled("memory elsewhere than on a device"))
     }
 }
 

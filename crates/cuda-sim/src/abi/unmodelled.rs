@@ -2,14 +2,6 @@
 //!
 //! A call that is not even here is a missing symbol, with which cudarc panics and says its name, too.
 
-use crate::world::Code;
-
-/// Says on the standard error what is not modelled, and answers so.
-pub(super) fn refuse(name: &str) -> Code {
-    eprintln!("the simulated CUDA driver does not model {name}");
-    Code::NOT_SUPPORTED
-}
-
 macro_rules! unmodelled {
     ($($name:ident)*) => {
         $(
@@ -18,7 +10,7 @@ macro_rules! unmodelled {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, reason = "CUDA's names")]
             extern "C" fn $name() -> u32 {
-                crate::abi::session::call(stringify!($name), |_| Err(refuse(stringify!($name))))
+                crate::abi::session::call(stringify!($name), |_| Err(crate::world::unmodelled(stringify!($name))))
             }
         )*
     };

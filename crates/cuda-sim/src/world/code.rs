@@ -9,6 +9,12 @@ pub(crate) struct Code(pub(crate) u32);
 /// The result of a call.
 pub(crate) type Outcome<T> = Result<T, Code>;
 
+/// Says on the standard error what is not modelled, and answers so.
+pub(crate) fn unmodelled(what: &str) -> Code {
+    eprintln!("the simulated CUDA driver does not model {what}");
+    Code::NOT_SUPPORTED
+}
+
 macro_rules! codes {
     ($($short:ident = $number:literal, $name:literal, $text:literal;)*) => {
         #[allow(dead_code, reason = "codes that the simulator never answers have names, too")]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::World;
-use super::code::{Code, Outcome};
+use super::code::{Code, Outcome, unmodelled};
 use super::event::Moment;
 use super::graph_memory::Allocation;
 use super::handle::Kind;
@@ -46,7 +46,7 @@ impl World {
             return Err(Code::INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {
-            return Err(Code::NOT_SUPPORTED);
+            return Err(unmodelled("graphs that the device launches"));
         }
         let has_memory = !self.graphs[graph].allocations.is_empty();
         let beside = self.execs.iter().any(|exec| exec.lives && exec.graph == graph);

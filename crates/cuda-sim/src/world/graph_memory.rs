@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::World;
-use super::code::{Code, Outcome};
+use super::code::{Code, Outcome, unmodelled};
 use super::event::Moment;
 use super::memory::{LARGEST, Origin, PAGE, Region, UNIT};
 
@@ -149,7 +149,7 @@ impl World {
             0 => Ok(used as u64),
             2 => Ok(self.graph_memory_reserved(device) as u64),
             3 => Ok(self.graph_memory.high),
-            _ => Err(Code::NOT_SUPPORTED),
+            _ => Err(unmodelled("the high mark of used graph memory")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
 
 use super::World;
-use super::code::{Code, Outcome};
+use super::code::{Code, Outcome, unmodelled};
 use super::event::{Mark, Moment};
 use super::memory::{Piece, Region, Trouble};
 use super::random::Random;
@@ -68,8 +68,7 @@ impl World {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
         if self.capturing(stream)?.is_some() {
-            // It would become a child graph, and those are not modelled.
-            return Err(Code::NOT_SUPPORTED);
+            return Err(unmodelled("the launch of a graph inside a capture"));
         }
         self.refuse_legacy_beside_captures(stream)?;
         self.free_before_launch(exec, stream)?;

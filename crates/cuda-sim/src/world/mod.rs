@@ -37,7 +37,7 @@ use std::collections::HashMap;
 use clock::{Clock, HOST};
 
 pub(crate) use capture::Mode;
-pub(crate) use code::{Code, Outcome};
+pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
 pub(crate) use memory::PAGE;
