@@ -36,6 +36,12 @@ impl Clock {
         }
     }
 
+    /// Whether it has seen all that the other has seen.
+    pub(crate) fn includes(&self, other: &Self) -> bool {
+        let mine = self.0.iter().copied().chain(std::iter::repeat(0));
+        other.0.iter().zip(mine).all(|(theirs, mine)| *theirs <= mine)
+    }
+
     /// Whether that moment lies before this clock's.
     pub(crate) fn has_seen(&self, stamp: Stamp) -> bool {
         self.0.get(stamp.agent).is_some_and(|seen| *seen >= stamp.tick)
@@ -54,5 +60,9 @@ mod tests {
         two.join(&one);
         let later = one.tick(1);
         assert!(two.has_seen(stamp) && !two.has_seen(later));
+        assert!(!two.includes(&one) && one.includes(&two));
+        two.tick(2);
+        two.join(&one);
+        assert!(two.includes(&one) && !one.includes(&two));
     }
 }

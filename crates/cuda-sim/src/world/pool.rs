@@ -22,7 +22,8 @@ pub(crate) struct Pool {
     used: usize,
     used_high: usize,
     free: Vec<Freed>,
-    /// Whether memory may be given out before its free is known to be done, and how.
+    /// Whether freed memory goes to other streams: behind an event, and once its free has run. The
+    /// third, for which a driver would add dependencies of its own, is never needed.
     reuse: [u32; 3],
 }
 
@@ -206,11 +207,13 @@ impl World {
     fn freed_for(&self, pool: usize, stream: usize, len: usize) -> Option<usize> {
         let mut clock = self.streams[stream].clock.clone();
         clock.join(&self.host_clock);
+        let [behind_events, once_done, _] = self.pools[pool].reuse.map(|allowed| allowed != 0);
         let comes_before = |freed: &Freed| {
             freed.moment.as_ref().is_none_or(|moment| {
-                let mut joined = clock.clone();
-                joined.join(&moment.clock);
-                joined == clock || self.is_done(moment.position)
+                let same_stream = moment.position.stream == stream;
+                same_stream
+                    || (behind_events && clock.includes(&moment.clock))
+                    || (once_done && self.is_done(moment.position))
             })
         };
         let entries = self.pools[pool].free.iter().enumerate();

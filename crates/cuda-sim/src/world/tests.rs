@@ -154,3 +154,22 @@ fn asking_the_legacy_stream_spoils_no_capture() {
     assert_eq!(world.wait_for_stream(THREAD, 0).err(), Some(Code::CAPTURE_IMPLICIT));
     assert_eq!(world.end_capture(THREAD, stream), Err(Code::CAPTURE_INVALIDATED));
 }
+
+#[test]
+fn a_pool_may_be_told_to_keep_to_streams() {
+    let mut world = world(0);
+    let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
+    let pool = world.create_pool(0, 0).unwrap();
+    for attribute in [1, 2] {
+        world.set_pool_attribute(pool, attribute, 0).unwrap();
+    }
+    let first = world.allocate_async(THREAD, one, 1000, Some(pool)).unwrap();
+    world.free_async(THREAD, one, first).unwrap();
+    let event = world.create_event(THREAD, 0).unwrap();
+    world.record_event(THREAD, event, one, 0).unwrap();
+    world.wait_event(THREAD, two, event, 0).unwrap();
+    assert_ne!(world.allocate_async(THREAD, two, 1000, Some(pool)), Ok(first));
+    world.set_pool_attribute(pool, 1, 1).unwrap();
+    assert_eq!(world.allocate_async(THREAD, two, 1000, Some(pool)), Ok(first));
+    assert_eq!(world.reports.text(), "");
+}
