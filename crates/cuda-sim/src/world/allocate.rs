@@ -40,7 +40,7 @@ impl World {
     pub(crate) fn finish_free(&mut self, address: u64) -> Outcome<()> {
         // Looked for again: another thread may have freed it meanwhile.
         let region = self.freeable(address, "cuMemFree")?;
-        self.note_free_by_host(region, "cuMemFree");
+        self.note_end_by_host(region, "cuMemFree");
         self.memory.remove(address);
         match region.origin {
             Origin::Plain => self.give_back(region.device, region.len),
@@ -55,8 +55,9 @@ impl World {
         Ok(())
     }
 
-    /// The wait was for the streams of one device; those of another may still be at it.
-    fn note_free_by_host(&mut self, region: Region, what: &'static str) {
+    /// The host ends a region. What it has waited for is done; the rest may still be at it, as the
+    /// streams of another device.
+    pub(crate) fn note_end_by_host(&mut self, region: Region, what: &'static str) {
         let mut clock = self.host_clock.clone();
         let stamp = clock.tick(HOST);
         let actor = Actor { stream: usize::MAX, number: 0, what, node: None };
@@ -97,7 +98,7 @@ impl World {
 
     pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
         let region = self.pinned_region(address)?;
-        self.note_free_by_host(region, "cuMemFreeHost");
+        self.note_end_by_host(region, "cuMemFreeHost");
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())

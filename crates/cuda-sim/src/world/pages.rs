@@ -127,6 +127,8 @@ impl World {
     pub(crate) fn unmap(&mut self, start: u64, bytes: usize) -> Outcome<()> {
         self.initialized()?;
         for region in self.mapped_in(start, bytes)? {
+            // The call waits for nothing: work on these addresses must be known to be done.
+            self.note_end_by_host(region, "cuMemUnmap");
             self.memory.remove(region.start);
             if let Origin::Mapped { pages, .. } = region.origin {
                 self.pages[pages].mapped -= 1;

@@ -173,3 +173,25 @@ fn a_pool_may_be_told_to_keep_to_streams() {
     assert_eq!(world.allocate_async(THREAD, two, 1000, Some(pool)), Ok(first));
     assert_eq!(world.reports.text(), "");
 }
+
+#[test]
+fn addresses_lose_their_pages_only_when_nothing_uses_them() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    let start = world.reserve(super::PAGE, 0).unwrap();
+    let pages = world.create_pages(0, super::PAGE).unwrap();
+    for waits in [true, false] {
+        world.map(start, super::PAGE, 0, pages).unwrap();
+        world.set_access(start, super::PAGE, true).unwrap();
+        world.fill_async(THREAD, stream, Fill::row(start, 1, 1, 64), "fill").unwrap();
+        if waits {
+            wait_for(&mut world, stream).unwrap();
+        }
+        world.unmap(start, super::PAGE).unwrap();
+        assert_eq!(world.reports.text().is_empty(), waits);
+    }
+    wait_for(&mut world, stream).unwrap();
+    world.release_pages(pages).unwrap();
+    world.unreserve(start, super::PAGE).unwrap();
+    assert!(!world.leaks().contains("pages"));
+}

@@ -40,13 +40,17 @@ fn exports(name: &str) -> bool {
 
 /// True for a real driver, which refuses no call by its name alone.
 fn simulator_models(name: &str) -> bool {
-    let Ok(text) = CString::new(name) else { return false };
-    // SAFETY: a library can be loaded, as was asked before by `exports`.
-    let library = unsafe { sys::culib() };
-    // SAFETY: the simulated driver alone has this symbol, and it is of this type there.
-    let Ok(models) = (unsafe { library.get::<Models>(b"simcuda_models") }) else { return true };
-    // SAFETY: the text ends with a zero and outlives the call.
-    unsafe { models(text.as_ptr()) != 0 }
+    static MODELS: OnceLock<Option<Models>> = OnceLock::new();
+    let models = MODELS.get_or_init(|| {
+        // SAFETY: a library can be loaded, as was asked before by `exports`.
+        let library = unsafe { sys::culib() };
+        // SAFETY: the simulated driver alone has this symbol, and it is of this type there.
+        let found = unsafe { library.get::<Models>(b"simcuda_models") };
+        found.ok().map(|symbol| *symbol)
+    });
+    let (Some(models), Ok(name)) = (models, CString::new(name)) else { return true };
+    // SAFETY: the text ends with a zero and outlives the call; the library is never closed.
+    unsafe { models(name.as_ptr()) != 0 }
 }
 
 /// The file that the driver was loaded from, as the system maps it; `None` where nothing is loaded
