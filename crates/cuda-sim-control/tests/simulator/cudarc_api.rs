@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cuda_sim_control::Simulator;
+use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, sys};
 
 use crate::support::{settings, start};
@@ -206,5 +206,21 @@ fn threads_share_the_driver() {
             });
         }
     });
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn copies_between_devices() {
+    let simulator = start();
+    assert!(simulator.reset(Settings { devices: 2, ..settings(0) }));
+    let (here, there) = (CudaContext::new(0).unwrap(), CudaContext::new(1).unwrap());
+    let (near, far) = (here.new_stream().unwrap(), there.new_stream().unwrap());
+    let from = near.clone_htod(&[6_u32; 32]).unwrap();
+    let mut to = far.alloc_zeros::<u32>(32).unwrap();
+    far.memcpy_dtod(&from, &mut to).unwrap();
+    assert_eq!(far.clone_dtoh(&to).unwrap(), [6; 32]);
+    println!("{} peer copies", simulator.calls("cuMemcpyPeerAsync"));
+    there.check_err().unwrap();
     simulator.assert_clean();
 }

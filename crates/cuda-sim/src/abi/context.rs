@@ -94,8 +94,10 @@ driver_calls! {
     fn cuDevicePrimaryCtxRelease_v2(device: i32) |session| {
         let index = session.device(device)?;
         // The context ends with its last holder, and waits for its work first.
-        let goal = session.end_of_device(index);
-        session.reach(goal)?;
+        if session.has_one_holder(index) {
+            let goal = session.end_of_device(index);
+            session.reach(goal)?;
+        }
         session.release(device)
     }
 

@@ -1,12 +1,52 @@
 //! Copies and fills.
 
-use crate::world::{Copy, End, Fill};
+use crate::world::{Copy, End, Fill, is_device_address};
 
 fn copy(to: End, from: End, bytes: usize) -> Copy {
     Copy { to, from, bytes }
 }
 
+/// An address that may be of the device or of the host: none is both.
+fn anywhere(address: u64) -> End {
+    if is_device_address(address) { End::Device(address) } else { End::Host(address) }
+}
+
 driver_calls! {
+    fn cuMemcpy(to: u64, from: u64, bytes: usize) |session| {
+        let (thread, copy) = (session.thread, copy(anywhere(to), anywhere(from), bytes));
+        let goal = session.copy(thread, copy, "cuMemcpy")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: u64) |session| {
+        let (thread, copy) = (session.thread, copy(anywhere(to), anywhere(from), bytes));
+        let goal = session.copy_async(thread, stream, copy, "cuMemcpyAsync")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyPeer(to: u64, target: u64, from: u64, source: u64, bytes: usize) |session| {
+        session.context(target)?;
+        session.context(source)?;
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Device(from), bytes));
+        let goal = session.copy(thread, copy, "cuMemcpyPeer")?;
+        session.reach(goal)
+    }
+
+    fn cuMemcpyPeerAsync(
+        to: u64,
+        target: u64,
+        from: u64,
+        source: u64,
+        bytes: usize,
+        stream: u64,
+    ) |session| {
+        session.context(target)?;
+        session.context(source)?;
+        let (thread, copy) = (session.thread, copy(End::Device(to), End::Device(from), bytes));
+        let goal = session.copy_async(thread, stream, copy, "cuMemcpyPeerAsync")?;
+        session.reach(goal)
+    }
+
     fn cuMemcpyHtoD_v2(to: u64, from: u64, bytes: usize) |session| {
         let (thread, copy) = (session.thread, copy(End::Device(to), End::Host(from), bytes));
         let goal = session.copy(thread, copy, "cuMemcpyHtoD")?;

@@ -49,10 +49,6 @@ unmodelled! {
     cuMemAllocPitch_v2
     cuMemPrefetchAsync_v2
     cuMemAdvise_v2
-    cuMemcpy
-    cuMemcpyAsync
-    cuMemcpyPeer
-    cuMemcpyPeerAsync
     cuMemcpy2D_v2
     cuMemcpy2DAsync_v2
     cuMemcpy3D_v2

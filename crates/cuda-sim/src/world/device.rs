@@ -83,6 +83,14 @@ impl World {
         Ok(current.map_or(0, |device| self.handles.make(Kind::Context, device)))
     }
 
+    /// The device of a context that lives.
+    pub(crate) fn context(&self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        let device = self.handles.index(Kind::Context, handle).ok_or(Code::INVALID_CONTEXT)?;
+        let own = self.devices.get(device).ok_or(Code::INVALID_CONTEXT)?;
+        if own.retained > 0 { Ok(device) } else { Err(Code::CONTEXT_IS_DESTROYED) }
+    }
+
     pub(crate) fn current_device(&self, thread: u64) -> Outcome<i32> {
         let device = self.current_even_if_broken(thread)?;
         i32::try_from(device).map_err(|_| Code::UNKNOWN)
@@ -91,15 +99,7 @@ impl World {
     /// Makes a context current; 0 is none.
     pub(crate) fn set_current(&mut self, thread: u64, context: u64) -> Outcome<()> {
         self.initialized()?;
-        let device = if context == 0 {
-            None
-        } else {
-            let device = self.handles.index(Kind::Context, context).ok_or(Code::INVALID_CONTEXT)?;
-            if self.devices[device].retained == 0 {
-                return Err(Code::CONTEXT_IS_DESTROYED);
-            }
-            Some(device)
-        };
+        let device = if context == 0 { None } else { Some(self.context(context)?) };
         self.threads.entry(thread).or_default().current = device;
         Ok(())
     }

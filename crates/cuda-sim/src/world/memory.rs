@@ -72,6 +72,11 @@ const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
 /// More than this is never reserved: addresses must not come to an end.
 pub(crate) const LARGEST: usize = 1 << 40;
 
+/// Whether an address may be one of a device.
+pub(crate) fn is_device_address(address: u64) -> bool {
+    address >= FIRST_ADDRESS
+}
+
 /// What is wrong with an address.
 #[derive(Debug)]
 pub(crate) struct Trouble {

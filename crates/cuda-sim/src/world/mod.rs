@@ -40,7 +40,7 @@ pub(crate) use capture::Mode;
 pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
-pub(crate) use memory::PAGE;
+pub(crate) use memory::{PAGE, is_device_address};
 pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
 pub(crate) use work::{Copy, End, Fill, Work};
@@ -176,6 +176,10 @@ impl World {
     pub(crate) fn address_range(&self, address: u64) -> Option<(u64, usize)> {
         let region = self.memory.around(address)?;
         (region.origin != memory::Origin::Pinned).then_some((region.start, region.len))
+    }
+
+    pub(crate) fn has_one_holder(&self, device: usize) -> bool {
+        self.devices[device].retained == 1
     }
 
     pub(crate) fn is_retained(&self, device: usize) -> bool {
