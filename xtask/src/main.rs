@@ -7,6 +7,7 @@ mod assembly;
 mod bench;
 mod demo;
 mod gpu_test;
+mod sim_test;
 mod test;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Task {
     Demo(demo::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
+    /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
+    SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(test::Arguments),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
+        Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

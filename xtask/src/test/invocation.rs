@@ -30,6 +30,8 @@ pub(crate) enum Counting {
     AsOne,
     /// Its output says how many tests ran.
     Tests,
+    /// Its last line says it.
+    ClosingLine,
 }
 
 impl Invocation {
@@ -42,6 +44,11 @@ impl Invocation {
     /// A command that runs tests and says how many.
     pub(crate) fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
+    }
+
+    /// A task of ours that closes with its counts.
+    pub(crate) fn counted_task(words: &str) -> Self {
+        Self { counting: Counting::ClosingLine, ..Self::check(words) }
     }
 
     /// On another toolchain than the one that runs this task.
@@ -81,6 +88,7 @@ impl Invocation {
         let tally = match self.counting {
             Counting::AsOne => Tally::of_one_check(succeeded),
             Counting::Tests => Tally::of_tests(&output, succeeded),
+            Counting::ClosingLine => Tally::of_closing_line(&output, succeeded),
         };
         Ok((tally, output))
     }

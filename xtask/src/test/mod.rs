@@ -15,7 +15,7 @@ mod setting;
 mod steps;
 mod tally;
 mod toolchains;
-mod workspace;
+pub(crate) mod workspace;
 
 use std::process::ExitCode;
 

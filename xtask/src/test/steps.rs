@@ -30,6 +30,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warning in any listed feature set", clippy),
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
+    step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
@@ -45,6 +46,10 @@ pub(crate) const STEPS: &[Step] = &[
     },
     step("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     step("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    Step {
+        only_in_full: true,
+        ..step("simulator-sanitizers", "the same in the simulated driver", simulator_sanitizers)
+    },
 ];
 
 /// Sanitizers are run where rustc has had them longest.
@@ -90,6 +95,24 @@ fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let plain = Invocation::tests("test --lib --tests --no-fail-fast").with(packages(LIBRARIES));
     let both = [whole.with(everything()), plain];
     Ok(both.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).into())
+}
+
+/// The simulator takes a driver's place by the name inside its file, which other loaders ignore.
+fn simulated_driver(_: &Setting) -> Result<Vec<Invocation>, String> {
+    if !cfg!(all(target_os = "linux", target_env = "gnu")) {
+        return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
+    }
+    Ok(vec![Invocation::counted_task("xtask sim-test")])
+}
+
+fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    if !cfg!(target_arch = "x86_64") {
+        return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
+    }
+    setting.toolchains.nightly_with(&["rust-src"])?;
+    let run = |name| Invocation::counted_task("xtask sim-test --sanitizer").with([name]);
+    Ok(["address", "thread"].map(run).into())
 }
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {

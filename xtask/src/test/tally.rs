@@ -37,6 +37,17 @@ impl Tally {
         }
         tally
     }
+
+    /// The counts in the last line of a task that ended with `succeeded`; a task without such a line
+    /// has failed.
+    pub(crate) fn of_closing_line(output: &str, succeeded: bool) -> Self {
+        let mut tally = output.lines().next_back().and_then(parse_closing_line);
+        let failed = |tally: &Self| tally.failed > 0;
+        if !succeeded && !tally.as_ref().is_some_and(failed) {
+            tally = None;
+        }
+        tally.unwrap_or(Self::of_one_check(false))
+    }
 }
 
 impl Add for Tally {
@@ -75,6 +86,15 @@ fn parse_result(line: &str) -> Option<Tally> {
     Some(Tally { passed: count("passed")?, failed: count("failed")?, skipped: count("ignored")? })
 }
 
+/// `3 passed, 1 failed, 2 skipped`.
+fn parse_closing_line(line: &str) -> Option<Tally> {
+    let counts: Vec<&str> = line.split(", ").collect();
+    let [passed, failed, skipped] = counts[..] else { return None };
+    let count = |part: &str, word| part.strip_suffix(word)?.trim().parse().ok();
+    let (passed, failed) = (count(passed, "passed")?, count(failed, "failed")?);
+    Some(Tally { passed, failed, skipped: count(skipped, "skipped")? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::Tally;
@@ -100,6 +120,16 @@ test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; 
 
     fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
         Tally { passed, failed, skipped }
+    }
+
+    #[test]
+    fn a_closing_line_is_the_last_one() {
+        let of = Tally::of_closing_line;
+        assert_eq!(of("FAILED: a\n\n3 passed, 1 failed, 2 skipped\n", false), tally(3, 1, 2));
+        assert_eq!(of("3 passed, 0 failed, 2 skipped", true), tally(3, 0, 2));
+        assert_eq!(of("3 passed, 0 failed, 2 skipped", false), tally(0, 1, 0));
+        assert_eq!(of("error: no such crate", false), tally(0, 1, 0));
+        assert_eq!(of("", true), tally(0, 1, 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The library that cudarc loaded: whether there is one, which file it is, and what it exports.
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -16,9 +16,17 @@ pub(super) fn is_present() -> bool {
     })
 }
 
-/// Whether the driver exports this call. False where there is no driver.
+/// Asks the project's simulated driver whether a call of its own is more than a refusal.
+type Models = unsafe extern "C" fn(*const c_char) -> u32;
+
+/// Whether the driver exports this call, and the simulated one models it. False where there is no
+/// driver.
 #[must_use]
 pub fn has(name: &str) -> bool {
+    exports(name) && simulator_models(name)
+}
+
+fn exports(name: &str) -> bool {
     if !is_present() {
         return false;
     }
@@ -28,6 +36,21 @@ pub fn has(name: &str) -> bool {
     // SAFETY: the type is a pointer, which any symbol has; it is never followed or called here.
     let symbol = unsafe { library.get::<*const c_void>(name.as_bytes()) };
     symbol.is_ok()
+}
+
+/// True for a real driver, which refuses no call by its name alone.
+fn simulator_models(name: &str) -> bool {
+    static MODELS: OnceLock<Option<Models>> = OnceLock::new();
+    let models = MODELS.get_or_init(|| {
+        // SAFETY: a library can be loaded, as was asked before by `exports`.
+        let library = unsafe { sys::culib() };
+        // SAFETY: the simulated driver alone has this symbol, and it is of this type there.
+        let found = unsafe { library.get::<Models>(b"simcuda_models") };
+        found.ok().map(|symbol| *symbol)
+    });
+    let (Some(models), Ok(name)) = (models, CString::new(name)) else { return true };
+    // SAFETY: the text ends with a zero and outlives the call; the library is never closed.
+    unsafe { models(name.as_ptr()) != 0 }
 }
 
 /// The file that the driver was loaded from, as the system maps it; `None` where nothing is loaded

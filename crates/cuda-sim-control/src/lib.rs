@@ -1,0 +1,13 @@
+//! How tests load and control the simulated CUDA driver.
+//!
+//! [`Simulator::start`] opens the library that cargo has built beside the test program. From then on
+//! the dynamic loader answers with it wherever `libcuda.so` is asked for, so cudarc, unchanged, runs on
+//! it. One process can start it once: `cargo xtask sim-test` gives every test a process.
+
+mod library;
+mod report;
+mod simulator;
+
+pub use library::LoadError;
+pub use report::{Mistake, Report};
+pub use simulator::{DriverCall, Settings, Simulator};

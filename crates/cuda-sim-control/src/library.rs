@@ -1,0 +1,176 @@
+//! The library itself: found, opened before cudarc looks for a driver, and its calls.
+//!
+//! This module alone is unsafe. What its proofs rely on:
+//!
+//! 1. **The library is ours.** It lies beside this program under the name that cargo gives it, and has
+//!    the symbols of `cuda-sim`'s `abi/control.rs`, whose types stand here.
+//! 2. **It is never closed**, so its functions stay good.
+//! 3. **Pointers are good for the call**: texts end with a zero, and a buffer is as long as is said.
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libloading::Library;
+
+/// Why the simulator cannot be used.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It is at none of these places.
+    NotFound(Vec<PathBuf>),
+    /// It is there and cannot be opened, or is another one than this crate knows.
+    Refused(PathBuf, String),
+    /// `libcuda.so` is another driver in this process: it was loaded before.
+    AnotherDriver,
+    /// It was started in this process before: each test needs a process of its own.
+    StartedBefore,
+}
+
+/// The calls of `cuda-sim`'s control.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calls {
+    reset: extern "C" fn(u64, u32, u64) -> u32,
+    background: extern "C" fn(u32) -> u32,
+    fail: unsafe extern "C" fn(*const c_char, u64, u32) -> u32,
+    calls: unsafe extern "C" fn(*const c_char) -> u64,
+    models: unsafe extern "C" fn(*const c_char) -> u32,
+    forget: extern "C" fn(u32) -> u32,
+    read: unsafe extern "C" fn(u32, *mut u8, usize) -> usize,
+}
+
+/// What can be read.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(crate) enum Topic {
+    Reports = 0,
+    Leaks = 1,
+    Calls = 2,
+    Trace = 3,
+}
+
+/// The symbol that no other driver has.
+const MARK: &CStr = c"simcuda_is_simulator";
+
+impl Calls {
+    /// Opens the library, once in a process.
+    pub(crate) fn load() -> Result<Self, LoadError> {
+        static STARTED: AtomicBool = AtomicBool::new(false);
+        if STARTED.swap(true, Ordering::SeqCst) {
+            return Err(LoadError::StartedBefore);
+        }
+        let path = find()?;
+        let refused =
+            |error: libloading::Error| LoadError::Refused(path.clone(), error.to_string());
+        // SAFETY: it is ours (1), and has no initialisers of its own.
+        let library = unsafe { Library::new(&path) }.map_err(refused)?;
+        let library: &'static Library = Box::leak(Box::new(library));
+        let calls = Self {
+            reset: symbol(library, c"simcuda_reset").map_err(refused)?,
+            background: symbol(library, c"simcuda_background").map_err(refused)?,
+            fail: symbol(library, c"simcuda_fail").map_err(refused)?,
+            calls: symbol(library, c"simcuda_calls").map_err(refused)?,
+            models: symbol(library, c"simcuda_models").map_err(refused)?,
+            forget: symbol(library, c"simcuda_forget").map_err(refused)?,
+            read: symbol(library, c"simcuda_read").map_err(refused)?,
+        };
+        if is_the_driver() { Ok(calls) } else { Err(LoadError::AnotherDriver) }
+    }
+
+    pub(crate) fn reset(self, seed: u64, devices: u32, bytes: u64) -> bool {
+        (self.reset)(seed, devices, bytes) != 0
+    }
+
+    pub(crate) fn background(self, wanted: bool) -> bool {
+        (self.background)(wanted.into()) != 0
+    }
+
+    pub(crate) fn fail(self, name: &str, nth: u64, code: u32) {
+        let name = text(name);
+        // SAFETY: the text is good for the call (3).
+        unsafe { (self.fail)(name.as_ptr(), nth, code) };
+    }
+
+    pub(crate) fn calls(self, name: &str) -> u64 {
+        let name = text(name);
+        // SAFETY: the text is good for the call (3).
+        unsafe { (self.calls)(name.as_ptr()) }
+    }
+
+    pub(crate) fn models(self, name: &str) -> bool {
+        let name = text(name);
+        // SAFETY: the text is good for the call (3).
+        unsafe { (self.models)(name.as_ptr()) != 0 }
+    }
+
+    pub(crate) fn forget(self, topics: u32) {
+        (self.forget)(topics);
+    }
+
+    pub(crate) fn read(self, topic: Topic) -> Vec<String> {
+        let mut bytes = Vec::new();
+        loop {
+            // SAFETY: the buffer is as long as is said (3).
+            let all = unsafe { (self.read)(topic as u32, bytes.as_mut_ptr(), bytes.len()) };
+            // There may be more than a moment ago, or less.
+            if all <= bytes.len() {
+                bytes.truncate(all);
+                break;
+            }
+            bytes.resize(all, 0);
+        }
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    }
+}
+
+/// Names of calls have no zeros in them; one that has is the name of no call.
+fn text(name: &str) -> CString {
+    CString::new(name).unwrap_or_else(|_| c"?".to_owned())
+}
+
+fn symbol<T: Copy>(library: &'static Library, name: &CStr) -> Result<T, libloading::Error> {
+    // SAFETY: the type is the one that the library declares for this name (1); it stays open (2).
+    unsafe { library.get::<T>(name.to_bytes_with_nul()) }.map(|symbol| *symbol)
+}
+
+/// Whether whoever asks for `libcuda.so` from now on gets the simulator.
+fn is_the_driver() -> bool {
+    // SAFETY: this is what cudarc will do; if it is not our library, it is an installed driver.
+    let Ok(driver) = (unsafe { Library::new("libcuda.so") }) else { return false };
+    // SAFETY: any symbol may be read as a pointer that is never followed.
+    let mark = unsafe { driver.get::<*const u8>(MARK.to_bytes_with_nul()) };
+    mark.is_ok()
+}
+
+fn find() -> Result<PathBuf, LoadError> {
+    let name = format!("{}cuda_sim{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let program = std::env::current_exe().unwrap_or_default();
+    let beside = program.parent().unwrap_or(Path::new("."));
+    // Test programs lie in `deps`, where the library does; other programs one directory up.
+    let places = vec![beside.join(&name), beside.join("deps").join(&name)];
+    places.iter().find(|place| place.is_file()).cloned().ok_or(LoadError::NotFound(places))
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound(places) => {
+                let places: Vec<String> =
+                    places.iter().map(|place| place.display().to_string()).collect();
+                write!(formatter, "the simulated driver is not at {}", places.join(" or "))
+            }
+            Self::Refused(path, why) => write!(formatter, "{}: {why}", path.display()),
+            Self::AnotherDriver => formatter.write_str(
+                "libcuda.so is another driver in this process: start the simulator before the \
+                 first call of cudarc",
+            ),
+            Self::StartedBefore => formatter.write_str(
+                "the simulator was started in this process before: run each test in a process of \
+                 its own, as cargo xtask sim-test does",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}

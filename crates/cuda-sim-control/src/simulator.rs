@@ -1,0 +1,160 @@
+//! The simulator as a test sees it.
+
+use crate::library::{Calls, LoadError, Topic};
+use crate::report::Report;
+
+/// The variable in which `cargo xtask sim-test` passes a seed.
+const SEED_VARIABLE: &str = "CUDA_SIM_SEED";
+/// The variable with which it asks for the background thread.
+const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
+
+/// What a simulated machine is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Draws the order in which what is asynchronous runs. By default the number in the variable
+    /// `CUDA_SIM_SEED`, or 0.
+    pub seed: u64,
+    /// How many devices there are, 1 to 4.
+    pub devices: u32,
+    /// Whether a thread of its own runs what can run, as a device does. Then no seed gives an order
+    /// again. By default whether the variable `CUDA_SIM_BACKGROUND` is set.
+    pub background: bool,
+    /// Bytes of memory that each has, in steps of 2 MiB; 1 GiB by default.
+    pub bytes: u64,
+}
+
+/// The simulated driver of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulator(Calls);
+
+/// A call of the driver and the code that it answered, as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverCall {
+    /// The call's name.
+    pub name: String,
+    /// What it answered; 0 is success.
+    pub code: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let seed = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
+        let background = std::env::var_os(BACKGROUND_VARIABLE).is_some();
+        Self { seed: seed.unwrap_or(0), background, devices: 1, bytes: 1 << 30 }
+    }
+}
+
+impl Simulator {
+    /// Loads the simulator into this process; before the first call of cudarc.
+    ///
+    /// # Errors
+    ///
+    /// When the library is not there, when another driver was loaded before, and when the simulator
+    /// was started in this process before.
+    pub fn start(settings: Settings) -> Result<Self, LoadError> {
+        let simulator = Self(Calls::load()?);
+        let started = simulator.reset(settings);
+        debug_assert!(started, "a host function runs before the first call");
+        Ok(simulator)
+    }
+
+    /// Starts anew: no handle and no address of before is good any more, and nothing is reported,
+    /// logged or to fail. False, and nothing happens, while a host function runs, and where there is no
+    /// thread to be had for the background.
+    #[must_use]
+    pub fn reset(self, settings: Settings) -> bool {
+        self.0.background(settings.background)
+            && self.0.reset(settings.seed, settings.devices, settings.bytes)
+    }
+
+    /// Lets the n-th call of this name from now fail with a code, and not do what it should.
+    pub fn fail_call(self, name: &str, nth: u64, code: u32) {
+        self.0.fail(name, nth, code);
+    }
+
+    /// Lets the n-th call of any name from now fail with a code.
+    pub fn fail_any_call(self, nth: u64, code: u32) {
+        self.0.fail("", nth, code);
+    }
+
+    /// Takes back what was to fail and has not.
+    pub fn forget_failures(self) {
+        self.0.forget(4);
+    }
+
+    /// Forgets what was reported so far, for tests of the reports themselves.
+    pub fn forget_reports(self) {
+        self.0.forget(1);
+    }
+
+    /// Forgets calls and trace.
+    pub fn forget_calls(self) {
+        self.0.forget(2);
+    }
+
+    /// How often this call was made.
+    #[must_use]
+    pub fn calls(self, name: &str) -> u64 {
+        self.0.calls(name)
+    }
+
+    /// How many calls were made.
+    #[must_use]
+    pub fn all_calls(self) -> u64 {
+        self.0.calls("")
+    }
+
+    /// Whether a call of this name is more than a refusal.
+    #[must_use]
+    pub fn models(self, name: &str) -> bool {
+        self.0.models(name)
+    }
+
+    /// The calls and what each answered, in order; the first 262,144 of them.
+    #[must_use]
+    pub fn log(self) -> Vec<DriverCall> {
+        let call = |line: &String| {
+            let (name, code) = line.rsplit_once(' ')?;
+            Some(DriverCall { name: name.to_owned(), code: code.parse().ok()? })
+        };
+        self.0.read(Topic::Calls).iter().filter_map(call).collect()
+    }
+
+    /// What ran on the device, in the order in which it ran; the first 262,144 lines.
+    #[must_use]
+    pub fn trace(self) -> Vec<String> {
+        self.0.read(Topic::Trace)
+    }
+
+    /// The mistakes found so far, each once.
+    #[must_use]
+    pub fn reports(self) -> Vec<Report> {
+        self.0.read(Topic::Reports).iter().map(|line| Report::parse(line)).collect()
+    }
+
+    /// What was made and not given back.
+    #[must_use]
+    pub fn leaks(self) -> Vec<String> {
+        self.0.read(Topic::Leaks)
+    }
+
+    /// Checks that nothing was reported.
+    ///
+    /// # Panics
+    ///
+    /// When something was, with all of it.
+    pub fn assert_clean(self) {
+        let reports: Vec<String> = self.reports().iter().map(ToString::to_string).collect();
+        assert!(reports.is_empty(), "the simulated driver reports:\n{}", reports.join("\n"));
+    }
+
+    /// Checks that everything was given back.
+    ///
+    /// # Panics
+    ///
+    /// When something was not, with all of it.
+    pub fn assert_no_leaks(self) {
+        let leaks = self.leaks();
+        assert!(leaks.is_empty(), "not given back:\n{}", leaks.join("\n"));
+    }
+}

@@ -1,0 +1,213 @@
+//! Graphs beyond what cudarc's safe interface has: updates, memory nodes, orders of replay.
+
+use std::collections::BTreeSet;
+use std::ptr;
+
+use cudarc::driver::sys;
+use driver_conformance::driver::{self, Graph, Mode, Outcome, Span, Stream};
+
+use crate::support::{filled, join, start, with_order_of, with_seed};
+
+/// A capture of one fill.
+fn captured_fill(stream: &Stream, span: Span, value: u8) -> Outcome<Graph> {
+    stream.begin_capture(Mode::ThreadLocal)?;
+    driver::fill_behind(stream, span, value)?;
+    stream.end_capture()
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn independent_nodes_run_in_many_orders() {
+    let simulator = start();
+    let mut orders = BTreeSet::new();
+    for seed in 0..50 {
+        with_order_of(simulator, seed);
+        let stream = Stream::non_blocking().unwrap();
+        let branches: Vec<Stream> = (0..4).map(|_| Stream::non_blocking().unwrap()).collect();
+        let span = filled(64, 0).unwrap();
+        stream.begin_capture(Mode::ThreadLocal).unwrap();
+        for (index, branch) in branches.iter().enumerate() {
+            join(branch, &stream).unwrap();
+            driver::fill_behind(branch, span.part(index * 16, 16), 1).unwrap();
+        }
+        for branch in &branches {
+            join(&stream, branch).unwrap();
+        }
+        let exec = stream.end_capture().unwrap().instantiate().unwrap();
+        exec.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(driver::download(span).unwrap(), [1; 64]);
+        simulator.assert_clean();
+        let nodes = simulator.trace().into_iter().filter(|line| line.contains(" node "));
+        orders.insert(nodes.collect::<Vec<_>>());
+    }
+    println!("{} orders of four nodes in 50 seeds", orders.len());
+    assert!(orders.len() > 12);
+}
+
+/// What a call of the driver answers, as a number.
+macro_rules! answer {
+    ($call:ident($($argument:expr),*)) => {{
+        // SAFETY: streams and graphs are live, spans as long as is said, places outlive the call.
+        let code = unsafe { sys::$call($($argument),*) };
+        code as u32
+    }};
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_executable_graph_is_updated() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    // SAFETY: nothing reads it before it is written.
+    let slice = unsafe { stream.alloc::<u8>(64) }.unwrap();
+    let address = slice.leak();
+    let capture = |value: u8, twice: bool| {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        let mut graph = ptr::null_mut();
+        assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+        for _ in 0..=u8::from(twice) {
+            assert_eq!(answer!(cuMemsetD8Async(address, value, 64, raw)), 0);
+        }
+        assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
+        graph
+    };
+    let (first, second, longer) = (capture(1, false), capture(2, false), capture(3, true));
+    let mut exec = ptr::null_mut();
+    let mut told = sys::CUgraphExecUpdateResultInfo {
+        result: sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS,
+        errorNode: ptr::null_mut(),
+        errorFromNode: ptr::null_mut(),
+    };
+    assert_eq!(answer!(cuGraphInstantiateWithFlags(&raw mut exec, first, 0)), 0);
+    assert_eq!(answer!(cuGraphExecUpdate_v2(exec, second, &raw mut told)), 0);
+    assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
+    assert_eq!(answer!(cuGraphExecUpdate_v2(exec, longer, &raw mut told)), 910);
+    let changed = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+    assert_eq!(told.result, changed);
+    let mut bytes = [0_u8; 64];
+    let place = bytes.as_mut_ptr().cast();
+    assert_eq!(answer!(cuMemcpyDtoHAsync_v2(place, address, 64, raw)), 0);
+    assert_eq!(bytes, [2; 64]);
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn memory_of_a_graph_used_outside_its_life() {
+    let simulator = start();
+    let device = with_seed(simulator, 0);
+    let stream = Stream::non_blocking().unwrap();
+    let graph = Graph::new().unwrap();
+    let (allocation, span) = graph.add_allocation(&device, 4096, &[]).unwrap();
+    let fill = graph.add_fill(&device, span, 1, &[allocation]).unwrap();
+    let free = graph.add_free(span, &[fill]).unwrap();
+    let exec = graph.instantiate().unwrap();
+    exec.launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+    simulator.assert_clean();
+    exec.destroy().unwrap();
+    graph.add_fill(&device, span, 2, &[free]).unwrap();
+    let exec = graph.instantiate().unwrap();
+    exec.launch(&stream).unwrap();
+    assert!(!simulator.reports().is_empty());
+    assert!(stream.synchronize().is_err());
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_keeps_what_it_captured() {
+    let simulator = start();
+    with_seed(simulator, 0);
+    let stream = Stream::non_blocking().unwrap();
+    let span = filled(64, 0).unwrap();
+    let graph = captured_fill(&stream, span, 5).unwrap();
+    let exec = graph.instantiate().unwrap();
+    graph.destroy().unwrap();
+    for _ in 0..3 {
+        driver::fill_behind(&stream, span, 0).unwrap();
+        exec.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(driver::download(span).unwrap(), [5; 64]);
+    }
+    exec.destroy().unwrap();
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn copies_are_read_back_and_added_by_hand() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    let from = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
+    // SAFETY: nothing reads it before it is written.
+    let to = unsafe { stream.alloc::<u8>(64) }.unwrap().leak();
+    stream.synchronize().unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let (mut captured, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+    assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+    assert_eq!(answer!(cuMemcpyDtoDAsync_v2(to, from, 64, raw)), 0);
+    assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut captured)), 0);
+    assert_eq!(answer!(cuGraphGetNodes(captured, &raw mut node, &raw mut count)), 0);
+    let mut told = std::mem::MaybeUninit::<sys::CUDA_MEMCPY3D>::uninit();
+    assert_eq!(answer!(cuGraphMemcpyNodeGetParams(node, told.as_mut_ptr())), 0);
+    // SAFETY: the call has written it, as it says.
+    let mut told = unsafe { told.assume_init() };
+    assert_eq!((told.srcDevice, told.dstDevice, told.WidthInBytes), (from, to, 64));
+
+    // The same by hand, for the second half alone.
+    (told.srcXInBytes, told.dstXInBytes, told.WidthInBytes) = (32, 32, 32);
+    let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
+    let (none, current) = (ptr::null(), context.cu_ctx());
+    assert_eq!(answer!(cuMemsetD8Async(to, 0, 64, raw)), 0);
+    assert_eq!(answer!(cuGraphCreate(&raw mut graph, 0)), 0);
+    let told = &raw const told;
+    assert_eq!(answer!(cuGraphAddMemcpyNode(&raw mut node, graph, none, 0, told, current)), 0);
+    assert_eq!(answer!(cuGraphInstantiateWithFlags(&raw mut exec, graph, 0)), 0);
+    assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
+    let mut bytes = [9_u8; 64];
+    assert_eq!(answer!(cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), to, 64, raw)), 0);
+    assert_eq!((&bytes[..32], &bytes[32..]), (&[0; 32][..], &[3; 32][..]));
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_capture_tells_its_ends() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.new_stream().unwrap();
+    let raw = stream.cu_stream();
+    let span = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+    assert_eq!(answer!(cuMemsetD8Async(span, 1, 64, raw)), 0);
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut number, mut graph, mut count) = (0, ptr::null_mut(), 0);
+    let (mut nodes, mut edges) = (ptr::null(), ptr::null());
+    assert_eq!(
+        answer!(cuStreamGetCaptureInfo_v3(
+            raw,
+            &raw mut status,
+            &raw mut number,
+            &raw mut graph,
+            &raw mut nodes,
+            &raw mut edges,
+            &raw mut count
+        )),
+        0
+    );
+    assert_eq!(status, sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert!(number > 0 && !edges.is_null());
+    let (mut only, mut all) = (ptr::null_mut(), 1);
+    assert_eq!(answer!(cuGraphGetNodes(graph, &raw mut only, &raw mut all)), 0);
+    assert_eq!(count, 1);
+    // SAFETY: the array has one entry, and no call on the stream was made since.
+    assert_eq!(unsafe { *nodes }, only);
+    assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
+    simulator.assert_clean();
+}

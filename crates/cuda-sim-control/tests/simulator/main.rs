@@ -1,0 +1,15 @@
+//! The simulated driver under test, through unmodified cudarc and through single calls.
+//!
+//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod cudarc_api;
+mod faults;
+mod graphs;
+mod hostile;
+mod mistakes;
+mod program;
+mod programs;
+mod settings;
+mod support;

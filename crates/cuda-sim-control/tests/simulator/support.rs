@@ -1,0 +1,60 @@
+//! What several tests need: a simulator, a device, some memory.
+
+use cuda_sim_control::{Mistake, Settings, Simulator};
+use driver_conformance::driver::{self, Device, Event, Outcome, Span, Stream};
+
+/// Starts the simulator for this process.
+pub(crate) fn start() -> Simulator {
+    Simulator::start(Settings::default()).unwrap()
+}
+
+/// The seeds of a run lie apart from those of the next run's.
+pub(crate) fn settings(seed: u64) -> Settings {
+    let run = Settings::default();
+    Settings { seed: run.seed.wrapping_mul(1_000_003).wrapping_add(seed), ..run }
+}
+
+/// Starts anew with a seed, and nothing runs that is not forced: the order is the seed's alone.
+pub(crate) fn with_order_of(simulator: Simulator, seed: u64) {
+    assert!(simulator.reset(Settings { background: false, ..settings(seed) }));
+    Device::open_hardware_or_simulator().unwrap();
+}
+
+/// Starts anew with a seed and opens the device.
+pub(crate) fn with_seed(simulator: Simulator, seed: u64) -> Device {
+    assert!(simulator.reset(settings(seed)));
+    Device::open_hardware_or_simulator().unwrap()
+}
+
+/// Runs a program under each seed and answers in how many something of this sort was reported. What
+/// else is reported fails the test.
+pub(crate) fn seeds_with(
+    simulator: Simulator,
+    seeds: u64,
+    mistake: Mistake,
+    program: impl Fn(&Device) -> Outcome<()>,
+) -> u64 {
+    let reported = |seed: &u64| {
+        let device = with_seed(simulator, *seed);
+        program(&device).unwrap();
+        let reports = simulator.reports();
+        for report in &reports {
+            assert_eq!(report.mistake(), mistake, "{report}");
+        }
+        !reports.is_empty()
+    };
+    (0..seeds).filter(reported).count() as u64
+}
+
+/// Memory in which every byte is this, and nothing is pending.
+pub(crate) fn filled(bytes: usize, value: u8) -> Outcome<Span> {
+    let span = driver::allocate(bytes)?;
+    driver::fill(span, value)?;
+    Stream::legacy().synchronize()?;
+    Ok(span)
+}
+
+/// What comes on `later` from now on comes after all that is on `earlier` now.
+pub(crate) fn join(later: &Stream, earlier: &Stream) -> Outcome<()> {
+    later.wait(&Event::recorded(earlier)?)
+}

@@ -1,0 +1,78 @@
+//! Allocating and freeing.
+
+use super::foreign::Out;
+use crate::world::Code;
+
+driver_calls! {
+    fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) |session| {
+        let (left, all) = session.memory_information(session.thread)?;
+        free.put(left)?;
+        total.put(all)
+    }
+
+    fn cuMemAlloc_v2(place: Out<u64>, bytes: usize) |session| {
+        let thread = session.thread;
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.allocate_plain(thread, bytes)?)
+    }
+
+    fn cuMemFree_v2(address: u64) |session| {
+        let thread = session.thread;
+        let Some(goal) = session.begin_free(thread, address)? else { return Ok(()) };
+        session.reach(goal)?;
+        session.finish_free(address)
+    }
+
+    fn cuMemHostAlloc(place: Out<u64>, bytes: usize, _flags: u32) |session| {
+        let thread = session.thread;
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.allocate_host(thread, bytes)?)
+    }
+
+    fn cuMemAllocHost_v2(place: Out<u64>, bytes: usize) |session| {
+        let thread = session.thread;
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.allocate_host(thread, bytes)?)
+    }
+
+    fn cuMemFreeHost(address: u64) |session| {
+        let thread = session.thread;
+        let goal = session.begin_free_host(thread, address)?;
+        session.reach(goal)?;
+        session.finish_free_host(address)
+    }
+
+    fn cuMemAllocAsync(place: Out<u64>, bytes: usize, stream: u64) |session| {
+        let thread = session.thread;
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.allocate_async(thread, stream, bytes, None)?)
+    }
+
+    fn cuMemAllocFromPoolAsync(place: Out<u64>, bytes: usize, pool: u64, stream: u64) |session| {
+        let thread = session.thread;
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.allocate_async(thread, stream, bytes, Some(pool))?)
+    }
+
+    fn cuMemFreeAsync(address: u64, stream: u64) |session| {
+        let thread = session.thread;
+        session.free_async(thread, stream, address)
+    }
+
+    fn cuMemGetAddressRange_v2(start: Out<u64>, bytes: Out<usize>, address: u64) |session| {
+        let (first, len) = session.address_range(address).ok_or(Code::INVALID_VALUE)?;
+        start.put_if_wanted(first);
+        bytes.put_if_wanted(len);
+        Ok(())
+    }
+}

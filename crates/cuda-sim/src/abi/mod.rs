@@ -1,0 +1,55 @@
+//! The C interface: the driver's calls, and those by which tests control the simulator.
+//!
+//! Unsafe code is in [`foreign`] (what callers point to) and [`host`] (the host's memory and
+//! functions) alone. Each call is counted, may be made to fail, takes the one lock and translates.
+
+macro_rules! driver_calls {
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$session:ident| $body:block)*) => {
+        /// The calls of this file.
+        pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        $(
+            // SAFETY: the name is CUDA's, and this library exists to answer to it.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments, reason = "CUDA's signatures")]
+            extern "C" fn $name($($argument: $type),*) -> u32 {
+                crate::abi::session::call(stringify!($name), |$session| $body)
+            }
+        )*
+    };
+}
+
+mod background;
+mod context;
+mod control;
+mod copy_node;
+mod error;
+mod event;
+mod foreign;
+mod graph;
+mod host;
+mod memory;
+mod node;
+mod pages;
+mod pool;
+mod session;
+mod stream;
+mod transfer;
+mod unmodelled;
+
+/// Whether a call is more than a refusal.
+fn is_modelled(name: &str) -> bool {
+    let modelled = [
+        context::NAMES,
+        copy_node::NAMES,
+        error::NAMES,
+        event::NAMES,
+        graph::NAMES,
+        memory::NAMES,
+        node::NAMES,
+        pages::NAMES,
+        pool::NAMES,
+        stream::NAMES,
+        transfer::NAMES,
+    ];
+    name.starts_with("simcuda_") || modelled.iter().any(|names| names.contains(&name))
+}

@@ -1,0 +1,125 @@
+//! Nodes: adding them by hand and reading them back.
+
+use cudarc::driver::sys;
+
+use super::foreign::{In, Out};
+use super::graph::put_nodes;
+use crate::world::{Code, Fill, Outcome, Work};
+
+fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
+    Ok(Fill {
+        address: parameters.dst,
+        pitch: parameters.pitch,
+        value: parameters.value,
+        element: usize::try_from(parameters.elementSize).map_err(|_| Code::INVALID_VALUE)?,
+        width: parameters.width,
+        height: parameters.height,
+    })
+}
+
+fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
+    Ok(sys::CUDA_MEMSET_NODE_PARAMS {
+        dst: fill.address,
+        pitch: fill.pitch,
+        value: fill.value,
+        elementSize: u32::try_from(fill.element).map_err(|_| Code::INVALID_VALUE)?,
+        width: fill.width,
+        height: fill.height,
+    })
+}
+
+driver_calls! {
+    fn cuGraphAddEmptyNode(place: Out<u64>, graph: u64, after: In<u64>, count: usize) |session| {
+        place.put(session.add_node(graph, &after.array(count)?, Work::Empty)?)
+    }
+
+    fn cuGraphAddMemsetNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        parameters: In<sys::CUDA_MEMSET_NODE_PARAMS>,
+        _context: u64,
+    ) |session| {
+        let work = Work::Fill(fill(&parameters.get()?)?);
+        place.put(session.add_node(graph, &after.array(count)?, work)?)
+    }
+
+    fn cuGraphAddMemAllocNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        parameters: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+    ) |session| {
+        let mut wanted = parameters.get()?;
+        let after = after.array(count)?;
+        let device = wanted.poolProps.location.id;
+        let (node, address) = session.add_allocation(graph, &after, wanted.bytesize, device)?;
+        wanted.dptr = address;
+        parameters.put(wanted)?;
+        place.put(node)
+    }
+
+    fn cuGraphAddMemFreeNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        address: u64,
+    ) |session| { place.put(session.add_free(graph, &after.array(count)?, address)?) }
+
+    fn cuGraphDestroyNode(node: u64) |session| { session.destroy_node(node) }
+
+    fn cuGraphNodeGetType(node: u64, place: Out<u32>) |session| {
+        place.put(session.work_of(node)?.kind() as u32)
+    }
+
+    fn cuGraphMemsetNodeGetParams(
+        node: u64,
+        place: Out<sys::CUDA_MEMSET_NODE_PARAMS>,
+    ) |session| {
+        match session.work_of(node)? {
+            Work::Fill(fill) => place.put(fill_parameters(*fill)?),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphMemAllocNodeGetParams(
+        node: u64,
+        place: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+    ) |session| {
+        let Work::Allocate { address, bytes, device } = *session.work_of(node)? else {
+            return Err(Code::INVALID_VALUE);
+        };
+        let id = i32::try_from(device).map_err(|_| Code::UNKNOWN)?;
+        place.put(sys::CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: super::pool::properties(id),
+            accessDescs: std::ptr::null(),
+            accessDescCount: 0,
+            bytesize: bytes,
+            dptr: address,
+        })
+    }
+
+    fn cuGraphMemFreeNodeGetParams(node: u64, place: Out<u64>) |session| {
+        match session.work_of(node)? {
+            Work::Free { address } => place.put(*address),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn cuGraphNodeGetDependencies_v2(
+        node: u64,
+        place: Out<u64>,
+        data: Out<u64>,
+        count: Out<usize>,
+    ) |session| {
+        let before = session.dependencies_of(node)?;
+        // Plain edges, all of them: eight bytes of zeros each.
+        for index in 0..if data.is_null() { 0 } else { count.get()?.min(before.len()) } {
+            data.put_at(index, 0)?;
+        }
+        put_nodes(&before, place, count)
+    }
+}

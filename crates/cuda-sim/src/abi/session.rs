@@ -1,0 +1,136 @@
+//! One call from its entry to its return: counted, made to fail where a test wants it, under the lock.
+
+use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::host::{self, Host};
+use crate::world::{Code, Goal, Outcome, Settings, Step, World};
+
+/// The one simulated driver of a process.
+struct Driver {
+    world: Mutex<World>,
+    /// A host function has returned.
+    returned: Condvar,
+}
+
+/// A call that holds the lock, but for while it calls the host.
+pub(super) struct Session {
+    world: Option<MutexGuard<'static, World>>,
+    /// The thread that makes the call.
+    pub(super) thread: u64,
+}
+
+thread_local! {
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+    static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
+}
+
+fn driver() -> &'static Driver {
+    static DRIVER: OnceLock<Driver> = OnceLock::new();
+    DRIVER.get_or_init(|| {
+        let world = Mutex::new(World::new(Settings::default(), real_host()));
+        Driver { world, returned: Condvar::new() }
+    })
+}
+
+pub(super) fn real_host() -> Box<Host> {
+    // SAFETY: the world is reached through the C interface alone.
+    Box::new(unsafe { Host::new() })
+}
+
+/// The lock, for calls that are no calls of the driver.
+pub(super) fn lock() -> MutexGuard<'static, World> {
+    driver().world.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a call of the driver.
+pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
+    let mut session = Session { world: Some(lock()), thread: this_thread() };
+    let permitted = if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) };
+    let counted = session.log.enter(name);
+    let outcome = permitted.and(counted).and_then(|()| body(&mut session));
+    let code = outcome.err().unwrap_or(Code::SUCCESS);
+    session.log.leave(name, code);
+    code.0
+}
+
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    if THREAD.get() == 0 {
+        THREAD.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    }
+    THREAD.get()
+}
+
+impl Session {
+    /// Work that no call asks for.
+    pub(super) fn of_the_device() -> Self {
+        Self { world: Some(lock()), thread: this_thread() }
+    }
+
+    /// One unit of work, the host's included.
+    pub(super) fn step_once(&mut self, goal: &mut Goal) -> Step {
+        let step = self.step(goal);
+        if let Step::Call(stream, call) = step {
+            self.call_host(stream, call);
+        }
+        step
+    }
+
+    /// Runs what the goal needs, and what else the seed draws, until the goal is reached.
+    pub(super) fn reach(&mut self, mut goal: Goal) -> Outcome<()> {
+        loop {
+            match self.step(&mut goal) {
+                Step::Done => return self.waited(&goal),
+                Step::Ran => {}
+                Step::Call(stream, call) => self.call_host(stream, call),
+                Step::Busy => self.wait_for_another_thread(),
+            }
+        }
+    }
+
+    /// Whether the goal is reached; runs a step of it if not.
+    pub(super) fn ask(&mut self, mut goal: Goal) -> Outcome<()> {
+        let (answer, step) = World::ask(self, &mut goal);
+        if let Some(Step::Call(stream, call)) = step {
+            self.call_host(stream, call);
+        }
+        answer
+    }
+
+    /// The lock is free meanwhile, and the function may not call the driver.
+    fn call_host(&mut self, stream: usize, call: crate::world::HostCall) {
+        self.world = None;
+        IN_HOST_FUNCTION.set(true);
+        host::call(call);
+        IN_HOST_FUNCTION.set(false);
+        self.world = Some(lock());
+        self.host_call_returned(stream);
+        driver().returned.notify_all();
+    }
+
+    fn wait_for_another_thread(&mut self) {
+        if let Some(world) = self.world.take() {
+            let world = driver().returned.wait(world).unwrap_or_else(PoisonError::into_inner);
+            self.world = Some(world);
+        }
+    }
+}
+
+impl Deref for Session {
+    type Target = World;
+
+    #[expect(clippy::expect_used, reason = "the lock is let go only while the host is called")]
+    fn deref(&self) -> &World {
+        self.world.as_deref().expect("a call holds the lock")
+    }
+}
+
+impl DerefMut for Session {
+    #[expect(clippy::expect_used, reason = "the lock is let go only while the host is called")]
+    fn deref_mut(&mut self) -> &mut World {
+        self.world.as_deref_mut().expect("a call holds the lock")
+    }
+}

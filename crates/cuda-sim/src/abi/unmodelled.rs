@@ -1,0 +1,67 @@
+//! Calls that are known and not modelled: each is refused, and says its name.
+//!
+//! A call that is not even here is a missing symbol, with which cudarc panics and says its name, too.
+
+macro_rules! unmodelled {
+    ($($name:ident)*) => {
+        $(
+            // SAFETY: the name is CUDA's. Arguments are the caller's to clear away in the C
+            // conventions of every system that CUDA runs on, so none need be named.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "CUDA's names")]
+            extern "C" fn $name() -> u32 {
+                crate::abi::session::call(stringify!($name), |_| Err(crate::world::unmodelled(stringify!($name))))
+            }
+        )*
+    };
+}
+
+unmodelled! {
+    cuLaunchKernel
+    cuLaunchKernelEx
+    cuLaunchCooperativeKernel
+    cuModuleLoad
+    cuModuleLoadData
+    cuModuleLoadDataEx
+    cuModuleUnload
+    cuModuleGetFunction
+    cuModuleGetGlobal_v2
+    cuFuncGetAttribute
+    cuFuncSetAttribute
+    cuFuncSetCacheConfig
+    cuOccupancyMaxActiveBlocksPerMultiprocessor
+    cuOccupancyMaxPotentialBlockSize
+    cuGraphAddKernelNode_v2
+    cuGraphAddChildGraphNode
+    cuGraphAddNode_v2
+    cuGraphClone
+    cuGraphInstantiateWithParams
+    cuStreamBeginCaptureToGraph
+    cuStreamUpdateCaptureDependencies_v2
+    cuStreamAttachMemAsync
+    cuCtxCreate_v4
+    cuCtxDestroy_v2
+    cuCtxGetLimit
+    cuCtxSetLimit
+    cuCtxGetCacheConfig
+    cuCtxSetCacheConfig
+    cuMemAllocManaged
+    cuMemAllocPitch_v2
+    cuMemPrefetchAsync_v2
+    cuMemAdvise_v2
+    cuMemcpy2D_v2
+    cuMemcpy2DAsync_v2
+    cuMemcpy3D_v2
+    cuMemHostRegister_v2
+    cuMemHostUnregister
+    cuMemHostGetDevicePointer_v2
+    cuMemPoolSetAccess
+    cuMemPoolGetAccess
+    cuMemPoolExportToShareableHandle
+    cuImportExternalMemory
+    cuDestroyExternalMemory
+    cuExternalMemoryGetMappedBuffer
+    cuDeviceSetGraphMemAttribute
+    cuPointerGetAttribute
+    cuGetProcAddress_v2
+}

@@ -1,0 +1,12 @@
+//! A CUDA driver in software, for tests: `libcuda.so` as a library that needs no GPU.
+//!
+//! Bytes are real, order is adversarial, and mistakes are reported: operations wait in their streams
+//! until something forces them, then run in an order that a seed draws; vector clocks find accesses
+//! that nothing orders, whether or not the data came out wrong. Kernels are not modelled.
+//!
+//! `world` is the whole simulator in safe Rust. `abi` is the C interface over it: the calls of the
+//! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
+//! of it can show, is in `docs/simulator.md`.
+
+mod abi;
+mod world;

@@ -1,0 +1,201 @@
+//! Allocating and freeing: plain, page-locked, and in stream order.
+
+use super::World;
+use super::clock::HOST;
+use super::code::{Code, Outcome};
+use super::event::Moment;
+use super::handle::Kind;
+use super::memory::{Origin, Piece, Region};
+use super::schedule::Goal;
+use super::shadow::Actor;
+use super::stream::Body;
+use super::work::{Access, Unit, Work};
+
+impl World {
+    /// `cuMemAlloc`.
+    pub(crate) fn allocate_plain(&mut self, thread: u64, bytes: usize) -> Outcome<u64> {
+        let device = self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.take(device, bytes)?;
+        let address = self.memory.fresh_address(bytes);
+        self.memory.allocate(address, bytes, device, Origin::Plain);
+        Ok(address)
+    }
+
+    /// `cuMemFree`, first half: what must be waited for. Freeing nothing waits for nothing.
+    pub(crate) fn begin_free(&mut self, thread: u64, address: u64) -> Outcome<Option<Goal>> {
+        self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        if address == 0 {
+            return Ok(None);
+        }
+        let device = self.freeable(address, "cuMemFree")?.device;
+        Ok(Some(self.end_of_device(device)))
+    }
+
+    /// `cuMemFree`, second half, once all work of the device is done.
+    pub(crate) fn finish_free(&mut self, address: u64) -> Outcome<()> {
+        // Looked for again: another thread may have freed it meanwhile.
+        let region = self.freeable(address, "cuMemFree")?;
+        self.note_end_by_host(region, "cuMemFree");
+        self.memory.remove(address);
+        match region.origin {
+            Origin::Plain => self.give_back(region.device, region.len),
+            Origin::Pool(pool) => self.pool_freed(pool, region, None),
+            // The bytes stay with the device's graphs until those are trimmed.
+            Origin::Graph => self.run_unit(Unit::Poison(region.block)),
+            Origin::Mapped { .. } | Origin::Pinned => return Err(Code::INVALID_VALUE),
+        }
+        if region.origin != Origin::Graph {
+            self.memory.drop_block(region.block);
+        }
+        Ok(())
+    }
+
+    /// The host ends a region. What it has waited for is done; the rest may still be at it, as the
+    /// streams of another device.
+    pub(crate) fn note_end_by_host(&mut self, region: Region, what: &'static str) {
+        let mut clock = self.host_clock.clone();
+        let stamp = clock.tick(HOST);
+        let actor = Actor { stream: usize::MAX, number: 0, what, node: None };
+        self.note_accesses(&[whole(region)], actor, (&clock, stamp));
+        self.host_clock = clock;
+    }
+
+    fn freeable(&mut self, address: u64, what: &str) -> Outcome<Region> {
+        let may = |region: &Region| {
+            matches!(region.origin, Origin::Plain | Origin::Pool(_) | Origin::Graph)
+        };
+        if let Some(region) = self.memory.starting_at(address).filter(may) {
+            return Ok(region);
+        }
+        let trouble = self.memory.trouble_with_free(address);
+        Err(self.refuse(&trouble, what))
+    }
+
+    /// `cuMemHostAlloc`.
+    pub(crate) fn allocate_host(&mut self, thread: u64, bytes: usize) -> Outcome<u64> {
+        let device = self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let address = self.host.allocate(bytes).ok_or(Code::OUT_OF_MEMORY)?;
+        self.memory.allocate(address, bytes, device, Origin::Pinned);
+        Ok(address)
+    }
+
+    /// `cuMemFreeHost`, first half.
+    pub(crate) fn begin_free_host(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
+        self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        let device = self.pinned_region(address)?.device;
+        Ok(self.end_of_device(device))
+    }
+
+    pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
+        let region = self.pinned_region(address)?;
+        self.note_end_by_host(region, "cuMemFreeHost");
+        self.memory.remove(address);
+        self.host.free(address, region.len);
+        Ok(())
+    }
+
+    fn pinned_region(&mut self, address: u64) -> Outcome<Region> {
+        let found = self.memory.starting_at(address);
+        if let Some(region) = found.filter(|region| region.origin == Origin::Pinned) {
+            return Ok(region);
+        }
+        let trouble = self.memory.trouble_with_free(address);
+        Err(self.refuse(&trouble, "cuMemFreeHost"))
+    }
+
+    /// `cuMemAllocAsync`, from the device's current pool or a given one.
+    pub(crate) fn allocate_async(
+        &mut self,
+        thread: u64,
+        stream: u64,
+        bytes: usize,
+        pool: Option<u64>,
+    ) -> Outcome<u64> {
+        let stream = self.stream(thread, stream)?;
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let device = self.streams[stream].device;
+        let pool = match pool {
+            None => self.devices[device].current_pool,
+            Some(handle) => self.find(Kind::Pool, handle, "allocation from a pool")?,
+        };
+        if self.capturing(stream)?.is_some() {
+            return self.capture_allocation(stream, bytes, device);
+        }
+        self.refuse_legacy_beside_captures(stream)?;
+        let address = self.pool_allocate(pool, stream, bytes)?;
+        let region = self.memory.allocate(address, bytes, device, Origin::Pool(pool));
+        let accesses = [whole(region)];
+        self.submit(stream, "cuMemAllocAsync", &accesses, &[], Body::Unit(Unit::Nothing));
+        Ok(address)
+    }
+
+    /// `cuMemFreeAsync`.
+    pub(crate) fn free_async(&mut self, thread: u64, stream: u64, address: u64) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        if self.capturing(stream)?.is_some() {
+            return self.capture_free(stream, address);
+        }
+        if address == 0 {
+            return Ok(());
+        }
+        self.refuse_legacy_beside_captures(stream)?;
+        let region = self.freeable(address, "cuMemFreeAsync")?;
+        let in_order = matches!(region.origin, Origin::Pool(_) | Origin::Graph);
+        if !in_order {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.free_in_order(stream, region, "cuMemFreeAsync");
+        Ok(())
+    }
+
+    /// Ends a region behind a stream's work.
+    pub(crate) fn free_in_order(
+        &mut self,
+        stream: usize,
+        region: Region,
+        what: &'static str,
+    ) -> Moment {
+        self.memory.remove(region.start);
+        let unit = match region.origin {
+            Origin::Graph => Unit::Poison(region.block),
+            _ => Unit::Free(region.block),
+        };
+        let moment = self.submit(stream, what, &[whole(region)], &[], Body::Unit(unit));
+        if let Origin::Pool(pool) = region.origin {
+            self.pool_freed(pool, region, Some(moment.clone()));
+        }
+        moment
+    }
+
+    fn capture_free(&mut self, stream: usize, address: u64) -> Outcome<()> {
+        let Some((capture, _)) = self.capturing(stream)? else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        let graph = self.captures[capture].graph;
+        if !self.can_free_in_graph(graph, address) {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.capture_work(stream, Work::Free { address });
+        let node = self.last_node(graph);
+        self.freed_in_graph(graph, address, node);
+        Ok(())
+    }
+}
+
+/// All bytes of a region, as an allocation or a free touches them.
+fn whole(region: Region) -> Access {
+    let piece = Piece { block: region.block, start: 0, len: region.len };
+    Access { piece, writes: true, node: None }
+}

@@ -1,0 +1,304 @@
+//! Captures: which streams take part, what is refused meanwhile, and what spoils one.
+
+use super::World;
+use super::code::{Code, Outcome};
+use super::handle::Kind;
+use super::stream::Order;
+use super::work::Work;
+
+/// How strict a capture is about calls that are no part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Mode {
+    #[default]
+    Global = 0,
+    ThreadLocal = 1,
+    Relaxed = 2,
+}
+
+/// Where a stream stands, by CUDA's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Status {
+    None = 0,
+    Active = 1,
+    Invalidated = 2,
+}
+
+/// A capture.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pub(crate) graph: usize,
+    origin: usize,
+    thread: u64,
+    mode: Mode,
+    status: Status,
+}
+
+/// A stream's part in a capture: the nodes that its next one depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Membership {
+    pub(crate) capture: usize,
+    pub(crate) tail: Vec<usize>,
+}
+
+impl Mode {
+    pub(crate) fn from_number(number: u32) -> Outcome<Self> {
+        match number {
+            0 => Ok(Self::Global),
+            1 => Ok(Self::ThreadLocal),
+            2 => Ok(Self::Relaxed),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn begin_capture(&mut self, thread: u64, stream: u64, mode: Mode) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        if self.streams[stream].order == Order::Legacy {
+            return Err(Code::CAPTURE_UNSUPPORTED);
+        }
+        if self.capturing(stream)?.is_some() {
+            return Err(Code::ILLEGAL_STATE);
+        }
+        let graph = self.new_graph();
+        let status = Status::Active;
+        self.captures.push(Capture { graph, origin: stream, thread, mode, status });
+        let capture = self.captures.len() - 1;
+        self.streams[stream].capture = Some(Membership { capture, tail: Vec::new() });
+        Ok(())
+    }
+
+    pub(crate) fn end_capture(&mut self, thread: u64, stream: u64) -> Outcome<u64> {
+        let stream = self.stream(thread, stream)?;
+        let Some(membership) = self.streams[stream].capture.clone() else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        let capture = membership.capture;
+        let own = &self.captures[capture];
+        if own.origin != stream {
+            self.invalidate(capture);
+            return Err(Code::CAPTURE_UNMATCHED);
+        }
+        if own.mode != Mode::Relaxed && own.thread != thread {
+            return Err(Code::CAPTURE_WRONG_THREAD);
+        }
+        let (graph, spoiled) = (own.graph, own.status == Status::Invalidated);
+        let joined = self.is_joined(capture, graph, &membership.tail);
+        self.dissolve(capture);
+        if spoiled {
+            return Err(Code::CAPTURE_INVALIDATED);
+        }
+        if !joined {
+            return Err(Code::CAPTURE_UNJOINED);
+        }
+        self.graphs[graph].lives = true;
+        Ok(self.handles.make(Kind::Graph, graph))
+    }
+
+    /// Whether the ends of all branches come before the end of the origin.
+    fn is_joined(&self, capture: usize, graph: usize, tail: &[usize]) -> bool {
+        let mut before = self.ancestors(graph, tail);
+        before.extend(tail);
+        let members = self.streams.iter().filter_map(|stream| stream.capture.as_ref());
+        let mut members = members.filter(|member| member.capture == capture);
+        members.all(|member| member.tail.iter().all(|node| before.contains(node)))
+    }
+
+    /// Ends it; its graph goes unless the caller keeps it.
+    fn dissolve(&mut self, capture: usize) {
+        self.captures[capture].status = Status::None;
+        let graph = self.captures[capture].graph;
+        self.graphs[graph].lives = false;
+        for stream in &mut self.streams {
+            if stream.capture.as_ref().is_some_and(|member| member.capture == capture) {
+                stream.capture = None;
+            }
+        }
+    }
+
+    /// A stream that takes part is destroyed; the capture with it, where it began there.
+    pub(crate) fn abandon_capture(&mut self, capture: usize) {
+        self.invalidate(capture);
+        if self.streams[self.captures[capture].origin].capture.is_none() {
+            self.dissolve(capture);
+        }
+    }
+
+    pub(crate) fn is_active(&self, capture: usize) -> bool {
+        self.captures[capture].status == Status::Active
+    }
+
+    pub(crate) fn invalidate(&mut self, capture: usize) {
+        let status = &mut self.captures[capture].status;
+        if *status == Status::Active {
+            *status = Status::Invalidated;
+        }
+    }
+
+    /// The capture that a stream takes part in and the ends of its branch; an error where spoiled.
+    pub(crate) fn capturing(&self, stream: usize) -> Outcome<Option<(usize, Vec<usize>)>> {
+        match &self.streams[stream].capture {
+            None => Ok(None),
+            Some(member) if self.is_active(member.capture) => {
+                Ok(Some((member.capture, member.tail.clone())))
+            }
+            Some(_) => Err(Code::CAPTURE_INVALIDATED),
+        }
+    }
+
+    pub(crate) fn capture_status(&mut self, thread: u64, stream: u64) -> Outcome<Status> {
+        let stream = self.stream(thread, stream)?;
+        // Asking spoils nothing, as the documentation says of this call.
+        if !self.captures_beside_legacy(stream).is_empty() {
+            return Err(Code::CAPTURE_IMPLICIT);
+        }
+        let capture = self.streams[stream].capture.as_ref().map(|member| member.capture);
+        Ok(capture.map_or(Status::None, |capture| self.captures[capture].status))
+    }
+
+    /// Status, number and graph.
+    pub(crate) fn capture_facts(
+        &mut self,
+        thread: u64,
+        stream: u64,
+    ) -> Outcome<(Status, u64, u64)> {
+        let status = self.capture_status(thread, stream)?;
+        let stream = self.stream(thread, stream)?;
+        let Some(member) = &self.streams[stream].capture else { return Ok((status, 0, 0)) };
+        let graph = self.handles.make(Kind::Graph, self.captures[member.capture].graph);
+        Ok((status, member.capture as u64 + 1, graph))
+    }
+
+    /// The nodes that the next one will depend on and the data of those edges, all plain: both stay
+    /// where they are until the next such question about the stream.
+    pub(crate) fn show_tail(&mut self, thread: u64, stream: u64) -> Outcome<(&[u64], &[u64])> {
+        let stream = self.stream(thread, stream)?;
+        let member = self.streams[stream].capture.as_ref();
+        let nodes = member.map_or(&[][..], |member| &member.tail);
+        let tail: Vec<u64> =
+            nodes.iter().map(|node| self.handles.make(Kind::Node, *node)).collect();
+        let plain = vec![0; tail.len()];
+        let shown = self.shown.entry(stream).or_default();
+        *shown = (tail, plain);
+        Ok((&shown.0, &shown.1))
+    }
+
+    /// Adds a node at the end of a stream's branch.
+    pub(crate) fn capture_work(&mut self, stream: usize, work: Work) {
+        let Some(member) = &self.streams[stream].capture else { return };
+        let (graph, tail) = (self.captures[member.capture].graph, member.tail.clone());
+        let node = self.new_node(graph, &tail, work);
+        if let Some(member) = &mut self.streams[stream].capture {
+            member.tail = vec![node];
+        }
+    }
+
+    /// Memory that the graph will allocate.
+    pub(crate) fn capture_allocation(
+        &mut self,
+        stream: usize,
+        bytes: usize,
+        device: usize,
+    ) -> Outcome<u64> {
+        let Some((capture, tail)) = self.capturing(stream)? else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        let graph = self.captures[capture].graph;
+        let address = self.address_in_graph(graph, &tail, bytes)?;
+        self.capture_work(stream, Work::Allocate { address, bytes, device });
+        let node = self.last_node(graph);
+        self.allocated_in_graph(graph, address, bytes, device, node);
+        Ok(address)
+    }
+
+    pub(crate) fn extend_tail(&mut self, stream: usize, nodes: &[usize]) {
+        if let Some(member) = &mut self.streams[stream].capture {
+            for node in nodes {
+                if !member.tail.contains(node) {
+                    member.tail.push(*node);
+                }
+            }
+        }
+    }
+
+    /// A stream that waits for a captured event takes part from then on.
+    pub(crate) fn join_capture(
+        &mut self,
+        stream: usize,
+        capture: usize,
+        tail: Vec<usize>,
+    ) -> Outcome<()> {
+        match self.captures[capture].status {
+            Status::Active if self.streams[stream].order == Order::Legacy => {
+                self.invalidate(capture);
+                Err(Code::CAPTURE_IMPLICIT)
+            }
+            Status::Active => {
+                self.streams[stream].capture = Some(Membership { capture, tail });
+                Ok(())
+            }
+            Status::Invalidated => Err(Code::CAPTURE_INVALIDATED),
+            Status::None => Err(Code::CAPTURED_EVENT),
+        }
+    }
+
+    /// The host may not wait for a stream that captures.
+    pub(crate) fn refuse_while_capturing(&mut self, stream: usize) -> Outcome<()> {
+        let Some((capture, _)) = self.capturing(stream)? else { return Ok(()) };
+        self.invalidate(capture);
+        Err(Code::CAPTURE_UNSUPPORTED)
+    }
+
+    /// The legacy stream may not be used while a blocking stream of its device captures.
+    pub(crate) fn refuse_legacy_beside_captures(&mut self, stream: usize) -> Outcome<()> {
+        let concerned = self.captures_beside_legacy(stream);
+        self.spoil(&concerned, Code::CAPTURE_IMPLICIT)
+    }
+
+    /// The captures of streams for which this one waits unasked, if it is the legacy stream.
+    fn captures_beside_legacy(&self, stream: usize) -> Vec<usize> {
+        if self.streams[stream].order != Order::Legacy {
+            return Vec::new();
+        }
+        let device = self.streams[stream].device;
+        let blocks = |order| matches!(order, Order::Blocking | Order::PerThread);
+        self.active_captures(|other| other.device == device && blocks(other.order))
+    }
+
+    /// Waiting for a whole context is no part of any capture in it.
+    pub(crate) fn refuse_beside_any_capture(&mut self, device: usize) -> Outcome<()> {
+        let concerned = self.active_captures(|other| other.device == device);
+        self.spoil(&concerned, Code::CAPTURE_UNSUPPORTED)
+    }
+
+    fn active_captures(&self, concerns: impl Fn(&super::stream::Stream) -> bool) -> Vec<usize> {
+        let concerned = self.streams.iter().filter(|stream| concerns(stream));
+        let members = concerned.filter_map(|stream| stream.capture.as_ref());
+        members.map(|member| member.capture).filter(|capture| self.is_active(*capture)).collect()
+    }
+
+    /// Calls that CUDA calls potentially unsafe, by the modes of the captures and of the thread.
+    pub(crate) fn refuse_unsafe_call(&mut self, thread: u64) -> Outcome<()> {
+        let mode = self.threads.get(&thread).map_or(Mode::Global, |thread| thread.mode);
+        let forbids = |capture: &Capture| {
+            let own = capture.thread == thread && capture.mode != Mode::Relaxed;
+            match mode {
+                Mode::Relaxed => false,
+                Mode::ThreadLocal => own,
+                Mode::Global => own || capture.mode == Mode::Global,
+            }
+        };
+        let strict = |index: &usize| self.is_active(*index) && forbids(&self.captures[*index]);
+        let concerned: Vec<usize> = (0..self.captures.len()).filter(strict).collect();
+        self.spoil(&concerned, Code::CAPTURE_UNSUPPORTED)
+    }
+
+    fn spoil(&mut self, captures: &[usize], code: Code) -> Outcome<()> {
+        for capture in captures {
+            self.invalidate(*capture);
+        }
+        if captures.is_empty() { Ok(()) } else { Err(code) }
+    }
+}

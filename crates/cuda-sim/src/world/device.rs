@@ -1,0 +1,209 @@
+//! Devices, their primary contexts, and how much memory each has left.
+
+use std::collections::HashMap;
+
+use super::World;
+use super::code::{Code, Outcome};
+use super::handle::Kind;
+use super::memory::{Origin, PAGE, Region};
+
+/// A device with its primary context.
+#[derive(Debug)]
+pub(crate) struct Device {
+    /// How often the context is retained; at 0 there is none.
+    pub(crate) retained: u32,
+    pub(crate) flags: u32,
+    /// The error that every call of the context answers from now on.
+    pub(crate) sticky: Option<Code>,
+    pub(crate) legacy: Option<usize>,
+    pub(crate) per_thread: HashMap<u64, usize>,
+    pub(crate) default_pool: usize,
+    pub(crate) current_pool: usize,
+    pub(crate) limit: usize,
+    /// Bytes of small allocations, which share pages.
+    pub(crate) small: usize,
+    /// Bytes of large allocations and of pages, in whole pages.
+    pub(crate) large: usize,
+}
+
+/// Allocations below this share pages.
+const LARGE: usize = 1 << 20;
+
+/// What an allocation takes from a device.
+fn is_large(bytes: usize) -> bool {
+    bytes >= LARGE
+}
+
+impl Device {
+    pub(crate) fn new(limit: usize, pool: usize) -> Self {
+        Self {
+            retained: 0,
+            flags: 0,
+            sticky: None,
+            legacy: None,
+            per_thread: HashMap::new(),
+            default_pool: pool,
+            current_pool: pool,
+            limit,
+            small: 0,
+            large: 0,
+        }
+    }
+}
+
+impl World {
+    /// The device of an ordinal that a caller gave.
+    pub(crate) fn device(&self, ordinal: i32) -> Outcome<usize> {
+        self.initialized()?;
+        let index = usize::try_from(ordinal).map_err(|_| Code::INVALID_DEVICE)?;
+        if index < self.devices.len() { Ok(index) } else { Err(Code::INVALID_DEVICE) }
+    }
+
+    pub(crate) fn initialized(&self) -> Outcome<()> {
+        if self.initialized { Ok(()) } else { Err(Code::NOT_INITIALIZED) }
+    }
+
+    /// The device whose context is current on a thread, and works.
+    pub(crate) fn current(&self, thread: u64) -> Outcome<usize> {
+        let device = self.current_even_if_broken(thread)?;
+        self.devices[device].sticky.map_or(Ok(device), Err)
+    }
+
+    fn current_even_if_broken(&self, thread: u64) -> Outcome<usize> {
+        self.initialized()?;
+        let current = self.threads.get(&thread).and_then(|thread| thread.current);
+        let device = current.ok_or(Code::INVALID_CONTEXT)?;
+        let lives = self.devices[device].retained > 0;
+        if lives { Ok(device) } else { Err(Code::CONTEXT_IS_DESTROYED) }
+    }
+
+    pub(crate) fn current_context(&self, thread: u64) -> Outcome<u64> {
+        self.initialized()?;
+        let current = self.threads.get(&thread).and_then(|thread| thread.current);
+        Ok(current.map_or(0, |device| self.handles.make(Kind::Context, device)))
+    }
+
+    /// The device of a context that lives.
+    pub(crate) fn context(&self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        let device = self.handles.index(Kind::Context, handle).ok_or(Code::INVALID_CONTEXT)?;
+        let own = self.devices.get(device).ok_or(Code::INVALID_CONTEXT)?;
+        if own.retained > 0 { Ok(device) } else { Err(Code::CONTEXT_IS_DESTROYED) }
+    }
+
+    pub(crate) fn current_device(&self, thread: u64) -> Outcome<i32> {
+        let device = self.current_even_if_broken(thread)?;
+        i32::try_from(device).map_err(|_| Code::UNKNOWN)
+    }
+
+    /// Makes a context current; 0 is none.
+    pub(crate) fn set_current(&mut self, thread: u64, context: u64) -> Outcome<()> {
+        self.initialized()?;
+        let device = if context == 0 { None } else { Some(self.context(context)?) };
+        self.threads.entry(thread).or_default().current = device;
+        Ok(())
+    }
+
+    pub(crate) fn retain(&mut self, ordinal: i32) -> Outcome<u64> {
+        let device = self.device(ordinal)?;
+        self.devices[device].retained += 1;
+        if self.devices[device].legacy.is_none() {
+            let legacy = self.new_stream(device, super::stream::Order::Legacy, 0);
+            self.devices[device].legacy = Some(legacy);
+        }
+        Ok(self.handles.make(Kind::Context, device))
+    }
+
+    /// Lets the primary context go. With its last holder go its streams, events and memory, which
+    /// must have nothing left to do; what was not given back before is told as lost.
+    pub(crate) fn release(&mut self, ordinal: i32) -> Outcome<()> {
+        let device = self.device(ordinal)?;
+        let retained = &mut self.devices[device].retained;
+        *retained = retained.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
+        if *retained == 0 {
+            self.end_context(device);
+        }
+        Ok(())
+    }
+
+    fn end_context(&mut self, device: usize) {
+        for line in self.leaks_of(Some(device)) {
+            self.lost.push(format!("{line}, when its context ended"));
+        }
+        for stream in self.streams.iter_mut().filter(|stream| stream.device == device) {
+            stream.lives = false;
+            stream.capture = None;
+        }
+        for event in self.events.iter_mut().filter(|event| event.device == device) {
+            event.lives = false;
+        }
+        let own = |region: &&Region| {
+            region.device == device && !matches!(region.origin, Origin::Mapped { .. })
+        };
+        let regions: Vec<Region> = self.memory.live().filter(own).copied().collect();
+        for region in regions {
+            self.memory.remove(region.start);
+            match region.origin {
+                Origin::Plain => self.give_back(device, region.len),
+                Origin::Pool(pool) => self.pool_freed(pool, region, None),
+                Origin::Graph | Origin::Mapped { .. } | Origin::Pinned => continue,
+            }
+            self.memory.drop_block(region.block);
+        }
+        let own = &mut self.devices[device];
+        (own.legacy, own.sticky) = (None, None);
+        own.per_thread.clear();
+    }
+
+    /// What a device has handed out, in whole pages.
+    pub(crate) fn taken(&self, device: usize) -> usize {
+        let own = &self.devices[device];
+        let pools = self.pools.iter().filter(|pool| pool.device == device && pool.lives);
+        let pooled: usize = pools.map(|pool| pool.reserved).sum();
+        own.small.next_multiple_of(PAGE) + own.large + pooled + self.graph_memory_reserved(device)
+    }
+
+    /// Free and total bytes.
+    pub(crate) fn memory_information(&self, thread: u64) -> Outcome<(usize, usize)> {
+        let device = self.current(thread)?;
+        let limit = self.devices[device].limit;
+        Ok((limit.saturating_sub(self.taken(device)), limit))
+    }
+
+    /// Takes bytes of a device, or gives them back what pools keep in vain, or says that it is full.
+    pub(crate) fn take(&mut self, device: usize, bytes: usize) -> Outcome<()> {
+        let (small, large) = (self.devices[device].small, self.devices[device].large);
+        let add = |world: &mut Self| {
+            if is_large(bytes) {
+                let whole = bytes.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+                world.devices[device].large = large.saturating_add(whole);
+            } else {
+                world.devices[device].small = small + bytes.next_multiple_of(super::memory::UNIT);
+            }
+        };
+        // Asked first without adding: a sum of pages must not wrap.
+        let fits = |world: &Self| {
+            bytes <= world.devices[device].limit
+                && world.taken(device) <= world.devices[device].limit
+        };
+        add(self);
+        if !fits(self) {
+            self.release_unused_pool_memory(device);
+        }
+        if fits(self) {
+            return Ok(());
+        }
+        (self.devices[device].small, self.devices[device].large) = (small, large);
+        Err(Code::OUT_OF_MEMORY)
+    }
+
+    /// What `take` took.
+    pub(crate) fn give_back(&mut self, device: usize, bytes: usize) {
+        let own = &mut self.devices[device];
+        if is_large(bytes) {
+            own.large -= bytes.next_multiple_of(PAGE);
+        } else {
+            own.small -= bytes.next_multiple_of(super::memory::UNIT);
+        }
+    }
+}

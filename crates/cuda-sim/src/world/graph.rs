@@ -1,0 +1,231 @@
+//! Graphs: nodes, what each depends on, and reading them back.
+
+use std::collections::HashSet;
+
+use super::World;
+use super::code::{Code, Outcome};
+use super::graph_memory::Allocation;
+use super::handle::Kind;
+use super::work::{NodeKind, Work};
+
+/// A graph.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) lives: bool,
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) allocations: Vec<Allocation>,
+}
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) lives: bool,
+    pub(crate) graph: usize,
+    pub(crate) work: Work,
+    /// What it depends on.
+    pub(crate) before: Vec<(usize, EdgeData)>,
+}
+
+/// What an edge waits for: all of the node before it, unless it is programmatic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EdgeData {
+    pub(crate) from_port: u8,
+    pub(crate) to_port: u8,
+    pub(crate) kind: u8,
+}
+
+impl EdgeData {
+    pub(crate) fn is_plain(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl World {
+    pub(crate) fn new_graph(&mut self) -> usize {
+        self.graphs.push(Graph { lives: true, nodes: Vec::new(), allocations: Vec::new() });
+        self.graphs.len() - 1
+    }
+
+    pub(crate) fn create_graph(&mut self) -> Outcome<u64> {
+        self.initialized()?;
+        let graph = self.new_graph();
+        Ok(self.handles.make(Kind::Graph, graph))
+    }
+
+    pub(crate) fn graph(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Graph, handle, "use of a graph").map_err(|_| Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn node(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Node, handle, "use of a node").map_err(|_| Code::INVALID_VALUE)
+    }
+
+    pub(crate) fn destroy_graph(&mut self, handle: u64) -> Outcome<()> {
+        let graph = self.graph(handle)?;
+        self.graphs[graph].lives = false;
+        for node in self.graphs[graph].nodes.clone() {
+            self.nodes[node].lives = false;
+        }
+        Ok(())
+    }
+
+    /// Adds a node after others of the same graph.
+    pub(crate) fn new_node(&mut self, graph: usize, after: &[usize], work: Work) -> usize {
+        let before = after.iter().map(|node| (*node, EdgeData::default())).collect();
+        self.nodes.push(Node { lives: true, graph, work, before });
+        let node = self.nodes.len() - 1;
+        self.graphs[graph].nodes.push(node);
+        node
+    }
+
+    /// The node that was added last.
+    pub(crate) fn last_node(&self, graph: usize) -> usize {
+        self.graphs[graph].nodes.last().copied().unwrap_or_default()
+    }
+
+    /// Adds a node by handles.
+    pub(crate) fn add_node(&mut self, graph: u64, after: &[u64], work: Work) -> Outcome<u64> {
+        let graph = self.graph(graph)?;
+        let after = self.nodes_of(graph, after)?;
+        if matches!(&work, Work::Fill(fill) if !fill.is_valid()) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = self.new_node(graph, &after, work);
+        Ok(self.handles.make(Kind::Node, node))
+    }
+
+    /// Adds a node that allocates, and says where.
+    pub(crate) fn add_allocation(
+        &mut self,
+        graph: u64,
+        after: &[u64],
+        bytes: usize,
+        ordinal: i32,
+    ) -> Outcome<(u64, u64)> {
+        let device = self.device(ordinal)?;
+        let graph = self.graph(graph)?;
+        let after = self.nodes_of(graph, after)?;
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let address = self.address_in_graph(graph, &after, bytes)?;
+        let node = self.new_node(graph, &after, Work::Allocate { address, bytes, device });
+        self.allocated_in_graph(graph, address, bytes, device, node);
+        Ok((self.handles.make(Kind::Node, node), address))
+    }
+
+    /// Adds a node that frees what another one of the graph allocates.
+    pub(crate) fn add_free(&mut self, graph: u64, after: &[u64], address: u64) -> Outcome<u64> {
+        let graph = self.graph(graph)?;
+        let after = self.nodes_of(graph, after)?;
+        if !self.can_free_in_graph(graph, address) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = self.new_node(graph, &after, Work::Free { address });
+        self.freed_in_graph(graph, address, node);
+        Ok(self.handles.make(Kind::Node, node))
+    }
+
+    fn nodes_of(&mut self, graph: usize, handles: &[u64]) -> Outcome<Vec<usize>> {
+        let mut nodes = Vec::new();
+        for handle in handles {
+            let node = self.node(*handle)?;
+            if self.nodes[node].graph != graph || nodes.contains(&node) {
+                return Err(Code::INVALID_VALUE);
+            }
+            nodes.push(node);
+        }
+        Ok(nodes)
+    }
+
+    /// Adds or removes edges; all of them or none.
+    pub(crate) fn change_edges(
+        &mut self,
+        graph: u64,
+        edges: &[(u64, u64, EdgeData)],
+        add: bool,
+    ) -> Outcome<()> {
+        let graph = self.graph(graph)?;
+        let mut found = Vec::new();
+        for (from, to, data) in edges {
+            let nodes = self.nodes_of(graph, &[*from, *to])?;
+            let (from, to) = (nodes[0], nodes[1]);
+            let is_there = self.nodes[to].before.iter().any(|(node, _)| *node == from);
+            // Only kernels have other ports, and there are no kernels here.
+            if is_there == add || !data.is_plain() {
+                return Err(Code::INVALID_VALUE);
+            }
+            found.push((from, to, *data));
+        }
+        for (from, to, data) in found {
+            let before = &mut self.nodes[to].before;
+            if add {
+                before.push((from, data));
+            } else {
+                before.retain(|(node, _)| *node != from);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn node_handles(&mut self, graph: u64) -> Outcome<Vec<u64>> {
+        let graph = self.graph(graph)?;
+        let handle = |node: &usize| self.handles.make(Kind::Node, *node);
+        Ok(self.graphs[graph].nodes.iter().map(handle).collect())
+    }
+
+    pub(crate) fn edge_handles(&mut self, graph: u64) -> Outcome<Vec<(u64, u64, EdgeData)>> {
+        let graph = self.graph(graph)?;
+        let mut edges = Vec::new();
+        for node in &self.graphs[graph].nodes {
+            for (from, data) in &self.nodes[*node].before {
+                let handle = |node| self.handles.make(Kind::Node, node);
+                edges.push((handle(*from), handle(*node), *data));
+            }
+        }
+        Ok(edges)
+    }
+
+    pub(crate) fn dependencies_of(&mut self, handle: u64) -> Outcome<Vec<u64>> {
+        let node = self.node(handle)?;
+        let handle = |(node, _): &(usize, EdgeData)| self.handles.make(Kind::Node, *node);
+        Ok(self.nodes[node].before.iter().map(handle).collect())
+    }
+
+    pub(crate) fn destroy_node(&mut self, handle: u64) -> Outcome<()> {
+        let node = self.node(handle)?;
+        if matches!(self.nodes[node].work.kind(), NodeKind::Allocate | NodeKind::Free) {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let graph = self.nodes[node].graph;
+        self.nodes[node].lives = false;
+        self.graphs[graph].nodes.retain(|other| *other != node);
+        for other in self.graphs[graph].nodes.clone() {
+            self.nodes[other].before.retain(|(before, _)| *before != node);
+        }
+        Ok(())
+    }
+
+    /// What a node does.
+    pub(crate) fn work_of(&mut self, handle: u64) -> Outcome<&Work> {
+        let node = self.node(handle)?;
+        Ok(&self.nodes[node].work)
+    }
+
+    /// All nodes that must be done before these begin.
+    pub(crate) fn ancestors(&self, graph: usize, nodes: &[usize]) -> HashSet<usize> {
+        debug_assert!(nodes.iter().all(|node| self.nodes[*node].graph == graph));
+        let mut found = HashSet::new();
+        let mut open = nodes.to_vec();
+        while let Some(node) = open.pop() {
+            for (before, _) in &self.nodes[node].before {
+                if found.insert(*before) {
+                    open.push(*before);
+                }
+            }
+        }
+        found
+    }
+}

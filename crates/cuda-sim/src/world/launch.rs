@@ -1,0 +1,253 @@
+//! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
+
+use super::World;
+use super::code::{Code, Outcome, unmodelled};
+use super::event::{Mark, Moment};
+use super::memory::{Piece, Region, Trouble};
+use super::random::Random;
+use super::report::Mistake;
+use super::stream::Body;
+use super::work::{Access, Unit, Work};
+
+/// A launch in a queue.
+#[derive(Debug)]
+pub(crate) struct GraphRun {
+    units: Vec<Unit>,
+    /// How many nodes each still waits for.
+    waiting: Vec<usize>,
+    after: Vec<Vec<usize>>,
+    ready: Vec<usize>,
+    left: usize,
+}
+
+impl GraphRun {
+    fn new(units: Vec<Unit>, before: &[Vec<usize>]) -> Self {
+        let waiting: Vec<usize> = before.iter().map(Vec::len).collect();
+        let mut after = vec![Vec::new(); units.len()];
+        for (node, befores) in before.iter().enumerate() {
+            for before in befores {
+                after[*before].push(node);
+            }
+        }
+        let ready = (0..units.len()).filter(|node| waiting[*node] == 0).collect();
+        Self { left: units.len(), units, waiting, after, ready }
+    }
+
+    /// Takes a node that can run.
+    pub(crate) fn draw(&mut self, random: &mut Random) -> Option<(usize, Unit)> {
+        if self.ready.is_empty() {
+            return None;
+        }
+        let node = self.ready.swap_remove(random.below(self.ready.len()));
+        Some((node, std::mem::replace(&mut self.units[node], Unit::Nothing)))
+    }
+
+    /// What waited for it may run, after whatever the caller does now.
+    pub(crate) fn finish(&mut self, node: usize) {
+        self.left -= 1;
+        for after in std::mem::take(&mut self.after[node]) {
+            self.waiting[after] -= 1;
+            if self.waiting[after] == 0 {
+                self.ready.push(after);
+            }
+        }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether a host function may be drawn next.
+    pub(crate) fn calls_host(&self) -> bool {
+        self.ready.iter().any(|node| matches!(self.units[*node], Unit::Host(_)))
+    }
+}
+
+impl World {
+    pub(crate) fn launch(&mut self, thread: u64, exec: u64, stream: u64) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        let exec = self.exec(exec)?;
+        if self.capturing(stream)?.is_some() {
+            return Err(unmodelled("the launch of a graph inside a capture"));
+        }
+        self.refuse_legacy_beside_captures(stream)?;
+        self.free_before_launch(exec, stream)?;
+        let regions = self.back_allocations(exec)?;
+        let device = self.streams[stream].device;
+        let (units, accesses) = self.prepare_nodes(exec, &regions, device);
+        self.compare_branches(exec, &accesses);
+        let before: Vec<Vec<usize>> =
+            self.execs[exec].nodes.iter().map(|node| node.before.clone()).collect();
+        let run = GraphRun::new(units, &before);
+        let after = self.moments_before(exec);
+        let accesses: Vec<Access> = accesses.into_iter().flatten().collect();
+        let body = Body::Graph(Box::new(run));
+        let moment = self.submit(stream, "cuGraphLaunch", &accesses, &after, body);
+        self.after_launch(exec, &regions, &moment);
+        Ok(())
+    }
+
+    /// Takes the memory for a launch; nothing else is there to upload.
+    pub(crate) fn upload(&mut self, thread: u64, exec: u64, stream: u64) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        let exec = self.exec(exec)?;
+        self.capturing(stream)?.map_or(Ok(()), |_| Err(Code::CAPTURE_UNSUPPORTED))?;
+        self.back_allocations(exec).map(drop)
+    }
+
+    /// Memory that the last launch left allocated: freed if the graph was made so, an error if not.
+    fn free_before_launch(&mut self, exec: usize, stream: usize) -> Outcome<()> {
+        let allocations = self.execs[exec].allocations.clone();
+        let kept = allocations.iter().filter(|allocation| allocation.free.is_none());
+        let live: Vec<Region> =
+            kept.filter_map(|allocation| self.memory.starting_at(allocation.address)).collect();
+        if !live.is_empty() && !self.execs[exec].auto_free {
+            return Err(Code::INVALID_VALUE);
+        }
+        for region in live {
+            // Ordered behind the launch that allocated it, wherever that was.
+            if let Some(last) = self.execs[exec].last.clone() {
+                let body = Body::Unit(Unit::Nothing);
+                self.submit(stream, "cuGraphLaunch", &[], &[last], body);
+            }
+            self.free_in_order(stream, region, "cuGraphLaunch");
+        }
+        Ok(())
+    }
+
+    fn back_allocations(&mut self, exec: usize) -> Outcome<Vec<Region>> {
+        let allocations = self.execs[exec].allocations.clone();
+        allocations.iter().map(|allocation| self.back_allocation(allocation)).collect()
+    }
+
+    /// Units and accesses of all nodes. A node with a wrong address faults when it runs.
+    fn prepare_nodes(
+        &mut self,
+        exec: usize,
+        regions: &[Region],
+        device: usize,
+    ) -> (Vec<Unit>, Vec<Vec<Access>>) {
+        let mut prepared = (Vec::new(), Vec::new());
+        for index in 0..self.execs[exec].nodes.len() {
+            let (unit, mut accesses) = match self.prepare_node(exec, index, regions) {
+                Ok(prepared) => prepared,
+                Err(trouble) => {
+                    self.refuse(&trouble, &format!("cuGraphLaunch, node {index}"));
+                    (Unit::Fault(device), Vec::new())
+                }
+            };
+            for access in &mut accesses {
+                access.node = Some(index);
+            }
+            prepared.0.push(unit);
+            prepared.1.push(accesses);
+        }
+        prepared
+    }
+
+    fn prepare_node(
+        &self,
+        exec: usize,
+        index: usize,
+        regions: &[Region],
+    ) -> Result<(Unit, Vec<Access>), Trouble> {
+        let own = &self.execs[exec];
+        let node = &own.nodes[index];
+        let region_of = |address: u64| regions.iter().find(|region| region.start == address);
+        match &node.work {
+            Work::Allocate { address, .. } | Work::Free { address } => {
+                let Some(region) = region_of(*address) else {
+                    return Ok((Unit::Nothing, Vec::new()));
+                };
+                Ok((Unit::Poison(region.block), vec![whole(region)]))
+            }
+            work => {
+                // What a node sees: allocated before it, and not freed before it.
+                let comes_before = |other: usize| {
+                    let place = own.nodes.iter().position(|node| node.node == other);
+                    place.is_some_and(|place| own.before[index][place])
+                };
+                let sees = |(allocation, _): &(&super::graph_memory::Allocation, &Region)| {
+                    comes_before(allocation.node) && !allocation.free.is_some_and(comes_before)
+                };
+                let pairs = own.allocations.iter().zip(regions).filter(sees);
+                let visible: Vec<Region> = pairs.map(|(_, region)| *region).collect();
+                self.prepare(work, &visible)
+            }
+        }
+    }
+
+    /// Reports branches of one graph that touch the same bytes without order.
+    fn compare_branches(&mut self, exec: usize, accesses: &[Vec<Access>]) {
+        if std::mem::replace(&mut self.execs[exec].compared, true) {
+            return;
+        }
+        let before = &self.execs[exec].before;
+        for (later, own) in accesses.iter().enumerate() {
+            for (earlier, others) in accesses.iter().enumerate().take(later) {
+                // The nodes are sorted: a later one never comes before an earlier one.
+                if before[later][earlier] {
+                    continue;
+                }
+                let pairs = own.iter().flat_map(|one| others.iter().map(move |two| (one, two)));
+                for (one, two) in pairs.filter(|(one, two)| races(one, two)) {
+                    let text = format!(
+                        "nodes {earlier} and {later} of one graph touch block {} at bytes {}.. and \
+                         {}.., and no edge orders them",
+                        one.piece.block, two.piece.start, one.piece.start
+                    );
+                    self.reports.add(Mistake::Race, &text);
+                }
+            }
+        }
+    }
+
+    /// The last launch, and the events that nodes wait for.
+    fn moments_before(&self, exec: usize) -> Vec<Moment> {
+        let own = &self.execs[exec];
+        let waits = own.nodes.iter().filter_map(|node| match node.work {
+            Work::Wait(event) => match &self.events[event].mark {
+                Mark::At(moment) => Some(moment.clone()),
+                Mark::Never | Mark::Captured(..) => None,
+            },
+            _ => None,
+        });
+        own.last.iter().cloned().chain(waits).collect()
+    }
+
+    fn after_launch(&mut self, exec: usize, regions: &[Region], moment: &Moment) {
+        let time = self.time;
+        let works: Vec<Work> =
+            self.execs[exec].nodes.iter().map(|node| node.work.clone()).collect();
+        for work in works {
+            if let Work::Record(event) = work {
+                let event = &mut self.events[event];
+                event.record += 1;
+                event.mark = Mark::At(moment.clone());
+                event.time = Some(time);
+            }
+        }
+        let allocations = self.execs[exec].allocations.clone();
+        for (allocation, region) in allocations.iter().zip(regions) {
+            self.note_launch(allocation.address, moment);
+            if allocation.free.is_none() {
+                self.memory.insert(*region);
+            } else {
+                self.memory.remember_freed(*region);
+            }
+        }
+        self.execs[exec].last = Some(moment.clone());
+    }
+}
+
+fn whole(region: &Region) -> Access {
+    let piece = Piece { block: region.block, start: 0, len: region.len };
+    Access { piece, writes: true, node: None }
+}
+
+fn races(one: &Access, two: &Access) -> bool {
+    let (first, second) = (one.piece, two.piece);
+    let overlaps =
+        first.start < second.start + second.len && second.start < first.start + first.len;
+    first.block == second.block && overlaps && (one.writes || two.writes)
+}

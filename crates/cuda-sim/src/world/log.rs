@@ -1,0 +1,111 @@
+//! Calls: their counts, their log, and the ones that are made to fail.
+
+use std::collections::HashMap;
+
+use super::code::Code;
+
+/// Which call is to fail, counted from when it was asked for.
+#[derive(Debug)]
+struct Fault {
+    /// This function, or any.
+    name: Option<String>,
+    /// Calls that are left until then; the call that makes it 0 fails.
+    left: u64,
+    code: Code,
+}
+
+/// The calls of one test.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    counts: HashMap<&'static str, u64>,
+    total: u64,
+    faults: Vec<Fault>,
+    lines: Vec<String>,
+    /// What ran, in the order in which it ran.
+    trace: Vec<String>,
+}
+
+/// Lines that are kept of log and trace each.
+const KEPT: usize = 1 << 18;
+
+impl Log {
+    /// Lets the n-th call from now fail; `name` empty is any call.
+    pub(crate) fn fail(&mut self, name: &str, nth: u64, code: Code) {
+        let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        self.faults.push(Fault { name, left: nth.max(1), code });
+    }
+
+    /// Counts a call and answers the code with which it is to fail.
+    pub(crate) fn enter(&mut self, name: &'static str) -> Result<(), Code> {
+        *self.counts.entry(name).or_default() += 1;
+        self.total += 1;
+        let mut failing = None;
+        self.faults.retain_mut(|fault| {
+            if fault.name.as_deref().is_some_and(|wanted| wanted != name) {
+                return true;
+            }
+            fault.left -= 1;
+            if fault.left == 0 {
+                failing = Some(fault.code);
+            }
+            fault.left > 0
+        });
+        failing.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn leave(&mut self, name: &'static str, code: Code) {
+        if self.lines.len() < KEPT {
+            self.lines.push(format!("{name} {}", code.0));
+        }
+    }
+
+    pub(crate) fn ran(&mut self, line: String) {
+        if self.trace.len() < KEPT {
+            self.trace.push(line);
+        }
+    }
+
+    /// How often it was called; empty is all calls.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        if name.is_empty() { self.total } else { self.counts.get(name).copied().unwrap_or(0) }
+    }
+
+    pub(crate) fn calls(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    pub(crate) fn trace(&self) -> String {
+        self.trace.join("\n")
+    }
+
+    /// Nothing is to fail any more.
+    pub(crate) fn forget_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Forgets calls and trace; what is to fail stays.
+    pub(crate) fn forget_calls(&mut self) {
+        self.counts.clear();
+        self.total = 0;
+        self.lines.clear();
+        self.trace.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Code, Log};
+
+    #[test]
+    fn the_nth_call_fails_once() {
+        let mut log = Log::default();
+        log.fail("cuInit", 2, Code::NO_DEVICE);
+        log.fail("", 4, Code::UNKNOWN);
+        assert_eq!(log.enter("cuInit"), Ok(()));
+        assert_eq!(log.enter("cuOther"), Ok(()));
+        assert_eq!(log.enter("cuInit"), Err(Code::NO_DEVICE));
+        assert_eq!(log.enter("cuInit"), Err(Code::UNKNOWN));
+        assert_eq!(log.enter("cuInit"), Ok(()));
+        assert_eq!((log.count("cuInit"), log.count("")), (4, 5));
+    }
+}

@@ -1,0 +1,337 @@
+//! Addresses and what lies behind them: regions of addresses, blocks of bytes.
+//!
+//! A block is the bytes of one allocation. A region is a range of addresses that leads to a block;
+//! mapped pages may have several. Device addresses are no addresses of the host. Addresses of plain
+//! allocations are never given twice, so a stale one is always noticed; those of pools and graphs
+//! come again, as they do on hardware.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::report::Mistake;
+use super::shadow::Shadow;
+
+/// Written into new device memory.
+pub(crate) const POISON_NEW: u8 = 0xA5;
+/// Written into freed device memory, in stream order.
+pub(crate) const POISON_FREED: u8 = 0xDD;
+
+/// Bytes that the driver hands out at least, and their alignment.
+pub(crate) const UNIT: usize = 512;
+/// Bytes that the device hands to the driver at least.
+pub(crate) const PAGE: usize = 2 << 20;
+
+/// Part of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) block: usize,
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+}
+
+/// Where a region comes from, which says who may free it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Plain,
+    Pool(usize),
+    Graph,
+    Mapped { pages: usize, allowed: bool },
+    Pinned,
+}
+
+/// A range of addresses that leads to a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    pub(crate) start: u64,
+    pub(crate) len: usize,
+    pub(crate) block: usize,
+    pub(crate) device: usize,
+    pub(crate) origin: Origin,
+}
+
+/// The bytes of one allocation.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    /// Empty for host memory, whose bytes are elsewhere, and once it is gone.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) shadow: Shadow,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    live: BTreeMap<u64, Region>,
+    freed: BTreeMap<u64, Region>,
+    pub(crate) blocks: Vec<Block>,
+    next_address: u64,
+}
+
+/// No address of any host: bits 48 and up of those are all equal.
+const FIRST_ADDRESS: u64 = 0x00D0_0000_0000_0000;
+
+/// More than this is never reserved: addresses must not come to an end.
+pub(crate) const LARGEST: usize = 1 << 40;
+
+/// Whether an address may be one of a device.
+pub(crate) fn is_device_address(address: u64) -> bool {
+    address >= FIRST_ADDRESS
+}
+
+/// What is wrong with an address.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) mistake: Mistake,
+    pub(crate) text: String,
+}
+
+impl Memory {
+    /// Addresses that nobody had before, with a gap behind them; for at most `LARGEST` bytes.
+    pub(crate) fn fresh_address(&mut self, bytes: usize) -> u64 {
+        let align = if bytes >= PAGE { PAGE } else { UNIT } as u64;
+        let next = self.next_address.max(FIRST_ADDRESS);
+        let start = next.next_multiple_of(align);
+        self.next_address = start + (bytes as u64).next_multiple_of(UNIT as u64) + UNIT as u64;
+        start
+    }
+
+    /// A block of device bytes.
+    pub(crate) fn block(&mut self, bytes: usize) -> usize {
+        self.blocks.push(Block { bytes: vec![POISON_NEW; bytes], shadow: Shadow::default() });
+        self.blocks.len() - 1
+    }
+
+    /// A region that leads to a new block.
+    pub(crate) fn allocate(
+        &mut self,
+        start: u64,
+        len: usize,
+        device: usize,
+        origin: Origin,
+    ) -> Region {
+        let block = self.block(if origin == Origin::Pinned { 0 } else { len });
+        let region = Region { start, len, block, device, origin };
+        self.insert(region);
+        region
+    }
+
+    pub(crate) fn insert(&mut self, region: Region) {
+        self.freed.remove(&region.start);
+        self.live.insert(region.start, region);
+    }
+
+    /// The region that starts at this address.
+    pub(crate) fn starting_at(&self, start: u64) -> Option<Region> {
+        self.live.get(&start).copied()
+    }
+
+    pub(crate) fn starting_at_mut(&mut self, start: u64) -> Option<&mut Region> {
+        self.live.get_mut(&start)
+    }
+
+    /// Ends a region; its block stays for what is in flight.
+    pub(crate) fn remove(&mut self, start: u64) -> Option<Region> {
+        let region = self.live.remove(&start)?;
+        self.freed.insert(start, region);
+        Some(region)
+    }
+
+    /// Remembers a range as freed that never was a region, as memory inside a graph.
+    pub(crate) fn remember_freed(&mut self, region: Region) {
+        self.freed.insert(region.start, region);
+    }
+
+    /// The bytes of a block go.
+    pub(crate) fn drop_block(&mut self, block: usize) {
+        self.blocks[block] = Block::default();
+    }
+
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Region> {
+        self.live.values()
+    }
+
+    fn region_at(&self, address: u64) -> Option<&Region> {
+        let (_, region) = self.live.range(..=address).next_back()?;
+        region.contains(address).then_some(region)
+    }
+
+    /// Whether this lies in page-locked host memory, and where.
+    pub(crate) fn pinned(&self, address: u64, len: usize) -> Option<Piece> {
+        let region = self.region_at(address).filter(|region| region.origin == Origin::Pinned)?;
+        let start = offset(region.start, address);
+        (len <= region.len - start).then_some(Piece { block: region.block, start, len })
+    }
+
+    /// What is wrong with host memory: it was page-locked and is freed, or it ends before.
+    pub(crate) fn host_trouble(&self, address: u64, len: usize) -> Option<Trouble> {
+        let what = format!("{len} bytes at {address:#x} of the host");
+        if let Some(region) = self.region_at(address) {
+            let fits = len <= offset(address, region.end());
+            let text = format!("{what}: {region} ends before");
+            return (!fits).then_some(Trouble { mistake: Mistake::OutOfBounds, text });
+        }
+        let (_, region) = self.freed.range(..=address).next_back()?;
+        let freed = region.origin == Origin::Pinned && region.contains(address) && len > 0;
+        let text = format!("{what}: {region} was freed");
+        freed.then_some(Trouble { mistake: Mistake::UseAfterFree, text })
+    }
+
+    /// The region that an address lies in, for a caller who asks about it.
+    pub(crate) fn around(&self, address: u64) -> Option<Region> {
+        self.region_at(address).copied()
+    }
+
+    /// The pieces of blocks behind a range of addresses.
+    pub(crate) fn resolve(&self, address: u64, len: usize) -> Result<Vec<Piece>, Trouble> {
+        let mut pieces = Vec::new();
+        let mut range = Range { start: address, end: address.saturating_add(len as u64) };
+        let mut inside_pages = false;
+        while range.start < range.end {
+            let found = self.region_at(range.start).filter(|region| region.is_on_device());
+            // A range may go on from pages to pages, but not from one allocation to the next.
+            let region =
+                found.filter(|region| pieces.is_empty() || (inside_pages && region.is_pages()));
+            let Some(region) = region else { return Err(self.trouble(address, len)) };
+            if let Origin::Mapped { allowed: false, .. } = region.origin {
+                let text = format!("{len} bytes at {address:#x}: no access was allowed");
+                return Err(Trouble { mistake: Mistake::WildAddress, text });
+            }
+            inside_pages = region.is_pages();
+            let start = offset(region.start, range.start);
+            let len = (region.len - start).min(offset(range.start, range.end));
+            pieces.push(Piece { block: region.block, start, len });
+            range.start += len as u64;
+        }
+        Ok(pieces)
+    }
+
+    fn trouble(&self, address: u64, len: usize) -> Trouble {
+        let what = format!("{len} bytes at {address:#x}");
+        if let Some(region) = self.region_at(address) {
+            let text = format!("{what}: {region} ends {} bytes after that", region.left(address));
+            return Trouble { mistake: Mistake::OutOfBounds, text };
+        }
+        let before = |map: &BTreeMap<u64, Region>| {
+            map.range(..=address).next_back().map(|(_, region)| *region)
+        };
+        if let Some(region) = before(&self.freed).filter(|region| region.contains(address)) {
+            let text = format!("{what}: {region} was freed");
+            return Trouble { mistake: Mistake::UseAfterFree, text };
+        }
+        let near = |region: &Region| address - region.end() < UNIT as u64;
+        if let Some(region) = before(&self.live).filter(near) {
+            let text = format!("{what}: {region} ended {} bytes before", address - region.end());
+            return Trouble { mistake: Mistake::OutOfBounds, text };
+        }
+        Trouble { mistake: Mistake::WildAddress, text: format!("{what}: nothing was ever there") }
+    }
+
+    /// What is wrong with freeing this address.
+    pub(crate) fn trouble_with_free(&self, address: u64) -> Trouble {
+        if let Some(region) = self.freed.get(&address) {
+            let text = format!("{address:#x}: {region} was freed before");
+            return Trouble { mistake: Mistake::DoubleFree, text };
+        }
+        let text = format!("free of {address:#x}, which is no allocation");
+        Trouble { mistake: Mistake::WildAddress, text }
+    }
+
+    /// Reads pieces one after the other.
+    pub(crate) fn gather(&self, pieces: &[Piece]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(pieces.iter().map(|piece| piece.len).sum());
+        for piece in pieces {
+            match self.blocks[piece.block].bytes.get(piece.start..piece.start + piece.len) {
+                Some(found) => bytes.extend_from_slice(found),
+                // The block has gone: who still reads it was reported when it was submitted.
+                None => bytes.resize(bytes.len() + piece.len, POISON_FREED),
+            }
+        }
+        bytes
+    }
+
+    /// Writes pieces one after the other.
+    pub(crate) fn scatter(&mut self, pieces: &[Piece], mut bytes: &[u8]) {
+        for piece in pieces {
+            let (now, later) = bytes.split_at(piece.len.min(bytes.len()));
+            let place = piece.start..piece.start + now.len();
+            if let Some(place) = self.blocks[piece.block].bytes.get_mut(place) {
+                place.copy_from_slice(now);
+            }
+            bytes = later;
+        }
+    }
+}
+
+/// Both lie in one range whose length is a `usize`.
+fn offset(start: u64, address: u64) -> usize {
+    usize::try_from(address - start).unwrap_or(usize::MAX)
+}
+
+impl Region {
+    pub(crate) fn end(&self) -> u64 {
+        self.start + self.len as u64
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end()
+    }
+
+    fn left(&self, address: u64) -> u64 {
+        self.end() - address
+    }
+
+    fn is_pages(&self) -> bool {
+        matches!(self.origin, Origin::Mapped { .. })
+    }
+
+    fn is_on_device(&self) -> bool {
+        self.origin != Origin::Pinned
+    }
+}
+
+impl std::fmt::Display for Region {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.origin {
+            Origin::Plain => "the allocation",
+            Origin::Pool(_) => "the stream-ordered allocation",
+            Origin::Graph => "the graph's allocation",
+            Origin::Mapped { .. } => "the mapping",
+            Origin::Pinned => "the host allocation",
+        };
+        write!(formatter, "{kind} of {} bytes at {:#x}", self.len, self.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, Mistake, Origin};
+
+    fn with_one() -> (Memory, u64) {
+        let mut memory = Memory::default();
+        let address = memory.fresh_address(100);
+        memory.allocate(address, 100, 0, Origin::Plain);
+        (memory, address)
+    }
+
+    #[test]
+    fn bytes_come_back_through_addresses() {
+        let (mut memory, address) = with_one();
+        let pieces = memory.resolve(address + 10, 4).unwrap();
+        memory.scatter(&pieces, &[1, 2, 3, 4]);
+        let around = memory.resolve(address + 9, 6).unwrap();
+        assert_eq!(memory.gather(&around), [0xA5, 1, 2, 3, 4, 0xA5]);
+    }
+
+    #[test]
+    fn an_address_tells_what_is_wrong_with_it() {
+        let (mut memory, address) = with_one();
+        let mistake = |memory: &Memory, at, len| memory.resolve(at, len).unwrap_err().mistake;
+        assert_eq!(mistake(&memory, address + 90, 11), Mistake::OutOfBounds);
+        assert_eq!(mistake(&memory, address + 100, 1), Mistake::OutOfBounds);
+        assert_eq!(mistake(&memory, 64, 1), Mistake::WildAddress);
+        memory.remove(address);
+        assert_eq!(mistake(&memory, address + 5, 1), Mistake::UseAfterFree);
+        assert_eq!(memory.trouble_with_free(address).mistake, Mistake::DoubleFree);
+        assert_eq!(memory.trouble_with_free(address + 1).mistake, Mistake::WildAddress);
+        assert!(memory.resolve(64, 0).unwrap().is_empty());
+    }
+}

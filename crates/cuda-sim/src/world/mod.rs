@@ -1,0 +1,259 @@
+//! The whole state of the simulated driver, in safe Rust, behind one lock.
+//!
+//! Streams, events, graphs and the rest are entries of vectors and are named by their index; nothing
+//! is ever removed from those, so that a stale handle is noticed. The C interface translates
+//! pointers and handles and keeps the lock; see `crate::abi`.
+
+#![forbid(unsafe_code)]
+
+mod allocate;
+mod capture;
+mod clock;
+mod code;
+mod device;
+mod event;
+mod exec;
+mod graph;
+mod graph_memory;
+mod handle;
+mod launch;
+mod log;
+mod memory;
+mod pages;
+mod pool;
+mod random;
+mod report;
+mod schedule;
+mod shadow;
+mod stream;
+mod transfer;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use clock::{Clock, HOST};
+
+pub(crate) use capture::Mode;
+pub(crate) use code::{Code, Outcome, unmodelled};
+pub(crate) use graph::EdgeData;
+pub(crate) use handle::Kind;
+pub(crate) use memory::{PAGE, is_device_address};
+pub(crate) use schedule::{Goal, Step};
+pub(crate) use stream::{HostCall, Order};
+pub(crate) use work::{Copy, End, Fill, Work};
+
+/// The host's own memory, which copies read and write.
+pub(crate) trait HostMemory: Send {
+    /// Reads what a caller of the driver says that it owns.
+    fn read(&self, address: u64, into: &mut [u8]);
+    /// Writes there.
+    fn write(&self, address: u64, from: &[u8]);
+    /// New page-locked memory.
+    fn allocate(&self, bytes: usize) -> Option<u64>;
+    /// Gives it back.
+    fn free(&self, address: u64, bytes: usize);
+}
+
+/// What a test may choose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) devices: usize,
+    /// Bytes of each device.
+    pub(crate) bytes: usize,
+}
+
+/// What the driver knows of a host thread.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    /// The device whose context is current.
+    current: Option<usize>,
+    mode: Mode,
+}
+
+/// The simulated driver.
+pub(crate) struct World {
+    initialized: bool,
+    handles: handle::Handles,
+    random: random::Random,
+    host: Box<dyn HostMemory>,
+    pub(crate) log: log::Log,
+    pub(crate) reports: report::Reports,
+    threads: HashMap<u64, Thread>,
+    devices: Vec<device::Device>,
+    memory: memory::Memory,
+    pools: Vec<pool::Pool>,
+    pages: Vec<pages::Pages>,
+    reserved: Vec<pages::Reserved>,
+    streams: Vec<stream::Stream>,
+    events: Vec<event::Event>,
+    captures: Vec<capture::Capture>,
+    /// What was told of the ends of streams' captures, for whoever asked to look at.
+    shown: HashMap<usize, (Vec<u64>, Vec<u64>)>,
+    graphs: Vec<graph::Graph>,
+    nodes: Vec<graph::Node>,
+    execs: Vec<exec::Exec>,
+    graph_memory: graph_memory::GraphMemory,
+    /// What the host knows to be done.
+    host_clock: Clock,
+    /// What was not given back before its context ended.
+    lost: Vec<String>,
+    /// Nanoseconds of the simulated device.
+    time: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { seed: 0, devices: 1, bytes: 1 << 30 }
+    }
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings, host: Box<dyn HostMemory>) -> Self {
+        let pool = |device| pool::Pool::new(device, 0, true);
+        let bytes = settings.bytes.min(memory::LARGEST);
+        let device = |index| device::Device::new(bytes, index);
+        let count = settings.devices.clamp(1, 4);
+        let mut host_clock = Clock::default();
+        host_clock.tick(HOST);
+        Self {
+            initialized: false,
+            handles: handle::Handles::default(),
+            random: random::Random::new(settings.seed),
+            host,
+            log: log::Log::default(),
+            reports: report::Reports::default(),
+            threads: HashMap::new(),
+            devices: (0..count).map(device).collect(),
+            memory: memory::Memory::default(),
+            pools: (0..count).map(pool).collect(),
+            pages: Vec::new(),
+            reserved: Vec::new(),
+            streams: Vec::new(),
+            events: Vec::new(),
+            captures: Vec::new(),
+            shown: HashMap::new(),
+            graphs: Vec::new(),
+            nodes: Vec::new(),
+            execs: Vec::new(),
+            graph_memory: graph_memory::GraphMemory::default(),
+            host_clock,
+            lost: Vec::new(),
+            time: 0,
+        }
+    }
+
+    /// An empty world in which no handle of this one fits; refused while a host function runs.
+    pub(crate) fn next(&self, settings: Settings, host: Box<dyn HostMemory>) -> Option<Self> {
+        if self.streams.iter().any(|stream| stream.busy) {
+            return None;
+        }
+        let handles = self.handles.next();
+        Some(Self { handles, ..Self::new(settings, host) })
+    }
+
+    pub(crate) fn initialize(&mut self) {
+        self.initialized = true;
+    }
+
+    pub(crate) fn device_count(&self) -> Outcome<usize> {
+        self.initialized()?;
+        Ok(self.devices.len())
+    }
+
+    pub(crate) fn total_bytes(&self, device: usize) -> usize {
+        self.devices[device].limit
+    }
+
+    pub(crate) fn context_flags(&mut self, device: usize) -> &mut u32 {
+        &mut self.devices[device].flags
+    }
+
+    /// Start and length of the device allocation around an address.
+    pub(crate) fn address_range(&self, address: u64) -> Option<(u64, usize)> {
+        let region = self.memory.around(address)?;
+        (region.origin != memory::Origin::Pinned).then_some((region.start, region.len))
+    }
+
+    pub(crate) fn has_one_holder(&self, device: usize) -> bool {
+        self.devices[device].retained == 1
+    }
+
+    pub(crate) fn is_retained(&self, device: usize) -> bool {
+        self.devices[device].retained > 0
+    }
+
+    /// Reports a mistake with an address and answers what the driver answers.
+    fn refuse(&mut self, trouble: &memory::Trouble, what: &str) -> Code {
+        self.reports.add(trouble.mistake, &format!("{what}: {}", trouble.text));
+        Code::INVALID_VALUE
+    }
+
+    /// The index that a handle names; a handle of something destroyed is reported.
+    fn find(&mut self, kind: Kind, handle: u64, what: &str) -> Outcome<usize> {
+        let index = self.handles.index(kind, handle).ok_or(Code::INVALID_HANDLE)?;
+        let lives = match kind {
+            Kind::Context => Some(self.devices.get(index).is_some()),
+            Kind::Stream => self.streams.get(index).map(|stream| stream.lives),
+            Kind::Event => self.events.get(index).map(|event| event.lives),
+            Kind::Graph => self.graphs.get(index).map(|graph| graph.lives),
+            Kind::Node => self.nodes.get(index).map(|node| node.lives),
+            Kind::Exec => self.execs.get(index).map(|exec| exec.lives),
+            Kind::Pool => self.pools.get(index).map(|pool| pool.lives),
+            Kind::Pages => self.pages.get(index).map(|pages| pages.lives),
+        };
+        match lives {
+            Some(true) => Ok(index),
+            Some(false) => {
+                let text = format!("{what}: {kind:?} {index} was destroyed before");
+                self.reports.add(report::Mistake::StaleHandle, &text);
+                Err(Code::INVALID_HANDLE)
+            }
+            None => Err(Code::INVALID_HANDLE),
+        }
+    }
+
+    /// What was never given back, one line each.
+    pub(crate) fn leaks(&self) -> String {
+        let lost = self.lost.iter().cloned();
+        lost.chain(self.leaks_of(None)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The same for one device; graphs, pools and pages belong to none.
+    fn leaks_of(&self, device: Option<usize>) -> Vec<String> {
+        let concerns = |own: usize| device.is_none_or(|device| device == own);
+        let regions = self.memory.live().filter(|region| concerns(region.device));
+        let mut lines: Vec<String> = regions.map(ToString::to_string).collect();
+        let mut living = |name: &str, count: usize| {
+            if count > 0 {
+                lines.push(format!("{count} of kind {name}"));
+            }
+        };
+        let streams = self.streams.iter().filter(|own| own.lives && own.is_made_by_the_user());
+        living("stream", streams.filter(|own| concerns(own.device)).count());
+        let events = self.events.iter().filter(|own| own.lives);
+        living("event", events.filter(|own| concerns(own.device)).count());
+        if device.is_none() {
+            living("graph", self.graphs.iter().filter(|own| own.lives).count());
+            living("executable graph", self.execs.iter().filter(|own| own.lives).count());
+            living("memory pool", self.pools.iter().filter(|own| own.is_private()).count());
+            living("pages", self.pages.iter().filter(|own| own.lives).count());
+            living("reserved range", self.reserved.iter().filter(|own| own.lives).count());
+        }
+        lines
+    }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (streams, graphs) = (self.streams.len(), self.graphs.len());
+        formatter
+            .debug_struct("World")
+            .field("streams", &streams)
+            .field("graphs", &graphs)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,292 @@
+//! The driver's memory pools: what they keep, what they give back, and who gets freed addresses.
+
+use super::World;
+use super::code::{Code, Outcome};
+use super::event::Moment;
+use super::handle::Kind;
+use super::memory::{PAGE, Region, UNIT};
+
+/// A pool.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) device: usize,
+    pub(crate) lives: bool,
+    is_default: bool,
+    /// 0 is no limit.
+    maximum: usize,
+    threshold: u64,
+    /// Bytes taken from the device, and the most ever.
+    pub(crate) reserved: usize,
+    reserved_high: usize,
+    /// Bytes handed out, and the most ever.
+    used: usize,
+    used_high: usize,
+    free: Vec<Freed>,
+    /// Whether freed memory goes to other streams: behind an event, and once its free has run. The
+    /// third, for which a driver would add dependencies of its own, is never needed.
+    reuse: [u32; 3],
+}
+
+/// A range of addresses that came back.
+#[derive(Debug)]
+struct Freed {
+    address: u64,
+    len: usize,
+    /// When it is free; at once, where this is missing.
+    moment: Option<Moment>,
+}
+
+/// The attributes of a pool, by their numbers in CUDA.
+const REUSE_FOLLOW_EVENT: u32 = 1;
+const REUSE_NO_ORDER: u32 = 3;
+const THRESHOLD: u32 = 4;
+const RESERVED: u32 = 5;
+const RESERVED_HIGH: u32 = 6;
+const USED: u32 = 7;
+const USED_HIGH: u32 = 8;
+
+impl Pool {
+    pub(crate) fn new(device: usize, maximum: usize, is_default: bool) -> Self {
+        Self {
+            device,
+            lives: true,
+            is_default,
+            maximum,
+            threshold: 0,
+            reserved: 0,
+            reserved_high: 0,
+            used: 0,
+            used_high: 0,
+            free: Vec::new(),
+            reuse: [1; 3],
+        }
+    }
+
+    pub(crate) fn is_private(&self) -> bool {
+        self.lives && !self.is_default
+    }
+
+    /// Gives pages back, down to this and to what is needed.
+    fn shrink(&mut self, keep: usize) {
+        let keep = keep.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        self.reserved = self.reserved.min(self.needed().max(keep));
+    }
+
+    /// Pages for what is used or whose free is still to run.
+    fn needed(&self) -> usize {
+        let pending = self.free.iter().filter(|freed| freed.moment.is_some());
+        let bytes = self.used + pending.map(|freed| freed.len).sum::<usize>();
+        bytes.next_multiple_of(PAGE)
+    }
+}
+
+impl World {
+    pub(crate) fn create_pool(&mut self, ordinal: i32, maximum: usize) -> Outcome<u64> {
+        let device = self.device(ordinal)?;
+        self.pools.push(Pool::new(device, maximum, false));
+        Ok(self.handles.make(Kind::Pool, self.pools.len() - 1))
+    }
+
+    /// What is still allocated stays; its pages go with the last of it.
+    pub(crate) fn destroy_pool(&mut self, handle: u64) -> Outcome<()> {
+        let pool = self.pool(handle)?;
+        if self.pools[pool].is_default {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.pools[pool].lives = false;
+        for device in &mut self.devices {
+            if device.current_pool == pool {
+                device.current_pool = device.default_pool;
+            }
+        }
+        Ok(())
+    }
+
+    fn pool(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Pool, handle, "use of a pool").map_err(|_| Code::INVALID_VALUE)
+    }
+
+    /// The default pool of a device, or its current one.
+    pub(crate) fn pool_of(&self, ordinal: i32, current: bool) -> Outcome<u64> {
+        let device = &self.devices[self.device(ordinal)?];
+        let pool = if current { device.current_pool } else { device.default_pool };
+        Ok(self.handles.make(Kind::Pool, pool))
+    }
+
+    pub(crate) fn set_current_pool(&mut self, ordinal: i32, handle: u64) -> Outcome<()> {
+        let (device, pool) = (self.device(ordinal)?, self.pool(handle)?);
+        if self.pools[pool].device != device {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.devices[device].current_pool = pool;
+        Ok(())
+    }
+
+    pub(crate) fn pool_attribute(&mut self, handle: u64, attribute: u32) -> Outcome<u64> {
+        let pool = self.pool(handle)?;
+        let pool = &self.pools[pool];
+        Ok(match attribute {
+            REUSE_FOLLOW_EVENT..=REUSE_NO_ORDER => {
+                u64::from(pool.reuse[(attribute - REUSE_FOLLOW_EVENT) as usize])
+            }
+            THRESHOLD => pool.threshold,
+            RESERVED => pool.reserved as u64,
+            RESERVED_HIGH => pool.reserved_high as u64,
+            USED => pool.used as u64,
+            USED_HIGH => pool.used_high as u64,
+            _ => return Err(Code::INVALID_VALUE),
+        })
+    }
+
+    /// Whether an attribute is 32 bits long, and not 64.
+    pub(crate) fn is_short_attribute(attribute: u32) -> bool {
+        (REUSE_FOLLOW_EVENT..=REUSE_NO_ORDER).contains(&attribute)
+    }
+
+    pub(crate) fn set_pool_attribute(
+        &mut self,
+        handle: u64,
+        attribute: u32,
+        value: u64,
+    ) -> Outcome<()> {
+        let pool = self.pool(handle)?;
+        let pool = &mut self.pools[pool];
+        match attribute {
+            REUSE_FOLLOW_EVENT..=REUSE_NO_ORDER => {
+                pool.reuse[(attribute - REUSE_FOLLOW_EVENT) as usize] = u32::from(value != 0);
+            }
+            THRESHOLD => pool.threshold = value,
+            // The high marks may be set back, and to nothing else.
+            RESERVED_HIGH if value == 0 => pool.reserved_high = pool.reserved,
+            USED_HIGH if value == 0 => pool.used_high = pool.used,
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn trim_pool(&mut self, thread: u64, handle: u64, keep: usize) -> Outcome<()> {
+        let pool = self.pool(handle)?;
+        self.refuse_unsafe_call(thread)?;
+        self.forget_done_frees(pool);
+        self.pools[pool].shrink(keep);
+        Ok(())
+    }
+
+    /// An address for an allocation behind a stream's work.
+    pub(crate) fn pool_allocate(
+        &mut self,
+        pool: usize,
+        stream: usize,
+        bytes: usize,
+    ) -> Outcome<u64> {
+        let len = bytes.checked_next_multiple_of(UNIT).ok_or(Code::OUT_OF_MEMORY)?;
+        let found = self.freed_for(pool, stream, len);
+        let taken = found.map(|index| {
+            let entry = &mut self.pools[pool].free[index];
+            let (address, moment) = (entry.address, entry.moment.clone());
+            entry.address += len as u64;
+            entry.len -= len;
+            (address, moment)
+        });
+        self.pools[pool].free.retain(|freed| freed.len > 0);
+        if let Err(full) = self.pool_grow(pool, len) {
+            if let Some((address, moment)) = taken {
+                self.pools[pool].free.push(Freed { address, len, moment });
+            }
+            return Err(full);
+        }
+        Ok(match taken {
+            Some((address, _)) => address,
+            None => self.memory.fresh_address(len),
+        })
+    }
+
+    /// The smallest freed range that is large enough and whose free comes before this stream's next
+    /// operation, or is done.
+    fn freed_for(&self, pool: usize, stream: usize, len: usize) -> Option<usize> {
+        let mut clock = self.streams[stream].clock.clone();
+        clock.join(&self.host_clock);
+        let [behind_events, once_done, _] = self.pools[pool].reuse.map(|allowed| allowed != 0);
+        let comes_before = |freed: &Freed| {
+            freed.moment.as_ref().is_none_or(|moment| {
+                let same_stream = moment.position.stream == stream;
+                same_stream
+                    || (behind_events && clock.includes(&moment.clock))
+                    || (once_done && self.is_done(moment.position))
+            })
+        };
+        let entries = self.pools[pool].free.iter().enumerate();
+        let fitting = entries.filter(|(_, freed)| freed.len >= len && comes_before(freed));
+        fitting.min_by_key(|(_, freed)| (freed.len, freed.address)).map(|(index, _)| index)
+    }
+
+    fn pool_grow(&mut self, pool: usize, len: usize) -> Outcome<()> {
+        let (used, reserved) = (self.pools[pool].used, self.pools[pool].reserved);
+        let device = self.pools[pool].device;
+        let limit = self.devices[device].limit;
+        if len > limit {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        let grow = |world: &mut Self| {
+            let own = &mut world.pools[pool];
+            own.used = used + len;
+            own.reserved = own.reserved.max(own.needed());
+            let within = own.maximum == 0 || own.reserved <= own.maximum;
+            within && world.taken(device) <= limit
+        };
+        if !grow(self) {
+            (self.pools[pool].used, self.pools[pool].reserved) = (used, reserved);
+            self.release_unused_pool_memory(device);
+            let reserved = self.pools[pool].reserved;
+            if !grow(self) {
+                (self.pools[pool].used, self.pools[pool].reserved) = (used, reserved);
+                return Err(Code::OUT_OF_MEMORY);
+            }
+        }
+        let own = &mut self.pools[pool];
+        own.used_high = own.used_high.max(own.used);
+        own.reserved_high = own.reserved_high.max(own.reserved);
+        Ok(())
+    }
+
+    /// Memory came back to its pool.
+    pub(crate) fn pool_freed(&mut self, pool: usize, region: Region, moment: Option<Moment>) {
+        let len = region.len.next_multiple_of(UNIT);
+        self.pools[pool].used -= len;
+        self.pools[pool].free.push(Freed { address: region.start, len, moment });
+    }
+
+    fn forget_done_frees(&mut self, pool: usize) {
+        let mut free = std::mem::take(&mut self.pools[pool].free);
+        for freed in &mut free {
+            let done = freed.moment.as_ref().is_none_or(|moment| self.is_done(moment.position));
+            if done {
+                freed.moment = None;
+            }
+        }
+        self.pools[pool].free = free;
+    }
+
+    /// After a wait of the host, pools give back what is above their thresholds.
+    pub(crate) fn settle_pools(&mut self) {
+        for pool in 0..self.pools.len() {
+            self.forget_done_frees(pool);
+            let keep = usize::try_from(self.pools[pool].threshold).unwrap_or(usize::MAX);
+            let reserved = self.pools[pool].reserved;
+            if reserved > keep {
+                self.pools[pool].shrink(keep);
+            }
+        }
+    }
+
+    /// Before the device is called full, all pools give back what they keep in vain.
+    pub(crate) fn release_unused_pool_memory(&mut self, device: usize) {
+        for pool in 0..self.pools.len() {
+            if self.pools[pool].device == device {
+                self.forget_done_frees(pool);
+                self.pools[pool].shrink(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What the simulator found wrong with a program, in words.
+
+use std::fmt;
+
+/// What sort of mistake it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mistake {
+    Race,
+    UseAfterFree,
+    OutOfBounds,
+    DoubleFree,
+    WildAddress,
+    StaleHandle,
+}
+
+/// The mistakes found so far, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    lines: Vec<String>,
+}
+
+/// More are counted and not kept: the first ones say what is wrong.
+const KEPT: usize = 1000;
+
+impl Reports {
+    pub(crate) fn add(&mut self, mistake: Mistake, text: &str) {
+        let line = format!("{mistake}: {text}");
+        if self.lines.len() < KEPT && !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.lines.clear();
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Race => "race",
+            Self::UseAfterFree => "use after free",
+            Self::OutOfBounds => "out of bounds",
+            Self::DoubleFree => "double free",
+            Self::WildAddress => "wild address",
+            Self::StaleHandle => "stale handle",
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Who runs next: a stream drawn by the seed among those that can, until a goal is reached.
+
+use super::World;
+use super::clock::Clock;
+use super::code::{Code, Outcome};
+use super::stream::{Body, HostCall, Position};
+use super::work::Unit;
+
+/// Operations that somebody waits for, and what is known once they are done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Goal {
+    positions: Vec<Position>,
+    clock: Clock,
+    /// For each stream how far it must come, with all that those operations wait for.
+    needed: Option<Vec<u64>>,
+}
+
+/// What a step did, or what the caller has to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// The goal is reached.
+    Done,
+    /// Something ran.
+    Ran,
+    /// The caller calls the host without holding the lock, and says so to `host_call_returned`.
+    Call(usize, HostCall),
+    /// Another thread runs a host function that the goal needs.
+    Busy,
+}
+
+impl Goal {
+    pub(crate) fn add(&mut self, position: Position, clock: &Clock) {
+        self.positions.push(position);
+        self.clock.join(clock);
+    }
+}
+
+impl World {
+    pub(crate) fn is_done(&self, position: Position) -> bool {
+        self.streams[position.stream].completed >= position.number
+    }
+
+    pub(crate) fn is_reached(&self, goal: &Goal) -> bool {
+        goal.positions.iter().all(|position| self.is_done(*position))
+    }
+
+    /// The host has waited for the goal and knows it to be done.
+    pub(crate) fn waited(&mut self, goal: &Goal) -> Outcome<()> {
+        self.host_clock.join(&goal.clock);
+        self.settle_pools();
+        let broken =
+            |position: &Position| self.devices[self.streams[position.stream].device].sticky;
+        goal.positions.iter().find_map(broken).map_or(Ok(()), Err)
+    }
+
+    /// How far each stream must come.
+    fn needed(&self, goal: &Goal) -> Vec<u64> {
+        let mut needed = vec![0; self.streams.len()];
+        let mut open = goal.positions.clone();
+        while let Some(position) = open.pop() {
+            let already = needed[position.stream];
+            if position.number <= already || self.is_done(position) {
+                continue;
+            }
+            needed[position.stream] = position.number;
+            let queue = &self.streams[position.stream].queue;
+            let wanted = |number: u64| number > already && number <= position.number;
+            for operation in queue.iter().filter(|operation| wanted(operation.number)) {
+                open.extend(&operation.after);
+            }
+        }
+        needed
+    }
+
+    /// Runs one unit of work of a stream drawn among those that can run.
+    ///
+    /// Work that the goal does not need may be drawn, too: no program may rely on its not running.
+    /// Host functions are drawn only where they are needed, because they may wait for the caller.
+    pub(crate) fn step(&mut self, goal: &mut Goal) -> Step {
+        if self.is_reached(goal) {
+            return Step::Done;
+        }
+        let needed = match goal.needed.take() {
+            Some(needed) => needed,
+            None => self.needed(goal),
+        };
+        let can_run = |stream: &usize| {
+            let needed = needed.get(*stream).copied().unwrap_or(0);
+            self.can_run(*stream, needed)
+        };
+        let ready: Vec<usize> = (0..self.streams.len()).filter(can_run).collect();
+        goal.needed = Some(needed);
+        if ready.is_empty() {
+            return Step::Busy;
+        }
+        let stream = ready[self.random.below(ready.len())];
+        self.run_one(stream)
+    }
+
+    fn can_run(&self, stream: usize, needed: u64) -> bool {
+        let own = &self.streams[stream];
+        let Some(operation) = own.queue.front().filter(|_| !own.busy) else { return false };
+        let ready = operation.after.iter().all(|position| self.is_done(*position));
+        let calls_host = match &operation.body {
+            Body::Unit(unit) => matches!(unit, Unit::Host(_)),
+            Body::Graph(run) => run.calls_host(),
+        };
+        ready && (!calls_host || operation.number <= needed)
+    }
+
+    fn run_one(&mut self, stream: usize) -> Step {
+        let Some(mut operation) = self.streams[stream].queue.pop_front() else { return Step::Ran };
+        let (number, what) = (operation.number, operation.what);
+        let (unit, node) = match &mut operation.body {
+            Body::Unit(unit) => (std::mem::replace(unit, Unit::Nothing), None),
+            Body::Graph(run) => match run.draw(&mut self.random) {
+                Some((node, unit)) => (unit, Some(node)),
+                None => (Unit::Nothing, None),
+            },
+        };
+        let name = node.map_or(String::new(), |node| format!(" node {node}"));
+        self.log.ran(format!("stream {stream} operation {number} {what}{name}"));
+        let more = match &mut operation.body {
+            Body::Unit(_) => false,
+            Body::Graph(run) => {
+                if let Some(node) = node {
+                    run.finish(node);
+                }
+                !run.is_finished()
+            }
+        };
+        if let Unit::Host(call) = unit {
+            // The function may tell the rest of the program that all before it is done.
+            self.host_clock.join(&operation.clock);
+            if more {
+                self.streams[stream].queue.push_front(operation);
+            }
+            // What comes after this waits until it has returned.
+            self.streams[stream].busy = true;
+            return Step::Call(stream, call);
+        }
+        if more {
+            self.streams[stream].queue.push_front(operation);
+        }
+        self.run_unit(unit);
+        if !more {
+            self.streams[stream].completed = number;
+        }
+        Step::Ran
+    }
+
+    /// A host function that `step` asked for has returned.
+    pub(crate) fn host_call_returned(&mut self, stream: usize) {
+        let own = &mut self.streams[stream];
+        own.busy = false;
+        // What is done is all before the front of the queue.
+        own.completed = own.queue.front().map_or(own.submitted, |next| next.number - 1);
+    }
+
+    /// Whether something is done: a step of it, if not, so that whoever asks again gets somewhere.
+    pub(crate) fn ask(&mut self, goal: &mut Goal) -> (Outcome<()>, Option<Step>) {
+        if self.is_reached(goal) {
+            return (self.waited(goal), None);
+        }
+        (Err(Code::NOT_READY), Some(self.step(goal)))
+    }
+}

@@ -1,0 +1,278 @@
+//! Streams: queues of operations, and what each operation has to wait for.
+
+use std::collections::VecDeque;
+
+use super::World;
+use super::capture::Membership;
+use super::clock::{Clock, Stamp};
+use super::code::{Code, Outcome};
+use super::event::Moment;
+use super::handle::Kind;
+use super::launch::GraphRun;
+use super::report::Mistake;
+use super::schedule::Goal;
+use super::shadow::Actor;
+use super::work::{Access, Unit};
+
+/// Which streams it waits for without being told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The legacy default stream: for all blocking ones, and they for it.
+    Legacy,
+    /// The default stream of a thread: a blocking one.
+    PerThread,
+    Blocking,
+    NonBlocking,
+}
+
+/// An operation's place: the number-th one of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) stream: usize,
+    pub(crate) number: u64,
+}
+
+/// A function of the program and its argument, as addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostCall {
+    pub(crate) function: u64,
+    pub(crate) data: u64,
+}
+
+/// What waits in a queue.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) number: u64,
+    pub(crate) what: &'static str,
+    pub(crate) after: Vec<Position>,
+    /// What is known to be done when it begins.
+    pub(crate) clock: Clock,
+    pub(crate) body: Body,
+}
+
+/// What an operation does.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Unit(Unit),
+    Graph(Box<GraphRun>),
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) device: usize,
+    pub(crate) order: Order,
+    pub(crate) priority: i32,
+    pub(crate) lives: bool,
+    pub(crate) queue: VecDeque<Operation>,
+    /// How many operations have entered it, and how many are done.
+    pub(crate) submitted: u64,
+    pub(crate) completed: u64,
+    /// A thread runs a host function of it just now.
+    pub(crate) busy: bool,
+    pub(crate) clock: Clock,
+    pub(crate) capture: Option<Membership>,
+}
+
+/// The handles of the default streams.
+const LEGACY: u64 = 1;
+const PER_THREAD: u64 = 2;
+
+impl Stream {
+    pub(crate) fn is_made_by_the_user(&self) -> bool {
+        matches!(self.order, Order::Blocking | Order::NonBlocking)
+    }
+
+    fn is_blocking(&self) -> bool {
+        matches!(self.order, Order::Blocking | Order::PerThread)
+    }
+}
+
+impl World {
+    pub(crate) fn new_stream(&mut self, device: usize, order: Order, priority: i32) -> usize {
+        self.streams.push(Stream {
+            device,
+            order,
+            priority,
+            lives: true,
+            queue: VecDeque::new(),
+            submitted: 0,
+            completed: 0,
+            busy: false,
+            clock: Clock::default(),
+            capture: None,
+        });
+        self.streams.len() - 1
+    }
+
+    pub(crate) fn create_stream(
+        &mut self,
+        thread: u64,
+        order: Order,
+        priority: i32,
+    ) -> Outcome<u64> {
+        let device = self.current(thread)?;
+        let stream = self.new_stream(device, order, priority.clamp(-5, 0));
+        Ok(self.handles.make(Kind::Stream, stream))
+    }
+
+    /// The stream of a handle, in a context that works.
+    pub(crate) fn stream(&mut self, thread: u64, handle: u64) -> Outcome<usize> {
+        let device = self.current(thread)?;
+        match handle {
+            0 | LEGACY => self.devices[device].legacy.ok_or(Code::INVALID_CONTEXT),
+            PER_THREAD => Ok(self.stream_of_thread(device, thread)),
+            handle => {
+                let stream = self.find(Kind::Stream, handle, "use of a stream")?;
+                let sticky = self.devices[self.streams[stream].device].sticky;
+                sticky.map_or(Ok(stream), Err)
+            }
+        }
+    }
+
+    fn stream_of_thread(&mut self, device: usize, thread: u64) -> usize {
+        if let Some(stream) = self.devices[device].per_thread.get(&thread) {
+            return *stream;
+        }
+        let stream = self.new_stream(device, Order::PerThread, 0);
+        self.devices[device].per_thread.insert(thread, stream);
+        stream
+    }
+
+    /// The handle is gone at once; its work goes on.
+    pub(crate) fn destroy_stream(&mut self, thread: u64, handle: u64) -> Outcome<()> {
+        if handle <= PER_THREAD {
+            return Err(Code::INVALID_HANDLE);
+        }
+        let stream = self.stream(thread, handle)?;
+        if let Some(membership) = self.streams[stream].capture.take() {
+            self.abandon_capture(membership.capture);
+        }
+        self.streams[stream].lives = false;
+        Ok(())
+    }
+
+    /// What an operation of this stream waits for without being told.
+    fn implied(&self, stream: usize) -> Vec<usize> {
+        let own = &self.streams[stream];
+        if own.order == Order::Legacy {
+            let blocks = |other: &usize| {
+                let other = &self.streams[*other];
+                other.device == own.device && other.is_blocking()
+            };
+            return (0..self.streams.len()).filter(blocks).collect();
+        }
+        let legacy = self.devices[own.device].legacy;
+        legacy.into_iter().filter(|_| own.is_blocking()).collect()
+    }
+
+    /// Puts an operation into a stream's queue and compares its accesses with all before it.
+    pub(crate) fn submit(
+        &mut self,
+        stream: usize,
+        what: &'static str,
+        accesses: &[Access],
+        after: &[Moment],
+        body: Body,
+    ) -> Moment {
+        let mut clock = std::mem::take(&mut self.streams[stream].clock);
+        clock.join(&self.host_clock);
+        let mut positions: Vec<Position> = after.iter().map(|moment| moment.position).collect();
+        for moment in after {
+            clock.join(&moment.clock);
+        }
+        for other in self.implied(stream) {
+            let before = &self.streams[other];
+            positions.push(Position { stream: other, number: before.submitted });
+            clock.join(&before.clock);
+        }
+        let before = clock.clone();
+        let stamp = clock.tick(stream + 1);
+        let own = &mut self.streams[stream];
+        own.submitted += 1;
+        let number = own.submitted;
+        own.queue.push_back(Operation { number, what, after: positions, clock: before, body });
+        own.clock = clock.clone();
+        let actor = Actor { stream, number, what, node: None };
+        self.note_accesses(accesses, actor, (&clock, stamp));
+        Moment { position: Position { stream, number }, clock }
+    }
+
+    pub(crate) fn note_accesses(&mut self, accesses: &[Access], actor: Actor, at: (&Clock, Stamp)) {
+        for access in accesses {
+            let piece = access.piece;
+            let bytes = piece.start..piece.start + piece.len;
+            let actor = Actor { node: access.node, ..actor };
+            let shadow = &mut self.memory.blocks[piece.block].shadow;
+            let Some(other) = shadow.access(bytes.clone(), access.writes, actor, at) else {
+                continue;
+            };
+            let does = |writes| if writes { "writes" } else { "reads" };
+            let text = format!(
+                "{actor} {} bytes {}..{} of block {}; nothing orders it after {}, which {} \
+                 bytes {}..{}",
+                does(access.writes),
+                bytes.start,
+                bytes.end,
+                piece.block,
+                other.actor,
+                does(other.writes),
+                other.bytes.start,
+                other.bytes.end,
+            );
+            self.reports.add(Mistake::Race, &text);
+        }
+    }
+
+    /// All that a stream has to do now.
+    pub(crate) fn end_of(&self, stream: usize) -> Goal {
+        let own = &self.streams[stream];
+        let mut goal = Goal::default();
+        goal.add(Position { stream, number: own.submitted }, &own.clock);
+        for other in self.implied(stream).into_iter().filter(|_| own.order == Order::Legacy) {
+            let before = &self.streams[other];
+            goal.add(Position { stream: other, number: before.submitted }, &before.clock);
+        }
+        goal
+    }
+
+    /// All that a device has to do now.
+    pub(crate) fn end_of_device(&self, device: usize) -> Goal {
+        let mut goal = Goal::default();
+        for (stream, own) in self.streams.iter().enumerate() {
+            if own.device == device {
+                goal.add(Position { stream, number: own.submitted }, &own.clock);
+            }
+        }
+        goal
+    }
+
+    /// All that there is to do now.
+    pub(crate) fn end_of_everything(&self) -> Goal {
+        let mut goal = Goal::default();
+        for (stream, own) in self.streams.iter().enumerate() {
+            goal.add(Position { stream, number: own.submitted }, &own.clock);
+        }
+        goal
+    }
+
+    /// A stream that is to be waited for by the host, which a capture forbids.
+    pub(crate) fn wait_for_stream(&mut self, thread: u64, handle: u64) -> Outcome<Goal> {
+        let stream = self.stream(thread, handle)?;
+        self.refuse_while_capturing(stream)?;
+        self.refuse_legacy_beside_captures(stream)?;
+        Ok(self.end_of(stream))
+    }
+
+    pub(crate) fn wait_for_context(&mut self, thread: u64) -> Outcome<Goal> {
+        let device = self.current(thread)?;
+        self.refuse_beside_any_capture(device)?;
+        Ok(self.end_of_device(device))
+    }
+
+    pub(crate) fn stream_facts(&mut self, thread: u64, handle: u64) -> Outcome<(Order, i32, u64)> {
+        let stream = self.stream(thread, handle)?;
+        let own = &self.streams[stream];
+        Ok((own.order, own.priority, self.handles.make(Kind::Context, own.device)))
+    }
+}

@@ -1,0 +1,197 @@
+//! Tests of the world without its C interface: one thread, a host made of nothing.
+
+use super::work::{Copy, End};
+use super::{Code, Fill, Goal, HostCall, HostMemory, Mode, Order, Outcome, Settings, Step, World};
+
+/// Host memory that reads as fives and forgets what is written.
+struct NoHost;
+
+impl HostMemory for NoHost {
+    fn read(&self, _: u64, into: &mut [u8]) {
+        into.fill(5);
+    }
+
+    fn write(&self, _: u64, _: &[u8]) {}
+
+    fn allocate(&self, bytes: usize) -> Option<u64> {
+        Some(0x1000 + bytes as u64 * 16)
+    }
+
+    fn free(&self, _: u64, _: usize) {}
+}
+
+const THREAD: u64 = 1;
+
+fn world(seed: u64) -> World {
+    let settings = Settings { seed, devices: 2, ..Settings::default() };
+    let mut world = World::new(settings, Box::new(NoHost));
+    world.initialize();
+    let context = world.retain(0).unwrap();
+    world.set_current(THREAD, context).unwrap();
+    world
+}
+
+/// Reaches a goal; host functions are counted and do nothing.
+fn reach(world: &mut World, mut goal: Goal) -> Outcome<usize> {
+    let mut calls = 0;
+    loop {
+        match world.step(&mut goal) {
+            Step::Done => return world.waited(&goal).map(|()| calls),
+            Step::Ran => {}
+            Step::Call(stream, _) => {
+                calls += 1;
+                world.host_call_returned(stream);
+            }
+            Step::Busy => unreachable!("there is one thread"),
+        }
+    }
+}
+
+fn wait_for(world: &mut World, stream: u64) -> Outcome<usize> {
+    let goal = world.wait_for_stream(THREAD, stream)?;
+    reach(world, goal)
+}
+
+fn bytes(world: &World, address: u64, len: usize) -> Vec<u8> {
+    let pieces = world.memory.resolve(address, len).unwrap();
+    world.memory.gather(&pieces)
+}
+
+#[test]
+fn nothing_runs_until_it_is_forced() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    let address = world.allocate_plain(THREAD, 16).unwrap();
+    let fill = Fill::row(address, 0x0102, 2, 8);
+    world.fill_async(THREAD, stream, fill, "fill").unwrap();
+    assert_eq!(bytes(&world, address, 16), [0xA5; 16]);
+    wait_for(&mut world, stream).unwrap();
+    assert_eq!(bytes(&world, address, 4), [2, 1, 2, 1]);
+    assert_eq!(world.reports.text(), "");
+}
+
+#[test]
+fn a_copy_takes_small_host_memory_at_once() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    let address = world.allocate_plain(THREAD, 16).unwrap();
+    let copy = Copy { to: End::Device(address), from: End::Host(64), bytes: 16 };
+    let goal = world.copy_async(THREAD, stream, copy, "copy").unwrap();
+    assert!(world.is_reached(&goal));
+    wait_for(&mut world, stream).unwrap();
+    assert_eq!(bytes(&world, address, 16), [5; 16]);
+}
+
+#[test]
+fn host_functions_run_where_somebody_waits() {
+    let mut world = world(0);
+    let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
+    let call = HostCall { function: 1, data: 2 };
+    world.launch_host_function(THREAD, one, call).unwrap();
+    world.launch_host_function(THREAD, two, call).unwrap();
+    assert_eq!(wait_for(&mut world, two), Ok(1));
+    let goal = world.wait_for_context(THREAD).unwrap();
+    assert_eq!(reach(&mut world, goal), Ok(1));
+}
+
+#[test]
+fn a_pool_gives_an_address_again_where_order_allows() {
+    let mut world = world(0);
+    let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
+    let first = world.allocate_async(THREAD, one, 1000, None).unwrap();
+    world.free_async(THREAD, one, first).unwrap();
+    let beside = world.allocate_async(THREAD, two, 1000, None).unwrap();
+    assert_ne!(beside, first);
+    assert_eq!(world.allocate_async(THREAD, one, 1000, None), Ok(first));
+    assert_eq!(world.reports.text(), "");
+}
+
+#[test]
+fn memory_ends_where_it_is_said() {
+    let mut world = world(0);
+    let total = world.total_bytes(0);
+    assert_eq!(world.allocate_plain(THREAD, usize::MAX), Err(Code::OUT_OF_MEMORY));
+    let all = world.allocate_plain(THREAD, total).unwrap();
+    assert_eq!(world.memory_information(THREAD), Ok((0, total)));
+    assert_eq!(world.allocate_plain(THREAD, 1), Err(Code::OUT_OF_MEMORY));
+    assert_eq!(world.allocate_async(THREAD, 0, 1, None), Err(Code::OUT_OF_MEMORY));
+    world.finish_free(all).unwrap();
+    assert_eq!(world.memory_information(THREAD), Ok((total, total)));
+}
+
+#[test]
+fn a_spoiled_capture_leaves_no_graph() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    world.begin_capture(THREAD, stream, Mode::Global).unwrap();
+    assert_eq!(world.allocate_plain(THREAD, 1), Err(Code::CAPTURE_UNSUPPORTED));
+    assert_eq!(world.end_capture(THREAD, stream), Err(Code::CAPTURE_INVALIDATED));
+    assert!(!world.leaks().contains("graph"));
+    world.allocate_plain(THREAD, 1).unwrap();
+}
+
+#[test]
+fn a_circle_of_nodes_cannot_be_launched() {
+    let mut world = world(0);
+    let graph = world.create_graph().unwrap();
+    let one = world.add_node(graph, &[], super::Work::Empty).unwrap();
+    let two = world.add_node(graph, &[one], super::Work::Empty).unwrap();
+    let plain = super::EdgeData::default();
+    world.change_edges(graph, &[(two, one, plain)], true).unwrap();
+    assert_eq!(world.instantiate(graph, 0), Err(Code::INVALID_VALUE));
+    world.change_edges(graph, &[(two, one, plain)], false).unwrap();
+    world.instantiate(graph, 0).unwrap();
+}
+
+#[test]
+fn asking_the_legacy_stream_spoils_no_capture() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::Blocking, 0).unwrap();
+    world.begin_capture(THREAD, stream, Mode::Relaxed).unwrap();
+    assert_eq!(world.capture_status(THREAD, 0), Err(Code::CAPTURE_IMPLICIT));
+    assert!(world.end_capture(THREAD, stream).is_ok());
+    world.begin_capture(THREAD, stream, Mode::Relaxed).unwrap();
+    assert_eq!(world.wait_for_stream(THREAD, 0).err(), Some(Code::CAPTURE_IMPLICIT));
+    assert_eq!(world.end_capture(THREAD, stream), Err(Code::CAPTURE_INVALIDATED));
+}
+
+#[test]
+fn a_pool_may_be_told_to_keep_to_streams() {
+    let mut world = world(0);
+    let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
+    let pool = world.create_pool(0, 0).unwrap();
+    for attribute in [1, 2] {
+        world.set_pool_attribute(pool, attribute, 0).unwrap();
+    }
+    let first = world.allocate_async(THREAD, one, 1000, Some(pool)).unwrap();
+    world.free_async(THREAD, one, first).unwrap();
+    let event = world.create_event(THREAD, 0).unwrap();
+    world.record_event(THREAD, event, one, 0).unwrap();
+    world.wait_event(THREAD, two, event, 0).unwrap();
+    assert_ne!(world.allocate_async(THREAD, two, 1000, Some(pool)), Ok(first));
+    world.set_pool_attribute(pool, 1, 1).unwrap();
+    assert_eq!(world.allocate_async(THREAD, two, 1000, Some(pool)), Ok(first));
+    assert_eq!(world.reports.text(), "");
+}
+
+#[test]
+fn addresses_lose_their_pages_only_when_nothing_uses_them() {
+    let mut world = world(0);
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    let start = world.reserve(super::PAGE, 0).unwrap();
+    let pages = world.create_pages(0, super::PAGE).unwrap();
+    for waits in [true, false] {
+        world.map(start, super::PAGE, 0, pages).unwrap();
+        world.set_access(start, super::PAGE, true).unwrap();
+        world.fill_async(THREAD, stream, Fill::row(start, 1, 1, 64), "fill").unwrap();
+        if waits {
+            wait_for(&mut world, stream).unwrap();
+        }
+        world.unmap(start, super::PAGE).unwrap();
+        assert_eq!(world.reports.text().is_empty(), waits);
+    }
+    wait_for(&mut world, stream).unwrap();
+    world.release_pages(pages).unwrap();
+    world.unreserve(start, super::PAGE).unwrap();
+    assert!(!world.leaks().contains("pages"));
+}

@@ -1,0 +1,142 @@
+//! `cargo xtask sim-test`: the tests that run on the simulated CUDA driver, each in a process.
+//!
+//! The simulator is one per process, and so are its seed, its limits and its reports: a process a
+//! test is how nothing of one test reaches the next. Whatever is ignored in the crates named here is
+//! such a test. The last line is `N passed, N failed, N skipped`; nothing of it is a GPU result.
+
+mod process;
+mod programs;
+mod sanitizer;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use process::{Ending, Run};
+use programs::Program;
+use sanitizer::Sanitizer;
+
+use crate::TaskError;
+
+/// A crate with tests that run on the simulator.
+#[derive(Clone, Copy, Debug)]
+struct Simulated {
+    package: &'static str,
+    /// Whether its tests ask for whatever driver there is, and do not load the simulator.
+    asks_the_loader: bool,
+}
+
+const SIMULATED: &[Simulated] = &[
+    Simulated { package: "cuda-sim-control", asks_the_loader: false },
+    Simulated { package: "driver-conformance", asks_the_loader: true },
+];
+
+/// What `cargo xtask sim-test` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Run every test with so many seeds, one after the other.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    first_seed: u64,
+    /// Let a thread run what can run, as a device does, and not only what is forced.
+    #[arg(long)]
+    background: bool,
+    /// Build tests and simulator with this sanitizer; needs a nightly toolchain, with the sources
+    /// of the standard library for threads.
+    #[arg(long, value_name = "WHICH")]
+    sanitizer: Option<Sanitizer>,
+    /// Only tests whose names have this in them.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Only this crate.
+    #[arg(long, value_name = "CRATE")]
+    package: Option<String>,
+    /// Seconds after which a test is stopped, and has failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    patience: u64,
+}
+
+/// What happened so far.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+/// Builds the programs and runs their tests.
+///
+/// # Errors
+///
+/// When they cannot be built or started, and when there is no test. A failed test is no such error:
+/// the exit code tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let wanted =
+        |own: &&Simulated| arguments.package.as_ref().is_none_or(|package| package == own.package);
+    let packages: Vec<Simulated> = SIMULATED.iter().filter(wanted).copied().collect();
+    let programs = programs::build(&packages, arguments.sanitizer)?;
+    let mut tally = Tally::default();
+    for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
+        for program in &programs {
+            run_program(program, seed, arguments, &mut tally)?;
+        }
+    }
+    if tally.passed + tally.failed + tally.skipped == 0 {
+        return Err("no test was run: nothing is of that name".into());
+    }
+    println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn run_program(
+    program: &Program,
+    seed: u64,
+    arguments: &Arguments,
+    tally: &mut Tally,
+) -> Result<(), TaskError> {
+    let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));
+    for test in program.tests.iter().filter(chosen) {
+        let patience = Duration::from_secs(arguments.patience);
+        let ending =
+            process::run(program, test, &Run { seed, background: arguments.background, patience })?;
+        let name = format!("{} {test}, seed {seed}", program.package);
+        match ending {
+            Ending::Passed => tally.passed += 1,
+            Ending::NotAsked(why) => {
+                tally.skipped += 1;
+                println!("SKIPPED: {name}: {why}");
+            }
+            Ending::Failed(output) => {
+                tally.failed += 1;
+                println!("FAILED: {name}\n{output}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SIMULATED;
+    use crate::test::workspace;
+
+    #[derive(serde::Deserialize)]
+    struct Manifests {
+        packages: Vec<Package>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+    }
+
+    #[test]
+    fn every_crate_named_here_is_in_the_workspace() {
+        let manifests: Manifests = workspace::describe().unwrap();
+        for own in SIMULATED {
+            let found = manifests.packages.iter().any(|package| package.name == own.package);
+            assert!(found, "{}", own.package);
+        }
+    }
+}
