@@ -16,19 +16,15 @@ fn programs() -> u32 {
     test_cases().div_ceil(400)
 }
 
-/// How many allocations are failed at most: all of them, or the first few under Miri, which would take
-/// minutes for the rest.
-const FAILED_AT_MOST: usize = if cfg!(miri) { 2 } else { usize::MAX };
-
-/// Runs `subject` with the first, the second, … allocation failing until none does, or until
-/// [`FAILED_AT_MOST`] did; returns how many did. `subject` is told how the allocations of this run fail.
+/// Runs `subject` with the first, the second, … allocation failing until none does; returns how many
+/// did. `subject` is told how the allocations of this run fail.
 fn sweep(mode: fn(usize) -> Refusal, mut subject: impl FnMut(&HeapProbe, Refusal)) -> usize {
     for nth in 0.. {
         let probe = HeapProbe::default();
         probe.ledger.refuse(mode(nth));
         subject(&probe, mode(nth));
         assert_eq!(probe.ledger.live_blocks(), 0, "{:?} left blocks", mode(nth));
-        if probe.ledger.refused() == 0 || nth == FAILED_AT_MOST {
+        if probe.ledger.refused() == 0 {
             return nth;
         }
     }
@@ -36,10 +32,7 @@ fn sweep(mode: fn(usize) -> Refusal, mut subject: impl FnMut(&HeapProbe, Refusal
 }
 
 #[test]
-#[cfg_attr(
-    miri,
-    ignore = "SKIPPED: takes Miri minutes, which runs every case once and sweeps random programs"
-)]
+#[cfg_attr(miri, ignore = "SKIPPED: takes Miri minutes, which runs every case once")]
 fn every_case_with_the_nth_allocation_failing() {
     for case in cases::all::<HeapProbe>() {
         let mut allocations = [0; 3];
@@ -68,6 +61,10 @@ fn every_case_with_the_nth_allocation_failing() {
 }
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
+)]
 fn random_lexical_programs_with_the_nth_allocation_failing() {
     sweep_programs(&strategy::lexical_program(false), |probe, program| {
         run_lexical(probe, program);
@@ -75,6 +72,10 @@ fn random_lexical_programs_with_the_nth_allocation_failing() {
 }
 
 #[test]
+#[cfg_attr(
+    miri,
+    ignore = "SKIPPED: takes Miri half a minute, whose random programs have allocations fail as well"
+)]
 fn random_dynamic_programs_with_the_nth_allocation_failing() {
     sweep_programs(&strategy::dynamic_program(false), |probe, program| {
         run_dynamic(probe, program);
