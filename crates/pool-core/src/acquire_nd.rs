@@ -244,21 +244,36 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
+        // SAFETY: the caller's promise.
+        if let Some(described) = unsafe { self.acquire_described_again::<T>(dims) } {
+            return Ok(described);
+        }
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        let (slot, cached) = prepare_described::<B, T>(place, dims)?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step(slot) };
+        Ok(DescribedBlock::new(slot, cached))
+    }
+
+    /// As [`try_acquire_described`](Self::try_acquire_described) where the slot has the shape and room
+    /// for it; otherwise `None`, and nothing has happened. It calls nothing that is not inlined.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_acquire_described`](Self::try_acquire_described).
+    #[inline(always)]
+    pub unsafe fn acquire_described_again<T: PodElement>(
+        &self,
+        dims: &[usize],
+    ) -> Option<DescribedBlock<'s, B>> {
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, cached) = match unsafe { place.fitting_shape::<T>(dims) } {
-            Some(fitting) => fitting,
-            None => prepare_described::<B, T>(place, dims)?,
-        };
-        // SAFETY: just reserved through this cursor.
+        let (slot, cached) = unsafe { place.fitting_shape::<T>(dims) }?;
+        // SAFETY: the slot at this cursor, which fits.
         unsafe { self.cursor.step(slot) };
-        Ok(DescribedBlock {
-            block: slot.block(),
-            length: cached.count,
-            shape: cached.shape,
-            descriptor: cached.descriptor,
-        })
+        Some(DescribedBlock::new(slot, cached))
     }
 }
 
@@ -302,6 +317,14 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
     pub shape: DynamicShape<'s>,
     /// What the backend keeps beside the shape.
     pub descriptor: &'s mut B::Descriptor,
+}
+
+impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
+    #[inline]
+    fn new(slot: SlotPointer<'s, B>, cached: CachedShape<'s, B>) -> Self {
+        let CachedShape { shape, count, descriptor } = cached;
+        Self { block: slot.block(), length: count, shape, descriptor }
+    }
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {

@@ -99,9 +99,7 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        self.try_acquire_array_dyn(dims).unwrap_or_else(|error| fail(&error))
-    }
+    fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
     /// As [`acquire_array_dyn`](Self::acquire_array_dyn).
     ///
@@ -128,23 +126,71 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     }
 
     #[inline]
+    #[track_caller]
+    fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
+        match array_again(self, dims) {
+            Some(array) => array,
+            None => array_or_panic(self, dims),
+        }
+    }
+
+    #[inline]
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-        // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which
-        // is unsized and so cannot be swapped or replaced, and never the descriptor.
-        let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
-        let array = parts.descriptor.array::<T>(parts.block.cast(), parts.shape);
-        Ok(array)
+        match array_again(self, dims) {
+            Some(array) => Ok(array),
+            None => array_anew(self, dims),
+        }
     }
 }
 
+/// The array of a shape that the slot has had before; `None`, and nothing has happened, otherwise.
+///
+/// Always inlined: a call would keep the cursor in memory, which costs as much as the rest.
+#[inline(always)]
+fn array_again<'s, T: PodElement>(
+    scope: &Scope<'s, Cpu>,
+    dims: &[usize],
+) -> Option<&'s mut ArrayRef<T, IxDyn>> {
+    // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which
+    // is unsized and so cannot be swapped or replaced, and never the descriptor.
+    let parts = unsafe { scope.acquire_described_again::<T>(dims) }?;
+    // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
+    Some(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
+}
+
+/// The array of a shape that is new to the slot, or does not fit its block.
 #[cold]
+#[inline(never)]
+fn array_anew<'s, T: PodElement>(
+    scope: &Scope<'s, Cpu>,
+    dims: &[usize],
+) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
+    // SAFETY: as in `array_again`.
+    let parts = unsafe { scope.try_acquire_described::<T>(dims) }?;
+    // SAFETY: as in `array_again`.
+    Ok(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
+}
+
+/// As [`array_anew`].
+///
+/// # Panics
+///
+/// With the text of its error.
+#[cold]
+#[inline(never)]
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
-fn fail(error: &PoolError<CpuError>) -> ! {
-    panic!("{error}")
+fn array_or_panic<'s, T: PodElement>(
+    scope: &Scope<'s, Cpu>,
+    dims: &[usize],
+) -> &'s mut ArrayRef<T, IxDyn> {
+    match array_anew(scope, dims) {
+        Ok(array) => array,
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// An `ndarray` header of dynamic rank, kept beside a cached shape.
@@ -167,55 +213,36 @@ unsafe impl Send for Header {}
 
 impl Header {
     /// The array of the block, in a header that is new or is exactly as it was made.
+    ///
+    /// # Safety
+    ///
+    /// If a header was made, it was for elements `T`.
     #[inline]
-    fn array<'s, T: Element>(
+    unsafe fn array<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
         shape: DynamicShape<'s>,
     ) -> &'s mut ArrayRef<T, IxDyn> {
-        let header = match self.reusable::<T>(block, shape) {
-            Some(header) => header,
-            None => self.make(block, shape),
-        };
-        // SAFETY: `reusable` and `make` return a live header of this type, owned by `self`, which is
-        // borrowed exclusively for `'s`.
-        let array: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header.as_ptr() };
-        array
-    }
-
-    /// The header that is there, if a user of it has left it pointing at this block with this shape.
-    ///
-    /// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`,
-    /// `slice_collapse`), but not to put another address into it: what such methods do is derive
-    /// addresses from the one that is there. So where the address is the block's, it is the one that
-    /// the header was made with.
-    #[inline]
-    fn reusable<T: Element>(
-        &mut self,
-        block: NonNull<T>,
-        shape: DynamicShape<'_>,
-    ) -> Option<NonNull<ArrayViewMut<'static, T, IxDyn>>> {
-        let erased = self.0.as_ref().filter(|erased| erased.element == TypeId::of::<T>())?;
-        let header = erased.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: boxed by `make` for this element type, and borrowed by nobody: `self` is.
-        let view = unsafe { header.as_ref() };
-        let as_made = view.as_ptr() == block.as_ptr().cast_const()
-            && same_dims(view.shape(), shape.dims())
-            && same_strides(view.strides(), shape.strides());
-        as_made.then_some(header)
+        let Some(erased) = &self.0 else { return self.make(block, shape.dims()) };
+        debug_assert_eq!(erased.element, TypeId::of::<T>(), "a header of another element type");
+        let header = erased.header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr();
+        // SAFETY: boxed by `make` for this element type (caller), and borrowed by nobody: `self` is,
+        // exclusively, for `'s`.
+        let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header };
+        if is_as_made(view, block, shape) { view } else { self.make(block, shape.dims()) }
     }
 
     /// Makes the header anew.
     #[cold]
     #[inline(never)]
-    fn make<T: Element>(
-        &mut self,
+    fn make<'s, T: Element>(
+        &'s mut self,
         block: NonNull<T>,
-        shape: DynamicShape<'_>,
-    ) -> NonNull<ArrayViewMut<'static, T, IxDyn>> {
+        dims: &[usize],
+    ) -> &'s mut ArrayRef<T, IxDyn> {
         // SAFETY: the block holds the product of the dims, checked by the acquire, at an address that
         // is aligned for `T`; without strides the layout is row-major.
-        let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(shape.dims()), block.as_ptr()) };
+        let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
         // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's
         // alone; between loans it is not used.
         let view: ArrayViewMut<'static, T, IxDyn> = unsafe { raw.deref_into_view_mut() };
@@ -225,8 +252,22 @@ impl Header {
             header: header.cast(),
             drop: drop_header::<T>,
         });
-        header
+        // SAFETY: just boxed, and owned by `self`, which is borrowed exclusively for `'s`.
+        let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header.as_ptr() };
+        view
     }
+}
+
+/// Whether the last user of a header has left it pointing at this block with this shape.
+///
+/// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`, `slice_collapse`),
+/// but not to put another address into it: what such methods do is derive addresses from the one that
+/// is there. So where the address is the block's, it is the one that the header was made with.
+#[inline]
+fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
+    header.as_ptr() == block.as_ptr().cast_const()
+        && header.shape() == shape.dims()
+        && as_lengths(header.strides()) == shape.strides()
 }
 
 /// # Safety
@@ -250,16 +291,9 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Compared as bytes: unlike lengths that a caller has just written, these were written long ago.
+/// Strides as lengths: a row-major stride is never above `isize::MAX`, so none is taken for another.
 #[inline]
-fn same_dims(left: &[usize], right: &[usize]) -> bool {
-    left == right
-}
-
-/// As [`same_dims`]; a row-major stride is never above `isize::MAX`.
-#[inline]
-fn same_strides(left: &[isize], right: &[usize]) -> bool {
+fn as_lengths(strides: &[isize]) -> &[usize] {
     // SAFETY: both types have the same size and alignment, and any bytes are a value of either.
-    let left = unsafe { std::slice::from_raw_parts(left.as_ptr().cast::<usize>(), left.len()) };
-    left == right
+    unsafe { std::slice::from_raw_parts(strides.as_ptr().cast(), strides.len()) }
 }

@@ -64,7 +64,7 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     /// # Safety
     ///
     /// Nothing borrowed from the slot's set is in use.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::ptr::NonNull;
+use core::slice;
 
 use super::host::try_box;
 use super::slot::SlotPointer;
@@ -25,11 +26,18 @@ pub(crate) struct ShapeSet<B: PoolBackend> {
 /// One remembered shape.
 struct Way<B: PoolBackend> {
     element: TypeId,
-    /// The dims, then as many strides.
-    lengths: Vec<usize>,
+    lengths: Lengths,
     /// The elements of the shape: the product of the dims, checked when the way was made.
     count: usize,
     descriptor: B::Descriptor,
+}
+
+/// Dims and row-major strides, in one piece of memory.
+struct Lengths {
+    /// The dims, then as many strides.
+    lengths: Vec<usize>,
+    /// Half as many as there are lengths.
+    rank: usize,
 }
 
 /// A shape of the cache, and what the backend keeps beside it.
@@ -46,7 +54,7 @@ pub(crate) struct CachedShape<'s, B: PoolBackend> {
 /// # Safety
 ///
 /// Nothing borrowed from the slot's set is in use.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
@@ -56,12 +64,18 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from it is
     // in use (caller), so this is its only reference for `'s`.
     let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
-    let index = set.position(TypeId::of::<T>(), dims)?;
-    Some(set.ways[index].cached())
+    let element = TypeId::of::<T>();
+    // A loop and no iterator's `find`, which the compiler does not always inline.
+    for way in &mut set.ways {
+        if way.is(element, dims) {
+            return Some(way.cached());
+        }
+    }
+    None
 }
 
 /// Counts a hit.
-#[inline]
+#[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     let hits = &slot.state().shape_hits;
     hits.set(hits.get() + 1);
@@ -104,13 +118,7 @@ unsafe fn insert<'s, B: PoolBackend>(
     misses.set(misses.get() + 1);
     let no_memory = |requested| PoolError::Bookkeeping { requested };
 
-    let mut lengths = Vec::new();
-    let kept = 2 * dims.len();
-    lengths.try_reserve_exact(kept).map_err(|_| no_memory(kept * size_of::<usize>()))?;
-    lengths.resize(kept, 0);
-    let (own_dims, strides) = lengths.split_at_mut(dims.len());
-    own_dims.copy_from_slice(dims);
-    write_row_major_strides(dims, strides);
+    let lengths = Lengths::of(dims).map_err(no_memory)?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
 
     let record = slot.record().as_ptr();
@@ -135,12 +143,6 @@ unsafe fn insert<'s, B: PoolBackend>(
 }
 
 impl<B: PoolBackend> ShapeSet<B> {
-    /// Where the shape is, compared element by element.
-    #[inline]
-    fn position(&self, element: TypeId, dims: &[usize]) -> Option<usize> {
-        self.ways.iter().position(|way| way.is(element, dims))
-    }
-
     /// Puts a way where there is room, or in place of the next victim.
     fn put(&mut self, way: Way<B>) -> &mut Way<B> {
         if self.ways.len() < self.capacity {
@@ -156,20 +158,52 @@ impl<B: PoolBackend> ShapeSet<B> {
 }
 
 impl<B: PoolBackend> Way<B> {
-    #[inline]
+    #[inline(always)]
     fn is(&self, element: TypeId, dims: &[usize]) -> bool {
-        self.lengths.len() == 2 * dims.len()
+        self.lengths.rank == dims.len()
             && self.element == element
-            && self.lengths.iter().zip(dims).all(|(own, asked)| own == asked)
+            && same_dims(self.lengths.shape().dims, dims)
     }
 
-    #[inline]
+    #[inline(always)]
     fn cached(&mut self) -> CachedShape<'_, B> {
-        let (dims, strides) = self.lengths.split_at(self.lengths.len() / 2);
         CachedShape {
-            shape: DynamicShape { dims, strides },
+            shape: self.lengths.shape(),
             count: self.count,
             descriptor: &mut self.descriptor,
         }
     }
+}
+
+impl Lengths {
+    /// The dims and their strides; the bytes that were asked for where there is no memory for them.
+    fn of(dims: &[usize]) -> Result<Self, usize> {
+        let rank = dims.len();
+        let mut lengths = Vec::new();
+        lengths.try_reserve_exact(2 * rank).map_err(|_| 2 * size_of_val(dims))?;
+        lengths.resize(2 * rank, 0);
+        let (own_dims, strides) = lengths.split_at_mut(rank);
+        own_dims.copy_from_slice(dims);
+        write_row_major_strides(dims, strides);
+        Ok(Self { lengths, rank })
+    }
+
+    #[inline(always)]
+    fn shape(&self) -> DynamicShape<'_> {
+        let (lengths, rank) = (self.lengths.as_ptr(), self.rank);
+        // SAFETY: `of` made twice `rank` lengths, which nothing changes; the dims are the first half.
+        let dims = unsafe { slice::from_raw_parts(lengths, rank) };
+        // SAFETY: as above.
+        let strides = unsafe { lengths.add(rank) };
+        // SAFETY: as above; the strides are the second half.
+        let strides = unsafe { slice::from_raw_parts(strides, rank) };
+        DynamicShape { dims, strides }
+    }
+}
+
+/// Whether two shapes of one rank are equal, axis by axis: a caller has often just written the lengths
+/// one by one, and several that are loaded at once would wait for that.
+#[inline(always)]
+fn same_dims(own: &[usize], asked: &[usize]) -> bool {
+    own.iter().zip(asked).all(|(own, asked)| own == asked)
 }
