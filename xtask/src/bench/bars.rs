@@ -35,6 +35,9 @@ pub(crate) struct Outcome {
     pub(crate) case: String,
     pub(crate) asked: String,
     pub(crate) measured: String,
+    /// What the same measure is for what a pool is not expected to beat: the call and the loop, and a
+    /// buffer that the caller keeps. Empty where there is no such thing.
+    pub(crate) floor: String,
     pub(crate) met: bool,
 }
 
@@ -45,6 +48,7 @@ const FIXED: &str = "10 × 10, fixed rank";
 const OURS: &str = "pool, explicit";
 const LOCAL: &str = "pool, thread-local";
 const KEPT: &str = "caller-kept";
+const EMPTY: &str = "empty";
 const BUMP: &str = "bump-scope, scoped";
 
 const fn bar(
@@ -111,6 +115,7 @@ fn allocations(figures: &Figures) -> Outcome {
         case: "every case, every form of the pool".to_owned(),
         asked: "0 heap allocations".to_owned(),
         measured: format!("at most {most} in {} cases", counts.len()),
+        floor: String::new(),
         met: most == 0.0,
     }
 }
@@ -144,7 +149,25 @@ impl Bar {
             }
         };
         let case = format!("{} {}, {}", self.workload, self.variant, self.column);
-        Some(Outcome { case, asked, measured, met })
+        Some(Outcome { case, asked, measured, floor: self.floor(figures), met })
+    }
+
+    /// The bar's ratio of times for `empty` and `caller-kept`.
+    fn floor(&self, figures: &Figures) -> String {
+        let ratio = |column: &&str| {
+            let (variant, by) = match self.measure {
+                Measure::By(by) => (self.variant, by),
+                Measure::ByVariant(variant) => (variant, *column),
+                _ => return None,
+            };
+            if self.variant == variant && by == *column {
+                return None;
+            }
+            let floor = figures.find(self.workload, self.variant, column)?.time?.median;
+            let base = figures.find(self.workload, variant, by)?.time?.median;
+            Some(format!("{column} {:.2}", floor / base))
+        };
+        [EMPTY, KEPT].iter().filter_map(ratio).collect::<Vec<_>>().join(", ")
     }
 }
 

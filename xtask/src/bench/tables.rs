@@ -29,10 +29,10 @@ pub(crate) fn for_terminal(figures: &Figures) -> String {
         }
         text += &format!("{workload}: {variant}\n{table}\n\n");
     }
-    let mut table = empty(&["bar", "asked", "measured", ""]);
+    let mut table = empty(&["bar", "asked", "measured", "", "the floor"]);
     for outcome in bars::outcomes(figures) {
-        let Outcome { case, asked, measured, met } = outcome;
-        table.add_row([case, asked, measured, mark(met).to_owned()]);
+        let Outcome { case, asked, measured, floor, met } = outcome;
+        table.add_row([case, asked, measured, mark(met).to_owned(), floor]);
     }
     text + &table.to_string()
 }
@@ -98,10 +98,10 @@ fn megabytes(bytes: u64) -> f64 {
 
 /// The bars, in Markdown.
 pub(crate) fn of_bars(figures: &Figures) -> String {
-    let header = ["case", "asked", "measured", "met"].map(str::to_owned);
+    let header = ["case", "asked", "measured", "met", "the floor"].map(str::to_owned);
     let rows = bars::outcomes(figures).into_iter().map(|outcome| {
-        let Outcome { case, asked, measured, met } = outcome;
-        vec![case, asked, measured, mark(met).to_owned()]
+        let Outcome { case, asked, measured, floor, met } = outcome;
+        vec![case, asked, measured, mark(met).to_owned(), floor]
     });
     markdown(&header, rows)
 }
