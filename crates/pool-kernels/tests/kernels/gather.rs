@@ -85,3 +85,31 @@ fn gather() {
     for_each_type!(check(&gpu));
     gpu.close();
 }
+
+/// What a captured launch gathers is what the description says when the graph is launched.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_replay_heeds_the_description_of_its_time() {
+    let gpu = Gpu::open(MODULE);
+    let kernel = gpu.kernel(GATHER.f32);
+    let data: Vec<f32> = (0_u8..24).map(f32::from).collect();
+    let words = |start, strides: [isize; 2]| description(24, start, &[4, 6], &strides).unwrap();
+    let from = gpu.upload(&data, 3);
+    let mut described = gpu.upload(&words(0, [6, 1]), 0);
+    let to = gpu.output::<f32>(24, 1);
+    let arguments = [from.argument(), to.argument(), described.argument(), 24.into()];
+    let launch = || gpu.launch(&kernel, Launch::over_elements(24), &arguments);
+    // Drivers load code late, which is nothing for a capture.
+    launch();
+    let graph = gpu.capture(launch);
+
+    for (start, strides) in [(0, [1, 4]), (23, [-6, -1]), (5, [0, 0]), (0, [6, 1])] {
+        gpu.write(&mut described, &words(start, strides));
+        graph.launch().unwrap();
+        let place = |at: isize| start as isize + at / 6 * strides[0] + at % 6 * strides[1];
+        let expected: Vec<f32> =
+            (0..24).map(|at| data[usize::try_from(place(at)).unwrap()]).collect();
+        assert_eq!(gpu.download(&to).unwrap(), expected);
+    }
+    gpu.close();
+}

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cuda_sim_control::Simulator;
 use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, LaunchConfig,
-    PushKernelArg,
+    CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream, DevicePtr,
+    LaunchConfig, PushKernelArg, sys,
 };
 use cudarc::nvrtc::Ptx;
 use pool_kernels::{Launch, Module};
@@ -45,8 +45,10 @@ impl Gpu {
             panic!("GPU REQUIRED: {why}");
         }
         let context = CudaContext::new(0).unwrap();
+        // SAFETY: there is one stream, so what uses an array waits for what used it before.
+        unsafe { context.disable_event_tracking() };
         let module = context.load_module(Ptx::from_src(module.text())).unwrap();
-        Self { stream: context.default_stream(), context, module }
+        Self { stream: context.new_stream().unwrap(), context, module }
     }
 
     pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
@@ -66,6 +68,21 @@ impl Gpu {
     /// An array whose elements are there to be written.
     pub(crate) fn output<T: Stored>(&self, count: usize, before: usize) -> Array<T> {
         self.upload(&vec![T::GUARD; count], before)
+    }
+
+    /// Overwrites an array.
+    pub(crate) fn write<T: Stored>(&self, array: &mut Array<T>, data: &[T]) {
+        assert_eq!(array.count, data.len());
+        let mut place = array.slice.slice_mut(array.before..array.before + array.count);
+        self.stream.memcpy_htod(data, &mut place).unwrap();
+    }
+
+    /// Captures launches instead of making them.
+    pub(crate) fn capture(&self, launches: impl FnOnce()) -> CudaGraph {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).unwrap();
+        launches();
+        self.stream.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().unwrap()
     }
 
     /// Copies an array back, and checks that nothing around it was written.
