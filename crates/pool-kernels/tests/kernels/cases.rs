@@ -10,9 +10,9 @@ use pool_kernels::Launch;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-/// How many cases a property is tried on, unless `POOL_KERNEL_CASES` says so: on the simulator a case
-/// takes milliseconds.
-const CASES: u32 = 24;
+/// How many cases a property is tried on, unless `POOL_KERNEL_CASES` says so: on the simulator a
+/// test takes a second or less then.
+const CASES: u32 = 100;
 
 /// What lies around the arrays of a case, and what is in them.
 #[derive(Clone, Copy, Debug)]
