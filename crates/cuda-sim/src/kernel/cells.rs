@@ -117,13 +117,6 @@ impl Cells {
         race
     }
 
-    /// As if nobody had touched it.
-    pub(super) fn forget(&mut self) {
-        for list in [&mut self.writes, &mut self.reads, &mut self.others, &mut self.foreign] {
-            list.clear();
-        }
-    }
-
     fn write(&mut self, cell: usize, stamp: Stamp, orders: &impl Orders) -> Option<Race> {
         let mut race = None;
         let old = std::mem::replace(&mut self.writes[cell], stamp);

@@ -100,7 +100,6 @@ impl<'a> Engine<'a> {
         self.order.begin(self.interval, block);
         // Whatever another block left there is not to be relied on.
         self.shared.fill(0xA5);
-        self.shared_cells.forget();
         let program = Arc::clone(&self.program);
         for warp in warps {
             warp.reset();
