@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warning in any listed feature set", clippy),
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
+    step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
@@ -105,7 +106,13 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test");
-    Ok(vec![test.variable("POOL_SIM_ORDERS", setting.orders())])
+    let test = test.variable("POOL_SIM_ORDERS", setting.orders());
+    Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+}
+
+/// Where the compilers cannot be had, the task says so and counts it.
+fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask kernels --check")])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
