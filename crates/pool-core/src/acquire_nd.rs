@@ -1,7 +1,7 @@
 //! The acquire family for arrays of any rank: the one-dimensional family with a shape. Fixed ranks
 //! cost a checked product; a dynamic rank is looked up in the slot's shape set.
 
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::{HostBackend, PoolBackend, SlotRef};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, ShapeError};
 use crate::nd_view::NdView;
@@ -311,6 +311,8 @@ fn prepare_described<'s, B: PoolBackend, T: Element>(
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block.
     pub block: B::Block,
+    /// The slot that holds it, for the view that is made.
+    pub slot: SlotRef<B>,
     /// How many elements of it were acquired.
     pub length: usize,
     /// The shape and its strides.
@@ -323,7 +325,7 @@ impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
     #[inline]
     fn new(slot: SlotPointer<'s, B>, cached: CachedShape<'s, B>) -> Self {
         let CachedShape { shape, count, descriptor } = cached;
-        Self { block: slot.block(), length: count, shape, descriptor }
+        Self { block: slot.block(), slot: slot.reference(), length: count, shape, descriptor }
     }
 }
 

@@ -17,6 +17,11 @@ const KERNEL_CASES: u32 = 100;
 /// The same with `--full`.
 const KERNEL_CASES_IN_FULL: u32 = 2_000;
 
+/// In how many orders a test on the simulated driver runs.
+const ORDERS: u32 = 20;
+/// The same with `--full`.
+const ORDERS_IN_FULL: u32 = 200;
+
 /// Facts that hold for a whole run.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -48,6 +53,11 @@ impl Setting {
     /// Random programs per property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
+    }
+
+    /// In how many orders a test on the simulated driver runs.
+    pub(crate) fn orders(&self) -> String {
+        if self.full { ORDERS_IN_FULL } else { ORDERS }.to_string()
     }
 
     /// Random shapes per kernel on the simulated driver.
