@@ -1,0 +1,5 @@
+//! Memory of a CUDA device.
+
+mod without;
+
+pub use without::DeviceMemory;
