@@ -28,6 +28,16 @@ pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<
     answers.close();
 }
 
+/// Opens the device for a test that is no question.
+///
+/// # Panics
+///
+/// When there is no device, or only the simulated one where that was not asked for.
+#[expect(clippy::panic, reason = "this is how a test fails")]
+pub fn require_device() -> Device {
+    open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
+}
+
 fn open() -> Result<Device, crate::driver::NoDevice> {
     if std::env::var_os(SIMULATOR_VARIABLE).is_some() {
         Device::open_hardware_or_simulator()

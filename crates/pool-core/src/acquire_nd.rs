@@ -1,7 +1,7 @@
 //! The acquire family for arrays of any rank: the one-dimensional family with a shape. Fixed ranks
 //! cost a checked product; a dynamic rank is looked up in the slot's shape set.
 
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::{HostBackend, PoolBackend, SlotRef};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, ShapeError};
 use crate::nd_view::NdView;
@@ -255,6 +255,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         unsafe { self.cursor.step(slot) };
         Ok(DescribedBlock {
             block: slot.block(),
+            slot: slot.reference(),
             length: cached.count,
             shape: cached.shape,
             descriptor: cached.descriptor,
@@ -296,6 +297,8 @@ fn prepare_described<'s, B: PoolBackend, T: Element>(
 pub struct DescribedBlock<'s, B: PoolBackend> {
     /// The block.
     pub block: B::Block,
+    /// The slot that holds it, for the view that is made.
+    pub slot: SlotRef<B>,
     /// How many elements of it were acquired.
     pub length: usize,
     /// The shape and its strides.

@@ -30,6 +30,7 @@ use crate::view::PoolView;
 /// - [`view`](Self::view) and [`view_ref`](Self::view_ref) touch only the first
 ///   `length * size_of::<T>()` bytes of the block, accept [`DANGLING`](Self::DANGLING) with zero
 ///   bytes, and their right to the memory ends with `'s`. Nothing may rely on a view being dropped.
+/// - [`settle`](Self::settle) never unwinds.
 /// - No method keeps the context beyond `'s`, nor re-enters the pool that calls it.
 pub unsafe trait PoolBackend: Sized + 'static {
     /// What allocation needs to know: `()` on the host, a device and a stream on a GPU.
@@ -79,6 +80,14 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// `block` came from [`allocate`](Self::allocate) of the same context with the same `bytes`, was
     /// not freed before, and no view of it is used any more.
     unsafe fn free(context: &Self::Context, block: Self::Block, bytes: usize);
+
+    /// Called where idle blocks were just freed and their memory is wanted back: at the end of `trim`,
+    /// `compact` and `clear`, and before an allocation is tried for the last time. Where
+    /// [`free`](Self::free) only begins to give memory back, this is where to wait for it; in steady
+    /// state it is never called.
+    fn settle(context: &Self::Context) {
+        let _ = context;
+    }
 
     /// Makes the exclusive view of the first `length` elements of `block`.
     ///

@@ -34,6 +34,8 @@ pub enum PoolError<E> {
         requested: usize,
         /// Bytes that the pool holds in blocks that are in use.
         reserved: usize,
+        /// Bytes of the largest of those blocks, the largest first; 0 where there are fewer.
+        largest: [usize; 3],
         /// What the backend said.
         source: E,
     },
@@ -105,11 +107,12 @@ impl<E: fmt::Display> fmt::Display for PoolError<E> {
                 "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, \
                  {reserved} of which are in use: raise the limit, or end scopes earlier"
             ),
-            Self::OutOfMemory { requested, reserved, source } => write!(
+            Self::OutOfMemory { requested, reserved, largest, source } => write!(
                 f,
                 "no block of {requested} bytes to be had ({source}), with {reserved} bytes of this \
-                 pool in use and its idle blocks freed: ask for less, end scopes earlier, or trim \
-                 other pools"
+                 pool in use{} and its idle blocks freed: ask for less, end scopes earlier, or trim \
+                 other pools",
+                Largest(largest)
             ),
             Self::Bookkeeping { requested } => write!(
                 f,
@@ -138,6 +141,19 @@ impl<E: fmt::Display> fmt::Display for PoolError<E> {
                 "there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)"
             ),
         }
+    }
+}
+
+/// The largest blocks of a pool, if it has any.
+struct Largest<'a>(&'a [usize; 3]);
+
+impl fmt::Display for Largest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sizes = self.0.iter().filter(|bytes| **bytes > 0);
+        let Some(largest) = sizes.next() else { return Ok(()) };
+        write!(f, " (the largest blocks: {largest}")?;
+        sizes.try_for_each(|bytes| write!(f, ", {bytes}"))?;
+        f.write_str(")")
     }
 }
 

@@ -28,6 +28,8 @@ struct Simulated {
 const SIMULATED: &[Simulated] = &[
     Simulated { package: "cuda-sim-control", asks_the_loader: false },
     Simulated { package: "driver-conformance", asks_the_loader: true },
+    Simulated { package: "pool-cuda", asks_the_loader: true },
+    Simulated { package: "pool-cuda-tests", asks_the_loader: false },
 ];
 
 /// What `cargo xtask sim-test` accepts.

@@ -154,7 +154,10 @@ unsafe fn grow<B: PoolBackend>(
             unsafe { install(slot, block, needed) };
             Ok(())
         }
-        Err(source) => Err(PoolError::OutOfMemory { requested: needed, reserved, source }),
+        Err(source) => {
+            let largest = state.largest_blocks();
+            Err(PoolError::OutOfMemory { requested: needed, reserved, largest, source })
+        }
     }
 }
 

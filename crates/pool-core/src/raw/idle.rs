@@ -8,7 +8,8 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::Released;
 
-/// Frees the blocks of the slots from number `from` on.
+/// Frees the blocks of the slots from number `from` on, and has the memory given back: also that of
+/// blocks whose freeing was only begun before.
 ///
 /// # Safety
 ///
@@ -16,13 +17,25 @@ use crate::stats::Released;
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
+    // SAFETY: the caller's promise.
+    let released = unsafe { release_from(state, from) };
+    B::settle(state.context());
+    #[cfg(feature = "tracing")]
+    tracing::debug!(slots = released.slots, bytes = released.bytes, "trimmed");
+    released
+}
+
+/// Frees the blocks of the slots from number `from` on.
+///
+/// # Safety
+///
+/// As for [`trim`].
+pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
     let mut released = Released::default();
     for number in from..state.slot_count() {
         // SAFETY: the slot is idle (caller).
         released.note(unsafe { release(state.slot(number)) });
     }
-    #[cfg(feature = "tracing")]
-    tracing::debug!(slots = released.slots, bytes = released.bytes, "trimmed");
     released
 }
 
@@ -44,6 +57,9 @@ pub(super) unsafe fn compact<B: PoolBackend>(
             // SAFETY: as above.
             released.note(unsafe { shrink(slot, target) });
         }
+    }
+    if released.slots > 0 {
+        B::settle(state.context());
     }
     // SAFETY: the slots are idle (caller).
     unsafe { sample_lengths(state, from) };

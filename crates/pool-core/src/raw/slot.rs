@@ -41,6 +41,12 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         Self { slot, scope: PhantomData }
     }
 
+    /// What a view keeps of the slot.
+    #[inline(always)]
+    pub(crate) fn reference(self) -> SlotRef<B> {
+        SlotRef { slot: self.slot }
+    }
+
     /// The slot's block.
     #[inline(always)]
     pub(crate) fn block(self) -> B::Block {
@@ -59,7 +65,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         // SAFETY: reserved for `length` elements: the block holds as many (invariants 3 and 4), or is
         // dangling with zero bytes; it stays allocated for `'s` because the slot is now below the
         // cursor (invariant 5); the caller answers for validity and for exclusiveness.
-        unsafe { B::view(self.block(), SlotRef { slot: self.slot }, length) }
+        unsafe { B::view(self.block(), self.reference(), length) }
     }
 
     /// A shared view of the block's first `length` elements.
@@ -69,7 +75,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// As for [`view`](Self::view), but other shared views may be in use.
     pub(crate) unsafe fn view_ref<T: Element>(self, length: usize) -> B::ViewRef<'s, T> {
         // SAFETY: as in `view`.
-        unsafe { B::view_ref(self.block(), SlotRef { slot: self.slot }, length) }
+        unsafe { B::view_ref(self.block(), self.reference(), length) }
     }
 
     /// Zeroes the bytes of `length` elements of `T`.
@@ -232,6 +238,32 @@ impl<B: PoolBackend> fmt::Debug for SlotRef<B> {
 }
 
 impl<B: PoolBackend> SlotRef<B> {
+    /// The context of the slot's pool.
+    ///
+    /// # Safety
+    ///
+    /// The view that this was given to is in use for as long as the result is.
+    #[inline]
+    #[must_use]
+    pub unsafe fn context(&self) -> &B::Context {
+        // SAFETY: the view is in use, so the slot lives, and it is no sentinel.
+        let pointer = unsafe { SlotPointer::new(self.slot) };
+        pointer.state().context()
+    }
+
+    /// The slot's block, in which the view lies.
+    ///
+    /// # Safety
+    ///
+    /// The view that this was given to is in use.
+    #[inline]
+    #[must_use]
+    pub unsafe fn block(&self) -> B::Block {
+        // SAFETY: as in `context`.
+        let pointer = unsafe { SlotPointer::new(self.slot) };
+        pointer.block()
+    }
+
     /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
     /// or freed. Nothing depends on the view being dropped.
     ///

@@ -81,7 +81,7 @@ impl<B: PoolBackend> State<B> {
         // SAFETY: live until the end of this function.
         let this = unsafe { state.as_ref() };
         // SAFETY: no view is in use.
-        unsafe { idle::trim(this, 0) };
+        unsafe { idle::release_from(this, 0) };
         for number in 0..this.table_count() {
             // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
             unsafe { Table::deallocate(this.table(number)) };
@@ -213,6 +213,24 @@ impl<B: PoolBackend> State<B> {
     /// Bytes that blocks hold now.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
+    }
+
+    /// Bytes of the largest blocks, the largest first.
+    pub(super) fn largest_blocks(&self) -> [usize; 3] {
+        let mut largest = [0; 3];
+        for number in 0..self.slot_count() {
+            // SAFETY: the record is live and nothing holds a reference to it.
+            let bytes = unsafe { (*self.slot(number).record().as_ptr()).real };
+            let [first, second, third] = largest;
+            largest = if bytes > first {
+                [bytes, first, second]
+            } else if bytes > second {
+                [first, bytes, second]
+            } else {
+                [first, second, bytes.max(third)]
+            };
+        }
+        largest
     }
 
     /// Bytes that the limit leaves.

@@ -31,9 +31,15 @@ fn every_error_says_its_numbers_and_what_to_do() {
         None,
     );
     assert_text(
-        &HeapError::OutOfMemory { requested: 64, reserved: 32, source: Refused { bytes: 63 } },
+        &HeapError::OutOfMemory {
+            requested: 64,
+            reserved: 32,
+            largest: [24, 8, 0],
+            source: Refused { bytes: 63 },
+        },
         "no block of 64 bytes to be had (the test refused 63 bytes), with 32 bytes of this pool in \
-         use and its idle blocks freed: ask for less, end scopes earlier, or trim other pools",
+         use (the largest blocks: 24, 8) and its idle blocks freed: ask for less, end scopes \
+         earlier, or trim other pools",
         Some("the test refused 63 bytes"),
     );
     assert_text(

@@ -205,7 +205,8 @@ fn impossible_sizes_are_errors_and_the_pool_goes_on() {
     let kept = scope.acquire_filled(100, 9_u8);
     for exponent in [60, 61, 62] {
         match scope.try_acquire::<u8>(1 << exponent) {
-            Err(PoolError::OutOfMemory { requested, reserved, source }) => {
+            Err(PoolError::OutOfMemory { requested, reserved, largest, source }) => {
+                assert!(largest[0] >= 100 && largest[1..] == [0, 0]);
                 assert!(requested >= 1 << exponent);
                 assert_eq!(source.bytes, requested);
                 assert!(reserved >= 100);

@@ -1,0 +1,88 @@
+//! What every backend passes, with device memory: the acceptance cases and random programs.
+
+use cuda_sim_control::Settings;
+use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
+use pool_conformance::run_all;
+use pool_cuda::Cuda;
+use pool_cuda_tests::CudaProbe;
+
+use crate::support::{in_many_orders, start, start_anew};
+
+/// Each is hundreds of calls of the simulated driver.
+const PROGRAMS: u32 = 60;
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn cuda_passes_every_case() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    run_all(&CudaProbe::new(Cuda::device(0).unwrap()));
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn plain_allocation_passes_every_case() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let device = Cuda::device(0).unwrap().without_memory_pool();
+    run_all(&CudaProbe::new(device));
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+    assert!(simulator.calls("cuMemFree_v2") > 0);
+    assert_eq!(simulator.calls("cuMemAllocFromPoolAsync"), 0);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_lexical_programs_agree_with_the_model() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let device = Cuda::device(0).unwrap();
+    let tally = run_random_lexical(PROGRAMS, || CudaProbe::new(device.clone()));
+    assert_eq!(tally.programs, u64::from(PROGRAMS));
+    drop(device);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_dynamic_programs_agree_with_the_model() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let device = Cuda::device(0).unwrap();
+    let tally = run_random_dynamic(PROGRAMS, || CudaProbe::new(device.clone()));
+    assert_eq!(tally.programs, u64::from(PROGRAMS));
+    drop(device);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+/// The acceptance cases whose outcome could depend on the device's order.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_an_outer_scope_holds_survives_in_many_orders() {
+    in_many_orders(|device| {
+        let mut pool = crate::support::pool(device);
+        let mut outer = pool.scope();
+        let first = outer.acquire_filled(1000, 1.5_f64);
+        for round in 0_u32..8 {
+            let mut inner = outer.scope();
+            let second = inner.acquire_filled(500 + 300 * round as usize, round);
+            {
+                let innermost = inner.scope();
+                let third = innermost.acquire_from(&[7_u8; 77]);
+                assert_eq!(third.to_vec().unwrap(), [7; 77]);
+            }
+            let again = inner.acquire_zeroed::<u16>(77);
+            assert_eq!(again.to_vec().unwrap(), [0; 77]);
+            assert!(second.to_vec().unwrap().iter().all(|element| *element == round));
+        }
+        let more = outer.acquire_filled(1000, 2.5_f64);
+        assert_ne!(more.address(), first.address());
+        assert_eq!(first.to_vec().unwrap(), [1.5; 1000]);
+        assert_eq!(more.to_vec().unwrap(), [2.5; 1000]);
+    });
+}

@@ -1,0 +1,258 @@
+//! Other streams that use a pool's memory: ordered both ways, whatever is dropped or forgotten.
+
+use std::mem;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
+use pool_core::Pool;
+use pool_cuda::{Cuda, CudaDevice, announce, record_use};
+
+use crate::support::{calls_like, in_many_orders, pool, races_in_every_order, start};
+
+/// Elements of the arrays.
+const N: usize = 1000;
+
+fn another_stream(device: &CudaDevice) -> Arc<CudaStream> {
+    let stream = device.context().new_stream().unwrap();
+    announce(&stream);
+    stream
+}
+
+/// Rounds in which the pool's stream writes, another one reads and then writes, and nobody joins.
+fn rounds(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
+    // SAFETY: it is written before it is read.
+    let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
+    for round in 0..4 {
+        let scope = pool.scope();
+        let mut view = scope.acquire_filled(N, round);
+        other.memcpy_dtod(&view, &mut copy).unwrap();
+        other.memset_zeros(&mut view).unwrap();
+        let seen = other.clone_dtoh(&copy).unwrap();
+        assert!(seen.iter().all(|element| *element == round), "round {round}");
+    }
+    let scope = pool.scope();
+    let view = scope.acquire::<u32>(N);
+    assert_eq!(view.to_vec().unwrap(), [0; N], "the other stream's last write");
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_known_stream_is_ordered() {
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        rounds(&mut pool(device), &other);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_unknown_stream_is_ordered() {
+    in_many_orders(|device| {
+        let other = device.context().new_stream().unwrap();
+        rounds(&mut pool(device), &other);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_default_streams_are_ordered() {
+    in_many_orders(|device| {
+        rounds(&mut pool(device), &device.context().default_stream());
+        rounds(&mut pool(device), &device.context().per_thread_stream());
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn without_the_order_it_is_a_race() {
+    races_in_every_order(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        // SAFETY: the memory is the simulator's, where a race is a report.
+        unsafe { pool.context().order_foreign_streams(false) };
+        // SAFETY: it is written before it is read.
+        let mut copy = unsafe { other.alloc::<u32>(N) }.unwrap();
+        for round in 0..4 {
+            let scope = pool.scope();
+            let mut view = scope.acquire_filled(N, round);
+            other.memcpy_dtod(&view, &mut copy).unwrap();
+            other.memset_zeros(&mut view).unwrap();
+        }
+        device.context().synchronize().unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn foreign_stream_view_forgotten_then_slot_reused() {
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        for round in 0..4_u8 {
+            let scope = pool.scope();
+            let mut view = scope.acquire::<u8>(N);
+            let (address, guard) = view.device_ptr_mut(&other);
+            mem::forget(guard);
+            // SAFETY: the view is in use, and `other` comes after the pool's stream.
+            unsafe { result::memset_d8_async(address, round, N, other.cu_stream()) }.unwrap();
+            mem::forget(view);
+            mem::forget(scope);
+        }
+        assert_eq!(pool.scope().acquire::<u8>(N).to_vec().unwrap(), [3; N]);
+    });
+}
+
+/// What was enqueued late, with a pointer that was taken early, comes before the next use of the slot.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn work_that_is_enqueued_late_is_ordered() {
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        let copy = other.alloc_zeros::<u8>(N).unwrap();
+        let (to, _guard) = copy.device_ptr(&other);
+        {
+            let scope = pool.scope();
+            let view = scope.acquire_filled(N, 1_u8);
+            let (from, _guard) = view.device_ptr(&other);
+            // Reading joins the other stream, before it has any work on the view.
+            assert_eq!(view.to_vec().unwrap(), [1; N]);
+            // SAFETY: both are allocated, and the view is in use.
+            unsafe { result::memcpy_dtod_async(to, from, N, other.cu_stream()) }.unwrap();
+        }
+        let scope = pool.scope();
+        let _next = scope.acquire_filled(N, 2_u8);
+        drop(_guard);
+        assert_eq!(other.clone_dtoh(&copy).unwrap(), [1; N]);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn growing_trimming_and_dropping_wait_for_other_streams() {
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        for length in [N, 2 * N, 10 * N] {
+            let scope = pool.scope();
+            let mut view = scope.acquire::<u32>(length);
+            other.memset_zeros(&mut view).unwrap();
+        }
+        assert_eq!(pool.trim().slots, 1);
+        let scope = pool.scope();
+        let mut view = scope.acquire::<u32>(N);
+        other.memset_zeros(&mut view).unwrap();
+        drop(pool);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_stream_that_its_owner_drops_is_kept_until_it_was_waited_for() {
+    in_many_orders(|device| {
+        let mut pool = pool(device);
+        for known in [true, false] {
+            let other = device.context().new_stream().unwrap();
+            if known {
+                announce(&other);
+            }
+            let scope = pool.scope();
+            let mut view = scope.acquire::<u32>(N);
+            other.memset_zeros(&mut view).unwrap();
+            drop(other);
+            drop(pool.scope().acquire_filled(N, 1_u32));
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn two_other_streams_in_turn() {
+    in_many_orders(|device| {
+        let (one, two) = (another_stream(device), another_stream(device));
+        let mut pool = pool(device);
+        for round in 0..3_u8 {
+            let scope = pool.scope();
+            let mut view = scope.acquire::<u8>(N);
+            one.memcpy_htod(&vec![round; N], &mut view).unwrap();
+            let seen = two.clone_dtoh(&view).unwrap();
+            assert_eq!(seen, [round; N]);
+            one.memset_zeros(&mut view).unwrap();
+            two.memcpy_htod(&vec![9; N], &mut view).unwrap();
+            assert_eq!(view.to_vec().unwrap(), [9; N]);
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn raw_pointers_are_ordered_when_their_use_is_recorded() {
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        for round in 0..3_u8 {
+            let scope = pool.scope();
+            let view = scope.acquire_filled(N, round);
+            record_use(&view, &other).unwrap();
+            // SAFETY: the view is in use, and `other` comes after the pool's stream.
+            unsafe { result::memset_d8_async(view.address(), 5, N, other.cu_stream()) }.unwrap();
+        }
+        assert_eq!(pool.scope().acquire::<u8>(N).to_vec().unwrap(), [5; N]);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn two_pools_on_two_streams() {
+    in_many_orders(|device| {
+        let (mut left, mut right) = (pool(device), pool(device));
+        for round in 0..4_u32 {
+            let (left, right) = (left.scope(), right.scope());
+            let from = left.acquire_filled(N, round);
+            let mut to = right.acquire::<u32>(N);
+            to.copy_from(&from.as_view()).unwrap();
+            assert!(to.to_vec().unwrap().iter().all(|element| *element == round));
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_pools_own_stream_needs_no_event_and_no_waiting() {
+    let simulator = start();
+    let device = Cuda::device(0).unwrap();
+    let mut pool = pool(&device);
+    pool.scope().acquire::<u32>(N);
+    simulator.forget_calls();
+    for _ in 0..10 {
+        let scope = pool.scope();
+        let mut view = scope.acquire::<u32>(N);
+        let stream = Arc::clone(scope.context().stream());
+        stream.memset_zeros(&mut view).unwrap();
+        view.fill(7).unwrap();
+    }
+    assert_eq!(calls_like(simulator, "cuEvent"), 0);
+    assert_eq!(calls_like(simulator, "cuStreamWait"), 0);
+    assert!(!simulator.log().iter().any(|call| call.name.contains("Synchronize")));
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn leaving_a_scope_never_waits_on_the_host() {
+    let simulator = start();
+    let device = Cuda::device(0).unwrap();
+    let other = another_stream(&device);
+    let mut pool = pool(&device);
+    pool.scope().acquire::<u32>(N);
+    simulator.forget_calls();
+    for _ in 0..10 {
+        let scope = pool.scope();
+        let mut view = scope.acquire::<u32>(N);
+        other.memset_zeros(&mut view).unwrap();
+    }
+    assert!(!simulator.log().iter().any(|call| call.name.contains("Synchronize")));
+    assert_eq!(simulator.calls("cuStreamWaitEvent"), 19, "each waits for the one before");
+    assert_eq!(simulator.calls("cuEventCreate"), 1, "one event serves them all");
+    simulator.assert_clean();
+}

@@ -1,0 +1,16 @@
+//! `pool-cuda` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
+//!
+//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod conformance;
+mod contents;
+mod faults;
+mod foreign;
+mod lifetimes;
+mod refusals;
+mod steady;
+mod support;
+mod threads;
+mod views;

@@ -1,0 +1,173 @@
+//! Steady state: no call of the driver is the pool's, no byte is allocated, no address changes.
+
+use std::sync::Arc;
+
+use cuda_sim_control::{DriverCall, Simulator};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use pool_core::{NdView, Pool};
+use pool_cuda::{AcquireShaped, Cuda};
+
+use crate::support::{calls_like, pool, start};
+
+/// How many scopes: the driver's log holds the calls of that many.
+const SCOPES: usize = 10_000;
+
+/// The lengths of a scope's five arrays, changing from scope to scope.
+fn lengths(scope: usize) -> [usize; 5] {
+    [1, 2, 3, 4, 5].map(|slot| 100 * slot + (scope * 7 * slot) % 50)
+}
+
+fn with_a_pool(pool: &mut Pool<Cuda>, scopes: usize) -> Vec<u64> {
+    let mut addresses = Vec::new();
+    for number in 0..scopes {
+        let scope = pool.scope();
+        let [a, b, c, d, e] = lengths(number);
+        let mut first = scope.acquire::<u32>(a);
+        let second = scope.acquire_nd::<f64, _>([b, 2]);
+        let third = scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
+        let (fourth, fifth) = (scope.acquire::<u16>(d), scope.acquire::<[f32; 3]>(e));
+        let stream = Arc::clone(scope.context().stream());
+        stream.memset_zeros(&mut first).unwrap();
+        let here = [
+            first.address(),
+            second.into_view().address(),
+            third.into_view().address(),
+            fourth.address(),
+            fifth.address(),
+        ];
+        if number == 0 {
+            addresses = here.to_vec();
+        }
+        assert_eq!(here[..], addresses[..], "scope {number}");
+    }
+    addresses
+}
+
+fn without_a_pool(stream: &Arc<CudaStream>, kept: &mut CudaSlice<u32>, scopes: usize) {
+    for number in 0..scopes {
+        stream.memset_zeros(&mut kept.slice_mut(..lengths(number)[0])).unwrap();
+    }
+}
+
+fn logged(simulator: Simulator, program: impl FnOnce()) -> Vec<DriverCall> {
+    simulator.forget_calls();
+    program();
+    simulator.log()
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn every_call_of_the_driver_is_the_users() {
+    let simulator = start();
+    let context = CudaContext::new(0).unwrap();
+    // SAFETY: everything is on one stream.
+    unsafe { context.disable_event_tracking() };
+    let stream = context.new_stream().unwrap();
+    let mut kept = stream.alloc_zeros::<u32>(1000).unwrap();
+    let theirs = logged(simulator, || without_a_pool(&stream, &mut kept, SCOPES));
+
+    let device = Cuda::device(0).unwrap();
+    let mut pool = pool(&device);
+    // The longest lengths, and each shape of the dynamic array.
+    for number in 0..50 {
+        with_a_pool_once(&mut pool, number);
+    }
+    let before = (pool.stats(), device.memory().unwrap());
+    let ours = logged(simulator, || drop(with_a_pool(&mut pool, SCOPES)));
+    assert_eq!(ours.len(), theirs.len());
+    assert!(ours == theirs, "the calls differ");
+    let after = pool.stats();
+    assert_eq!(after.growths, before.0.growths);
+    assert_eq!(after.cold_acquires, before.0.cold_acquires);
+    assert_eq!(after.shape_misses, before.0.shape_misses);
+    assert_eq!(device.memory().unwrap(), before.1, "bytes of the device");
+    simulator.assert_clean();
+}
+
+fn with_a_pool_once(pool: &mut Pool<Cuda>, number: usize) {
+    let scope = pool.scope();
+    let [a, b, c, d, e] = lengths(number);
+    scope.acquire::<u32>(a);
+    scope.acquire_nd::<f64, _>([b, 2]);
+    scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
+    scope.acquire::<u16>(d);
+    scope.acquire::<[f32; 3]>(e);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_shape_on_the_device_is_written_once() {
+    let simulator = start();
+    let device = Cuda::device(0).unwrap();
+    let mut pool = pool(&device);
+    let shapes: [&[usize]; 4] = [&[2, 3, 4], &[24], &[4, 6], &[1, 2, 3, 4]];
+    let first = shapes.map(|dims| shape_address(&mut pool, dims));
+    simulator.forget_calls();
+    for _ in 0..100 {
+        assert_eq!(shapes.map(|dims| shape_address(&mut pool, dims)), first);
+    }
+    assert_eq!(simulator.all_calls(), 0);
+    assert_eq!((pool.stats().shape_misses, pool.stats().shape_hits), (4, 400));
+
+    // A fifth evicts the first, whose place on the device it gets.
+    assert_eq!(shape_address(&mut pool, &[12, 2]), first[0]);
+    assert_eq!(numbers_at(&mut pool, &[12, 2]), [12, 2, 2, 1]);
+    assert_eq!(numbers_at(&mut pool, &[2, 3, 4]), [2, 3, 4, 12, 4, 1]);
+    drop(pool);
+    drop(device);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+fn shape_address(pool: &mut Pool<Cuda>, dims: &[usize]) -> u64 {
+    let scope = pool.scope();
+    let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
+    assert_eq!((shaped.array.shape(), shaped.shape.rank()), (dims, dims.len()));
+    shaped.shape.address()
+}
+
+/// What a kernel would read there.
+fn numbers_at(pool: &mut Pool<Cuda>, dims: &[usize]) -> Vec<u64> {
+    let scope = pool.scope();
+    let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
+    let stream = scope.context().stream();
+    let mut numbers = vec![0_u64; 2 * dims.len()];
+    // SAFETY: the shape holds as many numbers, and was written on this stream.
+    let copied = unsafe {
+        cudarc::driver::result::memcpy_dtoh_async(
+            &mut numbers,
+            shaped.shape.address(),
+            stream.cu_stream(),
+        )
+    };
+    copied.unwrap();
+    stream.synchronize().unwrap();
+    numbers
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn reuse_of_other_ranks_and_lengths_keeps_the_block() {
+    let simulator = start();
+    let device = Cuda::device(0).unwrap();
+    let mut pool = pool(&device);
+    let address = pool.scope().acquire::<f32>(1000).address();
+    simulator.forget_calls();
+    let free = device.memory().unwrap();
+    for length in [1000, 0, 200] {
+        let view = pool.scope().acquire::<f32>(length);
+        assert!(view.is_empty() || view.address() == address);
+    }
+    let shapes: [&[usize]; 6] = [&[10, 100], &[10, 10, 10], &[5, 200], &[1000], &[2, 500], &[999]];
+    for dims in shapes {
+        assert_eq!(pool.scope().acquire_nd::<f32, _>(dims).into_view().address(), address);
+    }
+    let cube: NdView<_, _> = pool.scope().acquire_nd::<f32, _>([10, 10, 10]);
+    assert_eq!(cube.strides(), [100, 10, 1]);
+    assert_eq!(calls_like(simulator, "cuMemAlloc"), 0);
+    assert_eq!(device.memory().unwrap(), free);
+
+    pool.scope().acquire::<f32>(2000);
+    assert_eq!(simulator.calls("cuMemFreeAsync"), 1, "growth frees the old block");
+    simulator.assert_clean();
+}

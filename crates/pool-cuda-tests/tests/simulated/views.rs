@@ -1,0 +1,65 @@
+//! Views in cudarc's hands, and what views can do.
+
+use cudarc::driver::{DeviceSlice, PushKernelArg};
+use pool_core::{PoolView, Reshape};
+use pool_cuda::{DeviceViewMut, OnStream};
+
+use crate::support::{in_many_orders, pool};
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn cudarcs_functions_take_views() {
+    in_many_orders(|device| {
+        let mut pool = pool(device);
+        let scope = pool.scope();
+        let stream = scope.context().stream().clone();
+        let mut view = scope.acquire::<u32>(100);
+        assert_eq!((view.num_bytes(), DeviceSlice::stream(&view)), (400, &stream));
+        stream.memcpy_htod(&[3; 100], &mut view).unwrap();
+        assert_eq!(stream.clone_dtoh(&view).unwrap(), [3; 100]);
+        let mut slice = stream.clone_dtod(&view).unwrap();
+        stream.memset_zeros(&mut view).unwrap();
+        stream.memcpy_dtod(&slice.slice(..50), &mut view).unwrap();
+        let (before, after) = view.split_at(50);
+        assert_eq!(stream.clone_dtoh(&before).unwrap(), [3; 50]);
+        assert_eq!(stream.clone_dtoh(&after.as_view()).unwrap(), [0; 50]);
+        stream.memcpy_dtod(&after, &mut slice).unwrap();
+        assert_eq!(stream.clone_dtoh(&slice).unwrap()[..50], [0; 50]);
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn parts_and_shapes() {
+    in_many_orders(|device| {
+        let mut pool = pool(device);
+        let scope = pool.scope();
+        let numbers: Vec<u16> = (0..24).collect();
+        let matrix = scope.acquire_from(&numbers).reshape([4, 6]);
+        assert_eq!((matrix.shape(), matrix.strides()), (&[4, 6][..], [6, 1]));
+        let (top, bottom) = matrix.split_at(1);
+        assert_eq!(top.into_view().to_vec().unwrap(), numbers[..6]);
+        let (left, mut right) = bottom.into_view().try_split_at(6).unwrap();
+        assert_eq!(left.to_vec().unwrap(), numbers[6..12]);
+        right.reborrow().fill(9).unwrap();
+        assert_eq!(right.into_view().to_vec().unwrap(), [9; 12]);
+        let dynamic = scope.acquire_nd_zeroed::<f32, _>(&[2, 3, 4][..]);
+        assert_eq!((dynamic.shape(), dynamic.strides()), (&[2, 3, 4][..], &[12, 4, 1][..]));
+        let empty = scope.acquire_nd::<f32, _>([0, 5]).into_view();
+        assert_eq!((empty.len(), empty.address()), (0, 0));
+        assert_eq!(empty.to_vec().unwrap(), []);
+        let none: DeviceViewMut<'_, [f32; 0]> = scope.acquire(7);
+        assert_eq!(none.to_vec().unwrap().len(), 7);
+    });
+}
+
+/// Every kind of argument is one for cudarc's builder.
+#[expect(dead_code, reason = "compiled, never run")]
+fn arguments<'a>(
+    builder: &mut cudarc::driver::LaunchArgs<'a>,
+    view: &'a mut DeviceViewMut<'_, f32>,
+    other: &'a OnStream<'_>,
+    count: &'a u32,
+) {
+    builder.arg(view).arg(other).arg(count);
+}

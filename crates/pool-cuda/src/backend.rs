@@ -1,0 +1,114 @@
+//! The backend: how device memory is allocated, freed, written and viewed for a pool.
+
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
+
+use crate::cuda::Cuda;
+use crate::driver::Address;
+use crate::error::CudaError;
+use crate::shape::ShapeDescriptor;
+use crate::stream::DeviceStream;
+use crate::transfer;
+use crate::view::{DeviceView, DeviceViewMut};
+
+/// A block of device memory: its address, 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceBlock(pub(crate) Address);
+
+// SAFETY: `DeviceStream::allocate` returns new device memory, aligned to 256 bytes or more as CUDA
+// promises for every allocation, which the host cannot see and which is no thread's. `free` enqueues the
+// free behind all that the pool's stream holds, which other streams' work was made to come before by
+// `reuse` (or waits for the stream); it keeps errors for `take_unanswered` and never unwinds. A view is
+// an address and a length. Nothing keeps the context or re-enters the pool.
+unsafe impl PoolBackend for Cuda {
+    type Context = DeviceStream;
+    type Block = DeviceBlock;
+    type View<'s, T: Element> = DeviceViewMut<'s, T>;
+    type ViewRef<'s, T: Element> = DeviceView<'s, T>;
+    type Descriptor = ShapeDescriptor;
+    type Error = CudaError;
+
+    const ALIGN: usize = 256;
+    const DANGLING: DeviceBlock = DeviceBlock(0);
+
+    fn device(stream: &DeviceStream) -> Device {
+        Device { kind: "cuda", ordinal: Some(stream.device().ordinal()) }
+    }
+
+    fn allocate(stream: &DeviceStream, bytes: usize, _: Advice) -> Result<DeviceBlock, CudaError> {
+        stream.allocate(bytes).map(DeviceBlock)
+    }
+
+    unsafe fn free(stream: &DeviceStream, block: DeviceBlock, _: usize) {
+        // SAFETY: allocated by this context and not freed (caller); what uses it is in the pool's stream,
+        // or was made to come before by `reuse`.
+        stream.keep_unanswered(unsafe { stream.free(block.0) });
+    }
+
+    fn settle(stream: &DeviceStream) {
+        stream.keep_unanswered(stream.settle());
+    }
+
+    #[inline(always)]
+    unsafe fn view<'s, T: Element>(
+        block: DeviceBlock,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> DeviceViewMut<'s, T> {
+        // SAFETY: the caller's promise.
+        unsafe { DeviceViewMut::new(block, slot, length) }
+    }
+
+    #[inline(always)]
+    unsafe fn view_ref<'s, T: Element>(
+        block: DeviceBlock,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> DeviceView<'s, T> {
+        // SAFETY: the caller's promise.
+        unsafe { DeviceView::new(block, slot, length) }
+    }
+
+    unsafe fn reuse(
+        stream: &DeviceStream,
+        block: DeviceBlock,
+        why: Reuse,
+    ) -> Result<(), CudaError> {
+        let settled = stream.foreign().settle(block.0, stream.stream());
+        if settled.is_err() && why == Reuse::Free {
+            // The block is leaked, so nobody has to wait for its users any more.
+            stream.foreign().forget(block.0);
+            stream.keep_unanswered(settled);
+        }
+        settled
+    }
+
+    unsafe fn set_bytes(
+        stream: &DeviceStream,
+        block: DeviceBlock,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the block holds as many bytes and nothing views it (caller); its former users come
+        // before in the pool's stream.
+        unsafe { transfer::set_bytes(stream, block.0, value, bytes) }
+    }
+
+    unsafe fn fill<T: Element>(
+        stream: &DeviceStream,
+        block: DeviceBlock,
+        value: T,
+        length: usize,
+    ) -> Result<(), CudaError> {
+        // SAFETY: as in `set_bytes`.
+        unsafe { transfer::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        stream: &DeviceStream,
+        block: DeviceBlock,
+        source: &[T],
+    ) -> Result<(), CudaError> {
+        // SAFETY: as in `set_bytes`.
+        unsafe { transfer::upload(stream, block.0, bytemuck::cast_slice(source)) }
+    }
+}

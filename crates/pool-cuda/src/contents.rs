@@ -1,0 +1,152 @@
+//! The contents of views: copies from and to the host, between views of any device, and fills. All are
+//! enqueued on the pool's stream; only reading waits for the device.
+
+use pool_core::bytemuck;
+use pool_core::{Element, PodElement};
+
+use crate::driver::{self, bind};
+use crate::error::CudaError;
+use crate::transfer;
+use crate::view::{DeviceView, DeviceViewMut};
+
+impl<T: Element> DeviceViewMut<'_, T> {
+    /// Copies elements from the host. They have left `source` when this returns, and arrive in the
+    /// order of the pool's stream.
+    ///
+    /// They go through pooled page-locked memory. From page-locked memory of your own, a copy that
+    /// leaves it later and needs no such detour is cudarc's `memcpy_htod`.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
+    /// [`CudaError::Call`] where the driver refuses.
+    pub fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError> {
+        check_lengths(source.len(), self.len())?;
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe {
+            transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
+        }
+    }
+
+    /// Copies the elements of another view, of this or another pool or device.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
+    /// captured and the other is not, and [`CudaError::Call`] where the driver refuses.
+    pub fn copy_from(&mut self, source: &DeviceView<'_, T>) -> Result<(), CudaError> {
+        check_lengths(source.len(), self.len())?;
+        let bytes = self.region().bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        let stream = self.region().stream();
+        source.region().lend_anywhere(stream.stream())?;
+        let (own, other) = (stream.device().context(), source.region().stream().device().context());
+        bind(own)?;
+        let (to, from) = (self.address(), source.address());
+        if own.cu_ctx() == other.cu_ctx() {
+            // SAFETY: both ranges are those of views, one of them exclusive, so they are apart; the
+            // stream comes after all that uses them, and whatever uses them later after it.
+            return unsafe { driver::copy_on_device(to, from, bytes, stream.stream()) };
+        }
+        // SAFETY: as above.
+        unsafe { driver::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
+    }
+
+    /// Sets all elements to a value.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Capturing`] in a capture for a
+    /// value of more than 4 bytes that does not repeat itself.
+    pub fn fill(&mut self, value: T) -> Result<(), CudaError> {
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        let element = bytemuck::bytes_of(&value);
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { transfer::fill(self.region().stream(), self.address(), element, self.len()) }
+    }
+
+    /// Sets all bytes to zero.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses.
+    pub fn fill_with_zeros(&mut self) -> Result<(), CudaError> {
+        let bytes = self.region().bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
+    }
+}
+
+impl<T: PodElement> DeviceView<'_, T> {
+    /// Copies the elements to the host, and waits for them: they are what the pool's stream, and other
+    /// streams that were given the memory, have written until now.
+    ///
+    /// Only for [`PodElement`]s: a kernel may have written any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
+    /// [`CudaError::Call`] where the driver refuses or earlier work has failed.
+    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
+        check_lengths(self.len(), destination.len())?;
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        let bytes = bytemuck::cast_slice_mut(destination);
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
+    }
+
+    /// The elements on the host; as [`copy_to_host`](Self::copy_to_host).
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to_host`](Self::copy_to_host).
+    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
+        let mut elements = vec![T::zeroed(); self.len()];
+        self.copy_to_host(&mut elements)?;
+        Ok(elements)
+    }
+}
+
+impl<T: PodElement> DeviceViewMut<'_, T> {
+    /// As [`DeviceView::copy_to_host`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceView::copy_to_host`].
+    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
+        self.as_view().copy_to_host(destination)
+    }
+
+    /// As [`DeviceView::to_vec`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceView::copy_to_host`].
+    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
+        self.as_view().to_vec()
+    }
+}
+
+fn check_lengths(source: usize, destination: usize) -> Result<(), CudaError> {
+    if source == destination {
+        return Ok(());
+    }
+    Err(CudaError::LengthMismatch { source, destination })
+}

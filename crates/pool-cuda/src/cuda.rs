@@ -1,0 +1,70 @@
+//! The marker of the backend, and what can be asked before there is a pool.
+
+use crate::device::CudaDevice;
+use crate::error::CudaError;
+use crate::{library, thread};
+
+/// The memory of NVIDIA devices. A marker of no size: name it as the backend of a pool.
+///
+/// Everything here can be asked where there is no driver and no device: the answer is then an error
+/// that says so, never a panic.
+///
+/// ```
+/// use pool_cuda::{Cuda, CudaError};
+///
+/// match Cuda::device_count() {
+///     Ok(count) => println!("{count} devices"),
+///     Err(CudaError::NoLibrary) => println!("no NVIDIA driver here"),
+///     Err(error) => println!("{error}"),
+/// }
+/// assert_eq!(Cuda::is_available(), Cuda::device_count().is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuda;
+
+impl Cuda {
+    /// Whether there is a driver that is new enough, and a device.
+    #[must_use]
+    pub fn is_available() -> bool {
+        Self::device_count().is_ok()
+    }
+
+    /// How many devices the driver sees; never 0.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::NoLibrary`], [`CudaError::DriverTooOld`], [`CudaError::NotStarted`] and
+    /// [`CudaError::NoDevice`] say what is missing.
+    pub fn device_count() -> Result<u32, CudaError> {
+        library::device_count()
+    }
+
+    /// A device by its ordinal, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::NoSuchDevice`], all of [`device_count`](Self::device_count), and
+    /// [`CudaError::Call`] where the device's context cannot be had.
+    pub fn device(ordinal: u32) -> Result<CudaDevice, CudaError> {
+        library::check_ordinal(ordinal)?;
+        CudaDevice::open(ordinal)
+    }
+
+    /// Chooses the device that this thread's pools are on from now on; 0 until it is called.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::NoSuchDevice`] and all of [`device_count`](Self::device_count); the choice then
+    /// stays as it was.
+    pub fn set_device(ordinal: u32) -> Result<(), CudaError> {
+        library::check_ordinal(ordinal)?;
+        thread::set_ordinal(ordinal);
+        Ok(())
+    }
+
+    /// The device that this thread has chosen.
+    #[must_use]
+    pub fn current_device() -> u32 {
+        thread::ordinal()
+    }
+}

@@ -1,0 +1,133 @@
+//! One device: its context, and the memory pool that its blocks come from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::driver::{answer, bind, device_memory};
+use crate::error::{CudaError, DeviceMemory};
+use crate::memory_pool::MemoryPool;
+use crate::stream::DeviceStream;
+
+/// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
+/// its streams allocate. Clones are the same device.
+#[derive(Clone)]
+pub struct CudaDevice(Arc<Inner>);
+
+/// The memory pool goes before the context that it is in.
+struct Inner {
+    memory: Option<MemoryPool>,
+    context: Arc<CudaContext>,
+}
+
+impl CudaDevice {
+    /// The device of an ordinal that there is.
+    pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
+        let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        let device = answer("cuDeviceGet", result::device::get(number))?;
+        // cudarc keeps a context for good if it fails after it was retained, so what it will ask is asked
+        // before.
+        // SAFETY: the device came from the driver.
+        answer("cuDeviceGetAttribute", unsafe {
+            result::device::get_attribute(
+                device,
+                sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+            )
+        })?;
+        let context = answer("cuDevicePrimaryCtxRetain", CudaContext::new(ordinal as usize))?;
+        Self::of_context(context)
+    }
+
+    /// The device of a context that was made elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses a memory pool.
+    pub fn of_context(context: Arc<CudaContext>) -> Result<Self, CudaError> {
+        let memory = match context.has_async_alloc() {
+            true => Some(MemoryPool::new(&context)?),
+            false => None,
+        };
+        Ok(Self(Arc::new(Inner { memory, context })))
+    }
+
+    /// The same device with plain allocations instead of stream-ordered ones, as where a device has
+    /// no memory pools: for comparison, and for tools that do not know those.
+    #[must_use]
+    pub fn without_memory_pool(self) -> Self {
+        Self(Arc::new(Inner { memory: None, context: Arc::clone(&self.0.context) }))
+    }
+
+    /// The number of the device, counted from 0.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        ordinal(&self.0.context)
+    }
+
+    /// The name that the driver gives it.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver does not say.
+    pub fn name(&self) -> Result<String, CudaError> {
+        answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
+    }
+
+    /// What the device says of its memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver does not say.
+    pub fn memory(&self) -> Result<DeviceMemory, CudaError> {
+        bind(&self.0.context)?;
+        device_memory()
+    }
+
+    /// Whether blocks are allocated in stream order.
+    #[must_use]
+    pub fn has_memory_pool(&self) -> bool {
+        self.0.memory.is_some()
+    }
+
+    /// cudarc's context of the device.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.0.context
+    }
+
+    /// A new stream of the device, as the context of a pool.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses one.
+    pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
+        DeviceStream::of_device(self, self.raw_stream()?)
+    }
+
+    /// A new stream that the legacy default stream does not wait for.
+    pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
+        bind(&self.0.context)?;
+        // What earlier calls left with the context is not this call's.
+        let _ = self.0.context.check_err();
+        answer("cuStreamCreate", self.0.context.new_stream())
+    }
+
+    pub(crate) fn memory_pool(&self) -> Option<&MemoryPool> {
+        self.0.memory.as_ref()
+    }
+}
+
+/// The ordinal of a context's device, which came from 32 bits.
+pub(crate) fn ordinal(context: &CudaContext) -> u32 {
+    u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
+}
+
+impl fmt::Debug for CudaDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaDevice")
+            .field("ordinal", &self.ordinal())
+            .field("memory_pool", &self.has_memory_pool())
+            .finish_non_exhaustive()
+    }
+}

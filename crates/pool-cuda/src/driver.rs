@@ -1,0 +1,241 @@
+//! The driver's calls that the crate makes, one function each, with our error. Handles come in as the
+//! cudarc values that own them, so they are live; addresses are the caller's to answer for.
+//!
+//! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call
+//! left behind. Nothing here touches what cudarc keeps of them.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+
+use crate::error::{CudaError, DeviceMemory};
+
+/// An address on a device.
+pub(crate) type Address = sys::CUdeviceptr;
+
+/// What a call answered, with its name.
+pub(crate) fn answer<T>(
+    call: &'static str,
+    result: Result<T, DriverError>,
+) -> Result<T, CudaError> {
+    result.map_err(|error| CudaError::Call { call, code: error.into() })
+}
+
+/// Makes a context the calling thread's current one.
+pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
+    // Where the driver does not say which one it is, setting it decides.
+    if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
+        return Ok(());
+    }
+    // SAFETY: the context is live while its owner is borrowed.
+    answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
+}
+
+/// The memory of the current context's device.
+pub(crate) fn device_memory() -> Result<DeviceMemory, CudaError> {
+    let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
+    Ok(DeviceMemory { free, total })
+}
+
+/// Waits, on the host, for all work of the current context.
+pub(crate) fn synchronize_context() -> Result<(), CudaError> {
+    answer("cuCtxSynchronize", result::ctx::synchronize())
+}
+
+/// Waits, on the host, for all work of a stream.
+pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
+    // SAFETY: the stream is live while its owner is borrowed.
+    answer("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.cu_stream()) })
+}
+
+/// Whether a stream is being captured into a graph.
+pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
+    // SAFETY: the stream is live while its owner is borrowed.
+    let status = unsafe { result::stream::is_capturing(stream.cu_stream()) };
+    let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
+    Ok(answer("cuStreamIsCapturing", status)? != none)
+}
+
+/// Allocates from a memory pool, in the order of a stream.
+///
+/// # Safety
+///
+/// The memory pool is live, and of the stream's device.
+pub(crate) unsafe fn allocate_in_order(
+    pool: sys::CUmemoryPool,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<Address, CudaError> {
+    let mut address = 0;
+    // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
+    let answered = unsafe {
+        sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, stream.cu_stream())
+    };
+    answer("cuMemAllocFromPoolAsync", answered.result())?;
+    Ok(address)
+}
+
+/// Allocates in the current context.
+pub(crate) fn allocate(bytes: usize) -> Result<Address, CudaError> {
+    // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
+    answer("cuMemAlloc", unsafe { result::malloc_sync(bytes) })
+}
+
+/// Frees in the order of a stream.
+///
+/// # Safety
+///
+/// The address came from [`allocate_in_order`], was not freed, and what uses it comes earlier in the
+/// stream's order.
+pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    answer("cuMemFreeAsync", unsafe { result::free_async(address, stream.cu_stream()) })
+}
+
+/// Frees at once.
+///
+/// # Safety
+///
+/// The address came from [`allocate`], was not freed, and nothing pending uses it.
+pub(crate) unsafe fn free(address: Address) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    answer("cuMemFree", unsafe { result::free_sync(address) })
+}
+
+/// Sets bytes, in the order of a stream.
+///
+/// # Safety
+///
+/// The range is allocated, and writing it in the stream's order is the caller's right.
+pub(crate) unsafe fn set_bytes(
+    address: Address,
+    value: u8,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    let answered = unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) };
+    answer("cuMemsetD8Async", answered)
+}
+
+/// Sets words of 16 bits, in the order of a stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], with twice `count` bytes.
+pub(crate) unsafe fn set_halves(
+    address: Address,
+    value: u16,
+    count: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemsetD16Async(address, value, count, stream.cu_stream()) };
+    answer("cuMemsetD16Async", answered.result())
+}
+
+/// Sets words of 32 bits, in the order of a stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], with four times `count` bytes.
+pub(crate) unsafe fn set_words(
+    address: Address,
+    value: u32,
+    count: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemsetD32Async(address, value, count, stream.cu_stream()) };
+    answer("cuMemsetD32Async", answered.result())
+}
+
+/// Copies within a device, in the order of a stream.
+///
+/// # Safety
+///
+/// Both ranges are allocated and apart, and using them in the stream's order is the caller's right.
+pub(crate) unsafe fn copy_on_device(
+    to: Address,
+    from: Address,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) };
+    answer("cuMemcpyDtoDAsync", answered)
+}
+
+/// Copies between devices, in the order of a stream of the destination's.
+///
+/// # Safety
+///
+/// As for [`copy_on_device`], each range in its context.
+pub(crate) unsafe fn copy_between_devices(
+    (to, to_context): (Address, &CudaContext),
+    (from, from_context): (Address, &CudaContext),
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
+    // SAFETY: the caller's promise; the contexts are live while their owners are borrowed.
+    let answered = unsafe {
+        result::memcpy_peer_async(to_context, to, from_context, from, bytes, stream.cu_stream())
+    };
+    answer("cuMemcpyPeerAsync", answered)
+}
+
+/// Copies from page-locked host memory, in the order of a stream.
+///
+/// # Safety
+///
+/// The host range is page-locked and is neither written nor freed until the copy has run; the rest
+/// as for [`set_bytes`].
+pub(crate) unsafe fn copy_from_host(
+    to: Address,
+    from: NonNull<u8>,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let from = from.as_ptr().cast::<c_void>();
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream.cu_stream()) };
+    answer("cuMemcpyHtoDAsync", answered.result())
+}
+
+/// Copies to page-locked host memory, in the order of a stream.
+///
+/// # Safety
+///
+/// The host range is page-locked and is not touched until the copy has run; the rest as for
+/// [`set_bytes`].
+pub(crate) unsafe fn copy_to_host(
+    to: NonNull<u8>,
+    from: Address,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let to = to.as_ptr().cast::<c_void>();
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, stream.cu_stream()) };
+    answer("cuMemcpyDtoHAsync", answered.result())
+}
+
+/// Allocates page-locked host memory, usable in every context.
+pub(crate) fn allocate_host(bytes: usize) -> Result<NonNull<u8>, CudaError> {
+    // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
+    let memory = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
+    let memory = answer("cuMemHostAlloc", memory)?;
+    NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory { requested: bytes, memory: None })
+}
+
+/// Frees page-locked host memory.
+///
+/// # Safety
+///
+/// It came from [`allocate_host`], was not freed, and no pending copy uses it.
+pub(crate) unsafe fn free_host(memory: NonNull<u8>) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise.
+    answer("cuMemFreeHost", unsafe { result::free_host(memory.as_ptr().cast()) })
+}

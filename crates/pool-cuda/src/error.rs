@@ -1,0 +1,213 @@
+//! The one error of the crate: what was asked of which device, what it answered, what to do.
+
+use std::fmt;
+
+use crate::code::DriverCode;
+
+/// Why the device could not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// No library of the NVIDIA driver can be loaded.
+    NoLibrary,
+    /// The driver is older than the version that this crate was built for.
+    DriverTooOld {
+        /// The driver's version, as CUDA counts: 12040 is 12.4.
+        driver: u32,
+        /// The version of the bindings, chosen by a feature.
+        needed: u32,
+    },
+    /// The driver could not be started.
+    NotStarted {
+        /// What `cuInit` answered.
+        code: DriverCode,
+    },
+    /// There is a driver, and no device.
+    NoDevice,
+    /// There are fewer devices.
+    NoSuchDevice {
+        /// The ordinal asked for.
+        asked: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+    /// The device has no such block of memory.
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: usize,
+        /// What the device says of its memory; `None` where it does not answer.
+        memory: Option<DeviceMemory>,
+    },
+    /// A stream or view of one device was used with memory of another.
+    WrongDevice {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device that it was to be used on.
+        stream: u32,
+    },
+    /// A stream of another CUDA context of the same device, with which events cannot be shared.
+    WrongContext {
+        /// The ordinal of the device.
+        ordinal: u32,
+    },
+    /// A stream is being captured into a graph, and this cannot become part of one.
+    Capturing {
+        /// What was to be done.
+        operation: &'static str,
+    },
+    /// A copy between ranges of different lengths.
+    LengthMismatch {
+        /// Elements of the source.
+        source: usize,
+        /// Elements of the destination.
+        destination: usize,
+    },
+    /// A shape with more axes than a descriptor on the device holds.
+    RankTooLarge {
+        /// The number of axes.
+        rank: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// A call that the driver refused.
+    Call {
+        /// Its name.
+        call: &'static str,
+        /// What it answered.
+        code: DriverCode,
+    },
+}
+
+/// The memory of a device, as the driver tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that can be allocated, by any process.
+    pub free: usize,
+    /// All bytes.
+    pub total: usize,
+}
+
+impl CudaError {
+    /// The driver's code, where the driver was asked and refused.
+    #[must_use]
+    pub fn code(&self) -> Option<DriverCode> {
+        match *self {
+            Self::NotStarted { code } | Self::Call { code, .. } => Some(code),
+            Self::OutOfMemory { .. } => Some(DriverCode::OUT_OF_MEMORY),
+            _ => None,
+        }
+    }
+
+    /// Whether the device's context is lost; see [`DriverCode::is_sticky`].
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        self.code().is_some_and(DriverCode::is_sticky)
+    }
+}
+
+/// A version as people write it.
+struct Version(u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+impl fmt::Display for CudaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoLibrary => f.write_str(
+                "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or \
+                 use the host backend",
+            ),
+            Self::DriverTooOld { driver, needed } => write!(
+                f,
+                "the NVIDIA driver is for CUDA {}, and this program was built for {}: update the \
+                 driver, or build with the feature cuda-{driver}",
+                Version(driver),
+                Version(needed),
+            ),
+            Self::NotStarted { code } => write!(
+                f,
+                "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no \
+                 stub of the toolkit is loaded in its place"
+            ),
+            Self::NoDevice => f.write_str(
+                "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable \
+                 CUDA_VISIBLE_DEVICES",
+            ),
+            Self::NoSuchDevice { asked, count } => write!(
+                f,
+                "there is no device {asked}: the driver sees {count}, counted from 0 (the variable \
+                 CUDA_VISIBLE_DEVICES hides others)"
+            ),
+            Self::OutOfMemory { requested, memory: Some(DeviceMemory { free, total }) } => write!(
+                f,
+                "the device has no {requested} bytes: {free} of its {total} are free, for all \
+                 processes together"
+            ),
+            Self::OutOfMemory { requested, memory: None } => write!(
+                f,
+                "the device has no {requested} bytes, and does not say how many are free"
+            ),
+            Self::WrongDevice { memory, stream } => write!(
+                f,
+                "memory of device {memory} was to be used on a stream of device {stream}: use a pool \
+                 of device {stream}, or copy with `copy_from`"
+            ),
+            Self::WrongContext { ordinal } => write!(
+                f,
+                "the stream belongs to another context of device {ordinal}: use streams of the \
+                 pool's own context"
+            ),
+            Self::Capturing { operation } => write!(
+                f,
+                "a stream is being captured, so the pool cannot {operation}: do it once before the \
+                 capture"
+            ),
+            Self::LengthMismatch { source, destination } => write!(
+                f,
+                "{source} elements cannot be copied to {destination}: the lengths must agree"
+            ),
+            Self::RankTooLarge { rank, most } => {
+                write!(f, "a shape on the device has at most {most} axes, not {rank}")
+            }
+            Self::Call { call, code } if code.is_sticky() => write!(
+                f,
+                "{call} answered {code}: the context of the device is lost, so start the process anew"
+            ),
+            Self::Call { call, code } => write!(f, "{call} answered {code}"),
+        }
+    }
+}
+
+impl std::error::Error for CudaError {}
+
+#[cfg(test)]
+mod tests {
+    use cudarc::driver::sys::CUresult;
+
+    use super::{CudaError, DeviceMemory};
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let memory = Some(DeviceMemory { free: 5, total: 9 });
+        for (error, words) in [
+            (CudaError::NoLibrary, &["driver", "install"][..]),
+            (CudaError::DriverTooOld { driver: 12_040, needed: 13_000 }, &["12.4", "13.0"]),
+            (CudaError::NoDevice, &["nvidia-smi"]),
+            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
+            (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
+            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "device 1"]),
+        ] {
+            let text = error.to_string();
+            for word in words {
+                assert!(text.contains(word), "{text}");
+            }
+        }
+        let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS.into();
+        let error = CudaError::Call { call: "cuMemFree", code: lost };
+        assert!(error.is_sticky() && error.to_string().contains("700 ILLEGAL_ADDRESS"));
+    }
+}

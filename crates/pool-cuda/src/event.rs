@@ -1,0 +1,76 @@
+//! An event of our own: cudarc's answers what earlier calls left behind, and this one does not.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::code::DriverCode;
+use crate::driver::{answer, bind};
+use crate::error::CudaError;
+
+/// A point in a stream's order that other streams, or the host, can wait for.
+pub(crate) struct Event {
+    handle: sys::CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on an event may be made from any thread.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// An event of a context, which becomes the current one.
+    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        bind(context)?;
+        let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
+        let handle = answer("cuEventCreate", result::event::create(without_time))?;
+        Ok(Self { handle, context: Arc::clone(context) })
+    }
+
+    /// Marks the place that a stream of the event's context has come to. Who waited for an earlier mark
+    /// still waits for that one.
+    pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: the event is live until `self` is dropped, the stream while its owner is borrowed.
+        let recorded = unsafe { result::event::record(self.handle, stream.cu_stream()) };
+        answer("cuEventRecord", recorded)
+    }
+
+    /// Makes a stream, of any context, wait for the mark.
+    pub(crate) fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: as in `record`.
+        let waits = unsafe { result::stream::wait_event(stream.cu_stream(), self.handle, flags) };
+        answer("cuStreamWaitEvent", waits)
+    }
+
+    /// Whether what comes before the mark is done.
+    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
+        // SAFETY: as in `record`.
+        match unsafe { result::event::query(self.handle) } {
+            Ok(()) => Ok(true),
+            Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
+            Err(error) => Err(CudaError::Call { call: "cuEventQuery", code: error.into() }),
+        }
+    }
+
+    /// Waits, on the host, until what comes before the mark is done.
+    pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
+        // SAFETY: as in `record`.
+        answer("cuEventSynchronize", unsafe { result::event::synchronize(self.handle) })
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the event is live, and this is its last use. Where that fails, the context is gone, and
+        // the event with it.
+        let _ = unsafe { result::event::destroy(self.handle) };
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.handle).finish()
+    }
+}

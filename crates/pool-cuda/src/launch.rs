@@ -1,0 +1,25 @@
+//! Launches on the stream of a scope's pool: the one on which its views need no ordering.
+
+use cudarc::driver::{CudaFunction, LaunchArgs};
+use pool_core::Scope;
+
+use crate::cuda::Cuda;
+
+/// Launching kernels from a scope.
+pub trait Launch {
+    /// cudarc's builder for a launch of `function` on the pool's stream, with views of the pool as
+    /// arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
+    ///
+    /// The launch itself is unsafe, as cudarc says. Its contract here: views of other pools, whose
+    /// stream is another one, are given as `view.on(scope.context().stream())?`. An argument that could
+    /// not be ordered after other streams' uses of its memory is passed as the address 0; see
+    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered).
+    fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
+}
+
+impl Launch for Scope<'_, Cuda> {
+    #[inline]
+    fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a> {
+        self.context().stream().launch_builder(function)
+    }
+}

@@ -1,0 +1,67 @@
+//! The CUDA backend of `pool`: the same pools, scopes and acquires, with device memory.
+//!
+//! A pool belongs to one device and one stream, a [`DeviceStream`]. What it hands out are
+//! [`DeviceViewMut`]s, which cudarc takes for its own slices. All that the pool does is enqueued on its
+//! stream, so handing memory out again needs no event and no waiting, and in steady state no call of the
+//! driver at all. Where memory is used on another stream, the pool orders it; see [`record_use`].
+//!
+//! ```no_run
+//! use pool_core::{Pool, PoolError, Scope};
+//! use pool_cuda::{Cuda, CudaError};
+//!
+//! /// The same function for every backend: `Scope<'_, B>`. This one is for the device.
+//! fn smooth(scope: &Scope<'_, Cuda>, samples: &[f32]) -> Result<Vec<f32>, PoolError<CudaError>> {
+//!     let input = scope.try_acquire_from(samples)?;
+//!     let mut output = scope.try_acquire_like::<f32>(&input)?;
+//!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)` …
+//!     # output.copy_from(&input.as_view()).unwrap();
+//!     Ok(output.to_vec().unwrap())
+//! }
+//!
+//! let mut pool = Pool::<Cuda>::new(Cuda::device(0)?.new_stream()?);
+//! for _ in 0..1000 {
+//!     smooth(&pool.scope(), &[1.0, 2.0, 3.0]).unwrap(); // allocates in the first pass alone
+//! }
+//! # Ok::<(), CudaError>(())
+//! ```
+//!
+//! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
+//! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
+//! the memory back to the device when they return; nothing else but reading waits.
+//!
+//! Exactly one feature `cuda-1xxxx` chooses the CUDA version of the bindings: `cuda-13000` by default.
+
+mod backend;
+mod code;
+mod contents;
+mod cuda;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod foreign;
+mod launch;
+mod library;
+mod memory_pool;
+mod pointer;
+mod region;
+mod shape;
+mod staging;
+mod stream;
+mod thread;
+mod transfer;
+mod view;
+
+pub use backend::DeviceBlock;
+pub use code::DriverCode;
+pub use cuda::Cuda;
+pub use cudarc;
+pub use device::CudaDevice;
+pub use error::{CudaError, DeviceMemory};
+pub use foreign::announce;
+pub use launch::Launch;
+pub use pointer::OnStream;
+pub use shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};
+pub use stream::DeviceStream;
+pub use thread::set_stream;
+pub use view::{DeviceView, DeviceViewMut, OnDevice, record_use};

@@ -1,0 +1,140 @@
+//! What every view is: an address in a slot's block, and the hold on the slot through which the pool's
+//! stream is found and other streams are noted.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use pool_core::SlotRef;
+
+use crate::backend::DeviceBlock;
+use crate::cuda::Cuda;
+use crate::driver::{self, Address};
+use crate::error::CudaError;
+use crate::foreign::{Foreign, keep, keep_shared};
+use crate::stream::{DeviceStream, check_context};
+
+/// Part of a block that a view covers.
+///
+/// A region is only ever used inside a view, before that view's `'s` has ended: so its slot is live and
+/// below the cursor, its block stays where it is, and, because a [`SlotRef`] is not `Send`, this is the
+/// thread that owns the pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    pub(crate) address: Address,
+    pub(crate) bytes: usize,
+    slot: SlotRef<Cuda>,
+}
+
+impl Region {
+    /// # Safety
+    ///
+    /// The region is used only inside a view that the slot's pool handed out, which covers it.
+    #[inline(always)]
+    pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
+        Self { address: block.0, bytes, slot }
+    }
+
+    /// The first `bytes` bytes, and the rest; there are as many.
+    pub(crate) fn split(self, bytes: usize) -> (Self, Self) {
+        let rest =
+            Self { address: self.address + bytes as Address, bytes: self.bytes - bytes, ..self };
+        (Self { bytes, ..self }, rest)
+    }
+
+    /// The pool's stream.
+    #[inline]
+    pub(crate) fn stream(&self) -> &DeviceStream {
+        // SAFETY: the region's view is in use (type), so the pool lives while this is borrowed.
+        unsafe { self.slot.context() }
+    }
+
+    /// The block that the region lies in.
+    fn block(&self) -> Address {
+        // SAFETY: the region's view is in use (type).
+        let block: DeviceBlock = unsafe { self.slot.block() };
+        block.0
+    }
+
+    /// Makes the pool's stream come after the other streams that use the block, if there are any: before
+    /// every use on the pool's own stream.
+    #[inline]
+    pub(crate) fn join(&self) -> Result<(), CudaError> {
+        let stream = self.stream();
+        if stream.foreign().is_empty() {
+            return Ok(());
+        }
+        stream.foreign().join(self.block(), stream.stream())
+    }
+
+    /// Makes a stream come after the pool's, and the pool's after that one when the memory is next used
+    /// there, handed out or freed.
+    pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
+        if self.is_own(stream) {
+            return self.join();
+        }
+        check_context(self.stream().device().context(), stream)?;
+        self.lend_to(stream, keep_shared(stream))
+    }
+
+    /// As [`lend`](Self::lend), to a stream that may be of another device: for copies between devices.
+    pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
+        if self.is_own(stream) { self.join() } else { self.lend_to(stream, keep_shared(stream)) }
+    }
+
+    fn is_own(&self, stream: &CudaStream) -> bool {
+        **self.stream().stream() == *stream
+    }
+
+    fn lend_to(&self, stream: &CudaStream, by: Foreign) -> Result<(), CudaError> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the region's view is in use, on the pool's thread (type).
+        unsafe { self.slot.arm() };
+        let own = self.stream();
+        own.foreign().lend(self.block(), stream, by, own.stream())
+    }
+
+    /// The address for work on a stream, which is ordered with the pool's. Where that is not possible,
+    /// the address is 0, which the driver refuses, and the reason is kept for
+    /// [`DeviceStream::take_unanswered`].
+    pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
+        let ordered = if self.is_own(stream) {
+            self.join()
+        } else {
+            check_context(self.stream().device().context(), stream)
+                .and_then(|()| self.lend_to(stream, keep(stream)))
+        };
+        self.address_if(ordered)
+    }
+
+    /// The address for work on the pool's own stream; as [`address_for`](Self::address_for).
+    #[inline]
+    pub(crate) fn own_address(&self) -> &Address {
+        static REFUSED: Address = 0;
+        match self.address_if(self.join()) {
+            0 => &REFUSED,
+            _ => &self.address,
+        }
+    }
+
+    #[inline]
+    fn address_if(&self, ordered: Result<(), CudaError>) -> Address {
+        match ordered {
+            Ok(()) => self.address,
+            Err(error) => self.address_in_spite_of(error),
+        }
+    }
+
+    /// Where the driver failed to order two streams, the host waits for both.
+    #[cold]
+    fn address_in_spite_of(&self, error: CudaError) -> Address {
+        let stream = self.stream();
+        stream.keep_unanswered(Err(error));
+        let wait = || stream.bind().and_then(|()| driver::synchronize_context());
+        match error {
+            CudaError::Call { .. } if wait().is_ok() => self.address,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Shapes on the device: for an array of dynamic rank, its lengths and strides lie in device memory, so
+//! that a kernel reads them there. Each way of the shape cache keeps one, so a shape that was seen before
+//! costs no copy.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
+
+use crate::cuda::Cuda;
+use crate::driver::Address;
+use crate::error::CudaError;
+use crate::stream::DeviceStream;
+use crate::view::DeviceViewMut;
+
+/// The most axes of a shape on the device.
+const MOST_AXES: usize = 16;
+
+/// Bytes of one shape: as many lengths and strides, each of 8 bytes.
+const CELL_BYTES: usize = 2 * MOST_AXES * 8;
+
+/// Shapes that one allocation holds.
+const CELLS: usize = 64;
+
+/// The device memory for the shapes of one pool.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeCells(Mutex<Cells>);
+
+#[derive(Debug, Default)]
+struct Cells {
+    slabs: Vec<Address>,
+    free: Vec<Address>,
+}
+
+/// What the shape cache keeps of an array of dynamic rank on the device: where its lengths and strides
+/// are, once they were asked for.
+#[derive(Debug, Default)]
+pub struct ShapeDescriptor(Option<Cell>);
+
+/// A place for one shape, given back when it is dropped. It is written in the order of the pool's
+/// stream, so what read the old shape there comes before the next.
+struct Cell {
+    address: Address,
+    home: Arc<ShapeCells>,
+}
+
+impl ShapeCells {
+    fn take(self: &Arc<Self>, stream: &DeviceStream) -> Result<Cell, CudaError> {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cells.free.is_empty() {
+            let slab = stream.allocate(CELLS * CELL_BYTES)?;
+            cells.slabs.push(slab);
+            cells.free.extend((0..CELLS).rev().map(|cell| slab + (cell * CELL_BYTES) as Address));
+        }
+        let address = cells.free.pop().ok_or(CudaError::OutOfMemory {
+            requested: CELL_BYTES,
+            memory: None,
+        })?;
+        Ok(Cell { address, home: Arc::clone(self) })
+    }
+
+    /// The allocations, to be freed; no shape is used any more.
+    pub(crate) fn take_slabs(&self) -> Vec<Address> {
+        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.free.clear();
+        std::mem::take(&mut cells.slabs)
+    }
+}
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        self.home.0.lock().unwrap_or_else(PoisonError::into_inner).free.push(self.address);
+    }
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cell").field(&self.address).finish()
+    }
+}
+
+impl ShapeDescriptor {
+    /// Where the shape is on the device; the first time it is written there.
+    fn place(&mut self, shape: DynamicShape<'_>, stream: &DeviceStream) -> Result<Address, CudaError> {
+        if let Some(cell) = &self.0 {
+            return Ok(cell.address);
+        }
+        let rank = shape.dims().len();
+        if rank > MOST_AXES {
+            return Err(CudaError::RankTooLarge { rank, most: MOST_AXES });
+        }
+        let mut numbers = [0_u64; 2 * MOST_AXES];
+        for (number, length) in numbers.iter_mut().zip(shape.dims().iter().chain(shape.strides())) {
+            *number = *length as u64;
+        }
+        stream.bind_outside_capture("write a new shape")?;
+        let cell = stream.shapes().take(stream)?;
+        let bytes = bytemuck::cast_slice(&numbers[..2 * rank]);
+        // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this shape; who
+        // read an earlier one there is in the pool's stream. The context is bound.
+        unsafe { stream.staging().upload(cell.address, bytes, stream.stream()) }?;
+        let address = cell.address;
+        self.0 = Some(cell);
+        Ok(address)
+    }
+}
+
+/// The lengths and strides of an array, in device memory: for an array of rank r, r lengths and then r
+/// row-major strides in elements, each a `u64`. An argument for kernels on the pool's stream.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceShape<'s> {
+    pub(crate) address: Address,
+    rank: usize,
+    scope: PhantomData<&'s ()>,
+}
+
+impl DeviceShape<'_> {
+    /// Where it is on the device.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The number of axes.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+}
+
+/// An array of dynamic rank, and its shape on the device.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ShapedArray<'s, T> {
+    /// The elements, with their shape on the host.
+    pub array: NdView<DeviceViewMut<'s, T>, DynamicShape<'s>>,
+    /// The shape on the device.
+    pub shape: DeviceShape<'s>,
+}
+
+/// Acquires of arrays whose shape kernels read from device memory.
+pub trait AcquireShaped<'s> {
+    /// An array of dynamic rank with unspecified contents, and its shape on the device.
+    ///
+    /// When the slot has had the shape before, nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::RankTooLarge`] above 16 axes, [`CudaError::Capturing`] for a new shape in a
+    /// capture, and all of [`Scope::try_acquire_nd`].
+    fn try_acquire_shaped<T: PodElement>(
+        &self,
+        dims: &[usize],
+    ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>>;
+}
+
+impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
+    fn try_acquire_shaped<T: PodElement>(
+        &self,
+        dims: &[usize],
+    ) -> Result<ShapedArray<'s, T>, PoolError<CudaError>> {
+        // SAFETY: one exclusive view is made of the block, and the descriptor stays here.
+        let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
+        let address = parts.descriptor.place(parts.shape, self.context());
+        let address =
+            address.map_err(|source| PoolError::Backend { operation: "write a shape", source })?;
+        // SAFETY: the acquire handed out `length` elements of the slot's block for `'s`, this is the only
+        // view of them, and any bytes are a `PodElement`.
+        let view = unsafe { DeviceViewMut::new(parts.block, parts.slot, parts.length) };
+        Ok(ShapedArray {
+            array: NdView::try_new(view, parts.shape)?,
+            shape: DeviceShape { address, rank: parts.shape.dims().len(), scope: PhantomData },
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! Page-locked host memory that copies to and from ordinary host memory go through. It is pooled: made
+//! at the first copy, and used again once the copies that went through it are done.
+//!
+//! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
+//! to the device returns without waiting for the device.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use crate::driver::{self, Address, bind};
+use crate::error::CudaError;
+use crate::event::Event;
+
+/// Bytes of one buffer.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+
+/// How many buffers there are at most.
+const BUFFERS: usize = 4;
+
+/// The buffers of one pool, used in turn.
+#[derive(Default)]
+pub(crate) struct Staging(RefCell<Ring>);
+
+#[derive(Default)]
+struct Ring {
+    buffers: Vec<Buffer>,
+    /// The one whose turn it is.
+    next: usize,
+}
+
+/// A piece of page-locked memory.
+struct Buffer {
+    memory: NonNull<u8>,
+    /// Recorded behind the last copy.
+    last_use: Event,
+    context: Arc<CudaContext>,
+    /// Whether a copy may be pending.
+    is_busy: bool,
+    /// Whether a copy may be pending that the event is not behind.
+    is_unmarked: bool,
+}
+
+impl Staging {
+    /// Copies bytes to the device. They have left `from` when this returns.
+    ///
+    /// # Safety
+    ///
+    /// The range at `to` is allocated, is as long, and writing it in the stream's order is the caller's
+    /// right; the stream's context is bound.
+    pub(crate) unsafe fn upload(
+        &self,
+        to: Address,
+        from: &[u8],
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        let mut to = to;
+        for part in from.chunks(BUFFER_BYTES) {
+            let mut ring = self.0.borrow_mut();
+            let buffer = ring.turn(stream.context())?;
+            buffer.write(part);
+            // SAFETY: the buffer is page-locked, holds the part, and is busy until the event behind the
+            // copy has come; the rest is the caller's promise.
+            let copied =
+                unsafe { driver::copy_from_host(to, buffer.memory, part.len(), stream) };
+            buffer.mark(copied, stream)?;
+            to += part.len() as Address;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes from the device; they have arrived when this returns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`upload`](Self::upload), with reading at `from`.
+    pub(crate) unsafe fn download(
+        &self,
+        to: &mut [u8],
+        from: Address,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        let mut from = from;
+        for window in to.chunks_mut(BUFFERS * BUFFER_BYTES) {
+            let mut ring = self.0.borrow_mut();
+            let parts = window.len().div_ceil(BUFFER_BYTES);
+            let buffers = ring.first(parts, stream.context())?;
+            for (part, buffer) in window.chunks(BUFFER_BYTES).zip(&mut *buffers) {
+                buffer.wait()?;
+                // SAFETY: the buffer is page-locked, at least as long as the part, and busy until the
+                // event behind the copy has come; the rest is the caller's promise.
+                let copied =
+                    unsafe { driver::copy_to_host(buffer.memory, from, part.len(), stream) };
+                buffer.mark(copied, stream)?;
+                from += part.len() as Address;
+            }
+            for (part, buffer) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
+                buffer.wait()?;
+                buffer.read(part);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ring {
+    /// A buffer that is free for use: one whose copies are done, else a new one while there may be more,
+    /// else the next in turn, after waiting for it.
+    fn turn(&mut self, context: &Arc<CudaContext>) -> Result<&mut Buffer, CudaError> {
+        let index = match self.free()? {
+            Some(free) => free,
+            None if self.buffers.len() < BUFFERS => {
+                self.buffers.push(Buffer::new(context)?);
+                self.buffers.len() - 1
+            }
+            None => {
+                self.buffers[self.next].wait()?;
+                self.next
+            }
+        };
+        self.next = (index + 1) % self.buffers.len();
+        Ok(&mut self.buffers[index])
+    }
+
+    /// Where a buffer is whose copies are done; the one that is next in turn is asked first.
+    fn free(&mut self) -> Result<Option<usize>, CudaError> {
+        let count = self.buffers.len();
+        for index in (self.next..count).chain(0..self.next) {
+            if self.buffers[index].is_free()? {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first `count` buffers, made where they are not there; they may be busy.
+    fn first(
+        &mut self,
+        count: usize,
+        context: &Arc<CudaContext>,
+    ) -> Result<&mut [Buffer], CudaError> {
+        while self.buffers.len() < count {
+            self.buffers.push(Buffer::new(context)?);
+        }
+        Ok(&mut self.buffers[..count])
+    }
+}
+
+impl Buffer {
+    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let last_use = Event::new(context)?;
+        let memory = driver::allocate_host(BUFFER_BYTES)?;
+        Ok(Self { memory, last_use, context: Arc::clone(context), is_busy: false, is_unmarked: false })
+    }
+
+    /// Writes to the buffer, which is free; at most as much as it holds.
+    fn write(&mut self, bytes: &[u8]) {
+        let from = NonNull::from(bytes).cast::<u8>();
+        debug_assert!(!self.is_busy && bytes.len() <= BUFFER_BYTES);
+        // SAFETY: the buffer is ours, is as long (callers cut into pieces of `BUFFER_BYTES`), and no
+        // copy of the driver is pending.
+        unsafe { self.memory.copy_from_nonoverlapping(from, bytes.len()) };
+    }
+
+    /// Reads from the buffer, which is free; at most as much as it holds.
+    fn read(&self, bytes: &mut [u8]) {
+        let to = NonNull::from(&mut *bytes).cast::<u8>();
+        debug_assert!(!self.is_busy && bytes.len() <= BUFFER_BYTES);
+        // SAFETY: the buffer is ours, and as many bytes of it were just written by a copy of the driver
+        // that was waited for.
+        unsafe { to.copy_from_nonoverlapping(self.memory, bytes.len()) };
+    }
+
+    /// Notes that a copy was enqueued, if it was: the buffer is busy until the event behind it comes.
+    fn mark(
+        &mut self,
+        copied: Result<(), CudaError>,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        copied?;
+        self.is_busy = true;
+        let Err(error) = self.last_use.record(stream) else { return Ok(()) };
+        self.is_unmarked = true;
+        Err(error)
+    }
+
+    /// Whether its copies are done.
+    fn is_free(&mut self) -> Result<bool, CudaError> {
+        self.is_busy = self.is_busy && (self.is_unmarked || !self.last_use.is_done()?);
+        Ok(!self.is_busy)
+    }
+
+    /// Waits, on the host, until its copies are done.
+    fn wait(&mut self) -> Result<(), CudaError> {
+        if !self.is_busy {
+            return Ok(());
+        }
+        if self.is_unmarked {
+            driver::synchronize_context()?;
+        } else {
+            self.last_use.synchronize()?;
+        }
+        self.is_busy = false;
+        self.is_unmarked = false;
+        Ok(())
+    }
+}
+
+/// A buffer whose copies cannot be waited for is leaked: the driver may still use it.
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        if self.wait().is_err() {
+            return;
+        }
+        // SAFETY: ours, and no copy of the driver is pending. Where that fails, the context is gone.
+        let _ = unsafe { driver::free_host(self.memory) };
+    }
+}
+
+impl fmt::Debug for Staging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staging").finish_non_exhaustive()
+    }
+}

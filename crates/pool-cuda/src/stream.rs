@@ -1,0 +1,293 @@
+//! One stream of one device: the context of a pool. All that the pool enqueues goes to this stream, so
+//! that handing a block out again is ordered by it, without an event.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use crate::device::CudaDevice;
+use crate::driver::{self, Address, bind};
+use crate::error::CudaError;
+use crate::foreign::{ForeignUses, announce};
+use crate::shape::ShapeCells;
+use crate::staging::Staging;
+
+/// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
+///
+/// ```no_run
+/// use pool_core::Pool;
+/// use pool_cuda::Cuda;
+///
+/// let device = Cuda::device(0)?;
+/// let mut pool = Pool::<Cuda>::new(device.new_stream()?);
+/// let scope = pool.scope();
+/// let ones = scope.acquire_filled(1000, 1.0_f32);
+/// assert_eq!(ones.to_vec()?, [1.0; 1000]);
+/// # Ok::<(), pool_cuda::CudaError>(())
+/// ```
+///
+/// A pool may move to another thread, and is dropped on any: whatever it asks of the driver, it makes
+/// its context the thread's current one first, and leaves it so.
+pub struct DeviceStream {
+    // Fields are dropped in this order: what other streams hold, what lies in the device's memory, the
+    // stream, the device.
+    foreign: ForeignUses,
+    staging: Staging,
+    /// Blocks that are still to be freed: because the stream was captured, which would have made the free
+    /// a part of the graph, or because the driver refused.
+    deferred: RefCell<Vec<Address>>,
+    shapes: Arc<ShapeCells>,
+    /// What a call met that could not answer.
+    unanswered: Cell<Option<CudaError>>,
+    stream: Arc<CudaStream>,
+    device: CudaDevice,
+}
+
+// SAFETY: everything in it is the driver's, whose calls may be made from any thread once the context is
+// the thread's current one, which each method sees to, or is `Send`; it is never shared (`Cell`).
+unsafe impl Send for DeviceStream {}
+
+/// The handle of the default stream that every thread has its own of.
+const PER_THREAD: usize = 2;
+
+impl DeviceStream {
+    /// A stream that was made elsewhere, of the context that it belongs to.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses a memory pool.
+    pub fn given(stream: Arc<CudaStream>) -> Result<Self, CudaError> {
+        let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
+        Self::of_device(&device, stream)
+    }
+
+    /// A stream of this device, with the device's memory pool.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::WrongDevice`] for a stream of another device, [`CudaError::WrongContext`] for one
+    /// of another context, and for the per-thread default stream, which is another one wherever the
+    /// pool moves.
+    pub fn of_device(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
+        check_context(device.context(), &stream)?;
+        if is_per_thread(&stream) {
+            return Err(CudaError::WrongContext { ordinal: device.ordinal() });
+        }
+        announce(&stream);
+        Ok(Self {
+            foreign: ForeignUses::default(),
+            staging: Staging::default(),
+            deferred: RefCell::default(),
+            shapes: Arc::default(),
+            unanswered: Cell::new(None),
+            stream,
+            device: device.clone(),
+        })
+    }
+
+    /// The stream of this thread, on the device that it has [chosen](crate::Cuda::set_device): made at
+    /// the first call, kept until the thread ends. Its pools share it, so that their views can be
+    /// arguments of one launch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
+    pub fn of_thread() -> Result<Self, CudaError> {
+        let (device, stream) = crate::thread::device_and_stream()?;
+        Self::of_device(&device, stream)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
+    /// cudarc's stream.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Waits, on the host, until all work of the stream is done.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where waiting, or work that came before, failed.
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.bind()?;
+        driver::synchronize(&self.stream)
+    }
+
+    /// Takes the last error of a call that could not answer one: freeing, trimming, or giving out a
+    /// pointer through cudarc's traits. It is never mixed into the answers of later calls.
+    #[must_use]
+    pub fn take_unanswered(&self) -> Option<CudaError> {
+        self.unanswered.take()
+    }
+
+    /// Stops, or starts again, to order other streams that the pool's memory is used on.
+    ///
+    /// # Safety
+    ///
+    /// While it is off, whoever uses memory of the pool on another stream sees to it that this comes
+    /// after the work before it on the pool's stream, and before whatever the pool does with the
+    /// memory later.
+    pub unsafe fn order_foreign_streams(&self, on: bool) {
+        self.foreign.set_on(on);
+    }
+
+    pub(crate) fn foreign(&self) -> &ForeignUses {
+        &self.foreign
+    }
+
+    pub(crate) fn staging(&self) -> &Staging {
+        &self.staging
+    }
+
+    pub(crate) fn shapes(&self) -> &Arc<ShapeCells> {
+        &self.shapes
+    }
+
+    /// Makes the device's context the thread's current one.
+    pub(crate) fn bind(&self) -> Result<(), CudaError> {
+        bind(self.device.context())
+    }
+
+    /// Binds, and refuses while the stream is captured: for what cannot become part of a graph.
+    pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
+        self.bind()?;
+        match driver::is_capturing(&self.stream)? {
+            true => Err(CudaError::Capturing { operation }),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps an error that cannot be answered; the last one counts.
+    pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
+        if let Err(error) = result {
+            self.unanswered.set(Some(error));
+        }
+    }
+
+    /// Allocates memory that the stream's work may use.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
+        self.bind_outside_capture("allocate memory")?;
+        self.free_deferred();
+        let allocated = match self.device.memory_pool() {
+            // SAFETY: the memory pool is the device's, which is that of the stream.
+            Some(pool) => unsafe {
+                driver::allocate_in_order(pool.handle(), bytes, &self.stream)
+            },
+            None => driver::allocate(bytes),
+        };
+        allocated.map_err(|error| match error.code() {
+            Some(crate::DriverCode::OUT_OF_MEMORY) => {
+                CudaError::OutOfMemory { requested: bytes, memory: driver::device_memory().ok() }
+            }
+            _ => error,
+        })
+    }
+
+    /// Frees memory after all that the stream holds now.
+    ///
+    /// # Safety
+    ///
+    /// The address came from [`allocate`](Self::allocate) of a stream of the same device object, was
+    /// not freed, and all that uses it is in this stream or done.
+    pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
+        let freed = match self.bind_outside_capture("free memory") {
+            Ok(()) => {
+                self.free_deferred();
+                // SAFETY: the caller's promise.
+                unsafe { self.free_now(address) }
+            }
+            Err(error) => Err(error),
+        };
+        match freed {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.deferred.borrow_mut().push(address);
+                if matches!(error, CudaError::Capturing { .. }) { Ok(()) } else { Err(error) }
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free), and the context is bound.
+    unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
+        if self.device.has_memory_pool() {
+            // SAFETY: allocated in order (the device has a memory pool), and used in this stream alone.
+            return unsafe { driver::free_in_order(address, &self.stream) };
+        }
+        driver::synchronize(&self.stream)?;
+        // SAFETY: allocated plainly, and all that uses it was just waited for.
+        unsafe { driver::free(address) }
+    }
+
+    /// Frees what could not be freed before. The context is bound, and the stream is not captured.
+    fn free_deferred(&self) {
+        for address in self.deferred.take() {
+            // SAFETY: `free` was promised that this address may be freed.
+            let freed = unsafe { self.free_now(address) };
+            if freed.is_err() {
+                self.deferred.borrow_mut().push(address);
+            }
+            self.keep_unanswered(freed);
+        }
+    }
+
+    /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
+    pub(crate) fn settle(&self) -> Result<(), CudaError> {
+        self.bind()?;
+        if driver::is_capturing(&self.stream)? {
+            return Ok(());
+        }
+        self.free_deferred();
+        driver::synchronize(&self.stream)?;
+        self.device.memory_pool().map_or(Ok(()), crate::memory_pool::MemoryPool::trim)
+    }
+}
+
+/// Whether this is the default stream that every thread has its own of.
+pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() == PER_THREAD
+}
+
+/// Checks that a stream belongs to a context.
+pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
+    let (own, other) = (crate::device::ordinal(context), crate::device::ordinal(stream.context()));
+    if own != other {
+        return Err(CudaError::WrongDevice { memory: own, stream: other });
+    }
+    if context.cu_ctx() != stream.context().cu_ctx() {
+        return Err(CudaError::WrongContext { ordinal: own });
+    }
+    Ok(())
+}
+
+/// Gives back what the pool left: its blocks were freed before.
+impl Drop for DeviceStream {
+    fn drop(&mut self) {
+        let _ = self.bind();
+        for slab in self.shapes.take_slabs() {
+            // SAFETY: allocated by this stream for shapes. The pool is gone, and with it every view
+            // through which a shape could be used; what used one is in this stream, or was made to come
+            // before its end when the slot of its view was freed.
+            let _ = unsafe { self.free(slab) };
+        }
+        self.free_deferred();
+    }
+}
+
+impl fmt::Debug for DeviceStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceStream")
+            .field("device", &self.device)
+            .field("stream", &self.stream.cu_stream())
+            .finish_non_exhaustive()
+    }
+}
