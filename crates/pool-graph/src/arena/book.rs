@@ -85,7 +85,7 @@ impl ArenaBook {
         };
         self.live.remove(&key);
         self.live_bytes -= bytes;
-        if matches!(self.policy, ArenaPolicy::Linear) {
+        if self.is_linear() {
             self.rewind();
         }
         Ended::Region { bytes }
@@ -93,7 +93,7 @@ impl ArenaBook {
 
     /// A capture of this arena forks: whether that may be.
     pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
-        if !matches!(self.policy, ArenaPolicy::Linear) {
+        if !self.is_linear() {
             return Ok(());
         }
         self.refused = true;
@@ -104,6 +104,10 @@ impl ArenaBook {
     pub(super) fn reset(&mut self) {
         self.resets += 1;
         self.begin();
+    }
+
+    pub(super) fn is_linear(&self) -> bool {
+        matches!(self.policy, ArenaPolicy::Linear)
     }
 
     pub(super) fn resets(&self) -> u64 {

@@ -202,6 +202,27 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
+/// For the arenas of streams.
+#[cfg(feature = "cuda")]
+impl<M: MemorySource> CudaArena<M> {
+    pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {
+        &self.shared
+    }
+
+    pub(crate) fn source(&self) -> &M {
+        &self.shared.source
+    }
+
+    /// Whether bytes are handed out again by the order of calls.
+    pub(crate) fn rewinds(&self) -> bool {
+        self.shared.book.lock().is_linear()
+    }
+}
+
 /// The numbers of the arena.
 impl<M: MemorySource> fmt::Debug for CudaArena<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
