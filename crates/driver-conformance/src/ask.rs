@@ -34,6 +34,7 @@ pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<
 ///
 /// When there is no device, or only the simulated one where that was not asked for.
 #[expect(clippy::panic, reason = "this is how a test fails")]
+#[must_use]
 pub fn require_device() -> Device {
     open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
 }

@@ -74,12 +74,15 @@ unsafe impl PoolBackend for Cuda {
         why: Reuse,
     ) -> Result<(), CudaError> {
         let settled = stream.foreign().settle(block.0, stream.stream());
-        if settled.is_err() && why == Reuse::Free {
-            // The block is leaked, so nobody has to wait for its users any more.
-            stream.foreign().forget(block.0);
-            stream.keep_unanswered(settled);
+        if settled.is_ok() || why == Reuse::HandOut {
+            return settled;
         }
-        settled
+        // Nobody can be told that freeing failed, and a block is not leaked while there is a way: the
+        // host waits for all its users. Where that fails as well, the block is leaked, and nobody has to
+        // wait for them any more.
+        stream.foreign().forget(block.0);
+        stream.keep_unanswered(settled);
+        stream.wait_for_all()
     }
 
     unsafe fn set_bytes(

@@ -69,9 +69,8 @@ pub(crate) unsafe fn allocate_in_order(
 ) -> Result<Address, CudaError> {
     let mut address = 0;
     // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
-    let answered = unsafe {
-        sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, stream.cu_stream())
-    };
+    let answered =
+        unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, stream.cu_stream()) };
     answer("cuMemAllocFromPoolAsync", answered.result())?;
     Ok(address)
 }

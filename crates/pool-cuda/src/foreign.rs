@@ -117,11 +117,7 @@ impl ForeignUses {
         self.uses.borrow_mut().retain(|used| used.block != block);
     }
 
-    fn join_where(
-        &self,
-        own: &CudaStream,
-        wanted: impl Fn(&Use) -> bool,
-    ) -> Result<(), CudaError> {
+    fn join_where(&self, own: &CudaStream, wanted: impl Fn(&Use) -> bool) -> Result<(), CudaError> {
         for used in self.uses.borrow().iter().filter(|used| wanted(used)) {
             self.join_one(&used.by, own)?;
         }

@@ -57,10 +57,7 @@ impl<T> DevicePtr<T> for DeviceViewMut<'_, T> {
 
 /// As for [`DevicePtr`].
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
-    fn device_ptr_mut<'a>(
-        &'a mut self,
-        stream: &'a CudaStream,
-    ) -> (CUdeviceptr, SyncOnDrop<'a>) {
+    fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.region().address_for(stream), NOTHING_TO_DO)
     }
 }

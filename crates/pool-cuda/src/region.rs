@@ -8,7 +8,7 @@ use pool_core::SlotRef;
 
 use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
-use crate::driver::{self, Address};
+use crate::driver::Address;
 use crate::error::CudaError;
 use crate::foreign::{Foreign, keep, keep_shared};
 use crate::stream::{DeviceStream, check_context};
@@ -131,9 +131,8 @@ impl Region {
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let stream = self.stream();
         stream.keep_unanswered(Err(error));
-        let wait = || stream.bind().and_then(|()| driver::synchronize_context());
         match error {
-            CudaError::Call { .. } if wait().is_ok() => self.address,
+            CudaError::Call { .. } if stream.wait_for_all().is_ok() => self.address,
             _ => 0,
         }
     }

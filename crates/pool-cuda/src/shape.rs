@@ -53,10 +53,10 @@ impl ShapeCells {
             cells.slabs.push(slab);
             cells.free.extend((0..CELLS).rev().map(|cell| slab + (cell * CELL_BYTES) as Address));
         }
-        let address = cells.free.pop().ok_or(CudaError::OutOfMemory {
-            requested: CELL_BYTES,
-            memory: None,
-        })?;
+        let address = cells
+            .free
+            .pop()
+            .ok_or(CudaError::OutOfMemory { requested: CELL_BYTES, memory: None })?;
         Ok(Cell { address, home: Arc::clone(self) })
     }
 
@@ -82,7 +82,11 @@ impl fmt::Debug for Cell {
 
 impl ShapeDescriptor {
     /// Where the shape is on the device; the first time it is written there.
-    fn place(&mut self, shape: DynamicShape<'_>, stream: &DeviceStream) -> Result<Address, CudaError> {
+    fn place(
+        &mut self,
+        shape: DynamicShape<'_>,
+        stream: &DeviceStream,
+    ) -> Result<Address, CudaError> {
         if let Some(cell) = &self.0 {
             return Ok(cell.address);
         }

@@ -64,8 +64,7 @@ impl Staging {
             buffer.write(part);
             // SAFETY: the buffer is page-locked, holds the part, and is busy until the event behind the
             // copy has come; the rest is the caller's promise.
-            let copied =
-                unsafe { driver::copy_from_host(to, buffer.memory, part.len(), stream) };
+            let copied = unsafe { driver::copy_from_host(to, buffer.memory, part.len(), stream) };
             buffer.mark(copied, stream)?;
             to += part.len() as Address;
         }
@@ -153,7 +152,13 @@ impl Buffer {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_use = Event::new(context)?;
         let memory = driver::allocate_host(BUFFER_BYTES)?;
-        Ok(Self { memory, last_use, context: Arc::clone(context), is_busy: false, is_unmarked: false })
+        Ok(Self {
+            memory,
+            last_use,
+            context: Arc::clone(context),
+            is_busy: false,
+            is_unmarked: false,
+        })
     }
 
     /// Writes to the buffer, which is free; at most as much as it holds.
@@ -213,7 +218,8 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let _ = bind(&self.context);
-        if self.wait().is_err() {
+        let is_free = self.wait().is_ok() || driver::synchronize_context().is_ok();
+        if !is_free {
             return;
         }
         // SAFETY: ours, and no copy of the driver is pending. Where that fails, the context is gone.

@@ -99,6 +99,12 @@ impl DeviceStream {
         Self::of_device(&device, stream)
     }
 
+    /// Whether this is the stream that [`of_thread`](Self::of_thread) would give.
+    #[must_use]
+    pub fn is_of_thread(&self) -> bool {
+        crate::thread::is_stream(&self.device, &self.stream)
+    }
+
     /// The device.
     #[must_use]
     pub fn device(&self) -> &CudaDevice {
@@ -137,6 +143,12 @@ impl DeviceStream {
     /// memory later.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.foreign.set_on(on);
+    }
+
+    /// Waits, on the host, for all work of the context.
+    pub(crate) fn wait_for_all(&self) -> Result<(), CudaError> {
+        self.bind()?;
+        driver::synchronize_context()
     }
 
     pub(crate) fn foreign(&self) -> &ForeignUses {
@@ -178,9 +190,7 @@ impl DeviceStream {
         self.free_deferred();
         let allocated = match self.device.memory_pool() {
             // SAFETY: the memory pool is the device's, which is that of the stream.
-            Some(pool) => unsafe {
-                driver::allocate_in_order(pool.handle(), bytes, &self.stream)
-            },
+            Some(pool) => unsafe { driver::allocate_in_order(pool.handle(), bytes, &self.stream) },
             None => driver::allocate(bytes),
         };
         allocated.map_err(|error| match error.code() {

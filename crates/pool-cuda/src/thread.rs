@@ -40,6 +40,18 @@ pub(crate) fn device_and_stream() -> Result<(CudaDevice, Arc<CudaStream>), CudaE
     Ok(made)
 }
 
+/// Whether a stream is the thread's for the chosen device. True for any of the device where the thread
+/// ends already and has none.
+pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
+    if device.ordinal() != ordinal() {
+        return false;
+    }
+    let is_here = |streams: &RefCell<Vec<(CudaDevice, Arc<CudaStream>)>>| {
+        streams.borrow().iter().any(|(_, known)| Arc::ptr_eq(known, stream))
+    };
+    STREAMS.try_with(is_here).unwrap_or(true)
+}
+
 /// Makes a stream the thread's own for its device, for pools that are made from now on.
 ///
 /// # Errors

@@ -96,7 +96,8 @@ impl Pattern {
     /// The shortest pattern whose repetition the element is.
     fn of(element: &[u8]) -> Self {
         let repeats = |period: usize| {
-            element.len() % period == 0 && element.chunks(period).all(|part| part == &element[..period])
+            element.len().is_multiple_of(period)
+                && element.chunks(period).all(|part| part == &element[..period])
         };
         match *element {
             [value, ..] if repeats(1) => Self::Byte(value),

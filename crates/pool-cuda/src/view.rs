@@ -172,7 +172,6 @@ macro_rules! both_kinds {
             ///
             /// Where `index` is above the length, as for slices.
             #[must_use]
-            #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
             pub fn split_at(self, index: usize) -> (Self, Self) {
                 self.try_split_at(index).unwrap_or_else(|error| panic!("{error}"))
             }

@@ -30,7 +30,8 @@
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //!
-//! The backends are features: `cpu` (default). Others: `ndarray` (views as `ndarray` arrays), `half`
+//! The backends are features: `cpu` (default), and `cuda`, whose pools are on the device that the thread
+//! has chosen (`Cuda::set_device`, 0 by default). Others: `ndarray` (views as `ndarray` arrays), `half`
 //! and `complex` (more element types), `tracing` (spans on growth and trim, and a warning when a
 //! scope seems to be missing).
 
@@ -54,6 +55,13 @@ pub use pool_core::{
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};
+#[cfg(feature = "cuda-backend")]
+pub use pool_cuda;
+#[cfg(feature = "cuda-backend")]
+pub use pool_cuda::{
+    AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
+    record_use,
+};
 
 /// Compiles the code of the repository's README.
 #[cfg(all(doctest, feature = "cpu"))]

@@ -14,7 +14,7 @@ use pool_core::{
     message = "`{Self}` is no backend that is built in, so it has no thread-local pools",
     label = "not built in",
     note = "`Cpu` needs the feature `cpu` of `pool-facade`, which is on by default: `pool-facade = {{ features = [\"cpu\"] }}`",
-    note = "`Cuda` is not in this release; a later one has it behind the feature `cuda`"
+    note = "`Cuda` needs the feature `cuda` of `pool-facade`: `pool-facade = {{ features = [\"cuda\"] }}`"
 )]
 pub trait LocalPool: PoolBackend + sealed::Storage {}
 
@@ -241,6 +241,83 @@ mod cpu {
             // closed and the pool is its guard's alone.
             let _ = CLOSER.try_with(|_| ());
             Pool::try_new((), CONFIG.get())
+        }
+
+        #[inline]
+        fn put(_: Key, pool: Pool<Self>) {
+            IDLE.with(|idle| idle.put(pool));
+        }
+
+        fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {
+            IDLE.with(f)
+        }
+
+        fn set_config(_: Key, config: PoolConfig) {
+            CONFIG.set(config);
+        }
+    }
+}
+
+#[cfg(feature = "cuda-backend")]
+mod cuda {
+    //! The thread-local storage of `Cuda`: one list for all devices and streams that the thread chooses,
+    //! of which a pool is taken by its stream.
+
+    use super::sealed::{Key, Storage};
+    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError};
+    use pool_cuda::{Cuda, CudaError, DeviceStream};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Has no destructor, so it can be used at any time, also while the thread ends.
+        static IDLE: FreeList<Cuda> = const { FreeList::new() };
+        /// The configuration of new pools; has no destructor either.
+        static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
+        /// Has a destructor: closes the list where the thread ends.
+        static CLOSER: Closer = const { Closer };
+    }
+
+    struct Closer;
+
+    impl Drop for Closer {
+        fn drop(&mut self) {
+            IDLE.with(FreeList::close);
+        }
+    }
+
+    impl LocalPool for Cuda {}
+
+    /// The first idle pool of the chosen device and stream. The usual list has no others.
+    fn take_from(idle: &FreeList<Cuda>) -> Option<Pool<Cuda>> {
+        let first = idle.take()?;
+        if first.context().is_of_thread() {
+            return Some(first);
+        }
+        let mut others = vec![first];
+        let found = loop {
+            match idle.take() {
+                Some(pool) if pool.context().is_of_thread() => break Some(pool),
+                Some(pool) => others.push(pool),
+                None => break None,
+            }
+        };
+        others.into_iter().rev().for_each(|pool| idle.put(pool));
+        found
+    }
+
+    impl Storage for Cuda {
+        #[inline]
+        fn take(_: Key) -> Option<Pool<Self>> {
+            IDLE.with(take_from)
+        }
+
+        #[cold]
+        fn make(_: Key) -> Result<Pool<Self>, PoolError<CudaError>> {
+            // The pools share the thread's stream, and keep it as long as they need it.
+            let stream = DeviceStream::of_thread()
+                .map_err(|source| PoolError::Backend { operation: "open the device", source })?;
+            let _ = CLOSER.try_with(|_| ());
+            Pool::try_new(stream, CONFIG.get())
         }
 
         #[inline]

@@ -9,11 +9,15 @@ pub use pool_cpu::Cpu;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// The memory of an NVIDIA GPU. Its backend is not in this release: naming it in
+#[cfg(feature = "cuda-backend")]
+pub use pool_cuda::Cuda;
+
+/// The memory of NVIDIA devices; enable the feature `cuda` to use it. Without it, naming it in
 /// [`with_pool!`](crate::with_pool) is a compile error that says so.
 ///
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, scope => { scope.active_slots() });
 /// ```
+#[cfg(not(feature = "cuda-backend"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuda;

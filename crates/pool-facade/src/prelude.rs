@@ -2,6 +2,8 @@
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};
+#[cfg(feature = "cuda-backend")]
+pub use crate::{AcquireShaped, CudaDevice, CudaError, DeviceStream, Launch};
 pub use crate::{
     Cpu, Cuda, DynamicPool, Element, Handle, NdView, PodElement, Pool, PoolBackend, PoolConfig,
     PoolError, PoolStats, Reshape, Scope, local, try_local, try_with_pool, with_pool,

@@ -20,8 +20,10 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-core", &["half", "complex", "tracing"]),
     with("pool-cpu", &[]),
     with("pool-cpu", &["ndarray"]),
+    with_defaults("pool-cuda"),
     with_defaults("pool-facade"),
     with("pool-facade", &[]),
+    with("pool-facade", &["cuda"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with_defaults("pool-plan"),
@@ -37,6 +39,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-core/tracing",
     "pool-cpu/ndarray",
     "pool-facade/cpu",
+    "pool-facade/cuda",
     "pool-facade/ndarray",
     "pool-facade/half",
     "pool-facade/complex",
@@ -60,8 +63,17 @@ pub(crate) fn belongs(feature: &str, package: &str) -> bool {
 pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
 
-/// Crates that are published: the oldest supported compiler builds them.
-pub(crate) const LIBRARIES: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-plan"];
+/// Versions of CUDA whose bindings are checked besides the default one: the oldest and the newest. Two
+/// do not build together, so no other command may name one.
+pub(crate) const BINDINGS: &[&str] = &["cuda-12000", "cuda-13010"];
+
+/// Crates that are published.
+pub(crate) const LIBRARIES: &[&str] =
+    &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-plan"];
+
+/// What needs a newer compiler than the oldest supported one, because cudarc does: the crate, and the
+/// feature that takes it in.
+pub(crate) const NEWER: &[&str] = &["pool-cuda", "pool-facade/cuda"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
@@ -98,7 +110,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        EVERYTHING, FeatureSet, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, everything_of,
+        BINDINGS, EVERYTHING, FeatureSet, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
+        everything_of,
     };
 
     use crate::test::workspace;
@@ -150,7 +163,9 @@ mod tests {
 
     #[test]
     fn every_feature_of_the_manifests_is_linted_and_tested() {
-        let declared = features(&crates());
+        // Those that choose the version of CUDA exclude each other: `BINDINGS` has some of them.
+        let mut declared = features(&crates());
+        declared.retain(|feature| !feature.contains("/cuda-"));
         assert!(!declared.is_empty());
         assert_eq!(named(LINTED), declared);
         assert_eq!(
@@ -158,6 +173,19 @@ mod tests {
             declared
         );
         assert!(named(WITHOUT_STD).is_subset(&declared));
+    }
+
+    #[test]
+    fn versions_of_cuda_are_features_of_the_backend() {
+        let declared = features(&crates());
+        for version in BINDINGS {
+            for package in ["pool-cuda", "pool-facade"] {
+                assert!(declared.contains(&format!("{package}/{version}")), "{version}");
+            }
+        }
+        for newer in NEWER {
+            assert!(LIBRARIES.contains(newer) || EVERYTHING.contains(newer), "{newer}");
+        }
     }
 
     #[test]

@@ -12,6 +12,11 @@ const CASES_IN_FULL: u32 = 20_000;
 /// each borrow model.
 const CASES_UNDER_MIRI: u32 = 25;
 
+/// In how many orders a test on the simulated driver runs.
+const ORDERS: u32 = 20;
+/// The same with `--full`.
+const ORDERS_IN_FULL: u32 = 200;
+
 /// Facts that hold for a whole run.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -43,6 +48,11 @@ impl Setting {
     /// Random programs per property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
+    }
+
+    /// In how many orders a test on the simulated driver runs.
+    pub(crate) fn orders(&self) -> String {
+        if self.full { ORDERS_IN_FULL } else { ORDERS }.to_string()
     }
 
     /// Random programs per property test under Miri.

@@ -4,7 +4,8 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    EVERYTHING, LIBRARIES, LINTED, RELEASED, WATCHED, WITHOUT_STD, belongs, everything_of,
+    BINDINGS, EVERYTHING, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD, belongs,
+    everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -37,6 +38,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     step("no-std", "pool-core builds where there is no operating system", no_std),
+    step("cuda-versions", "the CUDA backend builds with other versions' bindings", cuda_versions),
     step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
@@ -98,11 +100,12 @@ fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// The simulator takes a driver's place by the name inside its file, which other loaders ignore.
-fn simulated_driver(_: &Setting) -> Result<Vec<Invocation>, String> {
+fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
-    Ok(vec![Invocation::counted_task("xtask sim-test")])
+    let test = Invocation::counted_task("xtask sim-test");
+    Ok(vec![test.variable("POOL_SIM_ORDERS", setting.orders())])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -164,18 +167,27 @@ fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let toolchain = setting.toolchains.release(setting.oldest_rust)?;
     let check = Invocation::check("check").on(&toolchain);
-    let with_features = check.clone().with(everything_in(LIBRARIES));
-    Ok(vec![check.with(packages(LIBRARIES)), with_features])
+    let old: Vec<&str> = LIBRARIES.iter().filter(|name| !NEWER.contains(name)).copied().collect();
+    let with_features = check.clone().with(old_features_in(&old));
+    Ok(vec![check.with(packages(&old)), with_features])
+}
+
+fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let check = |version: &&str| {
+        let words = "check --package pool-cuda --lib --no-default-features --features";
+        Invocation::check(words).with([*version])
+    };
+    Ok(BINDINGS.iter().map(check).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![miri(setting, "")?.with(everything_in(WATCHED))])
+    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED))])
 }
 
 /// With other random programs than under Stacked Borrows.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
-    Ok(vec![miri.with(everything_in(WATCHED))])
+    Ok(vec![miri.with(old_features_in(WATCHED))])
 }
 
 fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -221,7 +233,7 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
     let directory = setting.own_target_directory("sanitizers");
     Ok(Invocation::tests(words)
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
-        .with(everything_in(WATCHED))
+        .with(old_features_in(WATCHED))
         .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))
         .variable("CARGO_TARGET_DIR", directory)
         .variable("POOL_TEST_CASES", setting.cases()))
@@ -237,6 +249,16 @@ fn everything_in(names: &[&str]) -> Vec<String> {
     let features: Vec<&str> = EVERYTHING.iter().filter(of_these).copied().collect();
     let features = ["--features".to_owned(), features.join(",")];
     packages(names).into_iter().chain(features).collect()
+}
+
+/// These packages, with all their features but those of [`NEWER`].
+fn old_features_in(names: &[&str]) -> Vec<String> {
+    let mut arguments = everything_in(names);
+    if let Some(features) = arguments.last_mut() {
+        let old = features.split(',').filter(|feature| !NEWER.contains(feature));
+        *features = old.collect::<Vec<_>>().join(",");
+    }
+    arguments
 }
 
 fn everything() -> [String; 2] {

@@ -46,7 +46,7 @@ fn long_copies_go_through_the_staging_buffers_in_turn() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    let content: Vec<u8> = (0..LARGE).map(|index| (index % 251) as u8).collect();
+    let content: Vec<u8> = (0..=250).cycle().take(LARGE).collect();
     for _ in 0..3 {
         let scope = pool.scope();
         let mut view = scope.acquire_from(&content);
@@ -96,6 +96,7 @@ fn pinned_memory_goes_by_cudarcs_own_copies() {
         pinned.as_mut_slice().unwrap().fill(5);
         let mut view = scope.acquire::<u32>(500);
         stream.memcpy_htod(&pinned, &mut view).unwrap();
+        // SAFETY: as above.
         let mut back = unsafe { device.context().alloc_pinned::<u32>(500) }.unwrap();
         stream.memcpy_dtoh(&view, &mut back).unwrap();
         assert_eq!(back.as_slice().unwrap(), [5; 500]);

@@ -47,9 +47,10 @@ fn script(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) -> Ended {
 /// Everything from the device on; the pool must work after the script, whatever became of it.
 fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
-    let other = device.context().new_stream().map_err(|error| {
-        told(CudaError::Call { call: "cuStreamCreate", code: error.into() })
-    })?;
+    let other = device
+        .context()
+        .new_stream()
+        .map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))?;
     announce(&other);
     let mut pool = Pool::<Cuda>::try_new(device.new_stream().map_err(told)?, Default::default())?;
     let ended = script(&mut pool, &other);

@@ -95,8 +95,6 @@ fn foreign_stream_view_forgotten_then_slot_reused() {
             mem::forget(guard);
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(address, round, N, other.cu_stream()) }.unwrap();
-            mem::forget(view);
-            mem::forget(scope);
         }
         assert_eq!(pool.scope().acquire::<u8>(N).to_vec().unwrap(), [3; N]);
     });
@@ -160,7 +158,7 @@ fn a_stream_that_its_owner_drops_is_kept_until_it_was_waited_for() {
             let mut view = scope.acquire::<u32>(N);
             other.memset_zeros(&mut view).unwrap();
             drop(other);
-            drop(pool.scope().acquire_filled(N, 1_u32));
+            pool.scope().acquire_filled(N, 1_u32);
         }
     });
 }

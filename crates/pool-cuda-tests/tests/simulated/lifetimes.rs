@@ -41,9 +41,8 @@ fn the_per_thread_stream_is_refused_as_a_pools_own() {
     let device = Cuda::device(0).unwrap();
     let refused = DeviceStream::given(device.context().per_thread_stream()).unwrap_err();
     assert_eq!(refused, CudaError::WrongContext { ordinal: 0 });
-    let mut pool = Pool::<Cuda>::new(
-        DeviceStream::given(device.context().default_stream()).unwrap(),
-    );
+    let mut pool =
+        Pool::<Cuda>::new(DeviceStream::given(device.context().default_stream()).unwrap());
     assert_eq!(pool.scope().acquire_filled(10, 3_u16).to_vec().unwrap(), [3; 10]);
 }
 

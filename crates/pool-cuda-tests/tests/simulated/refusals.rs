@@ -121,9 +121,8 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
     pool.trim();
     let stream = pool.context().stream().clone();
     // SAFETY: the address is the simulator's, which refuses it.
-    let late = unsafe {
-        cudarc::driver::result::memset_d8_async(address, 0, 10, stream.cu_stream())
-    };
+    let late =
+        unsafe { cudarc::driver::result::memset_d8_async(address, 0, 10, stream.cu_stream()) };
     assert!(late.is_err());
     assert_eq!(simulator.reports().len(), 1);
     assert_eq!(pool.scope().acquire_zeroed::<u8>(10).to_vec().unwrap(), [0; 10]);
