@@ -124,5 +124,6 @@ fn grow<M: MemorySource>(
 
 /// Whether a source may give this: the second point of its contract.
 pub(crate) fn is_good(address: u64, bytes: u64) -> bool {
-    address != 0 && address % GRANULE == 0 && address.checked_add(bytes).is_some()
+    let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
+    address != 0 && aligned && address.checked_add(bytes).is_some()
 }

@@ -156,9 +156,11 @@ impl ArenaBook {
         }
         let allocation = usize::try_from(self.allocations).unwrap_or(usize::MAX);
         let planned = plan.get(allocation);
-        let follows = |&(offset, bytes): &(u64, u64)| {
-            bytes == size && (self.base + offset) % alignment.max(GRANULE) == 0
+        let is_aligned = |address: u64| {
+            address.checked_next_multiple_of(alignment.max(GRANULE)) == Some(address)
         };
+        let follows =
+            |&(offset, bytes): &(u64, u64)| bytes == size && is_aligned(self.base + offset);
         if let Some((offset, _)) = planned.filter(follows) {
             return Ok(Some(offset));
         }

@@ -203,7 +203,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 /// For the arenas of streams.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "cuda-backend")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared }

@@ -70,7 +70,8 @@ fn edges(graph: sys::CUgraph) -> Result<Vec<Edge>, CudaError> {
     }
     let mut from = vec![ptr::null_mut(); count];
     let mut to = vec![ptr::null_mut(); count];
-    let mut data = vec![sys::CUgraphEdgeData::default(); count];
+    let full = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
+    let mut data = vec![full; count];
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
     // SAFETY: each place has room for so many edges.
     let asked = unsafe {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{CudaDevice, CudaError, DriverCode};
+use pool_cuda::{CudaDevice, CudaError};
 
 use crate::source::MemorySource;
 
@@ -90,10 +90,12 @@ unsafe impl MemorySource for DeviceMemory {
         };
         // SAFETY: what is allocated is nobody's yet, and is never read as a value here.
         let allocated = unheeding_captures(|| unsafe { result::malloc_sync(bytes) });
-        answer("cuMemAlloc", allocated).map_err(|error| match error.code() {
-            Some(DriverCode::OUT_OF_MEMORY) => Self::out_of_memory(bytes),
-            _ => error,
-        })
+        match allocated {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                Err(Self::out_of_memory(bytes))
+            }
+            _ => answer("cuMemAlloc", allocated),
+        }
     }
 
     unsafe fn free(&self, address: u64, _: u64) {
