@@ -31,6 +31,7 @@ const SIMULATED: &[Simulated] = &[
     Simulated { package: "pool-cuda", asks_the_loader: true },
     Simulated { package: "pool-cuda-tests", asks_the_loader: false },
     Simulated { package: "pool-kernels", asks_the_loader: true },
+    Simulated { package: "pool-graph-tests", asks_the_loader: true },
 ];
 
 /// What `cargo xtask sim-test` accepts.

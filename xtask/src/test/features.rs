@@ -26,6 +26,8 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-facade", &["cuda"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
+    with("pool-graph", &[]),
+    with("pool-graph", &["cuda"]),
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["serde"]),
@@ -44,6 +46,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-facade/half",
     "pool-facade/complex",
     "pool-facade/tracing",
+    "pool-graph/cuda",
     "pool-plan/cli",
     "pool-plan/serde",
 ];
@@ -69,11 +72,11 @@ pub(crate) const BINDINGS: &[&str] = &["cuda-12000", "cuda-13010"];
 
 /// Crates that are published.
 pub(crate) const LIBRARIES: &[&str] =
-    &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-plan"];
+    &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-graph", "pool-plan"];
 
-/// What needs a newer compiler than the oldest supported one, because cudarc does: the crate, and the
-/// feature that takes it in.
-pub(crate) const NEWER: &[&str] = &["pool-cuda", "pool-facade/cuda"];
+/// What needs a newer compiler than the oldest supported one, because cudarc does: the crates, and the
+/// feature that takes one in.
+pub(crate) const NEWER: &[&str] = &["pool-cuda", "pool-graph", "pool-facade/cuda"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];

@@ -1,0 +1,186 @@
+//! Graph memory and captures: bytes that a graph really uses, replayed.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode, cuMemcpyDtoH_v2,
+};
+use cudarc::driver::{CudaStream, result};
+use driver_conformance::require_device;
+use pool_cuda::Cuda;
+use pool_graph::{ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig};
+
+use crate::cases::MIB;
+use crate::memory;
+
+const MODES: [CUstreamCaptureMode; 3] = [
+    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+];
+
+fn stream() -> Arc<CudaStream> {
+    Cuda::device(0).unwrap().context().new_stream().unwrap()
+}
+
+fn fill(stream: &CudaStream, address: u64, value: u8, bytes: usize) {
+    // SAFETY: the callers give ranges of blocks that they have, and use them on this stream alone.
+    unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
+}
+
+fn copy(stream: &CudaStream, to: u64, from: u64, bytes: usize) {
+    // SAFETY: as above.
+    unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }.unwrap();
+}
+
+fn read(address: u64, bytes: usize) -> Vec<u8> {
+    let mut host = vec![0; bytes];
+    // SAFETY: the host range is as long as is said, and the work on the device range is done.
+    let copied = unsafe { cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, bytes) };
+    assert_eq!(copied, CUresult::CUDA_SUCCESS);
+    host
+}
+
+const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
+
+/// Pool and arena allocate, free and grow in the middle of a capture, from the thread that captures and
+/// from another one; neither spoils it nor enters it.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_capture_does_not_notice() {
+    let _present = require_device();
+    for mode in MODES {
+        let stream = stream();
+        let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+        let pool = CUDAGraphMemoryPool::new(memory(), config);
+        let block = pool.allocate(4096).unwrap();
+        stream.begin_capture(mode).unwrap();
+        let grow = || {
+            let large = pool.allocate(20 * MIB).unwrap();
+            pool.deallocate(large.id()).unwrap();
+            pool.trim().unwrap();
+            drop(CudaArena::new(memory(), MIB, ArenaPolicy::Monotone).unwrap());
+        };
+        grow();
+        std::thread::scope(|scope| scope.spawn(grow).join().unwrap());
+        fill(&stream, block.device_pointer(), 7, 4096);
+        let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+        assert_eq!(memory().take_unanswered(), None);
+        let lease = pool.lease(&[block.id()]).unwrap();
+        graph.launch().unwrap();
+        stream.synchronize().unwrap();
+        assert!(read(block.device_pointer(), 4096).iter().all(|&byte| byte == 7));
+        drop(graph);
+        drop(lease);
+    }
+}
+
+/// The memory of a graph outlives its pool, and nothing that is allocated meanwhile is written by
+/// replays.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn replays_after_the_pool_is_gone() {
+    let _present = require_device();
+    let stream = stream();
+    let config = GraphPoolConfig { initial: 16 * MIB, maximum: u64::MAX };
+    let pool = CUDAGraphMemoryPool::new(memory(), config);
+    let [input, output] = [(); 2].map(|()| pool.allocate(65_536).unwrap());
+    stream.begin_capture(MODES[1]).unwrap();
+    fill(&stream, input.device_pointer(), 3, 65_536);
+    copy(&stream, output.device_pointer(), input.device_pointer(), 65_536);
+    let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    let lease = pool.lease(&[input.id(), output.id()]).unwrap();
+
+    assert_eq!(pool.reset().unwrap().leased, 2);
+    let other = pool.allocate(10 * MIB).unwrap();
+    assert!(!lease.contains(other.device_pointer(), 1));
+    fill(&stream, other.device_pointer(), 9, 4096);
+    for round in 0..100 {
+        lease.check().unwrap();
+        fill(&stream, output.device_pointer(), 0, 65_536);
+        graph.launch().unwrap();
+        if round == 50 {
+            stream.synchronize().unwrap();
+            assert!(read(other.device_pointer(), 4096).iter().all(|&byte| byte == 9));
+            pool.dispose();
+        }
+    }
+    drop(pool);
+    stream.synchronize().unwrap();
+    assert!(read(output.device_pointer(), 65_536).iter().all(|&byte| byte == 3));
+    drop(graph);
+    drop(lease);
+}
+
+/// Whoever has only the stream finds its arena; a capture on one stream is cleared, and replays right
+/// although its temporaries share bytes.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_arena_on_a_stream() {
+    let _present = require_device();
+    let (stream, other) = (stream(), stream());
+    let arena = CudaArena::new(memory(), MIB, ArenaPolicy::Linear).unwrap();
+    let kept = arena.allocate(8192).unwrap();
+    assert!(CudaArena::on(&stream).is_none());
+    arena.install(&stream).unwrap();
+    assert!(CudaArena::on(&other).is_none());
+    for stream in [&stream, &other] {
+        let again = arena.install(stream);
+        assert!(matches!(again, Err(GraphMemoryError::AlreadyInstalled { .. })));
+    }
+    stream.begin_capture(MODES[1]).unwrap();
+    let mut addresses = Vec::new();
+    for value in [1_u8, 2] {
+        let arena = CudaArena::on(&stream).unwrap();
+        let scratch = arena.allocate(4096).unwrap();
+        fill(&stream, scratch.device_pointer(), value, 4096);
+        let half = kept.device_pointer() + 4096 * u64::from(value - 1);
+        copy(&stream, half, scratch.device_pointer(), 4096);
+        addresses.push(scratch.device_pointer());
+        let _ended = arena.deallocate(scratch.device_pointer());
+    }
+    assert_eq!(addresses[0], addresses[1], "in one row, bytes are used again");
+    let foreign = arena.clear(&other);
+    assert!(matches!(foreign, Err(GraphMemoryError::NotInstalled { .. })));
+    arena.clear(&stream).unwrap();
+    assert!(CudaArena::on(&stream).is_none());
+    let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    let lease = arena.lease();
+    for _ in 0..10 {
+        graph.launch().unwrap();
+    }
+    stream.synchronize().unwrap();
+    let bytes = read(kept.device_pointer(), 8192);
+    assert!(bytes[..4096].iter().all(|&byte| byte == 1));
+    assert!(bytes[4096..].iter().all(|&byte| byte == 2));
+    drop(graph);
+    drop(lease);
+}
+
+/// An arena that rewinds refuses a capture that forks; one that never reuses does not mind.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_capture_that_forks() {
+    let _present = require_device();
+    for policy in [ArenaPolicy::Linear, ArenaPolicy::Monotone] {
+        let (stream, branch) = (stream(), stream());
+        let arena = CudaArena::new(memory(), MIB, policy.clone()).unwrap();
+        let regions = [(); 3].map(|()| arena.allocate(4096).unwrap().device_pointer());
+        arena.install(&stream).unwrap();
+        stream.begin_capture(MODES[1]).unwrap();
+        fill(&stream, regions[0], 1, 4096);
+        branch.join(&stream).unwrap();
+        fill(&branch, regions[1], 2, 4096);
+        fill(&stream, regions[2], 3, 4096);
+        stream.join(&branch).unwrap();
+        let cleared = arena.clear(&stream);
+        match policy {
+            ArenaPolicy::Linear => {
+                assert!(matches!(cleared, Err(GraphMemoryError::ForkedCapture { rewinds: 0 })));
+                assert!(arena.allocate(1).is_err());
+            }
+            _ => assert_eq!(cleared, Ok(())),
+        }
+        drop(stream.end_capture(NO_FLAGS).unwrap());
+    }
+}

@@ -1,0 +1,23 @@
+//! Graph memory on whatever device there is: hardware under `cargo xtask gpu-test`, the simulated
+//! driver under `cargo xtask sim-test`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests: a check that fails panics"
+)]
+
+#[path = "../../../pool-graph/tests/cases/mod.rs"]
+mod cases;
+
+mod captures;
+mod shared_cases;
+
+use pool_cuda::Cuda;
+use pool_graph::DeviceMemory;
+
+/// The first device's memory.
+fn memory() -> DeviceMemory {
+    DeviceMemory::new(&Cuda::device(0).unwrap())
+}

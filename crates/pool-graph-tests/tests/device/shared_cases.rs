@@ -1,0 +1,73 @@
+//! The cases that every source passes, on a device; afterwards its memory is what it was.
+
+use driver_conformance::require_device;
+use pool_cuda::Cuda;
+use pool_graph::DeviceMemory;
+
+use crate::cases::{MIB, Subject, arenas, pools, threads};
+use crate::memory;
+
+fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
+    let _present = require_device();
+    let source = memory();
+    let device = Cuda::device(0).unwrap();
+    let free = device.memory().unwrap().free as u64;
+    // A quarter of what is free, and 1 GiB at most: the simulated device has no more than that.
+    let largest = (free / 4).min(1 << 30);
+    case(&Subject { source: source.clone(), largest });
+    assert_eq!(source.take_unanswered(), None);
+    let left = device.memory().unwrap().free as u64;
+    assert!(left + 2 * MIB >= free, "{free} bytes were free, {left} are");
+}
+
+macro_rules! cases {
+    ($($module:ident::$case:ident),* $(,)?) => {
+        $(#[test]
+        #[ignore = "needs a CUDA device"]
+        fn $case() {
+            on_the_device($module::$case);
+        })*
+    };
+}
+
+cases! {
+    pools::sizes_and_alignments,
+    pools::impossible_requests,
+    pools::same_addresses_after_reset,
+    pools::retention,
+    pools::neighbours_merge,
+    pools::names_of_no_block,
+    pools::disposal,
+    pools::leased_memory_stays,
+    arenas::regions_are_aligned,
+    arenas::monotone_never_reuses,
+    arenas::linear_rewinds,
+    arenas::leases_keep_the_buffer,
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn sixteen_threads_never_overlap() {
+    on_the_device(|subject| threads::no_overlap(subject, 16, 10_000));
+}
+
+/// More than the device has: the pool stops early, and what it has is used.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn stops_early_where_the_device_ends() {
+    on_the_device(|subject| {
+        let device = Cuda::device(0).unwrap();
+        let free = device.memory().unwrap().free as u64;
+        let ballast = subject.pool(free - 100 * MIB, u64::MAX);
+        let pool = subject.pool(1 << 40, u64::MAX);
+        assert!(pool.refusal().is_some());
+        assert!(pool.allocated_bytes() <= 100 * MIB);
+        assert!(pool.allocated_bytes() >= 32 * MIB, "{pool:?}");
+        assert!(pool.allocate(16 * MIB).is_ok());
+        assert!(matches!(
+            pool.allocate(1 << 40),
+            Err(pool_graph::GraphMemoryError::OutOfMemory { .. })
+        ));
+        drop(ballast);
+    });
+}

@@ -1,0 +1,217 @@
+//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them.
+
+use std::collections::BTreeMap;
+
+use super::plan::Divergence;
+use super::{ArenaPolicy, ArenaRegion, ArenaStats, Ended};
+use crate::error::GraphMemoryError;
+use crate::request::GRANULE;
+
+/// Where the next region goes, and which ones are live.
+#[derive(Debug)]
+pub(super) struct ArenaBook {
+    base: u64,
+    capacity: u64,
+    policy: ArenaPolicy,
+    /// Where the next bumped region begins, as an offset.
+    cursor: u64,
+    /// Live regions by offset and number, with their bytes: those of a plan may share offsets.
+    live: BTreeMap<(u64, u64), u64>,
+    /// Allocations since the last reset.
+    allocations: u64,
+    /// Whether an allocation was not the plan's, and fresh bytes are used from there on.
+    off_plan: bool,
+    /// Whether a capture was refused because it forks.
+    refused: bool,
+    high_water: u64,
+    sum: u64,
+    live_bytes: u64,
+    peak: u64,
+    foreign: u64,
+    rewinds: u64,
+    resets: u64,
+}
+
+impl ArenaBook {
+    /// `base` is a multiple of 256, and `base + capacity` is an address.
+    pub(super) fn new(base: u64, capacity: u64, policy: ArenaPolicy) -> Self {
+        let mut book = Self {
+            base,
+            capacity,
+            policy,
+            cursor: 0,
+            live: BTreeMap::new(),
+            allocations: 0,
+            off_plan: false,
+            refused: false,
+            high_water: 0,
+            sum: 0,
+            live_bytes: 0,
+            peak: 0,
+            foreign: 0,
+            rewinds: 0,
+            resets: 0,
+        };
+        book.begin();
+        book
+    }
+
+    pub(super) fn allocate<E>(
+        &mut self,
+        size: u64,
+        alignment: u64,
+    ) -> Result<ArenaRegion, GraphMemoryError<E>> {
+        if !alignment.is_power_of_two() {
+            return Err(GraphMemoryError::BadAlignment { alignment });
+        }
+        if self.refused {
+            return Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds });
+        }
+        if let Some(offset) = self.planned(size, alignment)? {
+            return Ok(self.hand_out(offset, size, size));
+        }
+        let (offset, bytes) = self.bump(size, alignment).ok_or_else(|| self.exhausted(size))?;
+        self.cursor = offset + bytes;
+        Ok(self.hand_out(offset, bytes, size))
+    }
+
+    /// Ends the region at an address.
+    pub(super) fn deallocate(&mut self, address: u64) -> Ended {
+        let offset = address.checked_sub(self.base);
+        let newest = |offset| self.live.range((offset, 0)..=(offset, u64::MAX)).next_back();
+        let Some((&key, &bytes)) = offset.and_then(newest) else {
+            self.foreign += 1;
+            return Ended::Foreign;
+        };
+        self.live.remove(&key);
+        self.live_bytes -= bytes;
+        if self.is_linear() {
+            self.rewind();
+        }
+        Ended::Region { bytes }
+    }
+
+    /// A capture of this arena forks: whether that may be.
+    pub(super) fn forked<E>(&mut self) -> Result<(), GraphMemoryError<E>> {
+        if !self.is_linear() {
+            return Ok(());
+        }
+        self.refused = true;
+        Err(GraphMemoryError::ForkedCapture { rewinds: self.rewinds })
+    }
+
+    /// All regions end; what was captured with them is out of date.
+    pub(super) fn reset(&mut self) {
+        self.resets += 1;
+        self.begin();
+    }
+
+    pub(super) fn is_linear(&self) -> bool {
+        matches!(self.policy, ArenaPolicy::Linear)
+    }
+
+    pub(super) fn resets(&self) -> u64 {
+        self.resets
+    }
+
+    pub(super) fn stats(&self) -> ArenaStats {
+        ArenaStats {
+            capacity_bytes: self.capacity,
+            used_bytes: self.cursor,
+            remaining_bytes: self.capacity - self.cursor,
+            high_water_bytes: self.high_water,
+            sum_bytes: self.sum,
+            live_bytes: self.live_bytes,
+            peak_live_bytes: self.peak,
+            live_regions: self.live.len() as u64,
+            allocations: self.allocations,
+            foreign_deallocations: self.foreign,
+            rewinds: self.rewinds,
+            resets: self.resets,
+            followed_plan: matches!(self.policy, ArenaPolicy::Planned(_)) && !self.off_plan,
+        }
+    }
+
+    fn begin(&mut self) {
+        self.live.clear();
+        // Behind the plan's bytes begin those for what is not in it.
+        self.cursor = match &self.policy {
+            ArenaPolicy::Planned(plan) => rounded(plan.peak()).unwrap_or(self.capacity),
+            ArenaPolicy::Monotone | ArenaPolicy::Linear => 0,
+        };
+        (self.allocations, self.off_plan, self.refused) = (0, false, false);
+        (self.high_water, self.sum, self.live_bytes, self.peak) = (0, 0, 0, 0);
+        self.rewinds = 0;
+    }
+
+    /// Where the plan has this allocation; `None` where fresh bytes are to be used.
+    fn planned<E>(
+        &mut self,
+        size: u64,
+        alignment: u64,
+    ) -> Result<Option<u64>, GraphMemoryError<E>> {
+        let ArenaPolicy::Planned(plan) = &self.policy else { return Ok(None) };
+        if self.off_plan {
+            return Ok(None);
+        }
+        let allocation = usize::try_from(self.allocations).unwrap_or(usize::MAX);
+        let planned = plan.get(allocation);
+        let is_aligned = |address: u64| {
+            address.checked_next_multiple_of(alignment.max(GRANULE)) == Some(address)
+        };
+        let follows =
+            |&(offset, bytes): &(u64, u64)| bytes == size && is_aligned(self.base + offset);
+        if let Some((offset, _)) = planned.filter(follows) {
+            return Ok(Some(offset));
+        }
+        match plan.divergence() {
+            Divergence::Refuse => Err(GraphMemoryError::PlanDiverged {
+                allocation,
+                planned: planned.map(|(_, bytes)| bytes),
+                requested: size,
+            }),
+            Divergence::FreshBytes => {
+                self.off_plan = true;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Offset and bytes of the next region, where they fit.
+    fn bump(&self, size: u64, alignment: u64) -> Option<(u64, u64)> {
+        let bytes = rounded(size.max(1))?;
+        let address = self.base.checked_add(self.cursor)?;
+        let aligned = address.checked_next_multiple_of(alignment.max(GRANULE))?;
+        let offset = aligned - self.base;
+        (offset.checked_add(bytes)? <= self.capacity).then_some((offset, bytes))
+    }
+
+    fn exhausted<E>(&self, requested: u64) -> GraphMemoryError<E> {
+        let (used, capacity) = (self.cursor, self.capacity);
+        GraphMemoryError::ArenaExhausted { requested, used, capacity }
+    }
+
+    fn hand_out(&mut self, offset: u64, bytes: u64, size: u64) -> ArenaRegion {
+        self.live.insert((offset, self.allocations), bytes);
+        self.allocations += 1;
+        self.sum = self.sum.saturating_add(bytes);
+        self.live_bytes = self.live_bytes.saturating_add(bytes);
+        self.peak = self.peak.max(self.live_bytes);
+        self.high_water = self.high_water.max(offset + bytes);
+        ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
+    }
+
+    /// Behind the last live region: what is dead there can go, now that the top is.
+    fn rewind(&mut self) {
+        let end = self.live.last_key_value().map_or(0, |(&(offset, _), &bytes)| offset + bytes);
+        if end < self.cursor {
+            self.cursor = end;
+            self.rewinds += 1;
+        }
+    }
+}
+
+/// In whole granules.
+fn rounded(bytes: u64) -> Option<u64> {
+    bytes.checked_next_multiple_of(GRANULE)
+}

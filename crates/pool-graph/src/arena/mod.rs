@@ -1,0 +1,279 @@
+//! The arena of a capture: one buffer, allocated before, from which a capture takes its memory by
+//! moving an offset.
+
+mod book;
+mod plan;
+mod stats;
+
+use std::fmt;
+
+use pool_core::Device;
+
+pub use plan::{ArenaPlan, ArenaPlanError, Divergence};
+pub use stats::ArenaStats;
+
+use crate::device::DeviceMemory;
+use crate::error::GraphMemoryError;
+use crate::lease::{Lease, LeasedRange};
+use crate::pool::GraphMemoryResult;
+use crate::request::{GRANULE, Request};
+use crate::source::MemorySource;
+use crate::sync::{Arc, Mutex};
+use book::ArenaBook;
+
+/// When an arena hands out bytes a second time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArenaPolicy {
+    /// Never: right for every capture. The arena must hold the sum of what the capture allocates.
+    #[default]
+    Monotone,
+    /// What is deallocated at the top goes to whoever allocates next. In a capture on one stream the
+    /// order of the calls is the order in which the graph runs, so that is right; in one that forks it
+    /// is not, and [`forked`](CudaArena::forked) refuses.
+    Linear,
+    /// As a plan says, which was made from the order that the graph really has.
+    Planned(ArenaPlan),
+}
+
+/// A bump arena for the memory of captured graphs: one buffer, allocated outside of the capture, whose
+/// addresses stay. Regions begin at multiples of 256 and are at least 256 bytes, empty ones too.
+///
+/// ```
+/// use pool_graph::{ArenaPolicy, CudaArena, Ended, SyntheticMemory};
+///
+/// let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone)?;
+/// let first = arena.allocate(1000)?;
+/// let second = arena.allocate(0)?;
+/// assert_eq!(second.device_pointer() - first.device_pointer(), 1024);
+/// assert_eq!(arena.deallocate(first.device_pointer()), Ended::Region { bytes: 1024 });
+/// let numbers = arena.stats();
+/// assert_eq!((numbers.sum_bytes, numbers.peak_live_bytes, numbers.live_bytes), (1280, 1280, 256));
+/// assert_eq!(arena.remaining(), 4096 - 1280);
+/// # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
+/// ```
+pub struct CudaArena<M: MemorySource = DeviceMemory> {
+    shared: Arc<ArenaShared<M>>,
+}
+
+/// A region of an arena: an address, which owns nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArenaRegion {
+    address: u64,
+    size: u64,
+    offset: u64,
+    resets: u64,
+}
+
+/// What a deallocation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Ended {
+    /// A region of this arena.
+    Region {
+        /// Its bytes, rounded up.
+        bytes: u64,
+    },
+    /// Nothing: no live region begins at the address. It was counted.
+    Foreign,
+}
+
+/// What an arena and its leases have together; frees the buffer with the last of them.
+pub(crate) struct ArenaShared<M: MemorySource> {
+    source: M,
+    range: LeasedRange,
+    book: Mutex<ArenaBook>,
+}
+
+impl<M: MemorySource> CudaArena<M> {
+    /// An arena of `capacity` bytes, rounded up to 256.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is 0, cannot be rounded up or is less than the plan needs, and if the source has
+    /// no such buffer.
+    pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
+        let bytes = Request::new(capacity, GRANULE)?.bytes;
+        if let ArenaPolicy::Planned(plan) = &policy {
+            if plan.peak() > bytes {
+                let requested = plan.peak();
+                return Err(GraphMemoryError::ArenaExhausted {
+                    requested,
+                    used: 0,
+                    capacity: bytes,
+                });
+            }
+        }
+        let out_of_memory = |source| GraphMemoryError::OutOfMemory {
+            requested: bytes,
+            used: 0,
+            reserved: 0,
+            source,
+        };
+        let address = source.allocate(bytes).map_err(out_of_memory)?;
+        if !crate::growth::is_good(address, bytes) {
+            // SAFETY: the source gave it this moment, and nobody else has seen it.
+            unsafe { source.free(address, bytes) };
+            return Err(GraphMemoryError::BadAddress { address, bytes });
+        }
+        let book = Mutex::new(ArenaBook::new(address, bytes, policy));
+        let shared = ArenaShared { source, range: LeasedRange { address, bytes }, book };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.shared.device()
+    }
+
+    /// A region of `size` bytes at a multiple of 256; an empty one has an address of its own, too.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, if the plan has something else here, and after a refused
+    /// [fork](Self::forked).
+    pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
+        self.allocate_aligned(size, GRANULE)
+    }
+
+    /// A region of `size` bytes at a multiple of `alignment`, any power of two.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
+    pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
+        self.shared.book.lock().allocate(size, alignment)
+    }
+
+    /// Ends the region that begins at `address`: bookkeeping, except where the policy is
+    /// [`Linear`](ArenaPolicy::Linear) and the region is the last one.
+    ///
+    /// What does not begin at `address` here is ignored and counted: code under capture also drops
+    /// what it allocated before.
+    pub fn deallocate(&self, address: u64) -> Ended {
+        self.shared.book.lock().deallocate(address)
+    }
+
+    /// Says that the capture that uses this arena forks.
+    ///
+    /// # Errors
+    ///
+    /// If the arena rewinds by the order of calls, which orders nothing there. The capture must be
+    /// discarded; the arena hands nothing out until it is reset.
+    pub fn forked(&self) -> GraphMemoryResult<(), M> {
+        self.shared.book.lock().forked()
+    }
+
+    /// Ends every region. What was captured before may not be replayed any more: its
+    /// [leases](Lease::check) say so.
+    pub fn reset(&self) {
+        self.shared.book.lock().reset();
+    }
+
+    /// What a graph that was captured with this arena holds: the buffer stays until the last lease goes,
+    /// also when the arena is dropped.
+    pub fn lease(&self) -> Lease<M> {
+        Lease::of_arena(Arc::clone(&self.shared), self.shared.generation())
+    }
+
+    /// Whether all of `[address, address + bytes)` is in the arena's buffer.
+    #[must_use]
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.shared.range.contains(address, bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.shared.range.bytes
+    }
+
+    /// Bytes behind the last bumped region.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.stats().remaining_bytes
+    }
+
+    /// The arena's numbers.
+    #[must_use]
+    pub fn stats(&self) -> ArenaStats {
+        self.shared.book.lock().stats()
+    }
+}
+
+/// For the arenas of streams.
+#[cfg(feature = "cuda-backend")]
+impl<M: MemorySource> CudaArena<M> {
+    pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {
+        &self.shared
+    }
+
+    pub(crate) fn source(&self) -> &M {
+        &self.shared.source
+    }
+
+    /// Whether bytes are handed out again by the order of calls.
+    pub(crate) fn rewinds(&self) -> bool {
+        self.shared.book.lock().is_linear()
+    }
+}
+
+/// The numbers of the arena.
+impl<M: MemorySource> fmt::Debug for CudaArena<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stats())
+    }
+}
+
+impl ArenaRegion {
+    /// Its address on the device, as a `CUdeviceptr` says it: a multiple of 256.
+    #[must_use]
+    pub const fn device_pointer(&self) -> u64 {
+        self.address
+    }
+
+    /// Its bytes, as asked for.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Where it begins in the arena.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How often the arena had been reset when it was handed out.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.resets
+    }
+}
+
+impl<M: MemorySource> ArenaShared<M> {
+    pub(crate) fn device(&self) -> Device {
+        self.source.device()
+    }
+
+    pub(crate) fn range(&self) -> LeasedRange {
+        self.range
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.book.lock().resets()
+    }
+}
+
+impl<M: MemorySource> Drop for ArenaShared<M> {
+    fn drop(&mut self) {
+        // SAFETY: the source gave this range, and it is freed here alone. The arena and every lease are
+        // gone: no graph has it, and whoever allocated from the arena says that nothing else uses it.
+        unsafe { self.source.free(self.range.address, self.range.bytes) };
+    }
+}

@@ -1,0 +1,128 @@
+//! A plan that an arena follows: where each allocation of a capture goes, in the order of the calls.
+
+use std::error::Error;
+use std::fmt;
+
+use pool_plan::{HappensBeforeProblem, IntervalProblem, Plan, Violation};
+
+use crate::request::GRANULE;
+
+/// What an arena does when an allocation is not the one that the plan has at its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Divergence {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// From there on, every allocation gets bytes of its own, behind those of the plan.
+    FreshBytes,
+}
+
+/// Offsets for the allocations of a capture: the k-th one since the last reset gets the k-th offset.
+///
+/// Made from a problem and its plan, whose buffers stand in the order in which the capture allocates
+/// them. The plan is validated once more, by code that shares nothing with the planner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArenaPlan {
+    /// Offset and bytes.
+    regions: Vec<(u64, u64)>,
+    peak: u64,
+    divergence: Divergence,
+}
+
+/// Why a plan cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArenaPlanError {
+    /// Two buffers share bytes that may not, or the offsets are not those of the problem.
+    Invalid(Violation),
+    /// An offset is no multiple of 256: give the problem's buffers that alignment.
+    Unaligned {
+        /// Index of the buffer.
+        buffer: usize,
+        /// Its offset.
+        offset: u64,
+    },
+}
+
+impl ArenaPlan {
+    /// For a capture on one stream.
+    ///
+    /// # Errors
+    ///
+    /// If the plan is not one for the problem, or an offset is no multiple of 256.
+    pub fn of_intervals(problem: &IntervalProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
+        let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
+        Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
+    }
+
+    /// For a capture that forks and joins.
+    ///
+    /// # Errors
+    ///
+    /// If the plan is not one for the problem, or an offset is no multiple of 256.
+    pub fn of_graph(problem: &HappensBeforeProblem, plan: &Plan) -> Result<Self, ArenaPlanError> {
+        let peak = problem.validate(&plan.offsets).map_err(ArenaPlanError::Invalid)?;
+        Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
+    }
+
+    /// The same plan, with another answer to what is not in it.
+    #[must_use]
+    pub fn on_divergence(self, divergence: Divergence) -> Self {
+        Self { divergence, ..self }
+    }
+
+    /// Bytes that an arena needs for it.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// How many allocations it has.
+    #[must_use]
+    pub fn allocations(&self) -> usize {
+        self.regions.len()
+    }
+
+    pub(super) fn get(&self, allocation: usize) -> Option<(u64, u64)> {
+        self.regions.get(allocation).copied()
+    }
+
+    pub(super) fn divergence(&self) -> Divergence {
+        self.divergence
+    }
+
+    fn new(
+        offsets: &[u64],
+        sizes: impl Iterator<Item = u64>,
+        peak: u64,
+    ) -> Result<Self, ArenaPlanError> {
+        let regions: Vec<(u64, u64)> = offsets.iter().copied().zip(sizes).collect();
+        let unaligned = regions.iter().position(|(offset, _)| offset % GRANULE != 0);
+        match unaligned {
+            Some(buffer) => Err(ArenaPlanError::Unaligned { buffer, offset: regions[buffer].0 }),
+            None => Ok(Self { regions, peak, divergence: Divergence::default() }),
+        }
+    }
+}
+
+impl fmt::Display for ArenaPlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(violation) => write!(f, "the plan cannot be followed: {violation}"),
+            Self::Unaligned { buffer, offset } => write!(
+                f,
+                "buffer #{buffer} is at offset {offset}, which is no multiple of {GRANULE}: give the \
+                 problem's buffers that alignment"
+            ),
+        }
+    }
+}
+
+impl Error for ArenaPlanError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Invalid(violation) => Some(violation),
+            Self::Unaligned { .. } => None,
+        }
+    }
+}

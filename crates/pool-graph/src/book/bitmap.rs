@@ -1,0 +1,120 @@
+//! A set of small numbers that finds its next member in three looks: words of bits, with two levels
+//! above them that say which words are not empty.
+
+const BITS: usize = u64::BITS as usize;
+
+/// A set of numbers below a bound of at most 64³.
+#[derive(Debug)]
+pub(super) struct Bitmap {
+    /// The members, then which words of the level before are not empty.
+    levels: [Vec<u64>; 3],
+}
+
+impl Bitmap {
+    /// The empty set of numbers below `bound`.
+    pub(super) fn new(bound: usize) -> Self {
+        let words = bound.div_ceil(BITS);
+        let groups = words.div_ceil(BITS);
+        Self { levels: [vec![0; words], vec![0; groups], vec![0; groups.div_ceil(BITS)]] }
+    }
+
+    pub(super) fn insert(&mut self, member: usize) {
+        let mut place = member;
+        for level in &mut self.levels {
+            level[place / BITS] |= 1 << (place % BITS);
+            place /= BITS;
+        }
+    }
+
+    pub(super) fn remove(&mut self, member: usize) {
+        let mut place = member;
+        for level in &mut self.levels {
+            level[place / BITS] &= !(1 << (place % BITS));
+            if level[place / BITS] != 0 {
+                return;
+            }
+            place /= BITS;
+        }
+    }
+
+    /// The smallest member that is `from` or more.
+    pub(super) fn at_least(&self, from: usize) -> Option<usize> {
+        if let Some(member) = self.in_word(0, from) {
+            return Some(member);
+        }
+        let next = from / BITS + 1;
+        let word = match self.in_word(1, next) {
+            Some(word) => word,
+            None => self.in_word(1, self.in_word(2, next / BITS + 1)? * BITS)?,
+        };
+        self.in_word(0, word * BITS)
+    }
+
+    /// The largest member.
+    pub(super) fn last(&self) -> Option<usize> {
+        let group = last_bit(self.levels[2].iter().copied())?;
+        let word = group * BITS + highest(self.levels[1][group])?;
+        Some(word * BITS + highest(self.levels[0][word])?)
+    }
+
+    /// The smallest member of a level that is `from` or more and in the same word.
+    fn in_word(&self, level: usize, from: usize) -> Option<usize> {
+        let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
+        (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)
+    }
+}
+
+/// The place of the highest bit that is set in a row of words.
+fn last_bit(words: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator) -> Option<usize> {
+    words.enumerate().rev().find_map(|(place, word)| Some(place * BITS + highest(word)?))
+}
+
+fn highest(word: u64) -> Option<usize> {
+    word.checked_ilog2().map(|bit| bit as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Bitmap;
+
+    #[test]
+    fn agrees_with_an_ordered_set() {
+        let bound = 65_537;
+        let (mut bitmap, mut set) = (Bitmap::new(bound), BTreeSet::new());
+        let mut place = 1_usize;
+        for _ in 0..400 {
+            place = (place * 48_271 + 11) % bound;
+            if set.insert(place) {
+                bitmap.insert(place);
+            } else {
+                assert!(set.remove(&place));
+            }
+            if !set.contains(&place) {
+                bitmap.remove(place);
+            }
+            for from in [0, place, place + 1, place / 2, bound - 1, bound, bound + 64] {
+                assert_eq!(bitmap.at_least(from), set.range(from..).next().copied());
+            }
+            assert_eq!(bitmap.last(), set.last().copied());
+        }
+        for member in set {
+            bitmap.remove(member);
+        }
+        assert_eq!((bitmap.at_least(0), bitmap.last()), (None, None));
+    }
+
+    #[test]
+    fn ends_of_words_and_levels() {
+        let mut bitmap = Bitmap::new(65_537);
+        for member in [63, 64, 4095, 4096, 65_535, 65_536] {
+            bitmap.insert(member);
+            assert_eq!((bitmap.at_least(0), bitmap.last()), (Some(member), Some(member)));
+            assert_eq!(bitmap.at_least(member), Some(member));
+            assert_eq!(bitmap.at_least(member + 1), None);
+            bitmap.remove(member);
+            assert_eq!(bitmap.at_least(0), None);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which free region fits best: lists of regions of exactly one size, under a [`Bitmap`] of the sizes
+//! that there are, so that the smallest region that fits is found without a search. Regions larger
+//! than a chunk are few and stand in an ordered set.
+//!
+//! Among regions of one size the newest is taken first.
+
+use std::collections::BTreeSet;
+
+use super::bitmap::Bitmap;
+use super::regions::{NONE, Region, State};
+use crate::request::{CHUNK, GRANULE, Request};
+
+/// The most granules of a region that stands in a list.
+const LISTED: usize = (CHUNK / GRANULE) as usize;
+
+/// The free regions by size.
+#[derive(Debug)]
+pub(super) struct FreeIndex {
+    /// The newest free region of each size, in granules.
+    newest: Vec<u32>,
+    /// Sizes whose list is not empty.
+    sizes: Bitmap,
+    /// Larger ones: bytes, address and slot.
+    large: BTreeSet<(u64, u64, u32)>,
+}
+
+impl FreeIndex {
+    pub(super) fn new() -> Self {
+        Self {
+            newest: vec![NONE; LISTED + 1],
+            sizes: Bitmap::new(LISTED + 1),
+            large: BTreeSet::new(),
+        }
+    }
+
+    /// Puts a region in, whose links are then those of its list.
+    pub(super) fn insert(&mut self, regions: &mut [Region], slot: u32) {
+        let region = regions[slot as usize];
+        let Some(size) = granules(region.bytes) else {
+            self.large.insert((region.bytes, region.address, slot));
+            return;
+        };
+        let older = std::mem::replace(&mut self.newest[size], slot);
+        regions[slot as usize].state = State::Free { newer: NONE, older };
+        if older == NONE {
+            self.sizes.insert(size);
+        } else {
+            set_newer(regions, older, slot);
+        }
+    }
+
+    /// Takes a region out that is in.
+    pub(super) fn remove(&mut self, regions: &mut [Region], slot: u32) {
+        let region = regions[slot as usize];
+        let Some(size) = granules(region.bytes) else {
+            self.large.remove(&(region.bytes, region.address, slot));
+            return;
+        };
+        let State::Free { newer, older } = region.state else { return };
+        if older != NONE {
+            set_newer(regions, older, newer);
+        }
+        if newer != NONE {
+            set_older(regions, newer, older);
+            return;
+        }
+        self.newest[size] = older;
+        if older == NONE {
+            self.sizes.remove(size);
+        }
+    }
+
+    /// The smallest region that the request fits into.
+    pub(super) fn best_fit(&self, regions: &[Region], request: &Request) -> Option<u32> {
+        self.listed_fit(regions, request).or_else(|| self.large_fit(request))
+    }
+
+    /// Forgets every region; their links then mean nothing.
+    pub(super) fn clear(&mut self) {
+        while let Some(size) = self.sizes.at_least(0) {
+            self.sizes.remove(size);
+            self.newest[size] = NONE;
+        }
+        self.large.clear();
+    }
+
+    /// Bytes of the largest region that is in.
+    pub(super) fn largest(&self) -> u64 {
+        let listed = || self.sizes.last().map_or(0, |size| size as u64 * GRANULE);
+        self.large.last().map_or_else(listed, |&(bytes, _, _)| bytes)
+    }
+
+    /// Where a granule is alignment enough, the first size is the answer; else a region may be large
+    /// enough and not where it should be, until one is large enough wherever it is.
+    fn listed_fit(&self, regions: &[Region], request: &Request) -> Option<u32> {
+        let mut size = self.sizes.at_least(granules(request.bytes)?);
+        while let Some(found) = size {
+            let mut slot = self.newest[found];
+            while slot != NONE {
+                let region = &regions[slot as usize];
+                if request.padding(region.address, region.bytes).is_some() {
+                    return Some(slot);
+                }
+                slot = match region.state {
+                    State::Free { older, .. } => older,
+                    _ => NONE,
+                };
+            }
+            size = self.sizes.at_least(found + 1);
+        }
+        None
+    }
+
+    fn large_fit(&self, request: &Request) -> Option<u32> {
+        let from = (request.bytes, 0, NONE);
+        let fits =
+            |&&(bytes, address, _): &&(u64, u64, u32)| request.padding(address, bytes).is_some();
+        self.large.range(from..).find(fits).map(|&(_, _, slot)| slot)
+    }
+}
+
+/// The list of a size, where there is one.
+fn granules(bytes: u64) -> Option<usize> {
+    usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
+}
+
+fn set_newer(regions: &mut [Region], slot: u32, value: u32) {
+    if let State::Free { newer, .. } = &mut regions[slot as usize].state {
+        *newer = value;
+    }
+}
+
+fn set_older(regions: &mut [Region], slot: u32, value: u32) {
+    if let State::Free { older, .. } = &mut regions[slot as usize].state {
+        *older = value;
+    }
+}

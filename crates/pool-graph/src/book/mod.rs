@@ -1,0 +1,485 @@
+//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source.
+//!
+//! What needs the source is answered with a [`Step`]: the caller does it without the lock and comes
+//! back. Bytes that are on their way in either direction count as reserved meanwhile, so the maximum
+//! holds at every moment.
+
+mod bitmap;
+mod chunks;
+mod free_index;
+mod regions;
+mod reports;
+
+use crate::block::{BlockId, BlockState, GraphMemoryBlock};
+use crate::error::GraphMemoryError;
+use crate::request::{CHUNK, GRANULE, Request};
+use chunks::Chunks;
+use regions::{Region, Regions, Taken};
+
+/// A range that the source gave, to be given back as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Memory that the source is to be asked for; its bytes are reserved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    pub(crate) bytes: u64,
+    /// What would be asked for if there were room.
+    wanted: u64,
+}
+
+/// What an allocation needs next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Nothing: here it is.
+    Taken(GraphMemoryBlock),
+    /// Something that is on its way.
+    Wait,
+    /// These to be given back, to make room.
+    GiveBack(Vec<Piece>),
+    /// Memory of the source.
+    Grow(Growth),
+    /// The source has refused what there is to ask for.
+    GiveUp,
+}
+
+/// The state of a pool.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pool: u64,
+    maximum: u64,
+    regions: Regions,
+    chunks: Chunks,
+    /// Bytes of chunks, and of what is on its way.
+    reserved: u64,
+    /// Growths under way, and those of them that get a chunk of the usual size.
+    growing: u64,
+    growing_chunks: u64,
+    /// Pieces on their way back.
+    giving_back: usize,
+    next_serial: u64,
+    /// Blocks with smaller numbers were taken back by a reset.
+    first_since_reset: u64,
+    disposed: bool,
+    counts: Counts,
+}
+
+/// Running numbers for the statistics.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    blocks: u64,
+    in_use: u64,
+    requested: u64,
+    leased_blocks: u64,
+    peak_in_use: u64,
+    peak_reserved: u64,
+    returned: u64,
+    growths: u64,
+    refusals: u64,
+    resets: u64,
+}
+
+/// What a reset did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reset {
+    /// Blocks that were taken back.
+    pub returned: u64,
+    /// Blocks that stayed, because captured graphs lease them.
+    pub leased: u64,
+}
+
+impl Book {
+    pub(crate) fn new(pool: u64, maximum: u64) -> Self {
+        Self {
+            pool,
+            maximum,
+            regions: Regions::new(),
+            chunks: Chunks::default(),
+            reserved: 0,
+            growing: 0,
+            growing_chunks: 0,
+            giving_back: 0,
+            next_serial: 0,
+            first_since_reset: 0,
+            disposed: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next chunk of a pool that is being made and is to hold `initial` bytes.
+    pub(crate) fn preallocate(&mut self, initial: u64) -> Option<Growth> {
+        let room = (self.maximum - self.reserved) / GRANULE * GRANULE;
+        let bytes = CHUNK.min(room);
+        (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
+    }
+
+    /// A chunk of a pool that is being made.
+    pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
+        self.end_growth(growth);
+        let piece = Piece { address, bytes: growth.bytes };
+        self.add_chunk(piece, growth.wanted, false);
+        self.offer_anew();
+    }
+
+    /// What a request needs next. `refused` is what the source has refused for it, in bytes.
+    pub(crate) fn step<E>(
+        &mut self,
+        request: &Request,
+        refused: Option<u64>,
+    ) -> Result<Step, GraphMemoryError<E>> {
+        self.check_alive()?;
+        if self.regions.is_full() {
+            return Err(GraphMemoryError::TooManyBlocks { blocks: self.regions.count() });
+        }
+        if let Some(block) = self.take(request) {
+            return Ok(Step::Taken(block));
+        }
+        if refused.is_none() && request.growth() == CHUNK && self.growing_chunks > 0 {
+            return Ok(Step::Wait);
+        }
+        let room = self.maximum - self.reserved;
+        if request.anywhere > room {
+            return self.make_room(request, request.anywhere - room);
+        }
+        let bytes = match refused {
+            None => request.growth().min(room / GRANULE * GRANULE),
+            Some(bytes) if bytes > request.anywhere => request.anywhere,
+            Some(_) => return Ok(self.give_back_or_up()),
+        };
+        Ok(Step::Grow(self.begin_growth(bytes, request.growth())))
+    }
+
+    /// The memory of a growth has come: the request's block in it. `None` where it does not fit.
+    pub(crate) fn grown(
+        &mut self,
+        growth: Growth,
+        address: u64,
+        request: &Request,
+    ) -> Option<GraphMemoryBlock> {
+        self.end_growth(growth);
+        self.counts.growths += 1;
+        let piece = Piece { address, bytes: growth.bytes };
+        let place = self.add_chunk(piece, growth.wanted, true);
+        let first = self.chunks.get(place)?.first;
+        self.carve(first, request)
+    }
+
+    /// The memory of a growth has not come, or has gone back.
+    pub(crate) fn not_grown(&mut self, growth: Growth) {
+        self.end_growth(growth);
+        self.reserved -= growth.bytes;
+        self.counts.refusals += 1;
+    }
+
+    /// Pieces are back at the source.
+    pub(crate) fn gave_back(&mut self, pieces: &[Piece]) {
+        self.giving_back -= pieces.len();
+        self.reserved -= pieces.iter().map(|piece| piece.bytes).sum::<u64>();
+    }
+
+    /// The block of a name.
+    pub(crate) fn find<E>(&self, id: BlockId) -> Result<GraphMemoryBlock, GraphMemoryError<E>> {
+        let slot = self.slot_of(id)?;
+        self.block(slot).ok_or(GraphMemoryError::AlreadyReturned { block: id.serial })
+    }
+
+    /// Takes a block back.
+    pub(crate) fn give<E>(&mut self, id: BlockId) -> Result<(), GraphMemoryError<E>> {
+        let slot = self.slot_of(id)?;
+        let leases = self.regions.taken(slot).map_or(0, |taken| taken.leases);
+        if leases > 0 {
+            return Err(GraphMemoryError::LeasedBlock { block: id.serial, leases });
+        }
+        self.counts.returned += 1;
+        self.release(slot);
+        Ok(())
+    }
+
+    /// Leases all of these blocks, or none.
+    pub(crate) fn lease<E>(
+        &mut self,
+        ids: &[BlockId],
+    ) -> Result<Vec<GraphMemoryBlock>, GraphMemoryError<E>> {
+        self.check_alive()?;
+        for &id in ids {
+            self.slot_of(id)?;
+        }
+        for id in ids {
+            if let Some(taken) = self.regions.taken_mut(id.slot) {
+                self.counts.leased_blocks += u64::from(taken.leases == 0);
+                taken.leases += 1;
+            }
+        }
+        Ok(ids.iter().filter_map(|id| self.block(id.slot)).collect())
+    }
+
+    /// Ends a lease of these blocks; what is to be given back.
+    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> Vec<Piece> {
+        for block in blocks {
+            // A leased region stays what and where it is, so the slot is the block's.
+            let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
+            taken.leases -= 1;
+            if taken.leases > 0 {
+                continue;
+            }
+            let orphaned = taken.orphaned;
+            self.counts.leased_blocks -= 1;
+            if orphaned {
+                self.release(block.id.slot);
+            }
+        }
+        if self.disposed { self.take_idle(u64::MAX) } else { Vec::new() }
+    }
+
+    /// Takes back every block that is not leased.
+    pub(crate) fn reset<E>(&mut self) -> Result<Reset, GraphMemoryError<E>> {
+        self.check_alive()?;
+        self.counts.resets += 1;
+        Ok(self.sweep())
+    }
+
+    /// Gives up every chunk that no lease holds, and answers nothing from now on.
+    pub(crate) fn dispose(&mut self) -> Vec<Piece> {
+        if self.disposed {
+            return Vec::new();
+        }
+        self.disposed = true;
+        self.sweep();
+        self.take_idle(u64::MAX)
+    }
+
+    /// Every chunk without a block.
+    pub(crate) fn trim<E>(&mut self) -> Result<Vec<Piece>, GraphMemoryError<E>> {
+        self.check_alive()?;
+        Ok(self.take_idle(u64::MAX))
+    }
+
+    pub(crate) fn is_disposed(&self) -> bool {
+        self.disposed
+    }
+
+    fn check_alive<E>(&self) -> Result<(), GraphMemoryError<E>> {
+        if self.disposed { Err(GraphMemoryError::Disposed) } else { Ok(()) }
+    }
+
+    /// Where the block of a name is, if it can be named still.
+    fn slot_of<E>(&self, id: BlockId) -> Result<u32, GraphMemoryError<E>> {
+        self.check_alive()?;
+        if id.pool != self.pool {
+            return Err(GraphMemoryError::UnknownBlock { pool: self.pool, made_by: id.pool });
+        }
+        match self.regions.taken(id.slot) {
+            Some(taken) if taken.serial == id.serial && !taken.orphaned => Ok(id.slot),
+            _ if id.serial < self.first_since_reset => {
+                Err(GraphMemoryError::StaleBlock { block: id.serial })
+            }
+            _ => Err(GraphMemoryError::AlreadyReturned { block: id.serial }),
+        }
+    }
+
+    fn block(&self, slot: u32) -> Option<GraphMemoryBlock> {
+        let taken = self.regions.taken(slot)?;
+        let leased = taken.leases > 0;
+        Some(GraphMemoryBlock {
+            id: BlockId { pool: self.pool, serial: taken.serial, slot },
+            address: self.regions.get(slot)?.address,
+            size: taken.size,
+            alignment: taken.alignment,
+            state: if leased { BlockState::Leased } else { BlockState::Allocated },
+        })
+    }
+
+    /// A block of what is there: the best fit of what is offered, else a sleeping chunk.
+    fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
+        if let Some(slot) = self.regions.best_fit(request) {
+            self.regions.withdraw(slot);
+            return self.carve(slot, request);
+        }
+        let place = self.chunks.to_wake(request)?;
+        let chunk = self.chunks.get_mut(place)?;
+        chunk.asleep = false;
+        let first = chunk.first;
+        self.carve(first, request)
+    }
+
+    /// A block in a region that is not offered.
+    fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
+        let taken = Taken {
+            serial: self.next_serial,
+            size: request.size,
+            alignment: request.asked_alignment,
+            leases: 0,
+            orphaned: false,
+        };
+        let slot = self.regions.carve(slot, request, taken)?;
+        self.next_serial += 1;
+        let counts = &mut self.counts;
+        counts.blocks += 1;
+        counts.in_use += request.bytes;
+        counts.requested += request.size;
+        counts.peak_in_use = counts.peak_in_use.max(counts.in_use);
+        let place = self.regions.get(slot)?.chunk;
+        self.chunks.get_mut(place)?.blocks += 1;
+        self.block(slot)
+    }
+
+    fn release(&mut self, slot: u32) {
+        let (Some(&Region { bytes, chunk, .. }), Some(&Taken { size, .. })) =
+            (self.regions.get(slot), self.regions.taken(slot))
+        else {
+            return;
+        };
+        self.counts.forget(bytes, size);
+        if let Some(chunk) = self.chunks.get_mut(chunk) {
+            chunk.blocks -= 1;
+        }
+        self.regions.release(slot);
+    }
+
+    /// What a request needs that is `missing` bytes above the maximum.
+    fn make_room<E>(
+        &mut self,
+        request: &Request,
+        missing: u64,
+    ) -> Result<Step, GraphMemoryError<E>> {
+        let idle: u64 = self.idle().map(|(_, bytes)| bytes).sum();
+        if idle >= missing {
+            return Ok(Step::GiveBack(self.take_idle(missing)));
+        }
+        if self.growing > 0 || self.giving_back > 0 {
+            return Ok(Step::Wait);
+        }
+        Err(GraphMemoryError::CapacityExceeded {
+            requested: request.size,
+            used: self.counts.in_use,
+            reserved: self.reserved,
+            capacity: self.maximum,
+        })
+    }
+
+    /// After the source has refused the least that would do.
+    fn give_back_or_up(&mut self) -> Step {
+        let idle = self.take_idle(u64::MAX);
+        match idle.is_empty() {
+            false => Step::GiveBack(idle),
+            true if self.giving_back > 0 => Step::Wait,
+            true => Step::GiveUp,
+        }
+    }
+
+    fn idle(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let idle = self.chunks.all().filter(|(_, chunk)| chunk.blocks == 0);
+        idle.map(|(place, chunk)| (place, chunk.piece.bytes))
+    }
+
+    /// Takes idle chunks out, the newest first, until they are `enough` bytes together.
+    fn take_idle(&mut self, enough: u64) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut bytes = 0;
+        if self.idle().next().is_none() {
+            return pieces;
+        }
+        for place in self.chunks.by_age().into_iter().rev() {
+            if bytes >= enough {
+                break;
+            }
+            if self.chunks.get(place).is_some_and(|chunk| chunk.blocks == 0) {
+                let piece = self.remove_chunk(place);
+                bytes += piece.map_or(0, |piece| piece.bytes);
+                pieces.extend(piece);
+            }
+        }
+        self.giving_back += pieces.len();
+        pieces
+    }
+
+    fn remove_chunk(&mut self, place: u32) -> Option<Piece> {
+        let chunk = self.chunks.remove(place)?;
+        if !chunk.asleep {
+            self.regions.withdraw(chunk.first);
+        }
+        self.regions.remove_whole(chunk.first);
+        Some(chunk.piece)
+    }
+
+    /// A chunk as one region, which is not offered.
+    fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
+        let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);
+        self.chunks.add(piece, wanted, grown, whole)
+    }
+
+    fn begin_growth(&mut self, bytes: u64, wanted: u64) -> Growth {
+        self.reserved += bytes;
+        self.counts.peak_reserved = self.counts.peak_reserved.max(self.reserved);
+        self.growing += 1;
+        self.growing_chunks += u64::from(wanted == CHUNK);
+        Growth { bytes, wanted }
+    }
+
+    fn end_growth(&mut self, growth: Growth) {
+        self.growing -= 1;
+        self.growing_chunks -= u64::from(growth.wanted == CHUNK);
+    }
+
+    /// Frees what is not leased, and makes it as if it had never been allocated.
+    fn sweep(&mut self) -> Reset {
+        self.regions.withdraw_all();
+        let mut reset = Reset::default();
+        for place in self.chunks.by_age() {
+            let Some(chunk) = self.chunks.get_mut(place) else { continue };
+            let counts = &mut self.counts;
+            self.regions.sweep(chunk.first, |region, taken| {
+                counts.forget(region.bytes, taken.size);
+                chunk.blocks -= 1;
+                reset.returned += 1;
+            });
+            reset.leased += chunk.blocks;
+            chunk.asleep = chunk.grown && chunk.blocks == 0;
+            if chunk.blocks > 0 {
+                self.orphan(place);
+            }
+        }
+        self.first_since_reset = self.next_serial;
+        self.offer_anew();
+        reset
+    }
+
+    /// The blocks that are left in a chunk lose their names.
+    fn orphan(&mut self, place: u32) {
+        let Some(first) = self.chunks.get(place).map(|chunk| chunk.first) else { return };
+        let slots: Vec<u32> = self.regions.of_chunk(first).collect();
+        for slot in slots {
+            if let Some(taken) = self.regions.taken_mut(slot) {
+                taken.orphaned = true;
+            }
+        }
+    }
+
+    /// Offers every free region of every chunk that does not sleep, in an order that depends on
+    /// nothing that happened: the oldest chunk's first region is the first to be taken.
+    fn offer_anew(&mut self) {
+        self.regions.withdraw_all();
+        for place in self.chunks.by_age().into_iter().rev() {
+            let Some(chunk) = self.chunks.get(place).filter(|chunk| !chunk.asleep) else {
+                continue;
+            };
+            let mut free: Vec<u32> = self.regions.of_chunk(chunk.first).collect();
+            free.retain(|&slot| self.regions.is_free(slot));
+            for slot in free.into_iter().rev() {
+                self.regions.offer(slot);
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn forget(&mut self, bytes: u64, size: u64) {
+        self.blocks -= 1;
+        self.in_use -= bytes;
+        self.requested -= size;
+    }
+}

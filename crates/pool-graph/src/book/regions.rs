@@ -1,0 +1,255 @@
+//! Chunks cut into regions: each knows its neighbours, so that what is returned merges with what is
+//! free beside it, and never across the end of a chunk. Slots of regions are used again; a block is
+//! known by its serial number, which is not.
+
+use super::free_index::FreeIndex;
+use crate::request::Request;
+
+/// No region. Slot 0 is kept empty for it.
+pub(super) const NONE: u32 = 0;
+
+/// A range of bytes of one chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    /// The chunk that it is cut from.
+    pub(super) chunk: u32,
+    /// Its neighbours in the chunk.
+    before: u32,
+    after: u32,
+    pub(super) state: State,
+}
+
+/// What is with a region.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum State {
+    /// There is none in this slot.
+    Vacant,
+    /// Nobody has it. The links are those of the list that it is in, if it is in one.
+    Free { newer: u32, older: u32 },
+    /// It is a block.
+    Taken(Taken),
+}
+
+/// What is known of a block besides its range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    pub(super) serial: u64,
+    pub(super) size: u64,
+    pub(super) alignment: u64,
+    pub(super) leases: u64,
+    /// Nobody can name it any more: it goes when its last lease does.
+    pub(super) orphaned: bool,
+}
+
+const FREE: State = State::Free { newer: NONE, older: NONE };
+
+/// All regions of all chunks.
+#[derive(Debug)]
+pub(super) struct Regions {
+    slots: Vec<Region>,
+    vacant: Vec<u32>,
+    index: FreeIndex,
+}
+
+impl Regions {
+    pub(super) fn new() -> Self {
+        let nothing = Region {
+            address: 0,
+            bytes: 0,
+            chunk: 0,
+            before: NONE,
+            after: NONE,
+            state: State::Vacant,
+        };
+        Self { slots: vec![nothing], vacant: Vec::new(), index: FreeIndex::new() }
+    }
+
+    /// How many regions there are.
+    pub(super) fn count(&self) -> u64 {
+        (self.slots.len() - 1 - self.vacant.len()) as u64
+    }
+
+    /// Whether cutting a region in three could need more slots than have numbers.
+    pub(super) fn is_full(&self) -> bool {
+        self.vacant.len() < 2 && u32::try_from(self.slots.len() + 3).is_err()
+    }
+
+    /// The region in a slot, if there is such a slot.
+    pub(super) fn get(&self, slot: u32) -> Option<&Region> {
+        self.slots.get(slot as usize)
+    }
+
+    /// The block in a slot, if there is one.
+    pub(super) fn taken(&self, slot: u32) -> Option<&Taken> {
+        match &self.get(slot)?.state {
+            State::Taken(taken) => Some(taken),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut Taken> {
+        match &mut self.slots.get_mut(slot as usize)?.state {
+            State::Taken(taken) => Some(taken),
+            _ => None,
+        }
+    }
+
+    /// The slots of a chunk's regions, in order of address.
+    pub(super) fn of_chunk(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let existing = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(existing(first), move |&slot| existing(self.at(slot).after))
+    }
+
+    /// Whether a region is free.
+    pub(super) fn is_free(&self, slot: u32) -> bool {
+        matches!(self.at(slot).state, State::Free { .. })
+    }
+
+    /// A chunk as one free region, not in the index.
+    pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
+        self.insert(Region { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
+    }
+
+    /// Takes a region out that has its chunk for itself and is not in the index.
+    pub(super) fn remove_whole(&mut self, slot: u32) {
+        self.vacate(slot);
+    }
+
+    /// Puts a free region into the index.
+    pub(super) fn offer(&mut self, slot: u32) {
+        self.index.insert(&mut self.slots, slot);
+    }
+
+    /// Takes a free region out of the index.
+    pub(super) fn withdraw(&mut self, slot: u32) {
+        self.index.remove(&mut self.slots, slot);
+    }
+
+    /// Takes all out of the index.
+    pub(super) fn withdraw_all(&mut self) {
+        self.index.clear();
+    }
+
+    /// The smallest region in the index that the request fits into.
+    pub(super) fn best_fit(&self, request: &Request) -> Option<u32> {
+        self.index.best_fit(&self.slots, request)
+    }
+
+    /// Bytes of the largest region in the index.
+    pub(super) fn largest_offered(&self) -> u64 {
+        self.index.largest()
+    }
+
+    /// Makes a block in a free region that is not in the index. What is left before and behind goes
+    /// into the index. The slot of the block, or `None` where it does not fit.
+    pub(super) fn carve(&mut self, slot: u32, request: &Request, taken: Taken) -> Option<u32> {
+        let whole = self.at(slot);
+        let padding = request.padding(whole.address, whole.bytes)?;
+        let block = if padding == 0 { slot } else { self.split(slot, padding) };
+        if self.at(block).bytes > request.bytes {
+            let behind = self.split(block, request.bytes);
+            self.offer(behind);
+        }
+        if block != slot {
+            // The part before keeps the slot, so that the chunk's first region stays its first.
+            self.offer(slot);
+        }
+        self.at_mut(block).state = State::Taken(taken);
+        Some(block)
+    }
+
+    /// Frees a block, merges it with what is free beside it, and offers the whole.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.at_mut(slot).state = FREE;
+        let Region { before, after, .. } = *self.at(slot);
+        if after != NONE && self.is_free(after) {
+            self.withdraw(after);
+            self.absorb_next(slot);
+        }
+        if before != NONE && self.is_free(before) {
+            self.withdraw(before);
+            self.absorb_next(before);
+            self.offer(before);
+            return;
+        }
+        self.offer(slot);
+    }
+
+    /// Frees every block of a chunk that has no lease, where nothing is in the index; calls `freed`
+    /// with each. Nothing is offered.
+    pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&Region, &Taken)) {
+        let mut slot = first;
+        while slot != NONE {
+            let region = *self.at(slot);
+            if let State::Taken(taken) = region.state {
+                if taken.leases == 0 {
+                    freed(&region, &taken);
+                    self.at_mut(slot).state = FREE;
+                }
+            }
+            let merges = region.before != NONE && self.is_free(region.before) && self.is_free(slot);
+            if merges {
+                self.absorb_next(region.before);
+            }
+            slot = region.after;
+        }
+    }
+
+    fn at(&self, slot: u32) -> &Region {
+        &self.slots[slot as usize]
+    }
+
+    fn at_mut(&mut self, slot: u32) -> &mut Region {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Cuts a free region behind so many bytes; the slot of the rest.
+    fn split(&mut self, slot: u32, bytes: u64) -> u32 {
+        let whole = *self.at(slot);
+        let rest = self.insert(Region {
+            address: whole.address + bytes,
+            bytes: whole.bytes - bytes,
+            before: slot,
+            state: FREE,
+            ..whole
+        });
+        if whole.after != NONE {
+            self.at_mut(whole.after).before = rest;
+        }
+        let first = self.at_mut(slot);
+        (first.bytes, first.after) = (bytes, rest);
+        rest
+    }
+
+    /// A region takes the bytes of the one behind it, which is then gone. Neither is in the index.
+    fn absorb_next(&mut self, slot: u32) {
+        let next = self.at(slot).after;
+        let Region { bytes, after, .. } = *self.at(next);
+        self.vacate(next);
+        let region = self.at_mut(slot);
+        region.bytes += bytes;
+        region.after = after;
+        if after != NONE {
+            self.at_mut(after).before = slot;
+        }
+    }
+
+    fn insert(&mut self, region: Region) -> u32 {
+        if let Some(slot) = self.vacant.pop() {
+            *self.at_mut(slot) = region;
+            return slot;
+        }
+        self.slots.push(region);
+        #[expect(clippy::cast_possible_truncation, reason = "`is_full` is asked before")]
+        let slot = (self.slots.len() - 1) as u32;
+        slot
+    }
+
+    fn vacate(&mut self, slot: u32) {
+        self.at_mut(slot).state = State::Vacant;
+        self.vacant.push(slot);
+    }
+}

@@ -1,0 +1,129 @@
+//! Arenas on streams, for those who drive a capture by hand: whoever has only the stream finds the
+//! arena that its capture takes memory from.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pool_core::Device;
+use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::capture::forks;
+use super::memory::DeviceMemory;
+use crate::arena::{ArenaShared, CudaArena};
+use crate::error::GraphMemoryError;
+
+/// The arenas that are installed. Held for a look or a change, and for no call.
+static INSTALLED: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
+
+/// Keeps both: a handle of a stream that is gone could be another stream's.
+struct Installed {
+    stream: Arc<CudaStream>,
+    arena: Arc<ArenaShared<DeviceMemory>>,
+}
+
+impl Installed {
+    fn is_on(&self, stream: &CudaStream) -> bool {
+        key(&self.stream) == key(stream)
+    }
+
+    fn is(&self, arena: &CudaArena) -> bool {
+        Arc::ptr_eq(&self.arena, arena.shared())
+    }
+}
+
+/// For an arena of a device.
+impl CudaArena<DeviceMemory> {
+    /// Makes this the arena of a stream, until it is [cleared](Self::clear): [`on`](Self::on) finds it
+    /// there. Both are kept meanwhile.
+    ///
+    /// ```no_run
+    /// use pool_cuda::Cuda;
+    /// use pool_cuda::cudarc::driver::sys::CUstreamCaptureMode;
+    /// use pool_graph::{ArenaPolicy, CudaArena, DeviceMemory};
+    ///
+    /// let device = Cuda::device(0)?;
+    /// let stream = device.context().new_stream().unwrap();
+    /// let arena = CudaArena::new(DeviceMemory::new(&device), 1 << 20, ArenaPolicy::Linear).unwrap();
+    /// arena.install(&stream).unwrap();
+    /// stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).unwrap();
+    /// // Somewhere below, where there is only the stream:
+    /// let scratch = CudaArena::on(&stream).unwrap().allocate(4096).unwrap();
+    /// // … launches that use `scratch.device_pointer()` …
+    /// arena.clear(&stream).unwrap(); // refuses a capture that forks, for this policy
+    /// // … `stream.end_capture(..)`; the graph keeps `arena.lease()` …
+    /// # Ok::<(), pool_cuda::CudaError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the stream is another device's or context's, and if either is installed already.
+    pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
+        self.check_context(stream)?;
+        let mut installed = INSTALLED.lock();
+        if installed.iter().any(|entry| entry.is_on(stream) || entry.is(self)) {
+            return Err(GraphMemoryError::AlreadyInstalled { stream: number(stream) });
+        }
+        let (stream, arena) = (Arc::clone(stream), Arc::clone(self.shared()));
+        installed.push(Installed { stream, arena });
+        Ok(())
+    }
+
+    /// The arena that is installed on a stream.
+    #[must_use]
+    pub fn on(stream: &CudaStream) -> Option<Self> {
+        let installed = INSTALLED.lock();
+        let entry = installed.iter().find(|entry| entry.is_on(stream))?;
+        Some(Self::of_shared(Arc::clone(&entry.arena)))
+    }
+
+    /// Ends the installation on a stream; to be called before the capture ends.
+    ///
+    /// Where the arena rewinds ([`Linear`](crate::ArenaPolicy::Linear)) and the stream is captured, the
+    /// nodes and edges captured so far are read, programmatic edges counting as none.
+    ///
+    /// # Errors
+    ///
+    /// If the arena is not installed there, if it rewinds and the capture forks, and if the driver does
+    /// not tell. Except for the first, it is cleared then, too, and the capture must be discarded.
+    pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
+        let removed = {
+            let mut installed = INSTALLED.lock();
+            let found = |entry: &Installed| entry.is_on(stream) && entry.is(self);
+            installed.iter().position(found).map(|place| installed.swap_remove(place))
+        };
+        if removed.is_none() {
+            return Err(GraphMemoryError::NotInstalled { stream: number(stream) });
+        }
+        if !self.rewinds() {
+            return Ok(());
+        }
+        let unread = |source| GraphMemoryError::Source { operation: "read the capture", source };
+        self.source().bind().map_err(unread)?;
+        if forks(stream).map_err(unread)? { self.forked() } else { Ok(()) }
+    }
+
+    fn check_context(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
+        let (own, other) = (self.source().context(), stream.context());
+        if own.ordinal() != other.ordinal() {
+            let ordinal = u32::try_from(other.ordinal()).ok();
+            let stream = Device { kind: "cuda", ordinal };
+            return Err(GraphMemoryError::WrongDevice { stream, memory: self.device() });
+        }
+        if own.cu_ctx() != other.cu_ctx() {
+            let ordinal = u32::try_from(own.ordinal()).unwrap_or(u32::MAX);
+            let source = CudaError::WrongContext { ordinal };
+            return Err(GraphMemoryError::Source { operation: "install the arena", source });
+        }
+        Ok(())
+    }
+}
+
+/// What tells a stream from every other one: default streams have the same handle in every context.
+fn key(stream: &CudaStream) -> (usize, usize) {
+    (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
+}
+
+fn number(stream: &CudaStream) -> u64 {
+    stream.cu_stream().addr() as u64
+}

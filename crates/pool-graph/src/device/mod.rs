@@ -1,0 +1,15 @@
+//! Memory of a CUDA device, and arenas on its streams. Nothing else in the crate knows of CUDA.
+
+#[cfg(feature = "cuda-backend")]
+mod capture;
+#[cfg(feature = "cuda-backend")]
+mod installed;
+#[cfg(feature = "cuda-backend")]
+mod memory;
+#[cfg(not(feature = "cuda-backend"))]
+mod without;
+
+#[cfg(feature = "cuda-backend")]
+pub use memory::DeviceMemory;
+#[cfg(not(feature = "cuda-backend"))]
+pub use without::DeviceMemory;

@@ -1,0 +1,129 @@
+//! Allocation where the source must be asked: without the lock, with the bytes reserved before, and
+//! with a second and a third try.
+//!
+//! First a chunk is asked for, then the least that would do, then that again with every idle chunk
+//! given back. Between the tries the lock is free, so each looks again at what there is.
+
+use crate::block::GraphMemoryBlock;
+use crate::book::{Book, Growth, Step};
+use crate::error::GraphMemoryError;
+use crate::pool::{GraphMemoryResult, Shared};
+use crate::request::{GRANULE, Request};
+use crate::source::MemorySource;
+
+/// Fetches the chunks of a pool that is being made; the source's refusal where it has too few.
+pub(crate) fn preallocate<M: MemorySource>(
+    source: &M,
+    book: &mut Book,
+    initial: u64,
+) -> Result<(), M::Error> {
+    while let Some(growth) = book.preallocate(initial) {
+        match source.allocate(growth.bytes) {
+            Ok(address) if is_good(address, growth.bytes) => book.preallocated(growth, address),
+            Ok(address) => {
+                // SAFETY: the source gave it this moment, and nobody else has seen it.
+                unsafe { source.free(address, growth.bytes) };
+                book.not_grown(growth);
+                return Ok(());
+            }
+            Err(refusal) => {
+                book.not_grown(growth);
+                return Err(refusal);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A block, of what there is or of what the source gives.
+pub(crate) fn allocate<M: MemorySource>(
+    shared: &Shared<M>,
+    request: &Request,
+) -> GraphMemoryResult<GraphMemoryBlock, M> {
+    let mut refusal: Option<(u64, M::Error)> = None;
+    let mut book = shared.book.lock();
+    loop {
+        match book.step(request, refusal.as_ref().map(|(bytes, _)| *bytes))? {
+            Step::Taken(block) => return Ok(block),
+            Step::Wait => book = shared.changed.wait(book),
+            Step::GiveBack(idle) => {
+                drop(book);
+                shared.give_back(&idle);
+                // What was refused before may be granted now.
+                refusal = refusal.map(|(_, source)| (u64::MAX, source));
+                book = shared.book.lock();
+            }
+            Step::Grow(growth) => {
+                drop(book);
+                match grow(shared, growth, request)? {
+                    Ok(block) => return Ok(block),
+                    Err(source) => refusal = Some((growth.bytes, source)),
+                }
+                book = shared.book.lock();
+            }
+            Step::GiveUp => {
+                let (used, reserved) = book.used_and_reserved();
+                let requested = request.size;
+                if let Some((_, source)) = refusal.take() {
+                    return Err(GraphMemoryError::OutOfMemory {
+                        requested,
+                        used,
+                        reserved,
+                        source,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// A growth under way: whatever happens to the call, the book learns its end, and whoever waits for it.
+struct UnderWay<'s, M: MemorySource> {
+    shared: &'s Shared<M>,
+    growth: Option<Growth>,
+}
+
+impl<M: MemorySource> Drop for UnderWay<'_, M> {
+    fn drop(&mut self) {
+        if let Some(growth) = self.growth.take() {
+            self.shared.book.lock().not_grown(growth);
+        }
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Asks the source, and makes the request's block in what it gives; its refusal where it gives nothing.
+fn grow<M: MemorySource>(
+    shared: &Shared<M>,
+    growth: Growth,
+    request: &Request,
+) -> GraphMemoryResult<Result<GraphMemoryBlock, M::Error>, M> {
+    let mut under_way = UnderWay { shared, growth: Some(growth) };
+    let address = match shared.source.allocate(growth.bytes) {
+        Ok(address) => address,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let bad = GraphMemoryError::BadAddress { address, bytes: growth.bytes };
+    if !is_good(address, growth.bytes) {
+        // SAFETY: the source gave it this moment, and nobody else has seen it.
+        unsafe { shared.source.free(address, growth.bytes) };
+        return Err(bad);
+    }
+    let mut book = shared.book.lock();
+    if book.is_disposed() {
+        drop(book);
+        // SAFETY: as above.
+        unsafe { shared.source.free(address, growth.bytes) };
+        return Err(GraphMemoryError::Disposed);
+    }
+    under_way.growth = None;
+    let block = book.grown(growth, address, request);
+    drop(book);
+    block.map(Ok).ok_or(bad)
+}
+
+/// Whether a source may give this: the second point of its contract.
+pub(crate) fn is_good(address: u64, bytes: u64) -> bool {
+    let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
+    address != 0 && aligned && address.checked_add(bytes).is_some()
+}

@@ -1,0 +1,134 @@
+//! What a captured graph owns of the memory that its nodes name.
+
+use std::fmt;
+
+use pool_core::Device;
+
+use crate::arena::ArenaShared;
+use crate::block::GraphMemoryBlock;
+use crate::device::DeviceMemory;
+use crate::error::GraphMemoryError;
+use crate::pool::{GraphMemoryResult, Shared};
+use crate::source::MemorySource;
+use crate::sync::Arc;
+
+/// Memory that stays where it is, and nobody else's, for as long as this value lives: blocks of a
+/// [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool), or a [`CudaArena`](crate::CudaArena).
+///
+/// A captured graph holds its leases below its executable: fields are dropped in order, and the memory
+/// must go last. The pool or arena may be dropped before; its memory then goes with the last lease.
+/// There is no `Clone`: each graph has leases of its own.
+#[must_use = "the memory may go as soon as its lease is dropped"]
+pub struct Lease<M: MemorySource = DeviceMemory> {
+    held: Held<M>,
+}
+
+enum Held<M: MemorySource> {
+    Blocks { shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock> },
+    Arena { shared: Arc<ArenaShared<M>>, generation: u64 },
+}
+
+/// A range of addresses that a lease holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LeasedRange {
+    /// Where it begins.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl LeasedRange {
+    /// Whether all of `[address, address + bytes)` is in it.
+    #[must_use]
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        let end = |offset: u64| offset.checked_add(bytes);
+        address.checked_sub(self.address).and_then(end).is_some_and(|end| end <= self.bytes)
+    }
+}
+
+impl<M: MemorySource> Lease<M> {
+    pub(crate) fn of_blocks(shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock>) -> Self {
+        Self { held: Held::Blocks { shared, blocks } }
+    }
+
+    pub(crate) fn of_arena(shared: Arc<ArenaShared<M>>, generation: u64) -> Self {
+        Self { held: Held::Arena { shared, generation } }
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        match &self.held {
+            Held::Blocks { shared, .. } => shared.source.device(),
+            Held::Arena { shared, .. } => shared.device(),
+        }
+    }
+
+    /// The blocks, as they were when they were leased; none of an arena.
+    #[must_use]
+    pub fn blocks(&self) -> &[GraphMemoryBlock] {
+        match &self.held {
+            Held::Blocks { blocks, .. } => blocks,
+            Held::Arena { .. } => &[],
+        }
+    }
+
+    /// Every range of addresses that the lease holds.
+    pub fn ranges(&self) -> impl Iterator<Item = LeasedRange> + '_ {
+        let of_block =
+            |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
+        let of_arena = match &self.held {
+            Held::Blocks { .. } => None,
+            Held::Arena { shared, .. } => Some(shared.range()),
+        };
+        self.blocks().iter().map(of_block).chain(of_arena)
+    }
+
+    /// Whether all of `[address, address + bytes)` is in one range of the lease.
+    #[must_use]
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.ranges().any(|range| range.contains(address, bytes))
+    }
+
+    /// Bytes of all ranges.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.ranges().map(|range| range.bytes).sum()
+    }
+
+    /// Whether a graph that was captured into this memory may be replayed still.
+    ///
+    /// Blocks of a pool are the lease's alone, so they always may. An arena may have been reset since,
+    /// and its bytes handed out again.
+    ///
+    /// # Errors
+    ///
+    /// If the arena was reset since the lease was made.
+    pub fn check(&self) -> GraphMemoryResult<(), M> {
+        let Held::Arena { shared, generation } = &self.held else { return Ok(()) };
+        let current = shared.generation();
+        if current == *generation {
+            return Ok(());
+        }
+        Err(GraphMemoryError::StaleLease { leased: *generation, current })
+    }
+}
+
+impl<M: MemorySource> Drop for Lease<M> {
+    fn drop(&mut self) {
+        if let Held::Blocks { shared, blocks } = &self.held {
+            shared.end_lease(blocks);
+        }
+    }
+}
+
+/// Where it is, and its ranges.
+impl<M: MemorySource> fmt::Debug for Lease<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranges: Vec<LeasedRange> = self.ranges().collect();
+        f.debug_struct("Lease")
+            .field("device", &self.device())
+            .field("ranges", &ranges)
+            .finish_non_exhaustive()
+    }
+}

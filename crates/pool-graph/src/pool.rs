@@ -1,0 +1,280 @@
+//! The thread-safe pool of memory whose addresses stay.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pool_core::Device;
+
+use crate::block::{BlockId, GraphMemoryBlock};
+use crate::book::{Book, Piece, Reset};
+use crate::config::GraphPoolConfig;
+use crate::device::DeviceMemory;
+use crate::error::GraphMemoryError;
+use crate::growth;
+use crate::lease::Lease;
+use crate::request::{GRANULE, Request};
+use crate::source::MemorySource;
+use crate::stats::GraphPoolStats;
+use crate::sync::{Arc, Condvar, Mutex};
+
+/// What the calls of a pool over `M` answer.
+pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
+
+/// A thread-safe pool of memory for captured graphs: a block stays at its address until it is returned,
+/// and memory is never freed while a graph that [leases](Self::lease) it lives.
+///
+/// Blocks are cut from chunks of 16 MiB by best fit, larger requests get a chunk of their own, and what
+/// is returned merges with what is free beside it. `M` is where the memory comes from: the
+/// [`DeviceMemory`] of a GPU, or [`SyntheticMemory`](crate::SyntheticMemory), which is addresses alone.
+///
+/// ```
+/// use pool_graph::{BlockState, CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
+///
+/// let config = GraphPoolConfig { initial: 32 << 20, ..Default::default() };
+/// let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+/// let weights = pool.allocate(6 << 20)?;
+/// let scratch = pool.allocate_aligned(1000, 4096)?;
+/// assert_eq!(scratch.device_pointer() % 4096, 0);
+///
+/// // What a captured graph holds: the block can be neither returned nor reset away meanwhile.
+/// let lease = pool.lease(&[weights.id()])?;
+/// assert_eq!(pool.block(weights.id()).map(|block| block.state()), Some(BlockState::Leased));
+/// assert!(pool.deallocate(weights.id()).is_err());
+/// assert_eq!(pool.reset()?.leased, 1);
+/// drop(lease);
+///
+/// // The same sequence after a reset gets the same addresses.
+/// pool.reset()?;
+/// assert_eq!(pool.allocate(6 << 20)?.device_pointer(), weights.device_pointer());
+/// # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
+/// ```
+///
+/// # Threads
+///
+/// Every call may be made from any thread. One lock is held while the pool's own tables are looked at
+/// and changed, and never while the source is called; a thread that finds no room while another one is
+/// fetching some waits for that. Which thread gets which addresses depends on who comes first, so
+/// "the same addresses after a reset" is a promise to a sequence of calls, not to a race of threads.
+///
+/// # The same addresses
+///
+/// After a [`reset`](Self::reset) that left no block leased, the same sequence of calls gets the same
+/// addresses, as long as no chunk is given back meanwhile: by [`trim`](Self::trim), or to make room for
+/// a request that the maximum or the device had no room for.
+pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
+    shared: Arc<Shared<M>>,
+    refusal: Option<M::Error>,
+}
+
+/// What a pool and its leases have together.
+pub(crate) struct Shared<M: MemorySource> {
+    pub(crate) source: M,
+    pub(crate) book: Mutex<Book>,
+    /// Memory has come or gone.
+    pub(crate) changed: Condvar,
+}
+
+/// What [`CUDAGraphMemoryPool::dispose`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Disposal {
+    /// Bytes that are back at the source.
+    pub freed_bytes: u64,
+    /// Bytes that go there later: when their last lease goes, or when another thread that is fetching
+    /// them right now has them.
+    pub kept_bytes: u64,
+}
+
+impl<M: MemorySource> CUDAGraphMemoryPool<M> {
+    /// A pool that takes `config.initial` bytes at once, in chunks of 16 MiB, and stops early where the
+    /// source has no more or the maximum is reached; see [`refusal`](Self::refusal).
+    #[must_use]
+    pub fn new(source: M, config: GraphPoolConfig) -> Self {
+        let mut book = Book::new(next_number(), config.maximum);
+        let refusal = growth::preallocate(&source, &mut book, config.initial).err();
+        let shared = Shared { source, book: Mutex::new(book), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), refusal }
+    }
+
+    /// What the source said when it had less than the initial bytes of the pool.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&M::Error> {
+        self.refusal.as_ref()
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.shared.source.device()
+    }
+
+    /// A block of `size` bytes at a multiple of 256.
+    ///
+    /// # Errors
+    ///
+    /// If `size` is 0 or cannot be rounded up, if neither the maximum nor the source allows it, and
+    /// after [`dispose`](Self::dispose).
+    pub fn allocate(&self, size: u64) -> GraphMemoryResult<GraphMemoryBlock, M> {
+        self.allocate_aligned(size, GRANULE)
+    }
+
+    /// A block of `size` bytes at a multiple of `alignment`, any power of two.
+    ///
+    /// Above 256, a new chunk for it has `alignment - 256` bytes more, so that it fits wherever the
+    /// source puts the chunk.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
+    pub fn allocate_aligned(
+        &self,
+        size: u64,
+        alignment: u64,
+    ) -> GraphMemoryResult<GraphMemoryBlock, M> {
+        growth::allocate(&self.shared, &Request::new(size, alignment)?)
+    }
+
+    /// Returns a block, for whoever allocates next.
+    ///
+    /// Nothing on the device may use it any more that is not ordered before its next use: work on a
+    /// stream that was enqueued and not waited for, above all.
+    ///
+    /// # Errors
+    ///
+    /// If the block is another pool's, was returned or reset away before, or is leased, and after
+    /// [`dispose`](Self::dispose).
+    pub fn deallocate(&self, id: BlockId) -> GraphMemoryResult<(), M> {
+        self.shared.book.lock().give(id)
+    }
+
+    /// The block of a name, as it is now; `None` where nothing is of that name any more.
+    #[must_use]
+    pub fn block(&self, id: BlockId) -> Option<GraphMemoryBlock> {
+        self.find(id).ok()
+    }
+
+    /// The block of a name, or why there is none.
+    ///
+    /// # Errors
+    ///
+    /// If the block is another pool's, was returned or reset away before, and after
+    /// [`dispose`](Self::dispose).
+    pub fn find(&self, id: BlockId) -> GraphMemoryResult<GraphMemoryBlock, M> {
+        self.shared.book.lock().find(id)
+    }
+
+    /// Leases blocks to a captured graph: as long as the lease lives, they are neither returned nor
+    /// handed out nor freed, whatever happens to the pool.
+    ///
+    /// A block may have any number of leases.
+    ///
+    /// # Errors
+    ///
+    /// If one of the blocks is another pool's, or was returned or reset away before; then none is
+    /// leased. After [`dispose`](Self::dispose).
+    pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
+        let leased = self.shared.book.lock().lease(blocks)?;
+        Ok(Lease::of_blocks(Arc::clone(&self.shared), leased))
+    }
+
+    /// Takes back every block that is not leased, and keeps the memory.
+    ///
+    /// All block values from before are stale then. One that is leased stays where it is until its last
+    /// lease goes, and is then taken back, too.
+    ///
+    /// # Errors
+    ///
+    /// After [`dispose`](Self::dispose).
+    pub fn reset(&self) -> GraphMemoryResult<Reset, M> {
+        self.shared.book.lock().reset()
+    }
+
+    /// Gives chunks without any block back to the source; how many bytes.
+    ///
+    /// # Errors
+    ///
+    /// After [`dispose`](Self::dispose).
+    pub fn trim(&self) -> GraphMemoryResult<u64, M> {
+        let idle = self.shared.book.lock().trim()?;
+        self.shared.give_back(&idle);
+        Ok(idle.iter().map(|piece| piece.bytes).sum())
+    }
+
+    /// Frees everything that no lease holds, and answers every later call with
+    /// [`GraphMemoryError::Disposed`]; a second disposal does nothing.
+    ///
+    /// Memory under a lease is freed when its last lease goes. Dropping the pool does the same.
+    pub fn dispose(&self) -> Disposal {
+        let idle = self.shared.book.lock().dispose();
+        self.shared.give_back(&idle);
+        let freed_bytes = idle.iter().map(|piece| piece.bytes).sum();
+        Disposal { freed_bytes, kept_bytes: self.allocated_bytes() }
+    }
+
+    /// Whether the pool was disposed.
+    #[must_use]
+    pub fn is_disposed(&self) -> bool {
+        self.shared.book.lock().is_disposed()
+    }
+
+    /// Bytes that are really reserved: taken from the source, or on their way in either direction.
+    #[must_use]
+    pub fn allocated_bytes(&self) -> u64 {
+        self.shared.book.lock().reserved()
+    }
+
+    /// Blocks held, free or not.
+    #[must_use]
+    pub fn block_count(&self) -> u64 {
+        self.shared.book.lock().region_count()
+    }
+
+    /// The pool's numbers. Looks at every block, under the lock.
+    #[must_use]
+    pub fn stats(&self) -> GraphPoolStats {
+        let device = self.device();
+        self.shared.book.lock().stats(device)
+    }
+}
+
+impl<M: MemorySource> Drop for CUDAGraphMemoryPool<M> {
+    fn drop(&mut self) {
+        self.dispose();
+    }
+}
+
+/// The numbers of the pool.
+impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stats())
+    }
+}
+
+impl<M: MemorySource> Shared<M> {
+    /// Ends a lease; frees what waited for it.
+    pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
+        let idle = self.book.lock().end_lease(blocks);
+        self.give_back(&idle);
+    }
+
+    /// Gives pieces that the book has let go back to the source.
+    pub(crate) fn give_back(&self, pieces: &[Piece]) {
+        if pieces.is_empty() {
+            return;
+        }
+        for piece in pieces {
+            // SAFETY: the book lets go what the source gave, once, as it was given, and only where no
+            // block is in it: whoever returned the last one says that nothing uses it, and a captured
+            // graph that does holds a lease, which is a block.
+            unsafe { self.source.free(piece.address, piece.bytes) };
+        }
+        self.book.lock().gave_back(pieces);
+        self.changed.notify_all();
+    }
+}
+
+/// A number that no other pool of this process has.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
