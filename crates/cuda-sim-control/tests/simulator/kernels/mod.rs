@@ -106,12 +106,12 @@ fn wait(stream: sys::CUstream) -> CUresult {
 /// What comes on `later` from now on comes after all that is on `earlier` now.
 fn join(later: sys::CUstream, earlier: sys::CUstream) {
     let mut event = ptr::null_mut();
-    // SAFETY: the place outlives the call, and the simulator looks handles up.
-    unsafe {
-        assert_eq!(sys::cuEventCreate(&raw mut event, 2) as u32, 0);
-        assert_eq!(sys::cuEventRecord(event, earlier) as u32, 0);
-        assert_eq!(sys::cuStreamWaitEvent(later, event, 0) as u32, 0);
-    }
+    // SAFETY: the place outlives the call.
+    assert_eq!(unsafe { sys::cuEventCreate(&raw mut event, 2) }, CUresult::CUDA_SUCCESS);
+    // SAFETY: the simulator looks handles up.
+    assert_eq!(unsafe { sys::cuEventRecord(event, earlier) }, CUresult::CUDA_SUCCESS);
+    // SAFETY: as above.
+    assert_eq!(unsafe { sys::cuStreamWaitEvent(later, event, 0) }, CUresult::CUDA_SUCCESS);
 }
 
 /// In how many seeds this mistake is reported of a program. Another mistake fails the test.

@@ -21,11 +21,11 @@ fn begin(stream: sys::CUstream) {
 
 fn end(stream: sys::CUstream) -> (sys::CUgraph, sys::CUgraphExec) {
     let (mut graph, mut exec) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the places outlive the calls.
-    unsafe {
-        assert_eq!(sys::cuStreamEndCapture(stream, &raw mut graph), SUCCESS);
-        assert_eq!(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0), SUCCESS);
-    }
+    // SAFETY: the place outlives the call.
+    assert_eq!(unsafe { sys::cuStreamEndCapture(stream, &raw mut graph) }, SUCCESS);
+    // SAFETY: as above.
+    let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
+    assert_eq!(made, SUCCESS);
     (graph, exec)
 }
 
@@ -44,11 +44,11 @@ fn first_node(graph: sys::CUgraph) -> sys::CUgraphNode {
 
 fn parameters_of(node: sys::CUgraphNode) -> sys::CUDA_KERNEL_NODE_PARAMS {
     let mut place = MaybeUninit::uninit();
-    // SAFETY: the place outlives the call, which fills all of it.
-    unsafe {
-        assert_eq!(sys::cuGraphKernelNodeGetParams_v2(node, place.as_mut_ptr()), SUCCESS);
-        place.assume_init()
-    }
+    // SAFETY: the place outlives the call.
+    let told = unsafe { sys::cuGraphKernelNodeGetParams_v2(node, place.as_mut_ptr()) };
+    assert_eq!(told, SUCCESS);
+    // SAFETY: a call that succeeds fills all of it.
+    unsafe { place.assume_init() }
 }
 
 /// `out[0] = value`.
@@ -73,11 +73,10 @@ fn a_node_keeps_the_parameters_that_it_was_captured_with() {
     let node = first_node(graph);
     let read = parameters_of(node);
     assert_eq!((read.func, read.gridDimX, read.blockDimX), (kernel, 1, 1));
-    // SAFETY: the driver's array has a place for each of two parameters of 64 bits.
-    let values = unsafe {
-        let places = [*read.kernelParams, *read.kernelParams.add(1)];
-        places.map(|place| place.cast::<u64>().read_unaligned())
-    };
+    // SAFETY: the driver's array has a place for each of two parameters.
+    let places = unsafe { read.kernelParams.cast::<[*mut u64; 2]>().read() };
+    // SAFETY: each parameter has 64 bits.
+    let values = places.map(|place| unsafe { place.read_unaligned() });
     assert_eq!(values, [span.address(), 11]);
 
     // Other parameters for the instance alone, and then for the graph.
@@ -121,14 +120,15 @@ fn a_kernel_is_added_by_hand() {
         ctx: ptr::null_mut(),
     };
     let (mut graph, mut node, mut exec) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    // SAFETY: places and parameters outlive the calls.
-    unsafe {
-        assert_eq!(sys::cuGraphCreate(&raw mut graph, 0), SUCCESS);
-        let added =
-            sys::cuGraphAddKernelNode_v2(&raw mut node, graph, ptr::null(), 0, &raw const wanted);
-        assert_eq!(added, SUCCESS);
-        assert_eq!(sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0), SUCCESS);
-    }
+    // SAFETY: the place outlives the call.
+    assert_eq!(unsafe { sys::cuGraphCreate(&raw mut graph, 0) }, SUCCESS);
+    let (none, wanted) = (ptr::null(), &raw const wanted);
+    // SAFETY: place and parameters outlive the call.
+    let added = unsafe { sys::cuGraphAddKernelNode_v2(&raw mut node, graph, none, 0, wanted) };
+    assert_eq!(added, SUCCESS);
+    // SAFETY: the place outlives the call.
+    let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
+    assert_eq!(made, SUCCESS);
     run(exec, stream);
     assert_eq!(word(span), 21);
     simulator.assert_clean();
