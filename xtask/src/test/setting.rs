@@ -13,9 +13,9 @@ const CASES_IN_FULL: u32 = 20_000;
 const CASES_UNDER_MIRI: u32 = 25;
 /// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
 /// `POOL_KERNEL_CASES`.
-const KERNEL_CASES: u32 = 24;
+const KERNEL_CASES: u32 = 100;
 /// The same with `--full`.
-const KERNEL_CASES_IN_FULL: u32 = 500;
+const KERNEL_CASES_IN_FULL: u32 = 2_000;
 
 /// In how many orders a test on the simulated driver runs.
 const ORDERS: u32 = 20;

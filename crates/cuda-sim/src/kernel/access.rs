@@ -14,6 +14,8 @@ use crate::world::{Code, Mistake};
 struct Knowledge<'a> {
     me: Stamp,
     lane: usize,
+    /// Whether it is about memory that each block has for itself.
+    own: bool,
     ticks: &'a Ticks,
     order: &'a Order,
 }
@@ -21,7 +23,8 @@ struct Knowledge<'a> {
 impl Orders for Knowledge<'_> {
     fn knows(&self, old: Stamp) -> bool {
         if old.interval() != self.me.interval() {
-            return old.interval() >= self.order.first_interval() || self.order.knows(old);
+            let before = self.own || old.interval() >= self.order.first_interval();
+            return before || self.order.knows(old);
         }
         let (old_thread, me) = (old.thread(), self.me.thread());
         let same_warp = old_thread / 32 == me / 32;
@@ -184,7 +187,9 @@ impl Engine<'_> {
         if let (Found::Global { taken, offset }, true) = (found, manner.strong) {
             self.hand_on(warp, (taken, offset), manner, stamp, lane);
         }
-        let knowledge = Knowledge { me: stamp, lane, ticks: &warp.ticks, order: &self.order };
+        let own = matches!(found, Found::Shared(_));
+        let (ticks, order) = (&warp.ticks, &self.order);
+        let knowledge = Knowledge { me: stamp, lane, own, ticks, order };
         let writes = manner.writes;
         let (race, space, start, block) = match found {
             Found::Global { taken, offset } => {

@@ -55,6 +55,11 @@ impl Engine<'_> {
                     if active == 0 { Flow::Next } else { self.step(warp, &step.kind, at, active)? };
                 match flow {
                     Flow::Next => at += 1,
+                    // Behind where it was, it may come to others that it must meet.
+                    Flow::Jump(to) if active == lanes && to <= at && !group.alone => {
+                        warp.place(lanes, to);
+                        break;
+                    }
                     Flow::Jump(to) if active == lanes => at = to,
                     Flow::Jump(to) => {
                         warp.place(active, to);

@@ -36,6 +36,8 @@ pub(super) struct Group {
     pub(super) at: usize,
     pub(super) lanes: u32,
     pub(super) limit: usize,
+    /// Whether nobody of the warp stands elsewhere and may go on.
+    pub(super) alone: bool,
 }
 
 /// Of so many turns, one goes to threads that are not the furthest behind.
@@ -91,7 +93,7 @@ impl Warp {
         let first = lanes(runnable).next()?;
         let start = self.at[first];
         if lanes(runnable).all(|lane| self.at[lane] == start) && self.parked == 0 {
-            return Some(Group { at: start, lanes: runnable, limit: usize::MAX });
+            return Some(Group { at: start, lanes: runnable, limit: usize::MAX, alone: true });
         }
         let mut at = lanes(runnable).map(|lane| self.at[lane]).min()?;
         if random.below(DETOUR) == 0 {
@@ -100,7 +102,7 @@ impl Warp {
             at = self.at[lane];
         }
         let present = runnable | self.parked;
-        let mut group = Group { at, lanes: 0, limit: usize::MAX };
+        let mut group = Group { at, lanes: 0, limit: usize::MAX, alone: false };
         for lane in lanes(present) {
             let place = self.at[lane];
             if place == at {

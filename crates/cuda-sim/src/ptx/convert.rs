@@ -81,6 +81,7 @@ impl Conversion {
 
 /// Two `.f32` into a pair of short numbers; the first goes to the upper half.
 pub(crate) fn pair(to: Type, round: Round, upper: u64, lower: u64) -> u64 {
+    let to = if to == Type::F16x2 { Type::F16 } else { Type::Bf16 };
     let conversion =
         Conversion { to, from: Type::F32, round, whole: false, flush: false, saturate: false };
     conversion.apply(upper) << 16 | conversion.apply(lower)

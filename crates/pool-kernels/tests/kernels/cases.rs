@@ -1,15 +1,18 @@
 //! Random shapes and launches, the same every time; data comes from a seed that is part of a case.
 
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use cuda_sim_control::Simulator;
 use pool_kernels::Launch;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-/// How many cases a property is tried on, unless `POOL_KERNEL_CASES` says so: on the simulator a case
-/// takes milliseconds.
-const CASES: u32 = 24;
+/// How many cases a property is tried on, unless `POOL_KERNEL_CASES` says so: on the simulator a
+/// test takes a second or less then.
+const CASES: u32 = 100;
 
 /// What lies around the arrays of a case, and what is in them.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +32,26 @@ pub(crate) fn for_all<T: Debug>(
     let count = given.and_then(|text| text.parse().ok()).unwrap_or(CASES);
     let config = Config { cases: count, failure_persistence: None, ..Config::default() };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let tested = TestRunner::new_with_rng(config, random)
-        .run(&cases, |case| property(&case).map_err(TestCaseError::fail));
-    match tested {
-        Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\nin {case:?}"),
-        Err(error) => panic!("{error}"),
+    // A fault of a kernel is the context's last word, so whatever is tried after it fails too: the first
+    // case is told beside the smallest.
+    let first = RefCell::new(None);
+    let tested = TestRunner::new_with_rng(config, random).run(&cases, |case| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| property(&case)));
+        let outcome = outcome.unwrap_or_else(|_| Err("a call panicked, see above".to_owned()));
+        if outcome.is_err() && first.borrow().is_none() {
+            *first.borrow_mut() = Some(format!("{case:?}"));
+        }
+        outcome.map_err(TestCaseError::fail)
+    });
+    let Err(error) = tested else { return };
+    for report in Simulator::attach().map(Simulator::reports).unwrap_or_default() {
+        println!("{report}");
+    }
+    match error {
+        TestError::Fail(why, case) => {
+            panic!("{why}\nin {case:?}\nat first in {}", first.take().unwrap_or_default())
+        }
+        TestError::Abort(why) => panic!("{why}"),
     }
 }
 

@@ -34,6 +34,12 @@ impl Case {
     fn in_place(&self) -> bool {
         self.setting.seed % 2 == 0
     }
+
+    /// Added to all elements of every other case: exponentials overflow there unless the maximum is
+    /// subtracted first, and the mean of squares is of no use for a variance.
+    fn offset(&self) -> f64 {
+        if self.setting.seed / 2 % 2 == 0 { 1000.0 } else { 0.0 }
+    }
 }
 
 /// With x the row, m its maximum, and sizes relative to the exact values:
@@ -66,7 +72,7 @@ fn softmax() {
         for_all(cases(), |case| {
             let mut random = fastrand::Rng::with_seed(case.setting.seed);
             let data: Vec<_> = (0..case.rows * case.columns)
-                .map(|_| E::store(random.f64() * 19.0 - 5.0))
+                .map(|_| E::store(random.f64() * 19.0 + case.offset()))
                 .collect();
             let from = gpu.upload(&data, case.setting.before);
             let to = gpu.output::<E::Stored>(data.len(), case.setting.before / 2);
@@ -140,7 +146,7 @@ fn layer_norm() {
                 let draw = |_| E::store(number(&mut random) + shift);
                 (0..count).map(draw).collect::<Vec<E::Stored>>()
             };
-            let data = draw(case.rows * case.columns, 1.5);
+            let data = draw(case.rows * case.columns, case.offset());
             let (factor, shift) = (draw(case.columns, 0.0), draw(case.columns, 0.0));
             let from = gpu.upload(&data, case.setting.before);
             let factors = gpu.upload(&factor, case.setting.before / 2);
