@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warning in any listed feature set", clippy),
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
+    step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
     step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
     step("release-tests", "the same without overflow checks", release_tests),
@@ -109,7 +110,13 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test");
-    Ok(vec![test.variable("POOL_SIM_ORDERS", setting.orders())])
+    let test = test.variable("POOL_SIM_ORDERS", setting.orders());
+    Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+}
+
+/// Where the compilers cannot be had, the task says so and counts it.
+fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask kernels --check")])
 }
 
 /// In a build of its own: all that is built for it is built with `cfg(loom)`.

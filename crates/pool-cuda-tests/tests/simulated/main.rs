@@ -6,8 +6,10 @@
 
 mod conformance;
 mod contents;
+mod facade;
 mod faults;
 mod foreign;
+mod launches;
 mod lifetimes;
 mod refusals;
 mod steady;
