@@ -157,8 +157,11 @@ fn find() -> Result<PathBuf, LoadError> {
     let name = format!("{}cuda_sim{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.parent().unwrap_or(Path::new("."));
-    // Test programs lie in `deps`, where the library does; other programs one directory up.
-    let places = vec![beside.join(&name), beside.join("deps").join(&name)];
+    let above = beside.parent().unwrap_or(Path::new("."));
+    // Test programs lie in `deps`, where the library does; other programs one directory up, and
+    // examples beside it.
+    let directories = [beside.to_owned(), beside.join("deps"), above.join("deps")];
+    let places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(&name)).collect();
     places.iter().find(|place| place.is_file()).cloned().ok_or(LoadError::NotFound(places))
 }
 

@@ -33,6 +33,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
@@ -57,6 +58,9 @@ pub(crate) const STEPS: &[Step] = &[
 
 /// Sanitizers are run where rustc has had them longest.
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The memory of graphs on addresses alone: nothing of CUDA is built.
+const GRAPH_WITHOUT_CUDA: [&str; 3] = ["--package", "pool-graph", "--no-default-features"];
 
 /// Plans the commands of a step, or says why there are none here.
 type Plan = fn(&Setting) -> Result<Vec<Invocation>, String>;
@@ -113,6 +117,13 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// Where the compilers cannot be had, the task says so and counts it.
 fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask kernels --check")])
+}
+
+/// In a build of its own: all that is built for it is built with `cfg(loom)`.
+fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --test interleavings").with(GRAPH_WITHOUT_CUDA);
+    let directory = setting.own_target_directory("loom");
+    Ok(vec![test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory)])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -188,7 +199,8 @@ fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED))])
+    let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA);
+    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED)), graph_memory])
 }
 
 /// With other random programs than under Stacked Borrows.

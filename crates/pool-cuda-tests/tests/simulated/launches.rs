@@ -10,7 +10,7 @@ use crate::support::{function, in_many_orders, pool, races_in_every_order};
 const N: usize = 100;
 
 const BLOCK: LaunchConfig =
-    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
+    LaunchConfig { grid_dim: (2, 1, 1), block_dim: (64, 1, 1), shared_mem_bytes: 0 };
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
