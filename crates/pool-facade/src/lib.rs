@@ -60,7 +60,7 @@ pub use pool_cuda;
 #[cfg(feature = "cuda-backend")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
-    record_use,
+    announce, record_use, set_stream,
 };
 
 /// Compiles the code of the repository's README.
