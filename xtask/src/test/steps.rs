@@ -123,7 +123,9 @@ fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --test interleavings").with(GRAPH_WITHOUT_CUDA);
     let directory = setting.own_target_directory("loom");
-    Ok(vec![test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory)])
+    let test = test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory);
+    // They run for a second: building them is what takes time.
+    Ok(vec![test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0")])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
