@@ -4,8 +4,8 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    BINDINGS, EVERYTHING, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD, belongs,
-    everything_of,
+    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
+    belongs, everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -193,11 +193,13 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let check = |version: &&str| {
-        let words = "check --package pool-cuda --lib --no-default-features --features";
-        Invocation::check(words).with([*version])
+    let check = |package, version| {
+        let words = "check --lib --no-default-features --package";
+        Invocation::check(words).with([package, "--features", version])
     };
-    Ok(BINDINGS.iter().map(check).collect())
+    let backend = BINDINGS.iter().map(|version| check("pool-cuda", version));
+    let graphs = GRAPH_BINDINGS.iter().map(|version| check("pool-graph", version));
+    Ok(backend.chain(graphs).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
