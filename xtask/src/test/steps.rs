@@ -4,8 +4,8 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    BINDINGS, EVERYTHING, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD, belongs,
-    everything_of,
+    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
+    belongs, everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -123,7 +123,9 @@ fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --test interleavings").with(GRAPH_WITHOUT_CUDA);
     let directory = setting.own_target_directory("loom");
-    Ok(vec![test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory)])
+    let test = test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory);
+    // They run for a second: building them is what takes time.
+    Ok(vec![test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0")])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -191,11 +193,13 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let check = |version: &&str| {
-        let words = "check --package pool-cuda --lib --no-default-features --features";
-        Invocation::check(words).with([*version])
+    let check = |package, version| {
+        let words = "check --lib --no-default-features --package";
+        Invocation::check(words).with([package, "--features", version])
     };
-    Ok(BINDINGS.iter().map(check).collect())
+    let backend = BINDINGS.iter().map(|version| check("pool-cuda", version));
+    let graphs = GRAPH_BINDINGS.iter().map(|version| check("pool-graph", version));
+    Ok(backend.chain(graphs).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
