@@ -171,14 +171,14 @@ impl<'a> Parser<'a> {
         let line = self.line();
         if let Some(Token::Word(name)) = self.peek() {
             self.at += 1;
-            if name == "generic" {
-                self.expect('(')?;
-                let inside = self.initial_element()?;
-                self.expect(')')?;
-                return Ok(inside);
+            if name != "generic" {
+                return Ok(Initial::Address(name.to_owned(), self.offset()?));
             }
-            let offset = self.offset()?;
-            return Ok(Initial::Address(name.to_owned(), offset));
+            self.expect('(')?;
+            let (name, inside) = (self.word()?.to_owned(), self.offset()?);
+            self.expect(')')?;
+            let beyond = self.offset()?;
+            return Ok(Initial::Address(name, inside.wrapping_add(beyond)));
         }
         match self.number()? {
             Operand::Integer(value) => Ok(Initial::Bits(low_bits(value))),
