@@ -107,6 +107,7 @@ fn what_is_not_known_is_refused_when_it_is_read() {
         ("add.u32 %r1, %r2;", "2 operands where 3 belong"),
         ("add.u64 %l1, %l2, %r3;", "`%r3` is a B32, read as U64"),
         ("add.rz.f64 %l1, %l2, %l3;", "not modelled"),
+        ("sqrt.rn.f16 %f1, %f2;", "not modelled"),
         ("fma.f32 %f1, %f2, %f3, %f4;", "not modelled"),
         ("bra NOWHERE;", "`NOWHERE`"),
         ("bar.sync 0, 64;", "2 operands where 1 belong"),

@@ -3,7 +3,9 @@
 mod behaviour;
 mod faults;
 mod instructions;
+mod point;
 mod races;
+mod whole;
 
 use std::sync::Arc;
 

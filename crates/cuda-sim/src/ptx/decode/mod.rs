@@ -1,6 +1,7 @@
 //! From a parsed module to programs: registers numbered, labels resolved, every instruction known.
 
 mod arithmetic;
+mod choice;
 mod control;
 mod memory;
 mod moves;
