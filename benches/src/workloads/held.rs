@@ -110,7 +110,7 @@ fn fixed_from(random: &mut fastrand::Rng, site: usize) -> Tree {
 
 fn in_turns(_: &mut fastrand::Rng, scope: usize) -> Tree {
     let (large, small) = (1_000_000, 100);
-    let lengths = if scope.is_multiple_of(2) { [large, small] } else { [small, large] };
+    let lengths = if scope % 2 == 0 { [large, small] } else { [small, large] };
     let requests = lengths.map(|length| Request { element: 0, length });
     Tree { requests: requests.to_vec(), inner: Vec::new() }
 }
@@ -194,7 +194,7 @@ impl Holder for Slots {
     }
 
     fn between(&mut self, scope: usize) {
-        if self.compacts && scope.is_multiple_of(COMPACT_EVERY) {
+        if self.compacts && scope % COMPACT_EVERY == 0 {
             let compaction = Compaction { factor: 1.25, shrink_to: 1.0, minimum_bytes: 4_096 };
             self.pool.compact(&compaction);
         }
