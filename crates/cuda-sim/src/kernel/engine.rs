@@ -114,6 +114,7 @@ impl<'a> Engine<'a> {
 
     pub(super) fn next_interval(&mut self) {
         self.interval = (self.interval + 1).min(LAST_INTERVAL);
+        self.order.pass_barrier();
     }
 
     fn special(&self, special: Special, first: u32, lane: u32) -> u64 {
