@@ -148,7 +148,8 @@ impl Engine<'_> {
             Space::Generic => from_generic(address),
             space => (space, address),
         };
-        if address % bytes as u64 != 0 {
+        // Elements and vectors of them have powers of two of bytes.
+        if address & (bytes as u64 - 1) != 0 {
             let what = format!("{bytes} bytes at {address:#x}, which is not aligned to them");
             let kind = (Code::MISALIGNED_ADDRESS, Mistake::KernelFault);
             return Err(self.fault(kind, warp, lane, at, &what));
