@@ -2,6 +2,7 @@
 //!
 //! Pointers to host memory are good all the same: those no driver could check.
 
+use std::ffi::CStr;
 use std::ptr;
 
 use cudarc::driver::sys;
@@ -85,8 +86,29 @@ macro_rules! calling {
     }};
 }
 
+/// Launches a kernel on an address.
+fn launch(kernel: sys::CUfunction, stream: sys::CUstream, mut address: u64) {
+    let (mut value, none) = (1_u64, ptr::null_mut());
+    let mut places = [ptr::from_mut(&mut address).cast(), ptr::from_mut(&mut value).cast()];
+    calling!(cuLaunchKernel(kernel, 2, 1, 1, 3, 1, 1, 0, stream, places.as_mut_ptr(), none));
+}
+
 /// How many calls `make` knows.
-const CALLS: usize = 34;
+const CALLS: usize = 41;
+
+/// A module with a variable and a kernel that adds to whatever its parameter points to.
+const MODULE: &CStr = c"
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 8 .b64 own;
+.visible .entry add(.param .u64 place, .param .u64 value) {
+    .reg .b64 %l<3>;
+    ld.param.u64 %l1, [place];
+    ld.param.u64 %l2, [value];
+    red.global.add.u64 [%l1], %l2;
+    ret;
+}";
 
 impl Caller {
     fn value(&self, value: Value) -> u64 {
@@ -114,6 +136,9 @@ impl Caller {
         let byte = u8::try_from(two & 0xFF).unwrap();
         let (relaxed, mut count) = (sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED, 1);
         let after = [handle(one)];
+        let mut bytes = 0;
+        let dynamic =
+            sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         match call.number {
             0 => making!(self, cuStreamCreate(low)),
             1 => making!(self, cuEventCreate(low)),
@@ -148,6 +173,15 @@ impl Caller {
             30 => calling!(cuGraphExecDestroy(handle(one))),
             31 => calling!(cuMemUnmap(one, size(two))),
             32 => calling!(cuMemPoolTrimTo(handle(one), size(two))),
+            33 => making!(self, cuModuleLoadData(MODULE.as_ptr().cast())),
+            34 => making!(self, cuModuleGetFunction(handle(one), c"add".as_ptr())),
+            35 => allocating!(
+                self,
+                cuModuleGetGlobal_v2(&raw mut bytes, handle(one), c"own".as_ptr())
+            ),
+            36 => calling!(cuModuleUnload(handle(one))),
+            37 => calling!(cuFuncSetAttribute(handle(one), dynamic, 1 << low)),
+            38 | 39 => launch(handle(one), handle(two), three),
             _ => calling!(cuGraphGetNodes(handle(one), ptr::null_mut(), &raw mut count)),
         }
     }

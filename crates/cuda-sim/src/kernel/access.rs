@@ -24,12 +24,14 @@ impl Orders for Knowledge<'_> {
     fn knows(&self, old: Stamp) -> bool {
         if old.interval() != self.me.interval() {
             let before = self.own || old.interval() >= self.order.first_interval();
-            return before || self.order.knows(old);
+            return before || self.order.knows_of_another_block(old);
         }
         let (old_thread, me) = (old.thread(), self.me.thread());
         let same_warp = old_thread / 32 == me / 32;
         let other = (old_thread % 32) as usize;
-        old_thread == me || (same_warp && self.ticks.knows(self.lane, other, old.tick()))
+        old_thread == me
+            || (same_warp && self.ticks.knows(self.lane, other, old.tick()))
+            || self.order.knows_of_another_thread(me, old)
     }
 
     fn first_interval(&self) -> u32 {
@@ -108,7 +110,6 @@ impl Engine<'_> {
         at: usize,
         active: u32,
     ) -> Result<(), Fault> {
-        let manner = Manner { writes: true, strong: true, orders: wanted.orders };
         let mask = u64::MAX >> (64 - 8 * wanted.bytes);
         for lane in lanes(active) {
             let address = warp.address(wanted.place, lane);
@@ -117,15 +118,17 @@ impl Engine<'_> {
                 let what = "an atomic operation on memory that no other thread sees";
                 return Err(self.failed(warp, lane, at, what));
             }
-            self.note(warp, found, wanted.bytes, manner, (lane, at));
             let old = self.read(warp, found, 0, wanted.bytes, lane);
             let (a, b) = (warp.value(wanted.a, lane), warp.value(wanted.b, lane));
             let new = match wanted.change {
-                Change::By(function) => function(old, a),
-                Change::IfEqual if old == a & mask => b,
-                Change::IfEqual => old,
+                Change::By(function) => Some(function(old, a)),
+                Change::IfEqual => (old == a & mask).then_some(b),
             };
-            self.write(warp, found, 0, wanted.bytes, lane, new);
+            let manner = Manner { writes: new.is_some(), strong: true, orders: wanted.orders };
+            self.note(warp, found, wanted.bytes, manner, (lane, at));
+            if let Some(new) = new {
+                self.write(warp, found, 0, wanted.bytes, lane, new);
+            }
             if let Some(to) = wanted.to {
                 let old = if wanted.signed { extended(old, wanted.bytes) } else { old };
                 warp.set(to, lane, old);
@@ -145,7 +148,8 @@ impl Engine<'_> {
             Space::Generic => from_generic(address),
             space => (space, address),
         };
-        if address % bytes as u64 != 0 {
+        // Elements and vectors of them have powers of two of bytes.
+        if address & (bytes as u64 - 1) != 0 {
             let what = format!("{bytes} bytes at {address:#x}, which is not aligned to them");
             let kind = (Code::MISALIGNED_ADDRESS, Mistake::KernelFault);
             return Err(self.fault(kind, warp, lane, at, &what));
@@ -184,8 +188,8 @@ impl Engine<'_> {
         (lane, at): (usize, usize),
     ) {
         let stamp = self.stamp(warp, lane, manner.strong, at);
-        if let (Found::Global { taken, offset }, true) = (found, manner.strong) {
-            self.hand_on(warp, (taken, offset), manner, stamp, lane);
+        if manner.strong {
+            self.hand_on(warp, found, manner, stamp, lane);
         }
         let own = matches!(found, Found::Shared(_));
         let (ticks, order) = (&warp.ticks, &self.order);
@@ -213,15 +217,21 @@ impl Engine<'_> {
     /// What a fence before a strong access hands to whoever accesses the place so after it.
     fn hand_on(
         &mut self,
-        warp: &Warp,
-        place: (usize, usize),
+        warp: &mut Warp,
+        found: Found,
         manner: Manner,
         stamp: Stamp,
         lane: usize,
     ) {
-        self.order.acquire(place);
+        let place = match found {
+            Found::Global { taken, offset } => (Some(taken), offset),
+            Found::Shared(start) => (None, start),
+            Found::Local(_) | Found::Parameter(_) => return,
+        };
+        self.order.acquire(place, stamp);
         if manner.writes && (manner.orders || warp.fenced >> lane & 1 == 1) {
             self.order.release(place, stamp);
+            warp.ticks.advance();
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::cells::{Cells, LAST_INTERVAL, Race, Stamp};
 use super::global::Global;
 use super::order::Order;
+use super::ticks::LANES;
 use super::warp::Warp;
 use super::{Ending, Fault, GlobalMemory, Launch, Wrong};
 use crate::ptx::Program;
@@ -70,6 +71,7 @@ impl<'a> Engine<'a> {
         let mut warps: Vec<Warp> = (0..threads.div_ceil(32))
             .map(|warp| Warp::new(warp * 32, threads, &self.program))
             .collect();
+        warps.iter_mut().for_each(|warp| self.fill_specials(warp));
         let count: u64 = self.launch.grid.iter().map(|extent| u64::from(*extent)).product();
         // Every block once, in an order that is drawn: a stride without a common divisor.
         let (start, stride) = (self.draw(count), self.stride(count));
@@ -100,20 +102,29 @@ impl<'a> Engine<'a> {
         self.order.begin(self.interval, block);
         // Whatever another block left there is not to be relied on.
         self.shared.fill(0xA5);
-        let program = Arc::clone(&self.program);
+        let place = place(block, self.launch.grid);
         for warp in warps {
             warp.reset();
-            for (register, special) in &program.specials {
-                for lane in 0..32 {
-                    let value = self.special(*special, warp.first_thread, lane);
-                    warp.registers[*register][lane as usize] = value;
+            for (register, special) in &self.program.specials {
+                if let Special::Block(axis) = special {
+                    warp.registers[*register] = [place[*axis].into(); LANES];
                 }
+            }
+        }
+    }
+
+    /// What the special registers of a warp hold; which block it is comes when the block starts.
+    fn fill_specials(&self, warp: &mut Warp) {
+        for (register, special) in &self.program.specials {
+            for (lane, value) in warp.registers[*register].iter_mut().enumerate() {
+                *value = self.special(*special, warp.first_thread, size(lane));
             }
         }
     }
 
     pub(super) fn next_interval(&mut self) {
         self.interval = (self.interval + 1).min(LAST_INTERVAL);
+        self.order.pass_barrier();
     }
 
     fn special(&self, special: Special, first: u32, lane: u32) -> u64 {
@@ -122,7 +133,7 @@ impl<'a> Engine<'a> {
         u64::from(match special {
             Special::Thread(axis) => place(u64::from(first + lane), block)[axis],
             Special::Threads(axis) => block[axis],
-            Special::Block(axis) => place(self.block, grid)[axis],
+            Special::Block(_) | Special::Zero => 0,
             Special::Blocks(axis) => grid[axis],
             Special::Lane => lane,
             Special::Warp => first / 32,
@@ -132,7 +143,6 @@ impl<'a> Engine<'a> {
             Special::LanesUpTo => bit | (bit - 1),
             Special::LanesAbove => !(bit | (bit - 1)),
             Special::LanesFrom => !(bit - 1),
-            Special::Zero => 0,
             Special::DynamicShared => size(self.launch.dynamic_shared),
             Special::TotalShared => size(self.shared.len()),
         })

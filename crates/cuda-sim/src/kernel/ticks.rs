@@ -31,6 +31,11 @@ impl Ticks {
         self.now
     }
 
+    /// What comes now is later than what was released before.
+    pub(super) fn advance(&mut self) {
+        self.now = (self.now + 1).min(LAST);
+    }
+
     /// Whether a lane knows what another one did at a moment.
     pub(super) fn knows(&self, lane: usize, other: usize, moment: u16) -> bool {
         let pair = self.pairs.get(lane).map_or(0, |pairs| pairs[other]);

@@ -49,9 +49,9 @@ pub(crate) fn pack(
     if magnitude == 0 {
         return sign;
     }
-    let fraction = layout.fraction.cast_signed_to_i32();
+    let fraction = signed(layout.fraction);
     let bias = (1_i32 << (layout.exponent - 1)) - 1;
-    let top = 63 - magnitude.leading_zeros().cast_signed_to_i32() + scale;
+    let top = 63 - signed(magnitude.leading_zeros()) + scale;
     let exponent = top.max(1 - bias);
     let shift = exponent - fraction - scale;
     let kept = rounded(magnitude, shift, negative, round);
@@ -125,15 +125,9 @@ pub(crate) fn odd_sum(a: f64, b: f64) -> f64 {
     f64::from_bits(if outward { bits + 1 } else { bits - 1 })
 }
 
-/// A small count as a signed number.
-trait CastSigned {
-    fn cast_signed_to_i32(self) -> i32;
-}
-
-impl CastSigned for u32 {
-    fn cast_signed_to_i32(self) -> i32 {
-        i32::try_from(self).unwrap_or(i32::MAX)
-    }
+/// A count of bits as a signed number.
+fn signed(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

@@ -210,3 +210,47 @@ fn a_programmatic_edge_orders_no_memory() {
     assert_eq!(found_in(simulator, Mistake::Race, || program(0, reads)), 0);
     assert_eq!(found_in(simulator, Mistake::Race, || program(1, waits)), 0);
 }
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_kernel_uses_memory_of_its_graph_until_it_is_freed() {
+    let simulator = start();
+    let program = |too_late: bool| {
+        let (stream, out) = (stream(), filled(4, 0).unwrap());
+        let double = "ld.global.u32 %r3, [%l2]; add.u32 %r3, %r3, %r3; st.global.u32 [%l1], %r3;";
+        let text = module_text(&[("store", STORE), ("double", double)]);
+        let module = load(&text).unwrap();
+        begin(stream);
+        let mut address = 0;
+        // SAFETY: the place outlives the call.
+        assert_eq!(unsafe { sys::cuMemAllocAsync(&raw mut address, 64, stream) }, SUCCESS);
+        // SAFETY: the simulator looks address and handle up.
+        let free = || assert_eq!(unsafe { sys::cuMemFreeAsync(address, stream) }, SUCCESS);
+        let one = Size(1, 1, 0);
+        assert_eq!(launch(find(module, c"store"), one, stream, [address, 21]), SUCCESS);
+        if too_late {
+            free();
+        }
+        let parameters = [out.address(), address];
+        assert_eq!(launch(find(module, c"double"), one, stream, parameters), SUCCESS);
+        if !too_late {
+            free();
+        }
+        let (_, exec) = end(stream);
+        for _ in 0..3 {
+            // SAFETY: the simulator looks the handles up.
+            let launched = unsafe { sys::cuGraphLaunch(exec, stream) };
+            if too_late {
+                return assert_eq!(wait(stream), CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+            }
+            assert_eq!([launched, wait(stream)], [SUCCESS; 2]);
+        }
+        assert_eq!(word(out), 42);
+    };
+    assert_eq!(found_in(simulator, Mistake::UseAfterFree, || program(false)), 0);
+    for seed in 0..SEEDS {
+        with_seed(simulator, seed);
+        program(true);
+        assert_eq!(simulator.reports().len(), 1);
+    }
+}

@@ -104,3 +104,45 @@ fn bytes_side_by_side_do_not_race() {
         add.u64 %l1, %l0, %l1; mov.u16 %h1, 1; st.global.u16 [%l1], %h1;";
     assert_eq!(reported(&sized(kernel(wider), 1, 64), Mistake::Race, 64), ALL);
 }
+
+/// Every thread adds one to a number under a lock; the lock and the number are at these addresses.
+fn locked(lock: &str, number: &str, fence: &str) -> String {
+    format!(
+        "LOCK: atom{lock}.cas.b32 %r1, [{number}], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra LOCK;
+        {fence} ld{lock}.u32 %r2, [{number}+4]; add.u32 %r2, %r2, 1; st{lock}.u32 [{number}+4], %r2;
+        {fence} atom{lock}.exch.b32 %r3, [{number}], 0;"
+    )
+}
+
+#[test]
+fn a_lock_orders_threads_and_blocks_by_its_fences() {
+    for blocks in [1, 2] {
+        let launch = |fence| sized(kernel(&locked(".global", "%l0", fence)), blocks, 34);
+        assert_eq!(reported(&launch("membar.gl;"), Mistake::Race, 8), 0);
+        assert_eq!(reported(&launch(""), Mistake::Race, 8), ALL);
+        assert_eq!(super::words(&launch("membar.gl;"), 2), [0, blocks * 34]);
+    }
+    let in_shared = |fence: &str| {
+        let start = "setp.eq.u32 %p2, %t, 0; @%p2 st.shared.u64 [open], 0; bar.sync 0;";
+        shared(&format!("{start} {}", locked(".shared", "open", fence)), 34)
+    };
+    assert_eq!(reported(&in_shared("membar.cta;"), Mistake::Race, 8), 0);
+    assert_eq!(reported(&in_shared(""), Mistake::Race, 8), ALL);
+}
+
+#[test]
+fn what_comes_after_a_release_is_not_released() {
+    // Thread 0 raises a flag and only then writes; thread 32 waits for the flag and reads.
+    let body = |before: &str, after: &str| {
+        format!(
+            "setp.ne.u32 %p1, %t, 0; @%p1 bra OTHER;
+            {before} membar.gl; st.volatile.global.u32 [%l0], 1; {after} bra DONE;
+            OTHER: setp.ne.u32 %p2, %t, 32; @%p2 bra DONE;
+            WAIT: ld.volatile.global.u32 %r1, [%l0]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
+            membar.gl; ld.global.u32 %r2, [%l0+4]; DONE:"
+        )
+    };
+    let write = "st.global.u32 [%l0+4], 7;";
+    assert_eq!(reported(&sized(kernel(&body(write, "")), 1, 64), Mistake::Race, 8), 0);
+    assert_eq!(reported(&sized(kernel(&body("", write)), 1, 64), Mistake::Race, 8), ALL);
+}
