@@ -49,9 +49,9 @@
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //!
 //! The backends are features: `cpu` (default), and `cuda`, whose pools are on the device that the thread
-//! has chosen (`Cuda::set_device`, 0 by default). Others: `ndarray` (views as `ndarray` arrays), `half`
-//! and `complex` (more element types), `tracing` (spans on growth and trim, and a warning when a
-//! scope seems to be missing).
+//! has chosen (`Cuda::set_device`, 0 by default). Others: `graph` (memory of captured CUDA graphs),
+//! `ndarray` (views as `ndarray` arrays), `half` and `complex` (more element types), `tracing` (spans on
+//! growth and trim, and a warning when a scope seems to be missing).
 
 mod local;
 mod macros;
@@ -80,6 +80,8 @@ pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
     announce, record_use, set_stream,
 };
+#[cfg(feature = "graph")]
+pub use pool_graph;
 
 /// Compiles the code of the repository's README.
 #[cfg(all(doctest, feature = "cpu"))]

@@ -24,6 +24,7 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with_defaults("pool-facade"),
     with("pool-facade", &[]),
     with("pool-facade", &["cuda"]),
+    with("pool-facade", &["cuda", "graph"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-graph", &[]),
@@ -42,6 +43,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-cpu/ndarray",
     "pool-facade/cpu",
     "pool-facade/cuda",
+    "pool-facade/graph",
     "pool-facade/ndarray",
     "pool-facade/half",
     "pool-facade/complex",
@@ -79,7 +81,8 @@ pub(crate) const LIBRARIES: &[&str] =
 
 /// What needs a newer compiler than the oldest supported one, because cudarc does: the crates, and the
 /// feature that takes one in.
-pub(crate) const NEWER: &[&str] = &["pool-cuda", "pool-graph", "pool-facade/cuda"];
+pub(crate) const NEWER: &[&str] =
+    &["pool-cuda", "pool-graph", "pool-facade/cuda", "pool-facade/graph"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
