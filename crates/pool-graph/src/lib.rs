@@ -41,6 +41,7 @@ mod source;
 mod stats;
 mod sync;
 mod synthetic;
+mod verify;
 
 pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats, CudaArena};
 pub use arena::{Divergence, Ended};
@@ -54,3 +55,6 @@ pub use pool::{CUDAGraphMemoryPool, Disposal, GraphMemoryResult};
 pub use source::{MemorySource, SOURCE_ALIGNMENT};
 pub use stats::GraphPoolStats;
 pub use synthetic::{SyntheticMemory, SyntheticRefusal};
+pub use verify::{
+    Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, Verified, verify_layout,
+};
