@@ -30,6 +30,10 @@ mod arena;
 mod block;
 mod book;
 mod bytes;
+#[cfg(feature = "cuda-backend")]
+mod capture;
+#[cfg(feature = "cuda-backend")]
+mod captured;
 mod config;
 mod device;
 mod error;
@@ -47,6 +51,13 @@ pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats,
 pub use arena::{Divergence, Ended};
 pub use block::{BlockId, BlockState, GraphMemoryBlock};
 pub use book::Reset;
+#[cfg(feature = "cuda-backend")]
+pub use capture::{
+    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
+    HostArgument, PreparedCapture, Probe, Use,
+};
+#[cfg(feature = "cuda-backend")]
+pub use captured::CapturedGraph;
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;
