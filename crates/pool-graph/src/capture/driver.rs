@@ -87,6 +87,15 @@ impl UnderWay {
 
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
+        let ended = self.ask_to_end();
+        // Whatever the driver says, the stream must not be left captured.
+        if ended.is_err() && is_capturing(&self.stream) == Ok(true) {
+            drop(self.ask_to_end());
+        }
+        ended
+    }
+
+    fn ask_to_end(&self) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live (1), the place good (2).
         let ended = unsafe { sys::cuStreamEndCapture(self.stream.cu_stream(), &raw mut graph) };
