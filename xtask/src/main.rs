@@ -7,6 +7,8 @@ mod assembly;
 mod bench;
 mod demo;
 mod gpu_test;
+mod kernels;
+mod programs;
 mod sim_test;
 mod test;
 
@@ -36,6 +38,8 @@ enum Task {
     Demo(demo::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
+    /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
+    Kernels(kernels::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
+        Task::Kernels(arguments) => kernels::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };

@@ -2,8 +2,8 @@
 //!
 //! This module alone is unsafe. What its proofs rely on:
 //!
-//! 1. **The library is ours.** It lies beside this program under the name that cargo gives it, and has
-//!    the symbols of `cuda-sim`'s `abi/control.rs`, whose types stand here.
+//! 1. **The library is ours.** It lies beside this program under the name that cargo gives it, or has the
+//!    mark of our driver, and so the symbols of `cuda-sim`'s `abi/control.rs`, whose types stand here.
 //! 2. **It is never closed**, so its functions stay good.
 //! 3. **Pointers are good for the call**: texts end with a zero, and a buffer is as long as is said.
 
@@ -65,17 +65,27 @@ impl Calls {
             |error: libloading::Error| LoadError::Refused(path.clone(), error.to_string());
         // SAFETY: it is ours (1), and has no initialisers of its own.
         let library = unsafe { Library::new(&path) }.map_err(refused)?;
+        let calls = Self::of(library).map_err(refused)?;
+        if driver_with_mark().is_some() { Ok(calls) } else { Err(LoadError::AnotherDriver) }
+    }
+
+    /// Those of the driver that this process has already, if that is the simulator.
+    pub(crate) fn attach() -> Option<Self> {
+        Self::of(driver_with_mark()?).ok()
+    }
+
+    /// The calls of a library, which stays open.
+    fn of(library: Library) -> Result<Self, libloading::Error> {
         let library: &'static Library = Box::leak(Box::new(library));
-        let calls = Self {
-            reset: symbol(library, c"simcuda_reset").map_err(refused)?,
-            background: symbol(library, c"simcuda_background").map_err(refused)?,
-            fail: symbol(library, c"simcuda_fail").map_err(refused)?,
-            calls: symbol(library, c"simcuda_calls").map_err(refused)?,
-            models: symbol(library, c"simcuda_models").map_err(refused)?,
-            forget: symbol(library, c"simcuda_forget").map_err(refused)?,
-            read: symbol(library, c"simcuda_read").map_err(refused)?,
-        };
-        if is_the_driver() { Ok(calls) } else { Err(LoadError::AnotherDriver) }
+        Ok(Self {
+            reset: symbol(library, c"simcuda_reset")?,
+            background: symbol(library, c"simcuda_background")?,
+            fail: symbol(library, c"simcuda_fail")?,
+            calls: symbol(library, c"simcuda_calls")?,
+            models: symbol(library, c"simcuda_models")?,
+            forget: symbol(library, c"simcuda_forget")?,
+            read: symbol(library, c"simcuda_read")?,
+        })
     }
 
     pub(crate) fn reset(self, seed: u64, devices: u32, bytes: u64) -> bool {
@@ -134,21 +144,24 @@ fn symbol<T: Copy>(library: &'static Library, name: &CStr) -> Result<T, libloadi
     unsafe { library.get::<T>(name.to_bytes_with_nul()) }.map(|symbol| *symbol)
 }
 
-/// Whether whoever asks for `libcuda.so` from now on gets the simulator.
-fn is_the_driver() -> bool {
-    // SAFETY: this is what cudarc will do; if it is not our library, it is an installed driver.
-    let Ok(driver) = (unsafe { Library::new("libcuda.so") }) else { return false };
+/// What whoever asks for `libcuda.so` from now on gets, if that is the simulator.
+fn driver_with_mark() -> Option<Library> {
+    // SAFETY: this is what cudarc does; if it is not our library, it is an installed driver.
+    let driver = unsafe { Library::new("libcuda.so") }.ok()?;
     // SAFETY: any symbol may be read as a pointer that is never followed.
-    let mark = unsafe { driver.get::<*const u8>(MARK.to_bytes_with_nul()) };
-    mark.is_ok()
+    let has_mark = unsafe { driver.get::<*const u8>(MARK.to_bytes_with_nul()) }.is_ok();
+    has_mark.then_some(driver)
 }
 
 fn find() -> Result<PathBuf, LoadError> {
     let name = format!("{}cuda_sim{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let program = std::env::current_exe().unwrap_or_default();
     let beside = program.parent().unwrap_or(Path::new("."));
-    // Test programs lie in `deps`, where the library does; other programs one directory up.
-    let places = vec![beside.join(&name), beside.join("deps").join(&name)];
+    let above = beside.parent().unwrap_or(Path::new("."));
+    // Test programs lie in `deps`, where the library does; other programs one directory up, and
+    // examples beside it.
+    let directories = [beside.to_owned(), beside.join("deps"), above.join("deps")];
+    let places: Vec<PathBuf> = directories.iter().map(|directory| directory.join(&name)).collect();
     places.iter().find(|place| place.is_file()).cloned().ok_or(LoadError::NotFound(places))
 }
 

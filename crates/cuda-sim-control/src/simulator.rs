@@ -58,6 +58,13 @@ impl Simulator {
         Ok(simulator)
     }
 
+    /// The simulator where it is this process's driver already, for tests that run on whatever driver the
+    /// loader finds; nothing is changed in it. `None` on any other driver, and where there is none.
+    #[must_use]
+    pub fn attach() -> Option<Self> {
+        Calls::attach().map(Self)
+    }
+
     /// Starts anew: no handle and no address of before is good any more, and nothing is reported,
     /// logged or to fail. False, and nothing happens, while a host function runs, and where there is no
     /// thread to be had for the background.

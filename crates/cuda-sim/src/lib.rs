@@ -2,11 +2,13 @@
 //!
 //! Bytes are real, order is adversarial, and mistakes are reported: operations wait in their streams
 //! until something forces them, then run in an order that a seed draws; vector clocks find accesses
-//! that nothing orders, whether or not the data came out wrong. Kernels are not modelled.
+//! that nothing orders, whether or not the data came out wrong. Kernels are PTX, interpreted.
 //!
-//! `world` is the whole simulator in safe Rust. `abi` is the C interface over it: the calls of the
+//! `ptx` reads modules, `kernel` runs their kernels, and `world` is everything else, all in safe Rust. `abi` is the C interface over it: the calls of the
 //! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
 //! of it can show, is in `docs/simulator.md`.
 
 mod abi;
+mod kernel;
+mod ptx;
 mod world;

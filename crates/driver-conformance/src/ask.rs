@@ -1,7 +1,7 @@
 //! Opening the device for a question, or saying that there is none: a question never passes unasked.
 
 use crate::answers::Answers;
-use crate::driver::{Device, Outcome, Refusal};
+use crate::driver::{Device, NoDevice, Outcome, Refusal};
 
 /// The variable that lets a simulated driver answer; `sim-test` sets it, `gpu-test` unsets it.
 const SIMULATOR_VARIABLE: &str = "DRIVER_CONFORMANCE_SIMULATOR";
@@ -28,18 +28,12 @@ pub fn ask(topic: &str, question: impl FnOnce(&Device, &mut Answers) -> Outcome<
     answers.close();
 }
 
-/// Opens the device for a test that is no question.
+/// Opens the device: hardware, or the simulated driver where `cargo xtask sim-test` has it answer.
 ///
-/// # Panics
+/// # Errors
 ///
-/// When there is no device, or only the simulated one where that was not asked for.
-#[expect(clippy::panic, reason = "this is how a test fails")]
-#[must_use]
-pub fn require_device() -> Device {
-    open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
-}
-
-fn open() -> Result<Device, crate::driver::NoDevice> {
+/// Where there is no driver or no device, or only a stub, or a simulator that was not asked for.
+pub fn open() -> Result<Device, NoDevice> {
     if std::env::var_os(SIMULATOR_VARIABLE).is_some() {
         Device::open_hardware_or_simulator()
     } else {

@@ -20,7 +20,7 @@ mod gate;
 mod kernels;
 
 pub use answers::{Answer, Answers, codes};
-pub use ask::{ask, require_device};
+pub use ask::{ask, open};
 pub use child::{Fate, in_a_child};
 pub use gate::Gate;
 pub use kernels::Kernels;

@@ -29,6 +29,7 @@ struct Entries {
     refuse: Refusal,
     reuses: Vec<Reuse>,
     refuse_reuse: bool,
+    settled: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +112,12 @@ impl Ledger {
     #[must_use]
     pub fn allocations(&self) -> usize {
         self.entries().allocations
+    }
+
+    /// How often memory was wanted back at once.
+    #[must_use]
+    pub fn settled(&self) -> usize {
+        self.entries().settled
     }
 
     /// How often a block was refused, by an error or by a panic.
@@ -228,6 +235,10 @@ unsafe impl PoolBackend for HeapBackend {
         drop(entries);
         // SAFETY: allocated with this layout, as just checked; the caller gives it up.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
+    }
+
+    fn settle(ledger: &Ledger) {
+        ledger.entries().settled += 1;
     }
 
     unsafe fn view<'s, T: Element>(

@@ -25,7 +25,9 @@ mod heap;
 pub mod panics;
 mod probe;
 pub mod programs;
+mod toy;
 
 pub use cases::run_all;
 pub use heap::{HeapBackend, Ledger, Refusal, Refused};
 pub use probe::{Failure, HeapProbe, Held, Probe, SharedView, View};
+pub use toy::Toy;

@@ -15,10 +15,13 @@ use crate::stream::DeviceStream;
 use crate::view::DeviceViewMut;
 
 /// The most axes of a shape on the device.
-const MOST_AXES: usize = 16;
+const MOST_AXES: usize = 15;
 
-/// Bytes of one shape: as many lengths and strides, each of 8 bytes.
-const CELL_BYTES: usize = 2 * MOST_AXES * 8;
+/// Numbers of one shape: the rank, a start, and as many lengths and strides.
+const NUMBERS: usize = 2 + 2 * MOST_AXES;
+
+/// Bytes of one shape.
+const CELL_BYTES: usize = NUMBERS * 8;
 
 /// Shapes that one allocation holds.
 const CELLS: usize = 64;
@@ -94,13 +97,14 @@ impl ShapeDescriptor {
         if rank > MOST_AXES {
             return Err(CudaError::RankTooLarge { rank, most: MOST_AXES });
         }
-        let mut numbers = [0_u64; 2 * MOST_AXES];
-        for (number, length) in numbers.iter_mut().zip(shape.dims().iter().chain(shape.strides())) {
-            *number = *length as u64;
+        let mut numbers = [0_u64; NUMBERS];
+        let all = [rank, 0].into_iter().chain(shape.dims().iter().chain(shape.strides()).copied());
+        for (number, length) in numbers.iter_mut().zip(all) {
+            *number = length as u64;
         }
         stream.bind_outside_capture("write a new shape")?;
         let cell = stream.shapes().take(stream)?;
-        let bytes = bytemuck::cast_slice(&numbers[..2 * rank]);
+        let bytes = bytemuck::cast_slice(&numbers[..2 + 2 * rank]);
         // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this shape; who
         // read an earlier one there is in the pool's stream. The context is bound.
         unsafe { stream.staging().upload(cell.address, bytes, stream.stream()) }?;
@@ -110,8 +114,8 @@ impl ShapeDescriptor {
     }
 }
 
-/// The lengths and strides of an array, in device memory: for an array of rank r, r lengths and then r
-/// row-major strides in elements, each a `u64`. An argument for kernels on the pool's stream.
+/// The lengths and strides of an array, in device memory, each number a `u64`: the rank r, a start of 0,
+/// r lengths and then r row-major strides, in elements. An argument for kernels on the pool's stream.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShape<'s> {
     pub(crate) address: Address,
@@ -151,7 +155,7 @@ pub trait AcquireShaped<'s> {
     ///
     /// # Errors
     ///
-    /// [`CudaError::RankTooLarge`] above 16 axes, [`CudaError::Capturing`] for a new shape in a
+    /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
     /// capture, and all of [`Scope::try_acquire_nd`].
     fn try_acquire_shaped<T: PodElement>(
         &self,

@@ -92,6 +92,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     pub fn new(source: M, config: GraphPoolConfig) -> Self {
         let mut book = Book::new(next_number(), config.maximum);
         let refusal = growth::preallocate(&source, &mut book, config.initial).err();
+        book.offer_anew();
         let shared = Shared { source, book: Mutex::new(book), changed: Condvar::new() };
         Self { shared: Arc::new(shared), refusal }
     }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::callgrind;
 use super::record::{Count, Held, Timing};
 use crate::TaskError;
+use crate::programs;
 
 /// An allocator with a binary of its own.
 #[derive(Clone, Copy, Debug)]
@@ -147,31 +147,16 @@ fn under(allocator: Allocator, mut timing: Timing) -> Timing {
     timing
 }
 
-/// A message of cargo about what it built.
-#[derive(Deserialize)]
-struct Message {
-    executable: Option<PathBuf>,
-}
-
 /// Puts every function of every column at the start of a cache line. Otherwise the linker decides by
 /// luck which cases of a nanosecond cost a cycle more, and a change anywhere moves all of them.
 const ALIGNED_FUNCTIONS: &str = "-Cllvm-args=-align-all-functions=6";
 
 fn build(features: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["build", "--release", "--package", "pool-benches", "--bins"])
-        .args(["--message-format", "json-render-diagnostics"])
-        .args(features)
-        .env("RUSTFLAGS", with_given_flags(ALIGNED_FUNCTIONS))
-        .stderr(Stdio::inherit())
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("the benches do not build: {}", output.status).into());
-    }
-    let text = String::from_utf8(output.stdout)?;
-    let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
-    Ok(messages.filter_map(|message| message.executable).collect())
+    let mut cargo = programs::cargo();
+    cargo.args(["build", "--release", "--package", "pool-benches", "--bins"]).args(features);
+    cargo.env("RUSTFLAGS", with_given_flags(ALIGNED_FUNCTIONS));
+    let built = programs::build(&mut cargo)?;
+    Ok(built.into_iter().filter_map(|artifact| artifact.executable).collect())
 }
 
 /// The flag beside those that the caller gave.

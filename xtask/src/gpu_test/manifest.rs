@@ -5,8 +5,9 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::programs::{Programs, output};
+use super::programs::Programs;
 use crate::TaskError;
+use crate::programs::output;
 
 /// The manifest; the script reads single lines of its JSON.
 #[derive(Debug, Serialize)]

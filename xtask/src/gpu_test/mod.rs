@@ -20,7 +20,7 @@ use manifest::Manifest;
 use programs::Programs;
 
 /// The crates that have GPU tests: whatever is ignored there needs a CUDA device.
-const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-graph-tests"];
+const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-kernels", "pool-graph-tests"];
 
 /// What a machine is carried at most: the archive, the script and the runner together.
 const CARRIED_AT_MOST: u64 = 56 << 20;

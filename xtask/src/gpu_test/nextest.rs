@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::programs::{Programs, Purpose, cargo, output};
+use super::programs::{Programs, Purpose};
 use crate::TaskError;
+use crate::programs::{cargo, output};
 
 /// How it runs GPU tests: what hangs is ended, and the report is kept.
 pub(super) const CONFIGURATION: &str = "\

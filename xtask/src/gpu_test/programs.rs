@@ -1,12 +1,11 @@
 //! The programs of the GPU tests: built, and asked for their tests.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::TaskError;
+use crate::programs::{self, Artifact, cargo, output};
 
 /// The profile that they are built in.
 const PROFILE: &str = "gpu";
@@ -40,27 +39,6 @@ pub(super) struct Program {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Programs(pub(super) Vec<Program>);
-
-/// What cargo says about a target that it has built.
-#[derive(Debug, Deserialize)]
-struct Artifact {
-    reason: String,
-    manifest_path: Option<PathBuf>,
-    executable: Option<PathBuf>,
-    target: Option<Target>,
-    profile: Option<Profile>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Profile {
-    /// Whether it was built as a test or bench, and not to be used by one.
-    test: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Target {
-    kind: Vec<String>,
-}
 
 /// The workspace and its dependencies, as `cargo metadata` prints them.
 ///
@@ -96,7 +74,7 @@ impl Programs {
         programs.retain(|program| program.purpose == Purpose::Probe);
         for mut program in built(root, &tests)? {
             if program.purpose == Purpose::Test {
-                program.gpu_tests = gpu_tests(&program.built)?;
+                program.gpu_tests = programs::ignored_tests(&program.built)?.len();
             }
             // A unit-test program without GPU tests has nothing to do on a GPU machine.
             let measures = program.purpose == Purpose::Bench;
@@ -119,33 +97,20 @@ impl Programs {
 
 /// Runs cargo and takes the programs that it has built.
 fn built(root: &Path, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
-    let format = ["--profile", PROFILE, "--message-format", "json-render-diagnostics"];
-    let messages = output(cargo().args(arguments).args(format))?;
-    let mut programs = Vec::new();
-    for line in String::from_utf8(messages)?.lines() {
-        let artifact: Artifact = serde_json::from_str(line)?;
-        programs.extend(program(artifact, root)?);
-    }
-    Ok(programs)
+    let artifacts = programs::build(cargo().args(arguments).args(["--profile", PROFILE]))?;
+    let programs = artifacts.into_iter().filter_map(|artifact| program(artifact, root).transpose());
+    programs.collect()
 }
 
 /// The program of an artifact, where it has one.
 fn program(artifact: Artifact, root: &Path) -> Result<Option<Program>, TaskError> {
-    let Artifact { reason, manifest_path, executable, target, profile } = artifact;
-    let (Some(built), Some(target), Some(profile)) = (executable, target, profile) else {
-        return Ok(None);
-    };
-    if reason != "compiler-artifact" {
-        return Ok(None);
-    }
-    let is_bench = target.kind.iter().any(|kind| kind == "bench");
-    let manifest = manifest_path.ok_or("cargo names no manifest of what it has built")?;
-    let package = manifest.parent().unwrap_or(root).strip_prefix(root)?.to_owned();
+    let Some(built) = artifact.executable else { return Ok(None) };
+    let package = artifact.manifest_path.parent().unwrap_or(root).strip_prefix(root)?.to_owned();
     let name = built.file_name().ok_or("a program without a name")?;
     Ok(Some(Program {
-        purpose: match profile.test {
+        purpose: match artifact.profile.test {
             false => Purpose::Probe,
-            true if is_bench => Purpose::Bench,
+            true if artifact.target.is("bench") => Purpose::Bench,
             true => Purpose::Test,
         },
         package,
@@ -154,29 +119,6 @@ fn program(artifact: Artifact, root: &Path) -> Result<Option<Program>, TaskError
         gpu_tests: 0,
         built,
     }))
-}
-
-/// The tests of a program that are ignored unless asked for.
-fn gpu_tests(program: &Path) -> Result<usize, TaskError> {
-    let list = ["--list", "--ignored", "--format", "terse"];
-    let names = String::from_utf8(output(Command::new(program).args(list))?)?;
-    Ok(names.lines().filter(|line| line.ends_with(": test")).count())
-}
-
-/// Cargo, without the variable that overrides the CUDA version of the manifests.
-pub(super) fn cargo() -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.env_remove("CUDARC_CUDA_VERSION");
-    cargo
-}
-
-/// What a command prints, if it ends well.
-pub(super) fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
-    let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    if !answer.status.success() {
-        return Err(format!("{command:?} ended with {}", answer.status).into());
-    }
-    Ok(answer.stdout)
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -30,6 +30,7 @@ const SIMULATED: &[Simulated] = &[
     Simulated { package: "driver-conformance", asks_the_loader: true },
     Simulated { package: "pool-cuda", asks_the_loader: true },
     Simulated { package: "pool-cuda-tests", asks_the_loader: false },
+    Simulated { package: "pool-kernels", asks_the_loader: true },
     Simulated { package: "pool-graph-tests", asks_the_loader: true },
 ];
 

@@ -1,13 +1,11 @@
 //! The test programs that run on the simulator, and the simulator: built, and asked for their tests.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use serde::Deserialize;
 
 use super::Simulated;
 use super::sanitizer::Sanitizer;
 use crate::TaskError;
+use crate::programs::{self, Artifact};
 
 /// A test program.
 #[derive(Clone, Debug)]
@@ -20,33 +18,6 @@ pub(super) struct Program {
     pub(super) tests: Vec<String>,
 }
 
-/// How cargo builds.
-struct Cargo {
-    sanitizer: Option<Sanitizer>,
-}
-
-/// What cargo says about a target that it has built.
-#[derive(Debug, Deserialize)]
-struct Artifact {
-    #[serde(default)]
-    filenames: Vec<PathBuf>,
-    executable: Option<PathBuf>,
-    target: Option<Target>,
-    profile: Option<Profile>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Profile {
-    /// Whether it was built as a test, and not to be used by one.
-    test: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Target {
-    name: String,
-    kind: Vec<String>,
-}
-
 /// Builds the programs of these crates.
 ///
 /// # Errors
@@ -57,14 +28,14 @@ pub(super) fn build(
     sanitizer: Option<Sanitizer>,
 ) -> Result<Vec<Program>, TaskError> {
     let mut programs = Vec::new();
-    let cargo = Cargo { sanitizer };
-    let simulator = simulator(&cargo)?;
+    let simulator = simulator(sanitizer)?;
     for own in packages {
         let test = ["test", "--no-run", "--tests", "--package", own.package];
-        for artifact in cargo.artifacts(&test)? {
-            let is_test = artifact.profile.is_some_and(|profile| profile.test);
-            let Some(path) = artifact.executable.filter(|_| is_test) else { continue };
-            let tests = tests(&path)?;
+        for artifact in built(sanitizer, &test)? {
+            let Some(path) = artifact.executable.filter(|_| artifact.profile.test) else {
+                continue;
+            };
+            let tests = programs::ignored_tests(&path)?;
             if tests.is_empty() {
                 continue;
             }
@@ -77,13 +48,10 @@ pub(super) fn build(
 }
 
 /// The simulator's library, built as the tests are.
-fn simulator(cargo: &Cargo) -> Result<PathBuf, TaskError> {
-    let built = cargo.artifacts(&["build", "--profile", "test", "--package", "cuda-sim"])?;
-    let is_it = |artifact: &&Artifact| {
-        artifact.target.as_ref().is_some_and(|target| {
-            target.name == "cuda_sim" && target.kind.iter().any(|kind| kind == "cdylib")
-        })
-    };
+fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
+    let built = built(sanitizer, &["build", "--profile", "test", "--package", "cuda-sim"])?;
+    let is_it =
+        |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
     let library = built.iter().find(is_it).and_then(|artifact| artifact.filenames.first());
     Ok(library.ok_or("cargo names no file of the simulator")?.clone())
 }
@@ -101,45 +69,11 @@ fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     Ok(directory)
 }
 
-impl Cargo {
-    /// What a command of cargo says that it has built.
-    fn artifacts(&self, arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
-        let mut cargo = Command::new("cargo");
-        if let Some(sanitizer) = self.sanitizer {
-            sanitizer.prepare(&mut cargo)?;
-        }
-        // The first names the cargo that started us, which may be of another toolchain.
-        cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");
-        cargo.args(arguments).args(["--message-format", "json-render-diagnostics"]);
-        let messages = output(&mut cargo)?;
-        messages.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+/// What a command of cargo has built, with the sanitizer where there is one.
+fn built(sanitizer: Option<Sanitizer>, arguments: &[&str]) -> Result<Vec<Artifact>, TaskError> {
+    let mut cargo = programs::cargo();
+    if let Some(sanitizer) = sanitizer {
+        sanitizer.prepare(&mut cargo)?;
     }
-}
-
-fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
-    let listed = output(Command::new(program).args(["--list", "--ignored", "--format", "terse"]))?;
-    Ok(names(&listed))
-}
-
-fn names(listed: &str) -> Vec<String> {
-    listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
-}
-
-fn output(command: &mut Command) -> Result<String, TaskError> {
-    let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
-    if !answer.status.success() {
-        return Err(format!("{command:?} ended with {}", answer.status).into());
-    }
-    Ok(String::from_utf8(answer.stdout)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names;
-
-    #[test]
-    fn a_list_gives_its_tests() {
-        let listed = "order::missing_join: test\nspeed: benchmark\nfaults::nth: test\n";
-        assert_eq!(names(listed), ["order::missing_join", "faults::nth"]);
-    }
+    programs::build(cargo.args(arguments))
 }

@@ -48,3 +48,27 @@ fn every_dependency_has_a_reason_and_every_reason_a_dependency() {
     assert_eq!(without_reason, [""; 0], "add these to docs/dependencies.md");
     assert_eq!(without_use, [""; 0], "docs/dependencies.md explains what is no longer used");
 }
+
+/// What a crate is built from with these features, its tests left out: `cargo tree`.
+fn tree(package: &str, features: &str) -> BTreeSet<String> {
+    let arguments = ["tree", "--edges", "normal,build", "--prefix", "none", "--package", package];
+    let answer = std::process::Command::new("cargo")
+        .args(arguments)
+        .args(["--features", features])
+        .output()
+        .unwrap();
+    assert!(answer.status.success(), "{answer:?}");
+    let lines = String::from_utf8(answer.stdout).unwrap();
+    lines.lines().filter_map(|line| line.split_once(' ')).map(|(name, _)| name.to_owned()).collect()
+}
+
+#[test]
+fn only_the_cuda_backend_takes_cuda_in() {
+    for package in ["pool-core", "pool-cpu", "pool-plan"] {
+        let features = super::features::everything_of(package).join(",");
+        let tree = tree(package, &features);
+        assert!(tree.contains(package) && !tree.contains("cudarc"), "{tree:?}");
+    }
+    assert!(!tree("pool-facade", "cpu,ndarray,half,complex,tracing").contains("cudarc"));
+    assert!(tree("pool-facade", "cuda").contains("cudarc"));
+}

@@ -70,6 +70,9 @@ pub(crate) const WITHOUT_STD: &[FeatureSet] =
 /// do not build together, so no other command may name one.
 pub(crate) const BINDINGS: &[&str] = &["cuda-12000", "cuda-13010"];
 
+/// The same for graphs, whose edges say what they order from 12.3 on.
+pub(crate) const GRAPH_BINDINGS: &[&str] = &["cuda-12030", "cuda-13010"];
+
 /// Crates that are published.
 pub(crate) const LIBRARIES: &[&str] =
     &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-graph", "pool-plan"];
@@ -113,8 +116,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        BINDINGS, EVERYTHING, FeatureSet, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
-        everything_of,
+        BINDINGS, EVERYTHING, FeatureSet, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED,
+        WATCHED, WITHOUT_STD, everything_of,
     };
 
     use crate::test::workspace;
@@ -185,6 +188,9 @@ mod tests {
             for package in ["pool-cuda", "pool-facade"] {
                 assert!(declared.contains(&format!("{package}/{version}")), "{version}");
             }
+        }
+        for version in GRAPH_BINDINGS {
+            assert!(declared.contains(&format!("pool-graph/{version}")), "{version}");
         }
         for newer in NEWER {
             assert!(LIBRARIES.contains(newer) || EVERYTHING.contains(newer), "{newer}");

@@ -11,6 +11,11 @@ const CASES_IN_FULL: u32 = 20_000;
 /// The same under Miri, where a program takes a second: with 25 lexical and 25 dynamic ones 50 for
 /// each borrow model.
 const CASES_UNDER_MIRI: u32 = 25;
+/// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
+/// `POOL_KERNEL_CASES`.
+const KERNEL_CASES: u32 = 100;
+/// The same with `--full`.
+const KERNEL_CASES_IN_FULL: u32 = 2_000;
 
 /// In how many orders a test on the simulated driver runs.
 const ORDERS: u32 = 20;
@@ -53,6 +58,11 @@ impl Setting {
     /// In how many orders a test on the simulated driver runs.
     pub(crate) fn orders(&self) -> String {
         if self.full { ORDERS_IN_FULL } else { ORDERS }.to_string()
+    }
+
+    /// Random shapes per kernel on the simulated driver.
+    pub(crate) fn kernel_cases(&self) -> String {
+        if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
     }
 
     /// Random programs per property test under Miri.

@@ -4,8 +4,8 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    BINDINGS, EVERYTHING, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD, belongs,
-    everything_of,
+    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
+    belongs, everything_of,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -31,7 +31,9 @@ pub(crate) const STEPS: &[Step] = &[
     step("clippy", "no warning in any listed feature set", clippy),
     step("documentation", "rustdoc has no warning and no broken link", documentation),
     step("tests", "unit and integration tests, all features and default ones", tests),
+    step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
@@ -56,6 +58,9 @@ pub(crate) const STEPS: &[Step] = &[
 
 /// Sanitizers are run where rustc has had them longest.
 const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// The memory of graphs on addresses alone: nothing of CUDA is built.
+const GRAPH_WITHOUT_CUDA: [&str; 3] = ["--package", "pool-graph", "--no-default-features"];
 
 /// Plans the commands of a step, or says why there are none here.
 type Plan = fn(&Setting) -> Result<Vec<Invocation>, String>;
@@ -105,7 +110,22 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test");
-    Ok(vec![test.variable("POOL_SIM_ORDERS", setting.orders())])
+    let test = test.variable("POOL_SIM_ORDERS", setting.orders());
+    Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+}
+
+/// Where the compilers cannot be had, the task says so and counts it.
+fn kernels(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask kernels --check")])
+}
+
+/// In a build of its own: all that is built for it is built with `cfg(loom)`.
+fn interleavings(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --test interleavings").with(GRAPH_WITHOUT_CUDA);
+    let directory = setting.own_target_directory("loom");
+    let test = test.variable("RUSTFLAGS", "--cfg loom").variable("CARGO_TARGET_DIR", directory);
+    // They run for a second: building them is what takes time.
+    Ok(vec![test.variable("CARGO_PROFILE_DEV_OPT_LEVEL", "0")])
 }
 
 fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -173,15 +193,18 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let check = |version: &&str| {
-        let words = "check --package pool-cuda --lib --no-default-features --features";
-        Invocation::check(words).with([*version])
+    let check = |package, version| {
+        let words = "check --lib --no-default-features --package";
+        Invocation::check(words).with([package, "--features", version])
     };
-    Ok(BINDINGS.iter().map(check).collect())
+    let backend = BINDINGS.iter().map(|version| check("pool-cuda", version));
+    let graphs = GRAPH_BINDINGS.iter().map(|version| check("pool-graph", version));
+    Ok(backend.chain(graphs).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED))])
+    let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA);
+    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED)), graph_memory])
 }
 
 /// With other random programs than under Stacked Borrows.

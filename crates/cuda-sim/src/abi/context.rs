@@ -27,12 +27,15 @@ fn attribute(number: u32) -> Outcome<i32> {
         41 => 1,      // unified addressing
         75 => 9,      // compute capability
         76 => 0,
-        78 => 1,  // stream priorities
-        83 => 0,  // managed memory
-        95 => 0,  // cooperative launch
-        102 => 1, // virtual memory management
-        115 => 1, // memory pools
-        119 => 0, // handle types of pools
+        78 => 1,       // stream priorities
+        81 => 233_472, // shared memory per multiprocessor
+        82 => 65_536,  // registers per multiprocessor
+        83 => 0,       // managed memory
+        95 => 0,       // cooperative launch
+        97 => 232_448, // shared memory per block at most
+        102 => 1,      // virtual memory management
+        115 => 1,      // memory pools
+        119 => 0,      // handle types of pools
         _ => return Err(Code::INVALID_VALUE),
     })
 }

@@ -94,6 +94,27 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
+    /// One entry of an array that the caller said is long enough.
+    pub(super) fn get_at(self, index: usize) -> Outcome<T> {
+        if self.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller promises as many entries as it said, and `index` is below that.
+        let place = unsafe { self.0.add(index) };
+        // SAFETY: as above; nothing is assumed about alignment.
+        Ok(unsafe { place.read_unaligned() })
+    }
+
+    /// The number that it is, where it stands for one.
+    pub(super) fn address(self) -> usize {
+        self.0.addr()
+    }
+
+    /// The same place for another type, where a call says what it holds.
+    pub(super) fn of<U>(self) -> In<U> {
+        In(self.0.cast())
+    }
+
     /// As many values as the caller says there are.
     pub(super) fn array(self, count: usize) -> Outcome<Vec<T>> {
         if count == 0 {
@@ -113,6 +134,10 @@ impl<T: Copy> In<T> {
 }
 
 impl Text {
+    pub(super) fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+
     pub(super) fn get(&self) -> Outcome<String> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);

@@ -6,7 +6,7 @@ use super::foreign::{In, Out};
 use super::session::Session;
 use crate::world::{Code, EdgeData, Outcome};
 
-fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
+pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
     sys::CUgraphEdgeData {
         from_port: data.from_port,
         to_port: data.to_port,

@@ -27,7 +27,9 @@ mod event;
 mod foreign;
 mod graph;
 mod host;
+mod launch;
 mod memory;
+mod module;
 mod node;
 mod pages;
 mod pool;
@@ -44,7 +46,9 @@ fn is_modelled(name: &str) -> bool {
         error::NAMES,
         event::NAMES,
         graph::NAMES,
+        launch::NAMES,
         memory::NAMES,
+        module::NAMES,
         node::NAMES,
         pages::NAMES,
         pool::NAMES,

@@ -3,7 +3,7 @@
 use cudarc::driver::sys;
 
 use super::foreign::{In, Out};
-use super::graph::put_nodes;
+use super::graph::{edge_data, put_nodes};
 use crate::world::{Code, Fill, Outcome, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
@@ -112,14 +112,17 @@ driver_calls! {
     fn cuGraphNodeGetDependencies_v2(
         node: u64,
         place: Out<u64>,
-        data: Out<u64>,
+        data: Out<sys::CUgraphEdgeData>,
         count: Out<usize>,
     ) |session| {
         let before = session.dependencies_of(node)?;
-        // Plain edges, all of them: eight bytes of zeros each.
-        for index in 0..if data.is_null() { 0 } else { count.get()?.min(before.len()) } {
-            data.put_at(index, 0)?;
+        if data.is_null() && before.iter().any(|(_, data)| !data.is_plain()) {
+            return Err(Code::LOSSY_QUERY);
         }
-        put_nodes(&before, place, count)
+        for index in 0..if data.is_null() { 0 } else { count.get()?.min(before.len()) } {
+            data.put_at(index, edge_data(before[index].1))?;
+        }
+        let nodes: Vec<u64> = before.iter().map(|(node, _)| *node).collect();
+        put_nodes(&nodes, place, count)
     }
 }

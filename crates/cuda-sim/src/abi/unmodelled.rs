@@ -17,21 +17,8 @@ macro_rules! unmodelled {
 }
 
 unmodelled! {
-    cuLaunchKernel
-    cuLaunchKernelEx
     cuLaunchCooperativeKernel
-    cuModuleLoad
-    cuModuleLoadData
-    cuModuleLoadDataEx
-    cuModuleUnload
-    cuModuleGetFunction
-    cuModuleGetGlobal_v2
-    cuFuncGetAttribute
-    cuFuncSetAttribute
-    cuFuncSetCacheConfig
-    cuOccupancyMaxActiveBlocksPerMultiprocessor
     cuOccupancyMaxPotentialBlockSize
-    cuGraphAddKernelNode_v2
     cuGraphAddChildGraphNode
     cuGraphAddNode_v2
     cuGraphClone

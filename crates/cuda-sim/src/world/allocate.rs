@@ -1,5 +1,7 @@
 //! Allocating and freeing: plain, page-locked, and in stream order.
 
+use std::sync::Arc;
+
 use super::World;
 use super::clock::HOST;
 use super::code::{Code, Outcome};
@@ -47,7 +49,9 @@ impl World {
             Origin::Pool(pool) => self.pool_freed(pool, region, None),
             // The bytes stay with the device's graphs until those are trimmed.
             Origin::Graph => self.run_unit(Unit::Poison(region.block)),
-            Origin::Mapped { .. } | Origin::Pinned => return Err(Code::INVALID_VALUE),
+            Origin::Mapped { .. } | Origin::Pinned | Origin::Module => {
+                return Err(Code::INVALID_VALUE);
+            }
         }
         if region.origin != Origin::Graph {
             self.memory.drop_block(region.block);
@@ -60,9 +64,10 @@ impl World {
     pub(crate) fn note_end_by_host(&mut self, region: Region, what: &'static str) {
         let mut clock = self.host_clock.clone();
         let stamp = clock.tick(HOST);
-        let actor = Actor { stream: usize::MAX, number: 0, what, node: None };
-        self.note_accesses(&[whole(region)], actor, (&clock, stamp));
-        self.host_clock = clock;
+        let actor = Actor { stream: usize::MAX, number: 0, what, kernel: None, node: None };
+        let clock = Arc::new(clock);
+        self.note_accesses(&[whole(region)], &actor, (&clock, stamp));
+        self.host_clock = Arc::unwrap_or_clone(clock);
     }
 
     fn freeable(&mut self, address: u64, what: &str) -> Outcome<Region> {

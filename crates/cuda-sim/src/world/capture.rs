@@ -2,6 +2,7 @@
 
 use super::World;
 use super::code::{Code, Outcome};
+use super::graph::EdgeData;
 use super::handle::Kind;
 use super::stream::Order;
 use super::work::Work;
@@ -190,6 +191,21 @@ impl World {
         let Some(member) = &self.streams[stream].capture else { return };
         let (graph, tail) = (self.captures[member.capture].graph, member.tail.clone());
         let node = self.new_node(graph, &tail, work);
+        if let Some(member) = &mut self.streams[stream].capture {
+            member.tail = vec![node];
+        }
+    }
+
+    /// Adds a kernel that may start before the kernels before it end.
+    pub(crate) fn capture_dependent(&mut self, stream: usize, work: Work) {
+        let Some(member) = &self.streams[stream].capture else { return };
+        let (graph, tail) = (self.captures[member.capture].graph, member.tail.clone());
+        let edge = |node: usize| match self.nodes[node].work {
+            Work::Kernel(_) => (node, EdgeData::PROGRAMMATIC),
+            _ => (node, EdgeData::default()),
+        };
+        let before = tail.into_iter().map(edge).collect();
+        let node = self.new_node_behind(graph, before, work);
         if let Some(member) = &mut self.streams[stream].capture {
             member.tail = vec![node];
         }

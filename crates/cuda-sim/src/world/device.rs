@@ -130,6 +130,10 @@ impl World {
         for line in self.leaks_of(Some(device)) {
             self.lost.push(format!("{line}, when its context ended"));
         }
+        let of_device =
+            |module: &usize| self.modules[*module].lives && self.modules[*module].device == device;
+        let modules: Vec<usize> = (0..self.modules.len()).filter(of_device).collect();
+        modules.into_iter().for_each(|module| self.end_module(module));
         for stream in self.streams.iter_mut().filter(|stream| stream.device == device) {
             stream.lives = false;
             stream.capture = None;
@@ -146,7 +150,7 @@ impl World {
             match region.origin {
                 Origin::Plain => self.give_back(device, region.len),
                 Origin::Pool(pool) => self.pool_freed(pool, region, None),
-                Origin::Graph | Origin::Mapped { .. } | Origin::Pinned => continue,
+                Origin::Graph | Origin::Mapped { .. } | Origin::Pinned | Origin::Module => continue,
             }
             self.memory.drop_block(region.block);
         }

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use super::World;
 use super::code::{Code, Outcome, unmodelled};
 use super::event::Moment;
+use super::graph::EdgeData;
 use super::graph_memory::Allocation;
 use super::handle::Kind;
+use super::kernel::KernelCall;
 use super::work::{NodeKind, Work};
 
 /// An executable graph: a copy, which what happens to the graph later does not change.
@@ -26,12 +28,24 @@ pub(crate) struct Exec {
     pub(crate) compared: bool,
 }
 
-/// A node of it; those that it waits for by their places in the vector.
+/// A node of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExecNode {
     pub(crate) node: usize,
     pub(crate) work: Work,
+    /// Its edges, from places in the vector.
+    edges: Vec<(usize, EdgeData)>,
+    /// Those that it waits for, by their places.
     pub(crate) before: Vec<usize>,
+}
+
+/// What comes before a node.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    /// All of it is done, and its memory is seen, when the node begins.
+    begun: Vec<bool>,
+    /// The same when the node has ended: also what it depends on programmatically.
+    ended: Vec<bool>,
 }
 
 /// Flags of `cuGraphInstantiateWithFlags`.
@@ -73,31 +87,45 @@ impl World {
         let mut open = self.graphs[graph].nodes.clone();
         let count = open.len();
         let mut places = HashMap::new();
-        let (mut nodes, mut before) = (Vec::new(), Vec::<Vec<bool>>::new());
+        let (mut nodes, mut pasts) = (Vec::new(), Vec::<Past>::new());
         while !open.is_empty() {
             let left = open.len();
             open.retain(|node| {
                 let own = &self.nodes[*node];
-                let waits: Option<Vec<usize>> =
-                    own.before.iter().map(|(node, _)| places.get(node).copied()).collect();
-                let Some(waits) = waits else { return true };
-                let mut all = vec![false; count];
-                for place in &waits {
-                    all[*place] = true;
-                    for (mine, theirs) in all.iter_mut().zip(&before[*place]) {
-                        *mine |= theirs;
-                    }
-                }
+                let place = |(node, data): &(usize, EdgeData)| Some((*places.get(node)?, *data));
+                let edges: Option<Vec<(usize, EdgeData)>> = own.before.iter().map(place).collect();
+                let Some(edges) = edges else { return true };
+                let past = past(&own.work, &edges, &pasts, count);
+                let before = waits(&past, &edges, &pasts);
                 places.insert(*node, nodes.len());
-                nodes.push(ExecNode { node: *node, work: own.work.clone(), before: waits });
-                before.push(all);
+                nodes.push(ExecNode { node: *node, work: own.work.clone(), edges, before });
+                pasts.push(past);
                 false
             });
             if open.len() == left {
                 return Err(Code::INVALID_VALUE);
             }
         }
-        Ok((nodes, before))
+        Ok((nodes, pasts.into_iter().map(|past| past.begun).collect()))
+    }
+
+    /// Gives the copy of a kernel's node other parameters.
+    pub(crate) fn set_exec_kernel(
+        &mut self,
+        exec: u64,
+        node: u64,
+        call: KernelCall,
+    ) -> Outcome<()> {
+        let (exec, node) = (self.exec(exec)?, self.node(node)?);
+        let own = self.execs[exec].nodes.iter_mut().find(|own| own.node == node);
+        match own.map(|own| &mut own.work) {
+            Some(Work::Kernel(own)) => {
+                *own = call;
+                self.execs[exec].compared = false;
+                Ok(())
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
 
     pub(crate) fn exec(&mut self, handle: u64) -> Outcome<usize> {
@@ -140,7 +168,7 @@ impl World {
             if old.work.kind() != new.work.kind() {
                 return Ok(Err(3));
             }
-            if old.before != new.before {
+            if old.edges != new.edges {
                 return Ok(Err(2));
             }
         }
@@ -148,4 +176,37 @@ impl World {
         (own.nodes, own.before, own.compared) = (nodes, before, false);
         Ok(Ok(()))
     }
+}
+
+/// What comes before a node with these edges. A programmatic edge does not order memory, unless the
+/// kernel waits for the one that it depends on.
+fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
+    let waits = match work {
+        Work::Kernel(call) => call.launch.program.waits_for_dependency,
+        _ => false,
+    };
+    let mut past = Past { begun: vec![false; count], ended: vec![false; count] };
+    for (place, data) in edges {
+        let mut all = pasts[*place].ended.clone();
+        all[*place] = true;
+        for (node, comes_before) in all.into_iter().enumerate() {
+            past.ended[node] |= comes_before;
+            past.begun[node] |= comes_before && (data.is_plain() || waits);
+        }
+    }
+    past
+}
+
+/// The nodes after which a node may begin: its edges' ones, and those that these do not wait for.
+fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
+    let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
+    for (place, _) in edges {
+        let own = &pasts[*place];
+        let loose = own.ended.iter().zip(&own.begun).enumerate();
+        waits.extend(loose.filter(|(_, (ended, begun))| **ended && !**begun).map(|(node, _)| node));
+    }
+    waits.retain(|node| past.begun[*node]);
+    waits.sort_unstable();
+    waits.dedup();
+    waits
 }

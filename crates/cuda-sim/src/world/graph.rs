@@ -6,6 +6,7 @@ use super::World;
 use super::code::{Code, Outcome};
 use super::graph_memory::Allocation;
 use super::handle::Kind;
+use super::kernel::KernelCall;
 use super::work::{NodeKind, Work};
 
 /// A graph.
@@ -35,8 +36,16 @@ pub(crate) struct EdgeData {
 }
 
 impl EdgeData {
+    /// From a kernel that lets the next one start before it ends.
+    pub(crate) const PROGRAMMATIC: Self = Self { from_port: 1, to_port: 0, kind: 1 };
+
     pub(crate) fn is_plain(self) -> bool {
         self == Self::default()
+    }
+
+    /// Whether it is an edge between kernels that CUDA knows: behind the trigger, or behind the start.
+    fn is_programmatic(self) -> bool {
+        self.kind == 1 && matches!(self.from_port, 1 | 2) && self.to_port == 0
     }
 }
 
@@ -74,6 +83,16 @@ impl World {
     /// Adds a node after others of the same graph.
     pub(crate) fn new_node(&mut self, graph: usize, after: &[usize], work: Work) -> usize {
         let before = after.iter().map(|node| (*node, EdgeData::default())).collect();
+        self.new_node_behind(graph, before, work)
+    }
+
+    /// The same with edges of other sorts.
+    pub(crate) fn new_node_behind(
+        &mut self,
+        graph: usize,
+        before: Vec<(usize, EdgeData)>,
+        work: Work,
+    ) -> usize {
         self.nodes.push(Node { lives: true, graph, work, before });
         let node = self.nodes.len() - 1;
         self.graphs[graph].nodes.push(node);
@@ -153,8 +172,9 @@ impl World {
             let nodes = self.nodes_of(graph, &[*from, *to])?;
             let (from, to) = (nodes[0], nodes[1]);
             let is_there = self.nodes[to].before.iter().any(|(node, _)| *node == from);
-            // Only kernels have other ports, and there are no kernels here.
-            if is_there == add || !data.is_plain() {
+            let is_kernel = |node: usize| self.nodes[node].work.kind() == NodeKind::Kernel;
+            let between_kernels = is_kernel(from) && is_kernel(to) && data.is_programmatic();
+            if is_there == add || !(data.is_plain() || between_kernels) {
                 return Err(Code::INVALID_VALUE);
             }
             found.push((from, to, *data));
@@ -188,9 +208,10 @@ impl World {
         Ok(edges)
     }
 
-    pub(crate) fn dependencies_of(&mut self, handle: u64) -> Outcome<Vec<u64>> {
+    pub(crate) fn dependencies_of(&mut self, handle: u64) -> Outcome<Vec<(u64, EdgeData)>> {
         let node = self.node(handle)?;
-        let handle = |(node, _): &(usize, EdgeData)| self.handles.make(Kind::Node, *node);
+        let handle =
+            |(node, data): &(usize, EdgeData)| (self.handles.make(Kind::Node, *node), *data);
         Ok(self.nodes[node].before.iter().map(handle).collect())
     }
 
@@ -212,6 +233,29 @@ impl World {
     pub(crate) fn work_of(&mut self, handle: u64) -> Outcome<&Work> {
         let node = self.node(handle)?;
         Ok(&self.nodes[node].work)
+    }
+
+    /// Gives a node of a kernel another kernel, or other parameters.
+    pub(crate) fn set_kernel(&mut self, handle: u64, call: KernelCall) -> Outcome<()> {
+        let node = self.node(handle)?;
+        let Work::Kernel(own) = &mut self.nodes[node].work else { return Err(Code::INVALID_VALUE) };
+        *own = call;
+        Ok(())
+    }
+
+    /// Addresses of a kernel node's parameters: good until it is asked again.
+    pub(crate) fn show_parameters(&mut self, handle: u64) -> Outcome<(KernelCall, &[u64])> {
+        let node = self.node(handle)?;
+        let Work::Kernel(call) = self.nodes[node].work.clone() else {
+            return Err(Code::INVALID_VALUE);
+        };
+        let bytes = call.launch.parameters.clone();
+        let start = bytes.as_ptr().expose_provenance() as u64;
+        let parameters = &call.launch.program.parameters;
+        let places = parameters.iter().map(|own| start + own.offset as u64).collect();
+        let shown = self.shown_parameters.entry(node).or_default();
+        *shown = (bytes, places);
+        Ok((call, &shown.1))
     }
 
     /// All nodes that must be done before these begin.

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Exec,
     Pool,
     Pages,
+    Module,
+    Function,
 }
 
 /// Makes and reads the handles of one world.

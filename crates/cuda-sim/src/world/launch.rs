@@ -1,13 +1,18 @@
 //! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::World;
 use super::code::{Code, Outcome, unmodelled};
 use super::event::{Mark, Moment};
 use super::memory::{Piece, Region, Trouble};
 use super::random::Random;
 use super::report::Mistake;
+use super::shadow::{any_overlap, overlap};
 use super::stream::Body;
 use super::work::{Access, Unit, Work};
+use crate::kernel::Touched;
 
 /// A launch in a queue.
 #[derive(Debug)]
@@ -18,10 +23,28 @@ pub(crate) struct GraphRun {
     after: Vec<Vec<usize>>,
     ready: Vec<usize>,
     left: usize,
+    /// What each node touches, as far as it is known.
+    touched: Vec<Vec<Touch>>,
+    /// For each node all that come before it.
+    ordered: Vec<Vec<bool>>,
+}
+
+/// Bytes of a block that a node touches.
+#[derive(Clone, Debug)]
+pub(crate) struct Touch {
+    block: usize,
+    ranges: Arc<[Range<usize>]>,
+    writes: bool,
 }
 
 impl GraphRun {
-    fn new(units: Vec<Unit>, before: &[Vec<usize>]) -> Self {
+    fn new(
+        units: Vec<Unit>,
+        before: &[Vec<usize>],
+        accesses: &[Vec<Access>],
+        ordered: Vec<Vec<bool>>,
+    ) -> Self {
+        let touched = accesses.iter().map(|own| own.iter().map(touch).collect()).collect();
         let waiting: Vec<usize> = before.iter().map(Vec::len).collect();
         let mut after = vec![Vec::new(); units.len()];
         for (node, befores) in before.iter().enumerate() {
@@ -30,7 +53,43 @@ impl GraphRun {
             }
         }
         let ready = (0..units.len()).filter(|node| waiting[*node] == 0).collect();
-        Self { left: units.len(), units, waiting, after, ready }
+        Self { left: units.len(), units, waiting, after, ready, touched, ordered }
+    }
+
+    /// Kernels that have not run.
+    pub(crate) fn kernels(&self) -> usize {
+        self.units.iter().filter(|unit| matches!(unit, Unit::Kernel(_))).count()
+    }
+
+    /// Notes what a kernel touched and says with which nodes beside it that is a race.
+    pub(crate) fn compare(&mut self, node: usize, touched: &[Touched]) -> Vec<String> {
+        let mut own = Vec::new();
+        for Touched { block, reads, writes } in touched {
+            own.push(Touch { block: *block, ranges: Arc::clone(reads), writes: false });
+            own.push(Touch { block: *block, ranges: Arc::clone(writes), writes: true });
+        }
+        let mut texts = Vec::new();
+        for (other, theirs) in self.touched.iter().enumerate() {
+            if other == node || self.ordered[node][other] || self.ordered[other][node] {
+                continue;
+            }
+            let pairs = own.iter().flat_map(|one| theirs.iter().map(move |two| (one, two)));
+            let race = |(one, two): &(&Touch, &Touch)| {
+                one.block == two.block
+                    && (one.writes || two.writes)
+                    && any_overlap(&one.ranges, &two.ranges)
+            };
+            texts.extend(pairs.filter(race).map(|(one, _)| {
+                let (first, second) = (node.min(other), node.max(other));
+                format!(
+                    "nodes {first} and {second} of one graph touch block {}, one of them a kernel, \
+                     and no edge orders them",
+                    one.block
+                )
+            }));
+        }
+        self.touched[node] = own;
+        texts
     }
 
     /// Takes a node that can run.
@@ -78,7 +137,8 @@ impl World {
         self.compare_branches(exec, &accesses);
         let before: Vec<Vec<usize>> =
             self.execs[exec].nodes.iter().map(|node| node.before.clone()).collect();
-        let run = GraphRun::new(units, &before);
+        let ordered = self.execs[exec].before.clone();
+        let run = GraphRun::new(units, &before, &accesses, ordered);
         let after = self.moments_before(exec);
         let accesses: Vec<Access> = accesses.into_iter().flatten().collect();
         let body = Body::Graph(Box::new(run));
@@ -246,8 +306,15 @@ fn whole(region: &Region) -> Access {
 }
 
 fn races(one: &Access, two: &Access) -> bool {
-    let (first, second) = (one.piece, two.piece);
-    let overlaps =
-        first.start < second.start + second.len && second.start < first.start + first.len;
-    first.block == second.block && overlaps && (one.writes || two.writes)
+    let overlaps = overlap(&range(&one.piece), &range(&two.piece));
+    one.piece.block == two.piece.block && overlaps && (one.writes || two.writes)
+}
+
+fn range(piece: &Piece) -> Range<usize> {
+    piece.start..piece.start + piece.len
+}
+
+fn touch(access: &Access) -> Touch {
+    let ranges = [range(&access.piece)].into();
+    Touch { block: access.piece.block, ranges, writes: access.writes }
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::report::Mistake;
 use super::shadow::Shadow;
@@ -35,8 +36,13 @@ pub(crate) enum Origin {
     Plain,
     Pool(usize),
     Graph,
-    Mapped { pages: usize, allowed: bool },
+    Mapped {
+        pages: usize,
+        allowed: bool,
+    },
     Pinned,
+    /// A variable of a module.
+    Module,
 }
 
 /// A range of addresses that leads to a block.
@@ -57,11 +63,18 @@ pub(crate) struct Block {
     pub(crate) shadow: Shadow,
 }
 
+/// What lies where, and what lay where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Regions {
+    live: BTreeMap<u64, Region>,
+    freed: BTreeMap<u64, Region>,
+}
+
 /// All of it.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    live: BTreeMap<u64, Region>,
-    freed: BTreeMap<u64, Region>,
+    /// Shared with kernels that wait: they see what was there when they were launched.
+    regions: Arc<Regions>,
     pub(crate) blocks: Vec<Block>,
     next_address: u64,
 }
@@ -82,6 +95,36 @@ pub(crate) fn is_device_address(address: u64) -> bool {
 pub(crate) struct Trouble {
     pub(crate) mistake: Mistake,
     pub(crate) text: String,
+}
+
+impl Regions {
+    /// The region that an address lies in.
+    pub(crate) fn at(&self, address: u64) -> Option<&Region> {
+        let (_, region) = self.live.range(..=address).next_back()?;
+        region.contains(address).then_some(region)
+    }
+
+    /// What is wrong with bytes at an address.
+    pub(crate) fn trouble(&self, address: u64, len: usize) -> Trouble {
+        let what = format!("{len} bytes at {address:#x}");
+        if let Some(region) = self.at(address) {
+            let text = format!("{what}: {region} ends {} bytes after that", region.left(address));
+            return Trouble { mistake: Mistake::OutOfBounds, text };
+        }
+        let before = |map: &BTreeMap<u64, Region>| {
+            map.range(..=address).next_back().map(|(_, region)| *region)
+        };
+        if let Some(region) = before(&self.freed).filter(|region| region.contains(address)) {
+            let text = format!("{what}: {region} was freed");
+            return Trouble { mistake: Mistake::UseAfterFree, text };
+        }
+        let near = |region: &Region| address - region.end() < UNIT as u64;
+        if let Some(region) = before(&self.live).filter(near) {
+            let text = format!("{what}: {region} ended {} bytes before", address - region.end());
+            return Trouble { mistake: Mistake::OutOfBounds, text };
+        }
+        Trouble { mistake: Mistake::WildAddress, text: format!("{what}: nothing was ever there") }
+    }
 }
 
 impl Memory {
@@ -115,29 +158,40 @@ impl Memory {
     }
 
     pub(crate) fn insert(&mut self, region: Region) {
-        self.freed.remove(&region.start);
-        self.live.insert(region.start, region);
+        let regions = self.regions_mut();
+        regions.freed.remove(&region.start);
+        regions.live.insert(region.start, region);
+    }
+
+    fn regions_mut(&mut self) -> &mut Regions {
+        Arc::make_mut(&mut self.regions)
+    }
+
+    /// What lies where now, whatever comes later.
+    pub(crate) fn snapshot(&self) -> Arc<Regions> {
+        Arc::clone(&self.regions)
     }
 
     /// The region that starts at this address.
     pub(crate) fn starting_at(&self, start: u64) -> Option<Region> {
-        self.live.get(&start).copied()
+        self.regions.live.get(&start).copied()
     }
 
     pub(crate) fn starting_at_mut(&mut self, start: u64) -> Option<&mut Region> {
-        self.live.get_mut(&start)
+        self.regions_mut().live.get_mut(&start)
     }
 
     /// Ends a region; its block stays for what is in flight.
     pub(crate) fn remove(&mut self, start: u64) -> Option<Region> {
-        let region = self.live.remove(&start)?;
-        self.freed.insert(start, region);
+        let regions = self.regions_mut();
+        let region = regions.live.remove(&start)?;
+        regions.freed.insert(start, region);
         Some(region)
     }
 
     /// Remembers a range as freed that never was a region, as memory inside a graph.
     pub(crate) fn remember_freed(&mut self, region: Region) {
-        self.freed.insert(region.start, region);
+        self.regions_mut().freed.insert(region.start, region);
     }
 
     /// The bytes of a block go.
@@ -146,12 +200,11 @@ impl Memory {
     }
 
     pub(crate) fn live(&self) -> impl Iterator<Item = &Region> {
-        self.live.values()
+        self.regions.live.values()
     }
 
     fn region_at(&self, address: u64) -> Option<&Region> {
-        let (_, region) = self.live.range(..=address).next_back()?;
-        region.contains(address).then_some(region)
+        self.regions.at(address)
     }
 
     /// Whether this lies in page-locked host memory, and where.
@@ -169,7 +222,7 @@ impl Memory {
             let text = format!("{what}: {region} ends before");
             return (!fits).then_some(Trouble { mistake: Mistake::OutOfBounds, text });
         }
-        let (_, region) = self.freed.range(..=address).next_back()?;
+        let (_, region) = self.regions.freed.range(..=address).next_back()?;
         let freed = region.origin == Origin::Pinned && region.contains(address) && len > 0;
         let text = format!("{what}: {region} was freed");
         freed.then_some(Trouble { mistake: Mistake::UseAfterFree, text })
@@ -190,7 +243,7 @@ impl Memory {
             // A range may go on from pages to pages, but not from one allocation to the next.
             let region =
                 found.filter(|region| pieces.is_empty() || (inside_pages && region.is_pages()));
-            let Some(region) = region else { return Err(self.trouble(address, len)) };
+            let Some(region) = region else { return Err(self.regions.trouble(address, len)) };
             if let Origin::Mapped { allowed: false, .. } = region.origin {
                 let text = format!("{len} bytes at {address:#x}: no access was allowed");
                 return Err(Trouble { mistake: Mistake::WildAddress, text });
@@ -204,30 +257,9 @@ impl Memory {
         Ok(pieces)
     }
 
-    fn trouble(&self, address: u64, len: usize) -> Trouble {
-        let what = format!("{len} bytes at {address:#x}");
-        if let Some(region) = self.region_at(address) {
-            let text = format!("{what}: {region} ends {} bytes after that", region.left(address));
-            return Trouble { mistake: Mistake::OutOfBounds, text };
-        }
-        let before = |map: &BTreeMap<u64, Region>| {
-            map.range(..=address).next_back().map(|(_, region)| *region)
-        };
-        if let Some(region) = before(&self.freed).filter(|region| region.contains(address)) {
-            let text = format!("{what}: {region} was freed");
-            return Trouble { mistake: Mistake::UseAfterFree, text };
-        }
-        let near = |region: &Region| address - region.end() < UNIT as u64;
-        if let Some(region) = before(&self.live).filter(near) {
-            let text = format!("{what}: {region} ended {} bytes before", address - region.end());
-            return Trouble { mistake: Mistake::OutOfBounds, text };
-        }
-        Trouble { mistake: Mistake::WildAddress, text: format!("{what}: nothing was ever there") }
-    }
-
     /// What is wrong with freeing this address.
     pub(crate) fn trouble_with_free(&self, address: u64) -> Trouble {
-        if let Some(region) = self.freed.get(&address) {
+        if let Some(region) = self.regions.freed.get(&address) {
             let text = format!("{address:#x}: {region} was freed before");
             return Trouble { mistake: Mistake::DoubleFree, text };
         }
@@ -296,6 +328,7 @@ impl std::fmt::Display for Region {
             Origin::Graph => "the graph's allocation",
             Origin::Mapped { .. } => "the mapping",
             Origin::Pinned => "the host allocation",
+            Origin::Module => "the module's variable",
         };
         write!(formatter, "{kind} of {} bytes at {:#x}", self.len, self.start)
     }

@@ -16,9 +16,11 @@ mod exec;
 mod graph;
 mod graph_memory;
 mod handle;
+mod kernel;
 mod launch;
 mod log;
 mod memory;
+mod module;
 mod pages;
 mod pool;
 mod random;
@@ -40,7 +42,10 @@ pub(crate) use capture::Mode;
 pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
+pub(crate) use kernel::{KernelCall, Shape};
 pub(crate) use memory::{PAGE, is_device_address};
+pub(crate) use random::Random;
+pub(crate) use report::Mistake;
 pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
 pub(crate) use work::{Copy, End, Fill, Work};
@@ -78,7 +83,7 @@ pub(crate) struct Thread {
 pub(crate) struct World {
     initialized: bool,
     handles: handle::Handles,
-    random: random::Random,
+    random: Random,
     host: Box<dyn HostMemory>,
     pub(crate) log: log::Log,
     pub(crate) reports: report::Reports,
@@ -97,6 +102,12 @@ pub(crate) struct World {
     nodes: Vec<graph::Node>,
     execs: Vec<exec::Exec>,
     graph_memory: graph_memory::GraphMemory,
+    modules: Vec<module::Module>,
+    functions: Vec<module::Function>,
+    /// Launches whose accesses are not known yet.
+    pending_kernels: usize,
+    /// Parameters of kernel nodes, for whoever asked to look at.
+    shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
     /// What the host knows to be done.
     host_clock: Clock,
     /// What was not given back before its context ended.
@@ -122,7 +133,7 @@ impl World {
         Self {
             initialized: false,
             handles: handle::Handles::default(),
-            random: random::Random::new(settings.seed),
+            random: Random::new(settings.seed),
             host,
             log: log::Log::default(),
             reports: report::Reports::default(),
@@ -140,6 +151,10 @@ impl World {
             nodes: Vec::new(),
             execs: Vec::new(),
             graph_memory: graph_memory::GraphMemory::default(),
+            modules: Vec::new(),
+            functions: Vec::new(),
+            pending_kernels: 0,
+            shown_parameters: HashMap::new(),
             host_clock,
             lost: Vec::new(),
             time: 0,
@@ -204,12 +219,14 @@ impl World {
             Kind::Exec => self.execs.get(index).map(|exec| exec.lives),
             Kind::Pool => self.pools.get(index).map(|pool| pool.lives),
             Kind::Pages => self.pages.get(index).map(|pages| pages.lives),
+            Kind::Module => self.modules.get(index).map(|module| module.lives),
+            Kind::Function => self.functions.get(index).map(|function| function.lives),
         };
         match lives {
             Some(true) => Ok(index),
             Some(false) => {
                 let text = format!("{what}: {kind:?} {index} was destroyed before");
-                self.reports.add(report::Mistake::StaleHandle, &text);
+                self.reports.add(Mistake::StaleHandle, &text);
                 Err(Code::INVALID_HANDLE)
             }
             None => Err(Code::INVALID_HANDLE),
@@ -225,7 +242,10 @@ impl World {
     /// The same for one device; graphs, pools and pages belong to none.
     fn leaks_of(&self, device: Option<usize>) -> Vec<String> {
         let concerns = |own: usize| device.is_none_or(|device| device == own);
-        let regions = self.memory.live().filter(|region| concerns(region.device));
+        let regions = self
+            .memory
+            .live()
+            .filter(|region| concerns(region.device) && region.origin != memory::Origin::Module);
         let mut lines: Vec<String> = regions.map(ToString::to_string).collect();
         let mut living = |name: &str, count: usize| {
             if count > 0 {
@@ -236,6 +256,8 @@ impl World {
         living("stream", streams.filter(|own| concerns(own.device)).count());
         let events = self.events.iter().filter(|own| own.lives);
         living("event", events.filter(|own| concerns(own.device)).count());
+        let modules = self.modules.iter().filter(|own| own.lives);
+        living("module", modules.filter(|own| concerns(own.device)).count());
         if device.is_none() {
             living("graph", self.graphs.iter().filter(|own| own.lives).count());
             living("executable graph", self.execs.iter().filter(|own| own.lives).count());

@@ -9,6 +9,11 @@ impl Random {
         Self(seed)
     }
 
+    /// A generator of its own, whose numbers do not depend on how many others are drawn.
+    pub(crate) fn branch(&mut self) -> Self {
+        Self(self.next())
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

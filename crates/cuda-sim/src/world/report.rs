@@ -11,6 +11,12 @@ pub(crate) enum Mistake {
     DoubleFree,
     WildAddress,
     StaleHandle,
+    /// Threads of a block that wait at different barriers, or never come to one.
+    DivergentBarrier,
+    /// A kernel that broke off for another reason.
+    KernelFault,
+    /// A module that is not loaded.
+    InvalidPtx,
 }
 
 /// The mistakes found so far, each once.
@@ -48,6 +54,9 @@ impl fmt::Display for Mistake {
             Self::DoubleFree => "double free",
             Self::WildAddress => "wild address",
             Self::StaleHandle => "stale handle",
+            Self::DivergentBarrier => "divergent barrier",
+            Self::KernelFault => "kernel fault",
+            Self::InvalidPtx => "invalid PTX",
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::World;
 use super::clock::Clock;
 use super::code::{Code, Outcome};
+use super::kernel::KernelPlace;
 use super::stream::{Body, HostCall, Position};
 use super::work::Unit;
 
@@ -119,7 +120,20 @@ impl World {
             },
         };
         let name = node.map_or(String::new(), |node| format!(" node {node}"));
-        self.log.ran(format!("stream {stream} operation {number} {what}{name}"));
+        let kernel = match &unit {
+            Unit::Kernel(ready) => format!(" {}", ready.name()),
+            _ => String::new(),
+        };
+        self.log.ran(format!("stream {stream} operation {number} {what}{kernel}{name}"));
+        if let Unit::Kernel(ready) = &unit {
+            let position = Position { stream, number };
+            let place = KernelPlace { position, node, clock: operation.clock.clone() };
+            let graph = match &mut operation.body {
+                Body::Unit(_) => None,
+                Body::Graph(run) => Some(run.as_mut()),
+            };
+            self.run_kernel(ready, place, graph);
+        }
         let more = match &mut operation.body {
             Body::Unit(_) => false,
             Body::Graph(run) => {

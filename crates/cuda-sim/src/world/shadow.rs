@@ -2,16 +2,19 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::clock::{Clock, Stamp};
 
 /// Who makes an access, for the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Actor {
     /// The largest number stands for the host.
     pub(crate) stream: usize,
     pub(crate) number: u64,
     pub(crate) what: &'static str,
+    /// The kernel, where it is one.
+    pub(crate) kernel: Option<Arc<str>>,
     /// The node of a graph, where it is one.
     pub(crate) node: Option<usize>,
 }
@@ -20,9 +23,23 @@ pub(crate) struct Actor {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) bytes: Range<usize>,
+    /// Which of them, where it is not all: sorted, and never empty.
+    parts: Option<Arc<[Range<usize>]>>,
     pub(crate) writes: bool,
     pub(crate) actor: Actor,
     stamp: Stamp,
+    clock: Arc<Clock>,
+}
+
+/// An access to be noted.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    pub(crate) bytes: Range<usize>,
+    pub(crate) parts: Option<Arc<[Range<usize>]>>,
+    pub(crate) writes: bool,
+    pub(crate) actor: Actor,
+    /// Whether what it covers may be forgotten.
+    pub(crate) prunes: bool,
 }
 
 /// The accesses to one block that a later one could race with.
@@ -31,38 +48,83 @@ pub(crate) struct Shadow(Vec<Record>);
 
 impl Shadow {
     /// Notes an access and answers one that it races with.
+    ///
+    /// What a kernel touches is known once it has run: accesses that were noted before may have been
+    /// submitted after it, and know of it.
     pub(crate) fn access(
         &mut self,
-        bytes: Range<usize>,
-        writes: bool,
-        actor: Actor,
-        (clock, stamp): (&Clock, Stamp),
+        noted: Noted,
+        (clock, stamp): (&Arc<Clock>, Stamp),
     ) -> Option<Record> {
+        let Noted { bytes, parts, writes, actor, prunes } = noted;
         if bytes.is_empty() {
             return None;
         }
+        let new = Record { bytes, parts, writes, actor, stamp, clock: Arc::clone(clock) };
         let races = |old: &&Record| {
-            let overlaps = old.bytes.start < bytes.end && bytes.start < old.bytes.end;
-            overlaps && (old.writes || writes) && !clock.has_seen(old.stamp)
+            let ordered = clock.has_seen(old.stamp) || old.clock.has_seen(stamp);
+            (old.writes || writes) && !ordered && old.overlaps(&new)
         };
         let found = self.0.iter().find(races).cloned();
         // Whoever comes after this access comes after those, too: they are no longer needed.
+        if prunes && new.parts.is_none() {
+            self.0.retain(|old| {
+                let inside = new.bytes.start <= old.bytes.start && old.bytes.end <= new.bytes.end;
+                !(inside && (writes || !old.writes) && clock.has_seen(old.stamp))
+            });
+        }
+        // The same again, as by a graph that is launched many times, replaces what it was.
         self.0.retain(|old| {
-            let inside = bytes.start <= old.bytes.start && old.bytes.end <= bytes.end;
-            !(inside && (writes || !old.writes) && clock.has_seen(old.stamp))
+            let same = old.bytes == new.bytes && old.parts == new.parts && old.writes == writes;
+            !(prunes && same && clock.has_seen(old.stamp))
         });
-        self.0.push(Record { bytes, writes, actor, stamp });
+        self.0.push(new);
         found
     }
 }
 
+impl Record {
+    fn overlaps(&self, other: &Self) -> bool {
+        if !overlap(&self.bytes, &other.bytes) {
+            return false;
+        }
+        let mine = self.parts.as_deref().unwrap_or(std::slice::from_ref(&self.bytes));
+        let theirs = other.parts.as_deref().unwrap_or(std::slice::from_ref(&other.bytes));
+        any_overlap(mine, theirs)
+    }
+}
+
+/// Whether two ranges have bytes in common.
+pub(crate) fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
+    one.start < two.end && two.start < one.end
+}
+
+/// Whether two sorted lists of ranges have bytes in common.
+pub(crate) fn any_overlap(mut one: &[Range<usize>], mut two: &[Range<usize>]) -> bool {
+    while let ([first, others_of_one @ ..], [second, others_of_two @ ..]) = (one, two) {
+        if overlap(first, second) {
+            return true;
+        }
+        if first.end <= second.start {
+            one = others_of_one;
+        } else {
+            two = others_of_two;
+        }
+    }
+    false
+}
+
 impl fmt::Display for Actor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { stream, number, what, node } = self;
+        let Self { stream, number, what, kernel, node } = self;
         if *stream == usize::MAX {
             return write!(formatter, "{what} (the host)");
         }
-        write!(formatter, "{what} (stream {stream}, operation {number}")?;
+        write!(formatter, "{what} ")?;
+        if let Some(kernel) = kernel {
+            write!(formatter, "{kernel} ")?;
+        }
+        write!(formatter, "(stream {stream}, operation {number}")?;
         if let Some(node) = node {
             write!(formatter, ", node {node}")?;
         }
@@ -72,33 +134,43 @@ impl fmt::Display for Actor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Actor, Clock, Shadow};
+    use std::ops::Range;
+    use std::sync::Arc;
 
-    const ACTOR: Actor = Actor { stream: 1, number: 1, what: "test", node: None };
+    use super::{Actor, Clock, Noted, Record, Shadow, any_overlap};
+
+    const ACTOR: Actor = Actor { stream: 1, number: 1, what: "test", kernel: None, node: None };
+
+    /// An access by an agent now.
+    fn access(
+        shadow: &mut Shadow,
+        bytes: Range<usize>,
+        writes: bool,
+        (clock, agent): (&mut Clock, usize),
+    ) -> Option<Record> {
+        let stamp = clock.tick(agent);
+        let noted = Noted { bytes, parts: None, writes, actor: ACTOR, prunes: true };
+        shadow.access(noted, (&Arc::new(clock.clone()), stamp))
+    }
 
     #[test]
     fn unordered_writes_race_and_ordered_ones_do_not() {
         let (mut one, mut two) = (Clock::default(), Clock::default());
         let mut shadow = Shadow::default();
-        let stamp = one.tick(1);
-        assert!(shadow.access(0..8, true, ACTOR, (&one, stamp)).is_none());
-        let stamp = two.tick(2);
-        assert!(shadow.access(8..16, true, ACTOR, (&two, stamp)).is_none());
-        assert!(shadow.access(4..9, false, ACTOR, (&two, stamp)).is_some());
+        assert!(access(&mut shadow, 0..8, true, (&mut one, 1)).is_none());
+        assert!(access(&mut shadow, 8..16, true, (&mut two, 2)).is_none());
+        assert!(access(&mut shadow, 4..9, false, (&mut two, 2)).is_some());
         two.join(&one);
-        let stamp = two.tick(2);
-        assert!(shadow.access(0..16, true, ACTOR, (&two, stamp)).is_none());
+        assert!(access(&mut shadow, 0..16, true, (&mut two, 2)).is_none());
     }
 
     #[test]
     fn reads_do_not_race_with_reads() {
         let (mut one, mut two) = (Clock::default(), Clock::default());
         let mut shadow = Shadow::default();
-        let stamp = one.tick(1);
-        assert!(shadow.access(0..8, false, ACTOR, (&one, stamp)).is_none());
-        let stamp = two.tick(2);
-        assert!(shadow.access(0..8, false, ACTOR, (&two, stamp)).is_none());
-        assert!(shadow.access(0..8, true, ACTOR, (&two, stamp)).is_some());
+        assert!(access(&mut shadow, 0..8, false, (&mut one, 1)).is_none());
+        assert!(access(&mut shadow, 0..8, false, (&mut two, 2)).is_none());
+        assert!(access(&mut shadow, 0..8, true, (&mut two, 2)).is_some());
     }
 
     #[test]
@@ -106,9 +178,39 @@ mod tests {
         let mut clock = Clock::default();
         let mut shadow = Shadow::default();
         for _ in 0..100 {
-            let stamp = clock.tick(1);
-            shadow.access(0..8, true, ACTOR, (&clock, stamp));
+            access(&mut shadow, 0..8, true, (&mut clock, 1));
         }
         assert_eq!(shadow.0.len(), 1);
+    }
+
+    #[test]
+    fn an_access_that_is_told_late_does_not_race_with_what_knows_of_it() {
+        let (mut kernel, mut later) = (Clock::default(), Clock::default());
+        let mut shadow = Shadow::default();
+        let stamp = kernel.tick(1);
+        later.join(&kernel);
+        assert!(access(&mut shadow, 0..8, true, (&mut later, 2)).is_none());
+        let noted = |parts: Option<Arc<[Range<usize>]>>| Noted {
+            bytes: 0..8,
+            parts,
+            writes: true,
+            actor: ACTOR,
+            prunes: true,
+        };
+        assert!(shadow.access(noted(None), (&Arc::new(kernel), stamp)).is_none());
+    }
+
+    #[test]
+    fn only_the_parts_that_were_touched_race() {
+        let mut shadow = Shadow::default();
+        let (mut one, mut two) = (Clock::default(), Clock::default());
+        let stamp = one.tick(1);
+        let parts: Arc<[Range<usize>]> = vec![0..4, 12..16].into();
+        let noted =
+            Noted { bytes: 0..16, parts: Some(parts), writes: true, actor: ACTOR, prunes: true };
+        assert!(shadow.access(noted, (&Arc::new(one), stamp)).is_none());
+        assert!(access(&mut shadow, 4..12, true, (&mut two, 2)).is_none());
+        assert!(access(&mut shadow, 8..13, true, (&mut two, 2)).is_some());
+        assert!(any_overlap(&[0..2, 6..7], &[2..4, 5..7]) && !any_overlap(&[0..2], &[2..4]));
     }
 }

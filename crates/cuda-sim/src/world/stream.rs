@@ -1,6 +1,8 @@
 //! Streams: queues of operations, and what each operation has to wait for.
 
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::World;
 use super::capture::Membership;
@@ -11,7 +13,7 @@ use super::handle::Kind;
 use super::launch::GraphRun;
 use super::report::Mistake;
 use super::schedule::Goal;
-use super::shadow::Actor;
+use super::shadow::{Actor, Noted};
 use super::work::{Access, Unit};
 
 /// Which streams it waits for without being told.
@@ -55,6 +57,16 @@ pub(crate) struct Operation {
 pub(crate) enum Body {
     Unit(Unit),
     Graph(Box<GraphRun>),
+}
+
+impl Body {
+    /// Kernels in it, whose accesses are not known yet.
+    fn kernels(&self) -> usize {
+        match self {
+            Self::Unit(unit) => usize::from(matches!(unit, Unit::Kernel(_))),
+            Self::Graph(run) => run.kernels(),
+        }
+    }
 }
 
 /// A stream.
@@ -188,40 +200,66 @@ impl World {
         }
         let before = clock.clone();
         let stamp = clock.tick(stream + 1);
+        self.pending_kernels += body.kernels();
         let own = &mut self.streams[stream];
         own.submitted += 1;
         let number = own.submitted;
         own.queue.push_back(Operation { number, what, after: positions, clock: before, body });
         own.clock = clock.clone();
-        let actor = Actor { stream, number, what, node: None };
-        self.note_accesses(accesses, actor, (&clock, stamp));
-        Moment { position: Position { stream, number }, clock }
+        let actor = Actor { stream, number, what, kernel: None, node: None };
+        let clock = Arc::new(clock);
+        self.note_accesses(accesses, &actor, (&clock, stamp));
+        Moment { position: Position { stream, number }, clock: Arc::unwrap_or_clone(clock) }
     }
 
-    pub(crate) fn note_accesses(&mut self, accesses: &[Access], actor: Actor, at: (&Clock, Stamp)) {
+    pub(crate) fn note_accesses(
+        &mut self,
+        accesses: &[Access],
+        actor: &Actor,
+        at: (&Arc<Clock>, Stamp),
+    ) {
         for access in accesses {
-            let piece = access.piece;
+            let Access { piece, writes, node } = *access;
             let bytes = piece.start..piece.start + piece.len;
-            let actor = Actor { node: access.node, ..actor };
-            let shadow = &mut self.memory.blocks[piece.block].shadow;
-            let Some(other) = shadow.access(bytes.clone(), access.writes, actor, at) else {
-                continue;
-            };
-            let does = |writes| if writes { "writes" } else { "reads" };
-            let text = format!(
-                "{actor} {} bytes {}..{} of block {}; nothing orders it after {}, which {} \
-                 bytes {}..{}",
-                does(access.writes),
-                bytes.start,
-                bytes.end,
-                piece.block,
-                other.actor,
-                does(other.writes),
-                other.bytes.start,
-                other.bytes.end,
-            );
-            self.reports.add(Mistake::Race, &text);
+            let actor = Actor { node, ..actor.clone() };
+            // Pending kernels may race with what would be forgotten.
+            let prunes = self.pending_kernels == 0;
+            self.note(piece.block, Noted { bytes, parts: None, writes, actor, prunes }, at);
         }
+    }
+
+    /// Notes what a kernel touched of a block.
+    pub(crate) fn note_ranges(
+        &mut self,
+        block: usize,
+        ranges: &Arc<[Range<usize>]>,
+        writes: bool,
+        actor: &Actor,
+        at: (&Arc<Clock>, Stamp),
+    ) {
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return };
+        let bytes = first.start..last.end;
+        let parts = (ranges.len() > 1).then(|| Arc::clone(ranges));
+        let prunes = self.pending_kernels == 0;
+        self.note(block, Noted { bytes, parts, writes, actor: actor.clone(), prunes }, at);
+    }
+
+    fn note(&mut self, block: usize, noted: Noted, at: (&Arc<Clock>, Stamp)) {
+        let (actor, bytes, writes) = (noted.actor.clone(), noted.bytes.clone(), noted.writes);
+        let Some(other) = self.memory.blocks[block].shadow.access(noted, at) else { return };
+        let does = |writes| if writes { "writes" } else { "reads" };
+        let text = format!(
+            "{actor} {} bytes {}..{} of block {block}; nothing orders it after {}, which {} \
+             bytes {}..{}",
+            does(writes),
+            bytes.start,
+            bytes.end,
+            other.actor,
+            does(other.writes),
+            other.bytes.start,
+            other.bytes.end,
+        );
+        self.reports.add(Mistake::Race, &text);
     }
 
     /// All that a stream has to do now.

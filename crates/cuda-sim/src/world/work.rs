@@ -4,6 +4,7 @@
 //! bytes that it touches become accesses for the race checker.
 
 use super::World;
+use super::kernel::{KernelCall, ReadyKernel};
 use super::memory::{POISON_FREED, Piece, Region, Trouble};
 use super::report::Mistake;
 use super::stream::HostCall;
@@ -15,6 +16,7 @@ pub(crate) enum Work {
     Fill(Fill),
     Copy(Copy),
     Host(HostCall),
+    Kernel(KernelCall),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
     /// Records one, at each launch of a graph.
@@ -63,6 +65,7 @@ pub(crate) enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum NodeKind {
+    Kernel = 0,
     Copy = 1,
     Fill = 2,
     Host = 3,
@@ -86,6 +89,7 @@ pub(crate) enum Unit {
         from: Place,
     },
     Host(HostCall),
+    Kernel(Box<ReadyKernel>),
     /// A block's bytes are overwritten, and go.
     Free(usize),
     /// A block's bytes are overwritten, and stay for the next launch.
@@ -119,6 +123,7 @@ impl Work {
             Self::Fill(_) => NodeKind::Fill,
             Self::Copy(_) => NodeKind::Copy,
             Self::Host(_) => NodeKind::Host,
+            Self::Kernel(_) => NodeKind::Kernel,
             Self::Wait(_) => NodeKind::Wait,
             Self::Record(_) => NodeKind::Record,
             Self::Allocate { .. } => NodeKind::Allocate,
@@ -158,6 +163,12 @@ impl World {
                 Ok((Unit::Copy { to, from }, accesses))
             }
             Work::Host(call) => Ok((Unit::Host(*call), Vec::new())),
+            // What it touches is known once it has run.
+            Work::Kernel(call) => {
+                let regions = self.memory.snapshot();
+                let ready = ReadyKernel::new(&call.launch, regions, visible);
+                Ok((Unit::Kernel(Box::new(ready)), Vec::new()))
+            }
             // Its launch has waited, or records; memory is the launch's, too.
             Work::Empty
             | Work::Wait(_)
@@ -222,10 +233,11 @@ impl World {
         Ok(vec![Piece { block: region.block, start, len }])
     }
 
-    /// Runs what is ready; host functions are the caller's.
+    /// Runs what is ready.
     pub(crate) fn run_unit(&mut self, unit: Unit) {
         let bytes = match unit {
-            Unit::Nothing | Unit::Host(_) => 0,
+            // Kernels and host functions are the caller's.
+            Unit::Nothing | Unit::Host(_) | Unit::Kernel(_) => 0,
             Unit::Fill { pieces, element } => {
                 let len: usize = pieces.iter().map(|piece| piece.len).sum();
                 let bytes: Vec<u8> = element.iter().copied().cycle().take(len).collect();

@@ -34,6 +34,7 @@ mod owners;
 mod poison;
 mod random_programs;
 mod scopes;
+mod settling;
 mod shape_cache;
 mod simulation;
 mod slots;

@@ -2,21 +2,15 @@
 //!
 //! Each test needs a process of its own: `cargo xtask sim-test` runs them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "this is how tests fail"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
 mod conformance;
 mod contents;
+mod facade;
 mod faults;
 mod foreign;
-mod graphs;
+mod launches;
 mod lifetimes;
-#[path = "../../../pool-graph-tests/tests/device/programs.rs"]
-mod programs;
 mod refusals;
 mod steady;
 mod support;

@@ -1,13 +1,17 @@
 //! Steady state: no call of the driver is the pool's, no byte is allocated, no address changes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cuda_sim_control::{DriverCall, Simulator};
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
+};
 use pool_core::{NdView, Pool};
-use pool_cuda::{AcquireShaped, Cuda};
+use pool_cuda::{AcquireShaped, Cuda, Launch};
+use pool_kernels::elementwise;
 
-use crate::support::{calls_like, pool, start};
+use crate::support::{calls_like, function, pool, start};
 
 /// How many scopes: the driver's log holds the calls of that many.
 const SCOPES: usize = 10_000;
@@ -17,37 +21,55 @@ fn lengths(scope: usize) -> [usize; 5] {
     [1, 2, 3, 4, 5].map(|slot| 100 * slot + (scope * 7 * slot) % 50)
 }
 
-fn with_a_pool(pool: &mut Pool<Cuda>, scopes: usize) -> Vec<u64> {
-    let mut addresses = Vec::new();
-    for number in 0..scopes {
+fn with_a_pool(pool: &mut Pool<Cuda>, axpy: &CudaFunction, scopes: Range<usize>) {
+    let mut first = None;
+    for number in scopes {
         let scope = pool.scope();
         let [a, b, c, d, e] = lengths(number);
-        let mut first = scope.acquire::<u32>(a);
-        let second = scope.acquire_nd::<f64, _>([b, 2]);
-        let third = scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
-        let (fourth, fifth) = (scope.acquire::<u16>(d), scope.acquire::<[f32; 3]>(e));
-        let stream = Arc::clone(scope.context().stream());
-        stream.memset_zeros(&mut first).unwrap();
+        let (x, mut y) = (scope.acquire::<f32>(a), scope.acquire::<f32>(a));
+        let third = scope.acquire_nd::<f64, _>([b, 2]);
+        let fourth = scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
+        let fifth = scope.acquire::<[f32; 3]>(d + e);
+        let count = a as u64;
+        // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
+        unsafe { scope.launch(axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK) }
+            .unwrap();
         let here = [
-            first.address(),
-            second.into_view().address(),
+            x.address(),
+            y.address(),
             third.into_view().address(),
-            fourth.address(),
+            fourth.into_view().address(),
             fifth.address(),
         ];
-        if number == 0 {
-            addresses = here.to_vec();
-        }
-        assert_eq!(here[..], addresses[..], "scope {number}");
+        assert_eq!(here, *first.get_or_insert(here), "scope {number}");
     }
-    addresses
 }
 
-fn without_a_pool(stream: &Arc<CudaStream>, kept: &mut CudaSlice<u32>, scopes: usize) {
-    for number in 0..scopes {
-        stream.memset_zeros(&mut kept.slice_mut(..lengths(number)[0])).unwrap();
+fn without_a_pool(
+    stream: &Arc<CudaStream>,
+    axpy: &CudaFunction,
+    [x, y]: &mut [CudaSlice<f32>; 2],
+    scopes: Range<usize>,
+) {
+    for number in scopes {
+        let count = lengths(number)[0] as u64;
+        // SAFETY: as above; the slices are longer than any count.
+        unsafe {
+            stream
+                .launch_builder(axpy)
+                .arg(&2.0_f32)
+                .arg(&*x)
+                .arg(&mut *y)
+                .arg(&count)
+                .launch(BLOCK)
+        }
+        .unwrap();
     }
 }
+
+/// Few threads: each of them is interpreted.
+const BLOCK: LaunchConfig =
+    LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
 
 fn logged(simulator: Simulator, program: impl FnOnce()) -> Vec<DriverCall> {
     simulator.forget_calls();
@@ -62,19 +84,21 @@ fn every_call_of_the_driver_is_the_users() {
     let context = CudaContext::new(0).unwrap();
     // SAFETY: everything is on one stream.
     unsafe { context.disable_event_tracking() };
+    let axpy = function(&context, elementwise::MODULE, elementwise::AXPY.f32);
     let stream = context.new_stream().unwrap();
-    let mut kept = stream.alloc_zeros::<u32>(1000).unwrap();
-    let theirs = logged(simulator, || without_a_pool(&stream, &mut kept, SCOPES));
+    let mut kept = [1, 2].map(|_| stream.alloc_zeros::<f32>(1000).unwrap());
+    let theirs = logged(simulator, || without_a_pool(&stream, &axpy, &mut kept, 0..SCOPES));
 
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    // The longest lengths, and each shape of the dynamic array.
+    // Every length that comes, once; blocks grow, so addresses stay only afterwards.
     for number in 0..50 {
-        with_a_pool_once(&mut pool, number);
+        with_a_pool(&mut pool, &axpy, number..number + 1);
     }
     let before = (pool.stats(), device.memory().unwrap());
-    let ours = logged(simulator, || drop(with_a_pool(&mut pool, SCOPES)));
-    assert_eq!(ours.len(), theirs.len());
+    let ours = logged(simulator, || with_a_pool(&mut pool, &axpy, 0..SCOPES));
+    let launches = ours.iter().filter(|call| call.name == "cuLaunchKernel").count();
+    assert_eq!((launches, ours.len()), (SCOPES, theirs.len()));
     assert!(ours == theirs, "the calls differ");
     let after = pool.stats();
     assert_eq!(after.growths, before.0.growths);
@@ -82,16 +106,6 @@ fn every_call_of_the_driver_is_the_users() {
     assert_eq!(after.shape_misses, before.0.shape_misses);
     assert_eq!(device.memory().unwrap(), before.1, "bytes of the device");
     simulator.assert_clean();
-}
-
-fn with_a_pool_once(pool: &mut Pool<Cuda>, number: usize) {
-    let scope = pool.scope();
-    let [a, b, c, d, e] = lengths(number);
-    scope.acquire::<u32>(a);
-    scope.acquire_nd::<f64, _>([b, 2]);
-    scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
-    scope.acquire::<u16>(d);
-    scope.acquire::<[f32; 3]>(e);
 }
 
 #[test]
@@ -111,8 +125,9 @@ fn a_shape_on_the_device_is_written_once() {
 
     // A fifth evicts the first, whose place on the device it gets.
     assert_eq!(shape_address(&mut pool, &[12, 2]), first[0]);
-    assert_eq!(numbers_at(&mut pool, &[12, 2]), [12, 2, 2, 1]);
-    assert_eq!(numbers_at(&mut pool, &[2, 3, 4]), [2, 3, 4, 12, 4, 1]);
+    assert_eq!(numbers_at(&mut pool, &[12, 2]), [2, 0, 12, 2, 2, 1]);
+    assert_eq!(numbers_at(&mut pool, &[2, 3, 4]), [3, 0, 2, 3, 4, 12, 4, 1]);
+    assert!(pool.scope().try_acquire_shaped::<u8>(&[1; 16]).is_err());
     drop(pool);
     drop(device);
     simulator.assert_clean();
@@ -131,7 +146,7 @@ fn numbers_at(pool: &mut Pool<Cuda>, dims: &[usize]) -> Vec<u64> {
     let scope = pool.scope();
     let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
     let stream = scope.context().stream();
-    let mut numbers = vec![0_u64; 2 * dims.len()];
+    let mut numbers = vec![0_u64; 2 + 2 * dims.len()];
     // SAFETY: the shape holds as many numbers, and was written on this stream.
     let copied = unsafe {
         cudarc::driver::result::memcpy_dtoh_async(

@@ -1,8 +1,13 @@
 //! What the tests share: a simulator, many orders, and what must hold after each.
 
+use std::sync::Arc;
+
 use cuda_sim_control::{Mistake, Settings, Simulator};
+use cudarc::driver::{CudaContext, CudaFunction};
+use cudarc::nvrtc::Ptx;
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaDevice};
+use pool_kernels::Module;
 
 /// Starts the simulator for this process.
 pub(crate) fn start() -> Simulator {
@@ -58,4 +63,9 @@ pub(crate) fn pool(device: &CudaDevice) -> Pool<Cuda> {
 /// How often a call was made since the calls were forgotten, for calls that start with this.
 pub(crate) fn calls_like(simulator: Simulator, start: &str) -> usize {
     simulator.log().iter().filter(|call| call.name.starts_with(start)).count()
+}
+
+/// A kernel, ready for launches in a context.
+pub(crate) fn function(context: &Arc<CudaContext>, module: Module, name: &str) -> CudaFunction {
+    context.load_module(Ptx::from_src(module.text())).unwrap().load_function(name).unwrap()
 }

@@ -1,6 +1,6 @@
 //! What every backend passes, on a device.
 
-use driver_conformance::require_device;
+use crate::require_device;
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::run_all;
 use pool_cuda::Cuda;

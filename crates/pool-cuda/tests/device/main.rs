@@ -5,3 +5,8 @@
 
 mod conformance;
 mod streams;
+
+/// Holds the device open for a test.
+fn require_device() -> driver_conformance::driver::Device {
+    driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
+}

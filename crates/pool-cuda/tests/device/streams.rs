@@ -1,6 +1,6 @@
 //! Other streams, and memory that goes back, on a device.
 
-use driver_conformance::require_device;
+use crate::require_device;
 use pool_core::Pool;
 use pool_cuda::{Cuda, announce};
 

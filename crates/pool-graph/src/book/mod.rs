@@ -117,12 +117,11 @@ impl Book {
         (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
     }
 
-    /// A chunk of a pool that is being made.
+    /// A chunk of a pool that is being made; [`offer_anew`](Self::offer_anew) comes after the last one.
     pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
         self.end_growth(growth);
         let piece = Piece { address, bytes: growth.bytes };
         self.add_chunk(piece, growth.wanted, false);
-        self.offer_anew();
     }
 
     /// What a request needs next. `refused` is what the source has refused for it, in bytes.
@@ -461,7 +460,7 @@ impl Book {
 
     /// Offers every free region of every chunk that does not sleep, in an order that depends on
     /// nothing that happened: the oldest chunk's first region is the first to be taken.
-    fn offer_anew(&mut self) {
+    pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
         for place in self.chunks.by_age().into_iter().rev() {
             let Some(chunk) = self.chunks.get(place).filter(|chunk| !chunk.asleep) else {

@@ -42,6 +42,11 @@ enum Call {
     },
 }
 
+/// How many programs; a few under Miri, where the model takes seconds for each.
+fn cases() -> u32 {
+    if cfg!(miri) { test_cases().div_ceil(10) } else { test_cases() }
+}
+
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     // Half of them large enough to fill a pool.
     let power = prop_oneof![0_u32..26, 20_u32..25];
@@ -306,7 +311,7 @@ fn limits() -> impl Strategy<Value = (u64, u64)> {
 
 #[test]
 fn random_programs_agree_with_the_naive_model() {
-    for_all(test_cases(), &(limits(), calls()), |((initial, maximum), calls)| {
+    for_all(cases(), &(limits(), calls()), |((initial, maximum), calls)| {
         let mut machine = Machine::new(initial, maximum);
         for call in &calls {
             machine.run(call);
@@ -337,7 +342,7 @@ fn addresses(pool: &CUDAGraphMemoryPool<SyntheticMemory>, calls: &[Call]) -> Vec
 
 #[test]
 fn random_sequences_get_the_same_addresses_after_a_reset() {
-    for_all(test_cases(), &(0_u64..3, calls()), |(initial, calls)| {
+    for_all(cases(), &(0_u64..3, calls()), |(initial, calls)| {
         let source = SyntheticMemory::new();
         let config = GraphPoolConfig { initial: initial * 16 * MIB, maximum: u64::MAX };
         let pool = CUDAGraphMemoryPool::new(source.clone(), config);

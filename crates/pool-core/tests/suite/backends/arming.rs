@@ -26,6 +26,20 @@ impl<E> ArmingView<E> {
         // `self` is within. A `SlotRef` is not `Send`, so this is the thread that owns the pool.
         unsafe { self.slot.arm() };
     }
+
+    /// How many blocks the pool's ledger has, found through the slot.
+    pub(crate) fn blocks_of_its_pool(&self) -> usize {
+        // SAFETY: as in `arm`.
+        let ledger: &Ledger = unsafe { self.slot.context() };
+        ledger.live_blocks()
+    }
+
+    /// Where the slot's block starts.
+    pub(crate) fn block_address(&self) -> usize {
+        // SAFETY: as in `arm`.
+        let block = unsafe { self.slot.block() };
+        block.addr().get()
+    }
 }
 
 impl<E: Deref> Deref for ArmingView<E> {
@@ -80,6 +94,10 @@ unsafe impl PoolBackend for Arming {
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::free(ledger, block, bytes) };
+    }
+
+    fn settle(ledger: &Ledger) {
+        HeapBackend::settle(ledger);
     }
 
     unsafe fn view<'s, T: Element>(

@@ -1,0 +1,273 @@
+//! Who touched which bytes during a launch: for each cell of 4 bytes, or fewer where accesses are
+//! shorter, the last write and the reads that a later write could race with.
+
+use std::ops::Range;
+
+/// An access: its barrier interval, thread, moment in the warp, strength and instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp(u64);
+
+const STEP: u64 = 0x7FFF;
+const STRONG: u64 = 1 << 15;
+
+impl Stamp {
+    /// None is made for an interval of 0: that is no access.
+    pub(super) fn new(interval: u32, thread: u32, tick: u16, strong: bool, step: usize) -> Self {
+        let step = (step as u64).min(STEP);
+        let parts = u64::from(interval) << 36 | u64::from(thread & 0x3FF) << 26;
+        Self(parts | u64::from(tick) << 16 | u64::from(strong) << 15 | step)
+    }
+
+    fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(super) fn interval(self) -> u32 {
+        u32::try_from(self.0 >> 36).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn thread(self) -> u32 {
+        u32::try_from(self.0 >> 26 & 0x3FF).unwrap_or(0)
+    }
+
+    pub(super) fn tick(self) -> u16 {
+        u16::try_from(self.0 >> 16 & 0x3FF).unwrap_or(0)
+    }
+
+    pub(super) fn is_strong(self) -> bool {
+        self.0 & STRONG != 0
+    }
+
+    /// None where it has not room for its number.
+    pub(super) fn step(self) -> Option<usize> {
+        usize::try_from(self.0 & STEP).ok().filter(|step| *step as u64 != STEP)
+    }
+
+    fn warp(self) -> u32 {
+        self.thread() / 32
+    }
+
+    /// Interval and thread.
+    fn same_place(self, other: Self) -> bool {
+        self.0 >> 26 == other.0 >> 26
+    }
+}
+
+/// The largest interval that a stamp has room for.
+pub(super) const LAST_INTERVAL: u32 = (1 << 28) - 1;
+
+/// What the cells ask about whoever makes an access.
+pub(super) trait Orders {
+    /// Whether an access comes before this one.
+    fn knows(&self, old: Stamp) -> bool;
+    /// The first interval of this block of threads.
+    fn first_interval(&self) -> u32;
+}
+
+/// The cells of one piece of memory; each list is empty until it is needed.
+#[derive(Debug)]
+pub(super) struct Cells {
+    bytes: usize,
+    /// Bytes of a cell, as a power of two.
+    shift: u32,
+    writes: Vec<Stamp>,
+    reads: Vec<Stamp>,
+    /// A read by another thread in the interval of `reads`.
+    others: Vec<Stamp>,
+    /// A read by another block of threads.
+    foreign: Vec<Stamp>,
+}
+
+/// A race: the access before, and whether it wrote.
+pub(super) type Race = (Stamp, bool);
+
+impl Cells {
+    pub(super) fn new(bytes: usize) -> Self {
+        let (writes, reads, others, foreign) = Default::default();
+        Self { bytes, shift: 2, writes, reads, others, foreign }
+    }
+
+    /// Notes an access and answers one that it races with.
+    pub(super) fn access(
+        &mut self,
+        start: usize,
+        bytes: usize,
+        writes: bool,
+        stamp: Stamp,
+        orders: &impl Orders,
+    ) -> Option<Race> {
+        while (start | bytes) & ((1 << self.shift) - 1) != 0 {
+            self.halve();
+        }
+        let cells = start >> self.shift..(start + bytes) >> self.shift;
+        let count = self.bytes.div_ceil(1 << self.shift);
+        let list = if writes { &mut self.writes } else { &mut self.reads };
+        if list.is_empty() {
+            list.resize(count, Stamp::default());
+        }
+        let mut race = None;
+        for cell in cells {
+            let found = if writes {
+                self.write(cell, stamp, orders)
+            } else {
+                self.read(cell, stamp, orders)
+            };
+            race = race.or(found);
+        }
+        race
+    }
+
+    fn write(&mut self, cell: usize, stamp: Stamp, orders: &impl Orders) -> Option<Race> {
+        let mut race = None;
+        let old = std::mem::replace(&mut self.writes[cell], stamp);
+        if races(old, stamp, orders) {
+            race = Some((old, true));
+        }
+        for list in [&mut self.reads, &mut self.others, &mut self.foreign] {
+            let Some(place) = list.get_mut(cell) else { continue };
+            // Whoever comes after the write comes after the reads before it.
+            let old = std::mem::take(place);
+            if race.is_none() && races(old, stamp, orders) {
+                race = Some((old, false));
+            }
+        }
+        race
+    }
+
+    fn read(&mut self, cell: usize, stamp: Stamp, orders: &impl Orders) -> Option<Race> {
+        let written = self.writes.get(cell).copied().unwrap_or_default();
+        let race = races(written, stamp, orders).then_some((written, true));
+        let old = self.reads[cell];
+        if !old.is_some() || old.same_place(stamp) {
+            self.reads[cell] = stamp;
+        } else if old.interval() == stamp.interval() {
+            self.read_beside(cell, old, stamp);
+        } else {
+            if old.interval() < orders.first_interval() {
+                put(&mut self.foreign, self.reads.len(), cell, old);
+            }
+            self.reads[cell] = stamp;
+        }
+        race
+    }
+
+    /// Of several readers in one interval two are kept, of two warps where there are such.
+    fn read_beside(&mut self, cell: usize, first: Stamp, stamp: Stamp) {
+        let second = self.others.get(cell).copied().unwrap_or_default();
+        let is_stale = second.interval() != stamp.interval();
+        let is_better = second.warp() == first.warp() && stamp.warp() != first.warp();
+        if is_stale || is_better || second.same_place(stamp) {
+            put(&mut self.others, self.reads.len(), cell, stamp);
+        }
+    }
+
+    fn halve(&mut self) {
+        self.shift -= 1;
+        let count = self.bytes.div_ceil(1 << self.shift);
+        for list in [&mut self.writes, &mut self.reads, &mut self.others, &mut self.foreign] {
+            let twice: Vec<Stamp> = list.iter().flat_map(|stamp| [*stamp; 2]).take(count).collect();
+            *list = twice;
+        }
+    }
+
+    /// The bytes that were read and not written after that, and those that were written.
+    pub(super) fn touched(&self) -> [Vec<Range<usize>>; 2] {
+        let ranges = |lists: &[&Vec<Stamp>]| {
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            let count = lists.iter().map(|list| list.len()).max().unwrap_or(0);
+            for cell in 0..count {
+                if !lists.iter().any(|list| list.get(cell).is_some_and(|stamp| stamp.is_some())) {
+                    continue;
+                }
+                let bytes = cell << self.shift..((cell + 1) << self.shift).min(self.bytes);
+                match ranges.last_mut().filter(|last| last.end == bytes.start) {
+                    Some(last) => last.end = bytes.end,
+                    None => ranges.push(bytes),
+                }
+            }
+            ranges
+        };
+        [ranges(&[&self.reads]), ranges(&[&self.writes])]
+    }
+}
+
+fn races(old: Stamp, new: Stamp, orders: &impl Orders) -> bool {
+    old.is_some() && !(old.is_strong() && new.is_strong()) && !orders.knows(old)
+}
+
+fn put(list: &mut Vec<Stamp>, count: usize, cell: usize, stamp: Stamp) {
+    if list.is_empty() {
+        list.resize(count, Stamp::default());
+    }
+    list[cell] = stamp;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cells, Orders, Stamp};
+
+    /// Knows what its own thread did, and all intervals before its own from the first on.
+    struct Plain {
+        me: Stamp,
+        first: u32,
+    }
+
+    impl Orders for Plain {
+        fn knows(&self, old: Stamp) -> bool {
+            let same = old.interval() == self.me.interval();
+            if same { old.thread() == self.me.thread() } else { old.interval() >= self.first }
+        }
+        fn first_interval(&self) -> u32 {
+            self.first
+        }
+    }
+
+    fn access(cells: &mut Cells, at: (usize, usize), writes: bool, who: (u32, u32, u32)) -> bool {
+        let (first, interval, thread) = who;
+        let me = Stamp::new(interval, thread, 0, false, 7);
+        cells.access(at.0, at.1, writes, me, &Plain { me, first }).is_some()
+    }
+
+    #[test]
+    fn parts_come_back_out_of_a_stamp() {
+        let stamp = Stamp::new(super::LAST_INTERVAL, 1023, 1023, true, 41);
+        assert_eq!((stamp.interval(), stamp.thread()), (super::LAST_INTERVAL, 1023));
+        assert_eq!((stamp.tick(), stamp.is_strong(), stamp.step()), (1023, true, Some(41)));
+        assert_eq!(Stamp::new(1, 0, 0, false, 1 << 20).step(), None);
+    }
+
+    #[test]
+    fn a_barrier_orders_the_threads_of_a_block_and_no_others() {
+        let mut cells = Cells::new(64);
+        assert!(!access(&mut cells, (0, 4), true, (1, 1, 0)));
+        assert!(access(&mut cells, (0, 4), false, (1, 1, 1)));
+        assert!(!access(&mut cells, (0, 4), false, (1, 2, 1)));
+        assert!(access(&mut cells, (0, 4), false, (3, 3, 1)));
+    }
+
+    #[test]
+    fn a_write_races_with_any_reader_before_it() {
+        for writer in 0..3 {
+            let mut cells = Cells::new(64);
+            for reader in 0..2 {
+                assert!(!access(&mut cells, (8, 8), false, (1, 1, reader)));
+            }
+            assert!(access(&mut cells, (12, 4), true, (1, 1, writer)));
+        }
+        // A reader of another block is remembered beside those of this one.
+        let mut cells = Cells::new(64);
+        assert!(!access(&mut cells, (0, 4), false, (1, 1, 0)));
+        assert!(!access(&mut cells, (0, 4), false, (2, 2, 0)));
+        assert!(access(&mut cells, (0, 4), true, (2, 2, 0)));
+    }
+
+    #[test]
+    fn short_accesses_side_by_side_do_not_race() {
+        let mut cells = Cells::new(7);
+        for thread in 0..7 {
+            assert!(!access(&mut cells, (thread as usize, 1), true, (1, 1, thread)));
+        }
+        assert!(access(&mut cells, (4, 2), false, (1, 1, 6)));
+        assert_eq!(cells.touched()[1], [0..7]);
+    }
+}

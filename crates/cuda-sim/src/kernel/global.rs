@@ -1,0 +1,93 @@
+//! Global memory during a launch: the allocations that it has come upon, borrowed from the device.
+
+use super::cells::Cells;
+use super::{GlobalMemory, Touched, Wrong};
+use crate::world::Mistake;
+
+/// A range of addresses and the borrowed bytes behind it.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    start: u64,
+    end: u64,
+    taken: usize,
+}
+
+/// The bytes of a block, and who touched them.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) block: usize,
+    pub(super) bytes: Vec<u8>,
+    pub(super) cells: Cells,
+}
+
+/// What a launch sees.
+pub(super) struct Global<'a> {
+    memory: &'a mut dyn GlobalMemory,
+    windows: Vec<Window>,
+    /// The one that was used last: the next access is often there again.
+    last: usize,
+    pub(super) taken: Vec<Taken>,
+}
+
+impl<'a> Global<'a> {
+    pub(super) fn new(memory: &'a mut dyn GlobalMemory) -> Self {
+        Self { memory, windows: Vec::new(), last: 0, taken: Vec::new() }
+    }
+
+    /// Where bytes lie: which of the taken, and where in it.
+    pub(super) fn locate(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Wrong> {
+        let end = address.saturating_add(bytes as u64);
+        let holds = |window: &Window| window.start <= address && end <= window.end;
+        if !self.windows.get(self.last).is_some_and(holds) {
+            self.last = match self.windows.iter().position(holds) {
+                Some(found) => found,
+                None => self.open(address, bytes)?,
+            };
+        }
+        let window = self.windows[self.last];
+        Ok((window.taken, usize::try_from(address - window.start).unwrap_or(usize::MAX)))
+    }
+
+    fn open(&mut self, address: u64, bytes: usize) -> Result<usize, Wrong> {
+        let extent = self.memory.around(address, bytes)?;
+        let known = self.taken.iter().position(|taken| taken.block == extent.block);
+        let taken = match known {
+            Some(taken) => taken,
+            None => {
+                let bytes = self.memory.take(extent.block);
+                let cells = Cells::new(bytes.len());
+                self.taken.push(Taken { block: extent.block, bytes, cells });
+                self.taken.len() - 1
+            }
+        };
+        if self.taken[taken].bytes.len() < extent.bytes {
+            let text = format!("{bytes} bytes at {address:#x}: freed before the kernel ran");
+            return Err(Wrong { mistake: Mistake::UseAfterFree, text });
+        }
+        let end = extent.start + extent.bytes as u64;
+        self.windows.push(Window { start: extent.start, end, taken });
+        Ok(self.windows.len() - 1)
+    }
+
+    /// Gives everything back and says what was touched.
+    pub(super) fn close(&mut self) -> Vec<Touched> {
+        let mut touched = Vec::new();
+        for taken in self.taken.drain(..) {
+            let [reads, writes] = taken.cells.touched();
+            self.memory.give(taken.block, taken.bytes);
+            touched.push(Touched {
+                block: taken.block,
+                reads: reads.into(),
+                writes: writes.into(),
+            });
+        }
+        self.windows.clear();
+        touched
+    }
+}
+
+impl std::fmt::Debug for Global<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Global").field("windows", &self.windows).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! What breaks a launch off, and modules that are not loaded.
+
+use super::{ALL, Launch, kernel, on_zeros, programs, reported, sized};
+use crate::world::{Code, Mistake};
+
+fn outcome(launch: &Launch) -> (Option<Code>, String) {
+    let (_, ending) = on_zeros(launch, 64, 1);
+    let texts: Vec<String> =
+        ending.reports.iter().map(|(mistake, text)| format!("{mistake}: {text}")).collect();
+    (ending.fault, texts.join("\n"))
+}
+
+#[test]
+fn accesses_beyond_the_end_are_faults_with_their_place() {
+    let body = |what: &str| {
+        sized(kernel(&format!("mul.wide.u32 %l1, %t, 4; add.u64 %l1, %l0, %l1; {what}")), 1, 17)
+    };
+    for what in ["st.global.u32 [%l1], %t;", "ld.global.u32 %r1, [%l1];", "red.global.add.u32 [%l1], 1;"] {
+        let (fault, text) = outcome(&body(what));
+        assert_eq!(fault, Some(Code::ILLEGAL_ADDRESS));
+        assert!(text.starts_with("out of bounds: kernel k, block (0, 0, 0), thread (16, 0, 0), line"), "{text}");
+        assert!(text.contains(what.trim_end_matches(';')), "{text}");
+        assert_eq!(outcome(&sized(body(what), 1, 16)), (None, String::new()));
+    }
+}
+
+#[test]
+fn shared_and_parameter_memory_have_ends() {
+    let launch = kernel("mov.u32 %r1, open; st.shared.u32 [%r1+12], 1;");
+    assert_eq!(outcome(&launch).0, Some(Code::ILLEGAL_ADDRESS));
+    assert_eq!(outcome(&Launch { dynamic_shared: 16, ..launch }), (None, String::new()));
+    let (fault, text) = outcome(&kernel("ld.param.u64 %l1, [out+8];"));
+    assert_eq!(fault, Some(Code::ILLEGAL_ADDRESS), "{text}");
+}
+
+#[test]
+fn an_address_must_be_aligned() {
+    let (fault, text) = outcome(&kernel("ld.global.u32 %r1, [%l0+2];"));
+    assert_eq!(fault, Some(Code::MISALIGNED_ADDRESS));
+    assert!(text.contains("not aligned"), "{text}");
+    assert_eq!(outcome(&kernel("ld.global.v2.u32 {%r1, %r2}, [%l0+4];")).0, Some(Code::MISALIGNED_ADDRESS));
+    assert_eq!(outcome(&kernel("ld.global.u16 %h1, [%l0+2];")).0, None);
+}
+
+#[test]
+fn a_kernel_without_an_end_times_out() {
+    let (fault, text) = outcome(&kernel("AGAIN: bra AGAIN;"));
+    assert_eq!(fault, Some(Code::LAUNCH_TIMEOUT));
+    assert!(text.contains("no end"), "{text}");
+    assert_eq!(outcome(&kernel("trap;")).0, Some(Code::LAUNCH_FAILED));
+}
+
+#[test]
+fn a_lock_between_threads_of_a_warp_is_got_in_the_end() {
+    let body = "
+        LOCK: atom.global.cas.b32 %r1, [%l0], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra LOCK;
+        atom.global.add.u32 %r2, [%l0+4], 1; atom.global.exch.b32 %r3, [%l0], 0;";
+    assert_eq!(super::words(&sized(kernel(body), 2, 32), 2), [0, 64]);
+}
+
+#[test]
+fn a_barrier_in_one_branch_is_divergent() {
+    let one = "setp.lt.u32 %p1, %t, 16; @%p1 bar.sync 0;";
+    assert_eq!(reported(&sized(kernel(one), 1, 64), Mistake::DivergentBarrier, 4), ALL);
+    let two = "setp.lt.u32 %p1, %t, 32; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:";
+    let launch = sized(kernel(two), 1, 64);
+    assert_eq!(reported(&launch, Mistake::DivergentBarrier, 4), ALL);
+    assert_eq!(outcome(&launch).0, Some(Code::LAUNCH_FAILED));
+    let whole = "setp.lt.u32 %p1, %t, 64; @%p1 bar.sync 0;";
+    assert_eq!(reported(&sized(kernel(whole), 1, 64), Mistake::DivergentBarrier, 4), 0);
+}
+
+#[test]
+fn threads_that_wait_for_one_that_never_comes_are_told() {
+    let body = "setp.lt.u32 %p1, %t, 16; @%p1 bra A; bar.sync 0; bra B;
+        A: shfl.sync.idx.b32 %r1, %t, 0, 31, -1; bar.sync 0; B:";
+    let launch = sized(kernel(body), 1, 32);
+    assert_eq!(reported(&launch, Mistake::DivergentBarrier, 4), ALL);
+    assert!(outcome(&launch).1.contains("never come"));
+}
+
+/// The error of a kernel with this in it.
+fn refused(body: &str) -> String {
+    let text = format!(
+        ".visible .entry k(.param .u64 out) {{
+        .reg .pred %p<4>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .b64 %l<8>;
+        {body}
+        ret; }}"
+    );
+    programs(&text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_not_known_is_refused_when_it_is_read() {
+    for (body, part) in [
+        ("wgmma.fence.sync.aligned;", "`wgmma.fence.sync.aligned` is not modelled"),
+        ("add.warp.u32 %r1, %r2, %r3;", "`.warp`"),
+        ("add.u32 %r1, %r2, %r9;", "`%r9`"),
+        ("add.u32 %r1, %r2;", "2 operands where 3 belong"),
+        ("add.u64 %l1, %l2, %r3;", "`%r3` is a B32, read as U64"),
+        ("add.rz.f64 %l1, %l2, %l3;", "not modelled"),
+        ("fma.f32 %f1, %f2, %f3, %f4;", "not modelled"),
+        ("bra NOWHERE;", "`NOWHERE`"),
+        ("bar.sync 0, 64;", "2 operands where 1 belong"),
+        ("ld.global.b128 %l1, [%l2];", "not modelled"),
+        ("call vprintf;", "`vprintf` has no body to call"),
+        ("mov.u32 %r1, %clusterid.x;", "`%clusterid.x`"),
+        ("cvt.rn.u32.f32 %r1, %f1;", "not modelled"),
+        ("st.const.u32 [%l1], %r1;", "nothing can be stored there"),
+        ("mul.u32 %r1, %r2, %r3;", "not modelled"),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with("line 6: ") && error.contains(part), "{body}: {error}");
+    }
+}
+
+#[test]
+fn modules_that_say_something_else_are_refused() {
+    for text in [
+        ".visible .entry k() { .reg .b128 %x; ret; }",
+        ".visible .entry k(.reg .u32 %a) { ret; }",
+        ".texref image;",
+        ".visible .entry k() { ret;",
+        ".func f() { call f; ret; } .visible .entry k() { call f; ret; }",
+        ".visible .entry k() { A: A: ret; }",
+    ] {
+        assert!(programs(text).is_err(), "{text}");
+    }
+}

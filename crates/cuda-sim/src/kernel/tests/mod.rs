@@ -1,0 +1,104 @@
+//! Kernels in PTX, run without a driver: on one allocation of plain bytes.
+
+mod behaviour;
+mod faults;
+mod instructions;
+mod races;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Ending, Extent, GlobalMemory, Launch, Wrong, run};
+use crate::ptx::{self, Program, Reading};
+use crate::world::{Mistake, Random};
+
+/// One allocation.
+struct Flat {
+    bytes: Vec<u8>,
+}
+
+const START: u64 = 0x00D0_0000_0000_0000;
+
+impl GlobalMemory for Flat {
+    fn around(&self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
+        let end = START + self.bytes.len() as u64;
+        if (START..end).contains(&address) && address + bytes as u64 <= end {
+            return Ok(Extent { start: START, bytes: self.bytes.len(), block: 3 });
+        }
+        let text = format!("{bytes} bytes at {address:#x}");
+        Err(Wrong { mistake: Mistake::OutOfBounds, text })
+    }
+
+    fn take(&mut self, _: usize) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    fn give(&mut self, _: usize, bytes: Vec<u8>) {
+        self.bytes = bytes;
+    }
+}
+
+/// The kernels of a module with this in it.
+fn programs(text: &str) -> Reading<Vec<Program>> {
+    let text = format!(".version 9.0\n.target sm_80\n.address_size 64\n{text}");
+    ptx::programs(&ptx::parse(&text)?, &HashMap::new(), &text)
+}
+
+/// A kernel `k` with one parameter, `out`, which is in `%l0`; `%t` is its thread, `%b` its block.
+fn kernel(body: &str) -> Launch {
+    let text = format!(
+        ".extern .shared .align 16 .b8 open[];
+        .visible .entry k(.param .u64 out) {{
+        .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>, %t, %b; .reg .f32 %f<8>;
+        .reg .f64 %d<8>; .reg .b64 %l<16>;
+        ld.param.u64 %l0, [out]; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x;
+        {body}
+        ret; }}"
+    );
+    let program = programs(&text).unwrap_or_else(|error| panic!("{}", error.with_text(&text)));
+    launch(program.into_iter().next().unwrap(), 1, 1)
+}
+
+fn launch(program: Program, blocks: u32, threads: u32) -> Launch {
+    Launch {
+        program: Arc::new(program),
+        grid: [blocks, 1, 1],
+        block: [threads, 1, 1],
+        dynamic_shared: 0,
+        parameters: START.to_le_bytes().to_vec(),
+    }
+}
+
+/// The same on so many blocks and threads.
+fn sized(launch: Launch, blocks: u32, threads: u32) -> Launch {
+    Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], ..launch }
+}
+
+/// Runs it on zeros.
+fn on_zeros(launch: &Launch, bytes: usize, seed: u64) -> (Vec<u8>, Ending) {
+    let mut memory = Flat { bytes: vec![0; bytes] };
+    let ending = run(launch, &mut memory, Random::new(seed));
+    (memory.bytes, ending)
+}
+
+/// The words that it leaves, where nothing may be wrong with it.
+fn words(launch: &Launch, count: usize) -> Vec<u32> {
+    let (bytes, ending) = on_zeros(launch, count * 4, 0);
+    assert_eq!((ending.reports, ending.fault), (vec![], None));
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+/// In how many of so many seeds this was reported; nothing else may be.
+fn reported(launch: &Launch, mistake: Mistake, bytes: usize) -> usize {
+    let has = |seed: &u64| {
+        let (_, ending) = on_zeros(launch, bytes, *seed);
+        for (found, text) in &ending.reports {
+            assert_eq!(*found, mistake, "{text}");
+        }
+        !ending.reports.is_empty()
+    };
+    (0..SEEDS).filter(has).count()
+}
+
+const SEEDS: u64 = 20;
+const ALL: usize = 20;

@@ -1,0 +1,106 @@
+//! Races inside a launch: each beside a kernel that differs in nothing but the order that it has.
+
+use super::{ALL, kernel, reported, sized};
+use crate::world::Mistake;
+
+/// Each thread writes its element of shared memory and reads its neighbour's.
+fn neighbours(between: &str) -> String {
+    format!(
+        "mul.lo.u32 %r1, %t, 4; mov.u32 %r2, open; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %t;
+        {between}
+        xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2; ld.shared.u32 %r5, [%r4];
+        mul.wide.u32 %l1, %t, 4; add.u64 %l1, %l0, %l1; st.global.u32 [%l1], %r5;"
+    )
+}
+
+fn shared(body: &str, threads: u32) -> super::Launch {
+    super::Launch { dynamic_shared: 1024, ..sized(kernel(body), 1, threads) }
+}
+
+#[test]
+fn a_missing_barrier_is_found_in_every_order() {
+    let launch = |between| shared(&neighbours(between), 128);
+    assert_eq!(reported(&launch(""), Mistake::Race, 512), ALL);
+    assert_eq!(reported(&launch("bar.sync 0;"), Mistake::Race, 512), 0);
+    // A fence orders nothing by itself.
+    assert_eq!(reported(&launch("membar.cta;"), Mistake::Race, 512), ALL);
+}
+
+#[test]
+fn threads_of_a_warp_are_ordered_by_what_synchronises_them() {
+    let launch = |between| shared(&neighbours(between), 32);
+    assert_eq!(reported(&launch(""), Mistake::Race, 512), ALL);
+    for between in [
+        "bar.warp.sync -1;",
+        "shfl.sync.idx.b32 %r9, %t, 0, 31, -1;",
+        "setp.eq.u32 %p1, 0, 0; vote.sync.all.pred %p2, %p1, -1;",
+    ] {
+        assert_eq!(reported(&launch(between), Mistake::Race, 512), 0, "{between}");
+    }
+    // Neighbours that are in different masks do not wait for each other.
+    let apart = "and.b32 %r6, %t, 1; setp.eq.u32 %p1, %r6, 0;
+        @%p1 bar.warp.sync 0x55555555; @!%p1 bar.warp.sync 0xAAAAAAAA;";
+    assert_eq!(reported(&launch(apart), Mistake::Race, 512), ALL);
+    let pairs = "shr.u32 %r6, %t, 1; shl.b32 %r6, %r6, 1; mov.u32 %r7, 3; shl.b32 %r7, %r7, %r6;
+        bar.warp.sync %r7;";
+    assert_eq!(reported(&launch(pairs), Mistake::Race, 512), 0);
+}
+
+#[test]
+fn a_second_barrier_is_needed_before_memory_is_used_again() {
+    let again = |between: &str| {
+        let first = neighbours("bar.sync 0;");
+        shared(&format!("{first} {between} st.shared.u32 [%r3], 7;"), 64)
+    };
+    assert_eq!(reported(&again(""), Mistake::Race, 256), ALL);
+    assert_eq!(reported(&again("bar.sync 0;"), Mistake::Race, 256), 0);
+}
+
+#[test]
+fn blocks_that_add_without_atomics_race() {
+    let plain = "ld.global.u32 %r1, [%l0]; add.u32 %r1, %r1, 1; st.global.u32 [%l0], %r1;";
+    assert_eq!(reported(&sized(kernel(plain), 4, 1), Mistake::Race, 4), ALL);
+    assert_eq!(reported(&sized(kernel(plain), 1, 1), Mistake::Race, 4), 0);
+    let atomic = "red.global.add.u32 [%l0], 1;";
+    assert_eq!(reported(&sized(kernel(atomic), 4, 32), Mistake::Race, 4), 0);
+    // An atomic operation and a plain load are no pair.
+    let mixed = "red.global.add.u32 [%l0], 1; ld.global.u32 %r1, [%l0];";
+    assert_eq!(reported(&sized(kernel(mixed), 4, 1), Mistake::Race, 4), ALL);
+}
+
+#[test]
+fn blocks_that_read_what_one_writes_race() {
+    let body = "setp.ne.u32 %p1, %b, 2; @%p1 ld.global.u32 %r1, [%l0];
+        @!%p1 st.global.u32 [%l0], 1;";
+    assert_eq!(reported(&sized(kernel(body), 4, 1), Mistake::Race, 4), ALL);
+    let apart = "mul.wide.u32 %l1, %b, 4; add.u64 %l1, %l0, %l1; st.global.u32 [%l1], 1;";
+    assert_eq!(reported(&sized(kernel(apart), 4, 1), Mistake::Race, 16), 0);
+}
+
+/// Each block writes a part; the one that comes last, by an atomic count, reads all of them.
+fn last_block(fence: &str) -> super::Launch {
+    let body = format!(
+        "mul.wide.u32 %l1, %b, 4; add.u64 %l1, %l0, %l1; st.global.u32 [%l1+8], %b; {fence}
+        atom.global.inc.u32 %r1, [%l0], 3; setp.ne.u32 %p1, %r1, 3; @%p1 bra DONE;
+        ld.global.u32 %r2, [%l0+8]; ld.global.u32 %r3, [%l0+20]; add.u32 %r2, %r2, %r3;
+        st.global.u32 [%l0+4], %r2; DONE:"
+    );
+    sized(kernel(&body), 4, 1)
+}
+
+#[test]
+fn a_fence_and_an_atomic_order_blocks() {
+    assert_eq!(reported(&last_block("membar.gl;"), Mistake::Race, 24), 0);
+    assert_eq!(reported(&last_block("fence.acq_rel.gpu;"), Mistake::Race, 24), 0);
+    assert_eq!(reported(&last_block(""), Mistake::Race, 24), ALL);
+}
+
+#[test]
+fn bytes_side_by_side_do_not_race() {
+    let body = "cvt.u64.u32 %l1, %t; add.u64 %l1, %l0, %l1; mov.u16 %h1, 1;
+        st.global.u8 [%l1], %h1;";
+    assert_eq!(reported(&sized(kernel(body), 1, 64), Mistake::Race, 64), 0);
+    let wider = "cvt.u64.u32 %l1, %t; shr.u64 %l1, %l1, 1; shl.b64 %l1, %l1, 1;
+        add.u64 %l1, %l0, %l1; mov.u16 %h1, 1; st.global.u16 [%l1], %h1;";
+    assert_eq!(reported(&sized(kernel(wider), 1, 64), Mistake::Race, 64), ALL);
+}

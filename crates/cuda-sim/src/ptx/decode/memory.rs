@@ -1,0 +1,177 @@
+//! Loads, stores and atomic operations.
+
+use super::super::error::{PtxError, Reading};
+use super::super::float::{self, Style};
+use super::super::integer;
+use super::super::op::{Atomic, Change, Kind, Transfer, Two};
+use super::super::syntax::{Instruction, Operand};
+use super::super::types::{Space, Type};
+use super::operands::Modifiers;
+use super::{Decoder, unknown};
+
+/// How caches are used, which nothing here depends on.
+const CACHES: [&str; 22] = [
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::evict_last",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "unified",
+    "L2::evict_unchanged",
+    "weak",
+];
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+impl Decoder {
+    pub(super) fn transfer(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let line = instruction.line;
+        let loads = instruction.name != "st";
+        let named = modifiers.take_one(space_name);
+        while modifiers.take_among(&CACHES).is_some() {}
+        let order = modifiers.take_among(&["volatile", "relaxed", "acquire", "release"]);
+        let orders = match order {
+            Some("acquire") if loads => true,
+            Some("release") if !loads => true,
+            Some("acquire" | "release") => return Err(unknown(instruction)),
+            _ => false,
+        };
+        while modifiers.take_among(&SCOPES).is_some() {}
+        let count = match modifiers.take_among(&["v2", "v4"]) {
+            Some("v2") => 2,
+            Some(_) => 4,
+            None => 1,
+        };
+        let ty = modifiers.take_type()?;
+        if matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2) || ty.bytes() * count > 16 {
+            return Err(unknown(instruction));
+        }
+        let [first, second] = super::operands::exactly(instruction)?;
+        let (address, values) = if loads { (second, first) } else { (first, second) };
+        let values = match values {
+            Operand::Group(values) => values.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        if values.len() != count {
+            return Err(PtxError::new(
+                line,
+                format!("{} values where {count} belong", values.len()),
+            ));
+        }
+        let mut registers = Vec::new();
+        for value in values {
+            registers.push(if loads {
+                self.loose_target(value, ty, line)?
+            } else {
+                self.loose_source(value, ty, line)?
+            });
+        }
+        let (space, place) = self.place(address, named.unwrap_or(Space::Generic), line)?;
+        if !loads && matches!(space, Space::Param | Space::Const) {
+            return Err(PtxError::new(line, "nothing can be stored there"));
+        }
+        let transfer = Transfer {
+            space,
+            place,
+            bytes: ty.bytes(),
+            signed: ty.is_signed(),
+            registers,
+            strong: order.is_some(),
+            orders,
+        };
+        Ok(if loads { Kind::Load(Box::new(transfer)) } else { Kind::Store(Box::new(transfer)) })
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let line = instruction.line;
+        let refused = || unknown(instruction);
+        let returns = instruction.name == "atom";
+        let named = modifiers.take_one(space_name).unwrap_or(Space::Generic);
+        let order = modifiers.take_among(&["relaxed", "acquire", "release", "acq_rel"]);
+        while modifiers.take_among(&SCOPES).is_some() {}
+        let name = modifiers
+            .take_among(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"]);
+        let name = name.ok_or_else(refused)?;
+        let unflushed = modifiers.take("noftz");
+        let ty = modifiers.take_type()?;
+        let change = change(name, ty, named, unflushed).ok_or_else(refused)?;
+        if !matches!(named, Space::Generic | Space::Global | Space::Shared)
+            || (!returns && matches!(name, "exch" | "cas"))
+        {
+            return Err(refused());
+        }
+        let skipped = usize::from(returns);
+        let wanted = skipped + 2 + usize::from(name == "cas");
+        let operands = &instruction.operands;
+        if operands.len() != wanted {
+            let text = format!("{} operands where {wanted} belong", operands.len());
+            return Err(PtxError::new(line, text));
+        }
+        let to = if returns { Some(self.target(&operands[0], ty, line)?) } else { None };
+        let (space, place) = self.place(&operands[skipped], named, line)?;
+        let a = self.source(&operands[skipped + 1], ty, line)?;
+        let b = match operands.get(skipped + 2) {
+            Some(operand) => self.source(operand, ty, line)?,
+            None => a,
+        };
+        let orders = order.is_some_and(|order| order != "relaxed");
+        let (bytes, signed) = (ty.bytes(), ty.is_signed());
+        Ok(Kind::Atomic(Box::new(Atomic { space, place, bytes, signed, change, to, a, b, orders })))
+    }
+}
+
+fn space_name(name: &str) -> Option<Space> {
+    Space::from_name(name.strip_suffix("::cta").unwrap_or(name))
+}
+
+/// What an atomic operation does; None where PTX has none of that name and type.
+fn change(name: &str, ty: Type, space: Space, unflushed: bool) -> Option<Change> {
+    let is_short = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+    if unflushed != (name == "add" && is_short) {
+        return None;
+    }
+    let is_word = matches!(ty, Type::B32 | Type::B64);
+    let is_number = matches!(ty, Type::U32 | Type::S32 | Type::U64 | Type::S64);
+    let function: Two = match name {
+        "cas" if is_word || ty == Type::B16 => return Some(Change::IfEqual),
+        "exch" if is_word => |_, new| new,
+        "inc" if ty == Type::U32 => {
+            |old, limit| if old >= limit & 0xFFFF_FFFF { 0 } else { old + 1 }
+        }
+        "dec" if ty == Type::U32 => |old, limit| {
+            let limit = limit & 0xFFFF_FFFF;
+            if old == 0 || old > limit { limit } else { old - 1 }
+        },
+        "and" | "or" | "xor" if is_word => integer::logic(name)?,
+        "add" if ty == Type::F32 || ty == Type::F64 || is_short => {
+            // Subnormal numbers are zeros to what adds in global memory.
+            let flush = ty == Type::F32 && space != Space::Shared;
+            float::binary(name, ty, Style { flush, saturate: false })?
+        }
+        "add" if is_number && ty != Type::S64 => integer::binary(name, ty)?,
+        "min" | "max" if is_number => integer::binary(name, ty)?,
+        _ => return None,
+    };
+    Some(Change::By(function))
+}

@@ -1,0 +1,311 @@
+//! Operands and modifiers: each is looked up and checked, and none is left over.
+
+use super::super::error::{PtxError, Reading};
+use super::super::op::{Guard, Place, Register, Special};
+use super::super::parser::low_bits;
+use super::super::syntax::{Instruction, Operand};
+use super::super::types::{Space, Type};
+use super::names::Symbol;
+use super::{Decoder, unknown};
+
+/// The modifiers of an instruction that were not looked at yet.
+pub(super) struct Modifiers<'a> {
+    instruction: &'a Instruction,
+    left: Vec<&'a str>,
+}
+
+impl<'a> Modifiers<'a> {
+    pub(super) fn new(instruction: &'a Instruction) -> Self {
+        Self { instruction, left: instruction.modifiers.iter().map(String::as_str).collect() }
+    }
+
+    /// Whether it is there; it is looked at then.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        self.take_one(|other| (other == name).then_some(())).is_some()
+    }
+
+    /// The first that the question knows.
+    pub(super) fn take_one<T>(&mut self, question: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let found = self.left.iter().position(|name| question(name).is_some())?;
+        question(self.left.remove(found))
+    }
+
+    /// The first of these that is there.
+    pub(super) fn take_among(&mut self, names: &[&'static str]) -> Option<&'static str> {
+        let found = |name: &str| names.iter().find(|known| **known == name).copied();
+        self.take_one(found)
+    }
+
+    pub(super) fn take_type(&mut self) -> Reading<Type> {
+        self.take_one(Type::from_name).ok_or_else(|| unknown(self.instruction))
+    }
+
+    /// Nothing that nobody knows is left.
+    pub(super) fn finish(&self) -> Reading<()> {
+        let Some(name) = self.left.first() else { return Ok(()) };
+        let text = format!("the modifier `.{name}` is not modelled here");
+        Err(PtxError::new(self.instruction.line, text))
+    }
+}
+
+/// Exactly so many operands.
+pub(super) fn exactly<const N: usize>(instruction: &Instruction) -> Reading<&[Operand; N]> {
+    instruction.operands.as_slice().try_into().map_err(|_| {
+        let count = instruction.operands.len();
+        PtxError::new(instruction.line, format!("{count} operands where {N} belong"))
+    })
+}
+
+impl Decoder {
+    fn find(&self, name: &str) -> Option<Symbol> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name)).copied()
+    }
+
+    /// The register that holds a constant.
+    pub(super) fn constant(&mut self, bits: u64) -> Register {
+        if let Some(register) = self.constants.get(&bits) {
+            return *register;
+        }
+        let register = self.new_register();
+        self.constants.insert(bits, register);
+        register
+    }
+
+    /// An operand that is read as a type; its register is as wide.
+    pub(super) fn source(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
+        self.read(operand, ty, line, |bytes| bytes == ty.bytes())
+    }
+
+    /// The same from a register that may be wider, as loads, stores and conversions allow.
+    pub(super) fn loose_source(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        line: u32,
+    ) -> Reading<Register> {
+        self.read(operand, ty, line, |bytes| bytes >= ty.bytes())
+    }
+
+    fn read(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        line: u32,
+        fits: impl Fn(usize) -> bool,
+    ) -> Reading<Register> {
+        match operand {
+            Operand::Name(name) => match self.find(name) {
+                Some(Symbol::Register(register, own)) => {
+                    if fits(own.bytes()) && (own == Type::Pred) == (ty == Type::Pred) {
+                        return Ok(register);
+                    }
+                    let text = format!("`{name}` is a {own:?}, read as {ty:?}");
+                    Err(PtxError::new(line, text))
+                }
+                Some(symbol) => Ok(self.constant(address_of(symbol))),
+                None => self.special(name, line),
+            },
+            Operand::Integer(value) => Ok(self.constant(low_bits(*value))),
+            Operand::Float32(_) | Operand::Float64(_) => {
+                let bits = float_bits(operand, ty)
+                    .ok_or_else(|| PtxError::new(line, format!("no constant of type {ty:?}")))?;
+                Ok(self.constant(bits))
+            }
+            Operand::Address { base: Some(base), offset } => match self.find(base) {
+                Some(Symbol::Register(..)) | None => {
+                    Err(PtxError::new(line, "only a variable may have a distance here"))
+                }
+                Some(symbol) => Ok(self.constant(address_of(symbol).wrapping_add_signed(*offset))),
+            },
+            _ => Err(PtxError::new(line, "no operand to read")),
+        }
+    }
+
+    fn special(&mut self, name: &str, line: u32) -> Reading<Register> {
+        let special = special(name).ok_or_else(|| {
+            PtxError::new(line, format!("`{name}` is not declared, or not modelled"))
+        })?;
+        if let Some(register) = self.specials.get(&special) {
+            return Ok(*register);
+        }
+        let register = self.new_register();
+        self.specials.insert(special, register);
+        Ok(register)
+    }
+
+    /// A register that is written as a type.
+    pub(super) fn target(&mut self, operand: &Operand, ty: Type, line: u32) -> Reading<Register> {
+        self.write(operand, ty, line, |bytes| bytes == ty.bytes())
+    }
+
+    /// The same for a register that may be wider.
+    pub(super) fn loose_target(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        line: u32,
+    ) -> Reading<Register> {
+        self.write(operand, ty, line, |bytes| bytes >= ty.bytes())
+    }
+
+    fn write(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        line: u32,
+        fits: impl Fn(usize) -> bool,
+    ) -> Reading<Register> {
+        let Operand::Name(name) = operand else {
+            return Err(PtxError::new(line, "a result goes to a register"));
+        };
+        if name == "_" {
+            return Ok(self.sink);
+        }
+        match self.find(name) {
+            Some(Symbol::Register(register, own))
+                if fits(own.bytes()) && (own == Type::Pred) == (ty == Type::Pred) =>
+            {
+                Ok(register)
+            }
+            Some(Symbol::Register(_, own)) => {
+                Err(PtxError::new(line, format!("`{name}` is a {own:?}, written as {ty:?}")))
+            }
+            _ => Err(PtxError::new(line, format!("`{name}` is no register"))),
+        }
+    }
+
+    pub(super) fn predicate_register(&mut self, name: &str, line: u32) -> Reading<Register> {
+        self.source(&Operand::Name(name.to_owned()), Type::Pred, line)
+    }
+
+    /// A predicate that may be turned around.
+    pub(super) fn predicate(&mut self, operand: &Operand, line: u32) -> Reading<Guard> {
+        match operand {
+            Operand::Not(name) => {
+                Ok(Guard { register: self.predicate_register(name, line)?, negated: true })
+            }
+            other => Ok(Guard { register: self.source(other, Type::Pred, line)?, negated: false }),
+        }
+    }
+
+    /// An address in a space; parameters of functions lie in a thread's own memory.
+    pub(super) fn place(
+        &mut self,
+        operand: &Operand,
+        space: Space,
+        line: u32,
+    ) -> Reading<(Space, Place)> {
+        let (name, offset) = match operand {
+            Operand::Address { base, offset } => (base.as_deref(), *offset),
+            _ => return Err(PtxError::new(line, "an address was expected")),
+        };
+        let Some(name) = name else {
+            return Ok((space, Place { base: None, wide: true, offset }));
+        };
+        let symbol = self.find(name);
+        let symbol =
+            symbol.ok_or_else(|| PtxError::new(line, format!("`{name}` is not declared")))?;
+        let found = match symbol {
+            Symbol::Register(register, ty) => {
+                if !matches!(ty.bytes(), 4 | 8) {
+                    return Err(PtxError::new(line, format!("`{name}` cannot hold an address")));
+                }
+                let own =
+                    if space == Space::Param && !self.in_entry { Space::Local } else { space };
+                return Ok((own, Place { base: Some(register), wide: ty.bytes() == 8, offset }));
+            }
+            Symbol::Global(_) => Space::Global,
+            Symbol::Shared(_) => Space::Shared,
+            Symbol::Local(_) => Space::Local,
+            Symbol::Parameter(_) => Space::Param,
+        };
+        let fits = match space {
+            Space::Generic => matches!(found, Space::Global),
+            Space::Global | Space::Const => found == Space::Global,
+            // Call arguments and a function's parameters.
+            Space::Param => matches!(found, Space::Param | Space::Local),
+            own => own == found,
+        };
+        if !fits {
+            return Err(PtxError::new(line, format!("`{name}` is not in that space")));
+        }
+        let start = i64::from_ne_bytes(address_of(symbol).to_ne_bytes());
+        Ok((found, Place { base: None, wide: true, offset: start.wrapping_add(offset) }))
+    }
+
+    /// Where a parameter of a call lies in a thread's memory.
+    pub(super) fn argument(&self, operand: &Operand, line: u32) -> Reading<usize> {
+        match operand {
+            Operand::Name(name) => match self.find(name) {
+                Some(Symbol::Local(offset)) => Ok(offset),
+                _ => Err(PtxError::new(line, format!("`{name}` is no parameter of a call"))),
+            },
+            _ => Err(PtxError::new(line, "arguments are parameters that were declared")),
+        }
+    }
+
+    /// A comparison's or shuffle's results: a register, and one more where there are two.
+    pub(super) fn targets(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+        line: u32,
+    ) -> Reading<(Register, Option<Register>)> {
+        match operand {
+            Operand::Both(first, second) => {
+                let first = self.target(&Operand::Name(first.clone()), ty, line)?;
+                let second = self.target(&Operand::Name(second.clone()), Type::Pred, line)?;
+                Ok((first, Some(second)))
+            }
+            other => Ok((self.target(other, ty, line)?, None)),
+        }
+    }
+}
+
+fn address_of(symbol: Symbol) -> u64 {
+    match symbol {
+        Symbol::Global(address) => address,
+        Symbol::Shared(offset) | Symbol::Local(offset) | Symbol::Parameter(offset) => offset as u64,
+        Symbol::Register(..) => 0,
+    }
+}
+
+fn float_bits(operand: &Operand, ty: Type) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, reason = "as compilers do with such a constant")]
+    let narrow = |bits: u64| u64::from((f64::from_bits(bits) as f32).to_bits());
+    match (operand, ty) {
+        (Operand::Float32(bits), Type::F32 | Type::B32) => Some(u64::from(*bits)),
+        (Operand::Float32(bits), Type::F64) => Some(f64::from(f32::from_bits(*bits)).to_bits()),
+        (Operand::Float64(bits), Type::F64 | Type::B64) => Some(*bits),
+        (Operand::Float64(bits), Type::F32) => Some(narrow(*bits)),
+        _ => None,
+    }
+}
+
+fn special(name: &str) -> Option<Special> {
+    let axis = |rest: &str| ["x", "y", "z"].iter().position(|axis| *axis == rest);
+    if let Some((start, rest)) = name.split_once('.') {
+        let axis = axis(rest)?;
+        return Some(match start {
+            "%tid" => Special::Thread(axis),
+            "%ntid" => Special::Threads(axis),
+            "%ctaid" => Special::Block(axis),
+            "%nctaid" => Special::Blocks(axis),
+            _ => return None,
+        });
+    }
+    Some(match name {
+        "%laneid" => Special::Lane,
+        "%warpid" => Special::Warp,
+        "%nwarpid" => Special::Warps,
+        "%lanemask_eq" => Special::LanesEqual,
+        "%lanemask_lt" => Special::LanesBelow,
+        "%lanemask_le" => Special::LanesUpTo,
+        "%lanemask_gt" => Special::LanesAbove,
+        "%lanemask_ge" => Special::LanesFrom,
+        "%smid" | "%gridid" => Special::Zero,
+        "%dynamic_smem_size" => Special::DynamicShared,
+        "%total_smem_size" => Special::TotalShared,
+        _ => return None,
+    })
+}

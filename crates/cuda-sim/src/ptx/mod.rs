@@ -1,0 +1,63 @@
+//! PTX: from the text of a module to kernels that can run.
+//!
+//! `lexer`, `parser` and `body` read it, `decode` turns names into numbers and instructions into
+//! functions on bits. Whatever is not known is an error here, before anything runs.
+
+#![forbid(unsafe_code)]
+
+mod body;
+mod compare;
+mod convert;
+mod decode;
+mod error;
+mod float;
+mod image;
+mod integer;
+mod lexer;
+pub(crate) mod op;
+mod parser;
+mod rounding;
+mod syntax;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) use convert::pair as convert_pair;
+pub(crate) use error::{PtxError, Reading};
+pub(crate) use image::bytes as initial_bytes;
+pub(crate) use op::Program;
+pub(crate) use syntax::Module;
+pub(crate) use types::Space;
+
+/// Reads a module.
+///
+/// # Errors
+///
+/// What is no PTX, or is not modelled.
+pub(crate) fn parse(text: &str) -> Reading<Module> {
+    let tokens = lexer::tokens(text)?;
+    parser::Parser::new(&tokens).module()
+}
+
+/// Decodes the kernels of a module, whose variables lie at these addresses. Functions that no kernel
+/// calls are looked at as well.
+///
+/// # Errors
+///
+/// The first instruction, modifier, type or name that is not known.
+pub(crate) fn programs(
+    module: &Module,
+    addresses: &HashMap<String, u64>,
+    text: &str,
+) -> Reading<Vec<Program>> {
+    let text: Arc<str> = text.into();
+    let mut kernels = Vec::new();
+    for function in module.functions.iter().filter(|function| function.body.is_some()) {
+        let program = decode::program(module, function, addresses, &text)?;
+        if function.is_entry {
+            kernels.push(program);
+        }
+    }
+    Ok(kernels)
+}

@@ -1,0 +1,337 @@
+//! A kernel ready to run: steps that name registers by number and places by index.
+//!
+//! Constants and special registers are registers, too, which are filled before a block starts: every
+//! operand of every step is a register. A number is in the low bits of its register; what stands
+//! above is for nobody to look at.
+
+use std::sync::Arc;
+
+use super::convert::Conversion;
+use super::rounding::Round;
+use super::types::{Space, Type};
+
+/// The number of a register.
+pub(crate) type Register = usize;
+
+/// Functions on bits of registers.
+pub(crate) type One = fn(u64) -> u64;
+pub(crate) type Two = fn(u64, u64) -> u64;
+pub(crate) type Three = fn(u64, u64, u64) -> u64;
+pub(crate) type Four = fn(u64, u64, u64, u64) -> u64;
+pub(crate) type Test = fn(u64, u64) -> bool;
+
+/// A kernel.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) registers: usize,
+    pub(crate) constants: Vec<(Register, u64)>,
+    pub(crate) specials: Vec<(Register, Special)>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameter_bytes: usize,
+    /// Where dynamic shared memory starts, and how it is aligned there.
+    pub(crate) shared_bytes: usize,
+    pub(crate) local_bytes: usize,
+    pub(crate) most_threads: Option<[u32; 3]>,
+    pub(crate) exact_threads: Option<[u32; 3]>,
+    /// Whether it waits for the kernel that it programmatically depends on.
+    pub(crate) waits_for_dependency: bool,
+    pub(crate) version: u32,
+    pub(crate) text: Arc<str>,
+}
+
+/// Where a kernel's parameter lies among its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parameter {
+    pub(crate) offset: usize,
+    pub(crate) bytes: usize,
+}
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) line: u32,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) kind: Kind,
+}
+
+/// Which threads take part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guard {
+    pub(crate) register: Register,
+    pub(crate) negated: bool,
+}
+
+/// A register that the device fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    /// A thread in its block, along an axis.
+    Thread(usize),
+    Threads(usize),
+    Block(usize),
+    Blocks(usize),
+    Lane,
+    Warp,
+    Warps,
+    LanesEqual,
+    LanesBelow,
+    LanesUpTo,
+    LanesAbove,
+    LanesFrom,
+    /// Always 0: one multiprocessor, one grid.
+    Zero,
+    DynamicShared,
+    TotalShared,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Nothing,
+    One {
+        function: One,
+        to: Register,
+        a: Register,
+    },
+    Two {
+        function: Two,
+        to: Register,
+        a: Register,
+        b: Register,
+    },
+    Three {
+        function: Three,
+        to: Register,
+        a: Register,
+        b: Register,
+        c: Register,
+    },
+    Four {
+        function: Four,
+        to: Register,
+        sources: [Register; 4],
+    },
+    Select {
+        to: Register,
+        a: Register,
+        b: Register,
+        by: Guard,
+    },
+    Convert {
+        conversion: Conversion,
+        to: Register,
+        a: Register,
+    },
+    ConvertPair {
+        ty: Type,
+        round: Round,
+        to: Register,
+        upper: Register,
+        lower: Register,
+    },
+    Compare(Box<Compare>),
+    /// Parts of so many bits, the lowest first.
+    Pack {
+        to: Register,
+        parts: Box<[Register]>,
+        bits: u32,
+    },
+    Unpack {
+        parts: Box<[Register]>,
+        bits: u32,
+        a: Register,
+    },
+    Clock {
+        to: Register,
+    },
+    Load(Box<Transfer>),
+    Store(Box<Transfer>),
+    Atomic(Box<Atomic>),
+    Fence,
+    Branch {
+        to: usize,
+    },
+    BranchIndexed {
+        index: Register,
+        targets: Box<[usize]>,
+    },
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap,
+    Barrier {
+        id: Register,
+        votes: Option<BarrierVote>,
+    },
+    WarpBarrier {
+        mask: Register,
+    },
+    Shuffle(Box<Shuffle>),
+    Vote(Box<Vote>),
+    Match {
+        all: bool,
+        wide: bool,
+        to: Register,
+        agrees: Option<Register>,
+        a: Register,
+        mask: Register,
+    },
+    Reduce {
+        function: Two,
+        to: Register,
+        a: Register,
+        mask: Register,
+    },
+    ActiveMask {
+        to: Register,
+    },
+}
+
+/// `setp` and `set`.
+#[derive(Debug)]
+pub(crate) struct Compare {
+    pub(crate) test: Test,
+    pub(crate) a: Register,
+    pub(crate) b: Register,
+    pub(crate) combine: Option<(Two, Guard)>,
+    pub(crate) to: Register,
+    /// What stands for true.
+    pub(crate) truth: u64,
+    /// Gets the opposite.
+    pub(crate) other: Option<Register>,
+}
+
+/// An address: a register, if any, and a distance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) base: Option<Register>,
+    /// Whether the register has 64 bits.
+    pub(crate) wide: bool,
+    pub(crate) offset: i64,
+}
+
+/// A load or a store of one element or a vector.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    pub(crate) space: Space,
+    pub(crate) place: Place,
+    /// Bytes of an element.
+    pub(crate) bytes: usize,
+    pub(crate) signed: bool,
+    pub(crate) registers: Vec<Register>,
+    /// Volatile, relaxed or stronger: two such accesses do not race.
+    pub(crate) strong: bool,
+    /// `.acquire` and `.release`.
+    pub(crate) orders: bool,
+}
+
+/// What an atomic operation leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    /// A function of what was there and the operand.
+    By(Two),
+    /// The second operand, where what was there equals the first.
+    IfEqual,
+}
+
+/// An atomic operation: what was there and two operands give what is there then.
+#[derive(Debug)]
+pub(crate) struct Atomic {
+    pub(crate) space: Space,
+    pub(crate) place: Place,
+    pub(crate) bytes: usize,
+    pub(crate) signed: bool,
+    pub(crate) change: Change,
+    /// Where the old value goes; none for `red`.
+    pub(crate) to: Option<Register>,
+    pub(crate) a: Register,
+    pub(crate) b: Register,
+    pub(crate) orders: bool,
+}
+
+/// Bytes that move within a thread's own memory: from, to, how many.
+pub(crate) type Move = (usize, usize, usize);
+
+/// A call: arguments go to the function's parameters, and its results come back.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) target: usize,
+    pub(crate) arguments: Vec<Move>,
+    pub(crate) results: Vec<Move>,
+}
+
+/// What a barrier also finds out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BarrierVote {
+    pub(crate) question: Question,
+    pub(crate) of: Guard,
+    pub(crate) to: Register,
+}
+
+/// What is asked of the predicates of many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+    Count,
+}
+
+/// `vote.sync`.
+#[derive(Debug)]
+pub(crate) struct Vote {
+    pub(crate) question: Question,
+    pub(crate) of: Guard,
+    pub(crate) to: Register,
+    pub(crate) mask: Register,
+}
+
+/// `shfl.sync`.
+#[derive(Debug)]
+pub(crate) struct Shuffle {
+    pub(crate) mode: ShuffleMode,
+    pub(crate) to: Register,
+    pub(crate) inside: Option<Register>,
+    pub(crate) a: Register,
+    pub(crate) b: Register,
+    pub(crate) c: Register,
+    pub(crate) mask: Register,
+}
+
+/// From which lane a value comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShuffleMode {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+/// Where generic addresses of a block's shared memory start. No memory of a device is there.
+pub(crate) const SHARED_WINDOW: u64 = 0x00B0 << 48;
+/// The same for a thread's local memory, and for a kernel's parameters.
+pub(crate) const LOCAL_WINDOW: u64 = 0x00B1 << 48;
+pub(crate) const PARAMETER_WINDOW: u64 = 0x00B2 << 48;
+
+/// The space of a generic address and the address in it.
+pub(crate) fn from_generic(address: u64) -> (Space, u64) {
+    let inside = address & ((1 << 48) - 1);
+    match address - inside {
+        SHARED_WINDOW => (Space::Shared, inside),
+        LOCAL_WINDOW => (Space::Local, inside),
+        PARAMETER_WINDOW => (Space::Param, inside),
+        _ => (Space::Global, address),
+    }
+}
+
+impl Program {
+    /// The instruction of a step as it is written, with its line.
+    pub(crate) fn describe(&self, step: usize) -> String {
+        let line = self.steps.get(step).map_or(0, |step| step.line);
+        let index = usize::try_from(line).unwrap_or(0).wrapping_sub(1);
+        let text = self.text.lines().nth(index).unwrap_or("?").trim();
+        format!("line {line} `{text}`")
+    }
+}

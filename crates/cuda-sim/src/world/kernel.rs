@@ -1,0 +1,228 @@
+//! Launches of kernels: checked when they are asked for, run in their stream's order, and their
+//! accesses compared with all others once they have run.
+
+use std::sync::Arc;
+
+use super::World;
+use super::clock::Clock;
+use super::code::{Code, Outcome};
+use super::launch::GraphRun;
+use super::memory::{Memory, Origin, Region, Regions};
+use super::module::{SHARED_AT_MOST, THREADS, most_threads};
+use super::report::Mistake;
+use super::shadow::Actor;
+use super::stream::Position;
+use super::work::Work;
+use crate::kernel::{self, Extent, GlobalMemory, Launch, Touched, Wrong};
+use crate::ptx::op::Parameter;
+
+/// A kernel with its parameters, as a stream or a node has it.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelCall {
+    pub(crate) function: usize,
+    pub(crate) launch: Arc<Launch>,
+}
+
+/// A launch that waits: it sees the addresses that were good when it was submitted.
+#[derive(Debug)]
+pub(crate) struct ReadyKernel {
+    launch: Arc<Launch>,
+    regions: Arc<Regions>,
+    /// Regions that only this node knows, of its graph.
+    visible: Vec<Region>,
+}
+
+/// Extents of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+}
+
+/// Where a kernel runs.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelPlace {
+    pub(crate) position: Position,
+    pub(crate) node: Option<usize>,
+    /// What is known to be done when it begins.
+    pub(crate) clock: Clock,
+}
+
+impl PartialEq for KernelCall {
+    fn eq(&self, other: &Self) -> bool {
+        let (mine, theirs) = (&self.launch, &other.launch);
+        self.function == other.function
+            && mine.grid == theirs.grid
+            && mine.block == theirs.block
+            && mine.dynamic_shared == theirs.dynamic_shared
+            && mine.parameters == theirs.parameters
+    }
+}
+
+impl ReadyKernel {
+    pub(crate) fn new(launch: &Arc<Launch>, regions: Arc<Regions>, visible: &[Region]) -> Self {
+        Self { launch: Arc::clone(launch), regions, visible: visible.to_vec() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.launch.program.name
+    }
+}
+
+/// The largest grid along its axes.
+const GRID: [u32; 3] = [i32::MAX.unsigned_abs(), 65_535, 65_535];
+
+impl World {
+    /// Where the parameters of a kernel lie, for whoever passes them.
+    pub(crate) fn parameters_of(&mut self, function: u64) -> Outcome<(Vec<Parameter>, usize)> {
+        let function = self.function(function)?;
+        let program = &self.functions[function].program;
+        Ok((program.parameters.clone(), program.parameter_bytes))
+    }
+
+    /// Checks what a launch asks for.
+    pub(crate) fn kernel_call(
+        &mut self,
+        function: u64,
+        shape: Shape,
+        parameters: Vec<u8>,
+    ) -> Outcome<KernelCall> {
+        let function = self.function(function)?;
+        let own = &self.functions[function];
+        let Shape { grid, block, shared } = shape;
+        let threads = block.iter().fold(1_u32, |all, extent| all.saturating_mul(*extent));
+        let grid_fits = grid.iter().zip(GRID).all(|(extent, most)| (1..=most).contains(extent));
+        let block_fits = threads > 0 && threads <= THREADS && block[2] <= 64;
+        let exact = own.program.exact_threads.is_none_or(|exact| exact == block);
+        let dynamic_shared = shared as usize;
+        let all_shared = own.program.shared_bytes + dynamic_shared;
+        if !grid_fits || !block_fits || !exact || threads > most_threads(&own.program) {
+            return Err(Code::INVALID_VALUE);
+        }
+        if dynamic_shared > own.dynamic_limit || all_shared > SHARED_AT_MOST {
+            return Err(Code::INVALID_VALUE);
+        }
+        let program = Arc::clone(&own.program);
+        let launch = Launch { program, grid, block, dynamic_shared, parameters };
+        Ok(KernelCall { function, launch: Arc::new(launch) })
+    }
+
+    pub(crate) fn launch_kernel(
+        &mut self,
+        thread: u64,
+        stream: u64,
+        call: KernelCall,
+        programmatic: bool,
+    ) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        let device = self.modules[self.functions[call.function].module].device;
+        if device != self.streams[stream].device {
+            return Err(Code::INVALID_HANDLE);
+        }
+        self.refuse_legacy_beside_captures(stream)?;
+        if programmatic && self.capturing(stream)?.is_some() {
+            self.capture_dependent(stream, Work::Kernel(call));
+            return Ok(());
+        }
+        self.put(stream, Work::Kernel(call), "cuLaunchKernel")
+    }
+
+    /// The handle of the kernel that a call names.
+    pub(crate) fn function_handle(&self, call: &KernelCall) -> u64 {
+        self.handles.make(super::handle::Kind::Function, call.function)
+    }
+
+    /// Runs a launch and compares what it touched.
+    pub(crate) fn run_kernel(
+        &mut self,
+        ready: &ReadyKernel,
+        place: KernelPlace,
+        graph: Option<&mut GraphRun>,
+    ) {
+        self.pending_kernels = self.pending_kernels.saturating_sub(1);
+        let device = self.streams[place.position.stream].device;
+        // A context that was lost runs nothing any more.
+        if self.devices[device].sticky.is_some() {
+            return;
+        }
+        let random = self.random.branch();
+        let mut memory =
+            View { memory: &mut self.memory, regions: &ready.regions, visible: &ready.visible };
+        let ending = kernel::run(&ready.launch, &mut memory, random);
+        for (mistake, text) in &ending.reports {
+            self.reports.add(*mistake, text);
+        }
+        if let Some(code) = ending.fault {
+            self.devices[device].sticky = Some(code);
+        }
+        self.time += 1000 + ending.steps;
+        if let (Some(run), Some(node)) = (graph, place.node) {
+            for text in run.compare(node, &ending.touched) {
+                self.reports.add(Mistake::Race, &text);
+            }
+        }
+        self.note_touched(ready, place, &ending.touched);
+    }
+
+    fn note_touched(&mut self, ready: &ReadyKernel, place: KernelPlace, touched: &[Touched]) {
+        let Position { stream, number } = place.position;
+        let mut clock = place.clock;
+        // The moment that the launch got when it was submitted.
+        let stamp = clock.tick(stream + 1);
+        let clock = Arc::new(clock);
+        let kernel = Some(Arc::from(ready.name()));
+        let actor = Actor { stream, number, what: "kernel", kernel, node: place.node };
+        for touched in touched {
+            for (ranges, writes) in [(&touched.reads, false), (&touched.writes, true)] {
+                self.note_ranges(touched.block, ranges, writes, &actor, (&clock, stamp));
+            }
+        }
+    }
+}
+
+/// Memory as one launch sees it.
+struct View<'a> {
+    memory: &'a mut Memory,
+    regions: &'a Regions,
+    visible: &'a [Region],
+}
+
+impl GlobalMemory for View<'_> {
+    fn around(&self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
+        let inside = |region: &&Region| region.start <= address && address < region.end();
+        let own = self.visible.iter().find(inside);
+        let wrong = |mistake, text: String| Err(Wrong { mistake, text });
+        let Some(region) = own.or_else(|| self.regions.at(address)) else {
+            let trouble = self.regions.trouble(address, bytes);
+            return wrong(trouble.mistake, trouble.text);
+        };
+        match region.origin {
+            Origin::Pinned => {
+                let text = format!(
+                    "{bytes} bytes at {address:#x}: kernels that reach for memory \
+                                    of the host are not modelled"
+                );
+                return wrong(Mistake::WildAddress, text);
+            }
+            Origin::Mapped { allowed: false, .. } => {
+                let text = format!("{bytes} bytes at {address:#x}: no access was allowed");
+                return wrong(Mistake::WildAddress, text);
+            }
+            _ => {}
+        }
+        if address.saturating_add(bytes as u64) > region.end() {
+            let text = format!("{bytes} bytes at {address:#x}: {region} ends before");
+            return wrong(Mistake::OutOfBounds, text);
+        }
+        Ok(Extent { start: region.start, bytes: region.len, block: region.block })
+    }
+
+    fn take(&mut self, block: usize) -> Vec<u8> {
+        std::mem::take(&mut self.memory.blocks[block].bytes)
+    }
+
+    fn give(&mut self, block: usize, bytes: Vec<u8>) {
+        self.memory.blocks[block].bytes = bytes;
+    }
+}

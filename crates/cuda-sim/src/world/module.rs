@@ -1,0 +1,274 @@
+//! Modules: PTX that was read, the memory of its variables, and its kernels.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::World;
+use super::code::{Code, Outcome};
+use super::handle::Kind;
+use super::memory::Origin;
+use super::report::Mistake;
+use crate::ptx::{self, Program, PtxError, Space};
+
+/// A loaded module.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) lives: bool,
+    pub(crate) device: usize,
+    functions: Vec<usize>,
+    /// Address and size of each variable.
+    variables: HashMap<String, (u64, usize)>,
+}
+
+/// A kernel of a module.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) lives: bool,
+    pub(crate) module: usize,
+    pub(crate) program: Arc<Program>,
+    /// Dynamic shared memory that a launch may ask for.
+    pub(crate) dynamic_limit: usize,
+}
+
+/// `.version` of CUDA 13.0 and the compute capability of the simulated device.
+const NEWEST_VERSION: u32 = 90;
+const CAPABILITY: u32 = 90;
+
+/// Shared memory of a block, in bytes: without being asked, and at most.
+pub(crate) const SHARED: usize = 48 << 10;
+pub(crate) const SHARED_AT_MOST: usize = 227 << 10;
+/// Threads of a block at most.
+pub(crate) const THREADS: u32 = 1024;
+
+/// The attributes of functions, by their numbers in CUDA.
+const MOST_THREADS: u32 = 0;
+const SHARED_BYTES: u32 = 1;
+const CONST_BYTES: u32 = 2;
+const LOCAL_BYTES: u32 = 3;
+const PTX_VERSION: u32 = 5;
+const BINARY_VERSION: u32 = 6;
+const DYNAMIC_LIMIT: u32 = 8;
+const CARVEOUT: u32 = 9;
+
+impl World {
+    /// Reads a module and gives its variables memory.
+    pub(crate) fn load_module(&mut self, thread: u64, text: &str) -> Outcome<u64> {
+        let device = self.current(thread)?;
+        if !text.contains(".version") {
+            let what = "cuModuleLoadData: the image is no PTX; machine code is not modelled";
+            self.reports.add(Mistake::InvalidPtx, what);
+            return Err(Code::INVALID_IMAGE);
+        }
+        let module = ptx::parse(text).map_err(|error| self.refuse_module(&error, text))?;
+        if module.version > NEWEST_VERSION {
+            let what = format!("version {} is newer than the driver", module.version);
+            self.refuse_module(&PtxError::new(0, what), text);
+            return Err(Code::UNSUPPORTED_PTX_VERSION);
+        }
+        if module.target > CAPABILITY {
+            let what = format!("sm_{} is newer than the device", module.target);
+            return Err(self.refuse_module(&PtxError::new(0, what), text));
+        }
+        let variables = self.allocate_variables(device, &module, text)?;
+        let made = self.make_kernels(&module, &variables, text);
+        let programs = match made {
+            Ok(programs) => programs,
+            Err(error) => {
+                self.free_variables(device, &variables);
+                return Err(self.refuse_module(&error, text));
+            }
+        };
+        let index = self.modules.len();
+        let first = self.functions.len();
+        self.functions.extend(programs.into_iter().map(|program| Function {
+            lives: true,
+            module: index,
+            dynamic_limit: SHARED.saturating_sub(program.shared_bytes),
+            program: Arc::new(program),
+        }));
+        let functions = (first..self.functions.len()).collect();
+        self.modules.push(Module { lives: true, device, functions, variables });
+        Ok(self.handles.make(Kind::Module, index))
+    }
+
+    fn refuse_module(&mut self, error: &PtxError, text: &str) -> Code {
+        self.reports.add(Mistake::InvalidPtx, &format!("module: {}", error.with_text(text)));
+        Code::INVALID_PTX
+    }
+
+    fn allocate_variables(
+        &mut self,
+        device: usize,
+        module: &ptx::Module,
+        text: &str,
+    ) -> Outcome<HashMap<String, (u64, usize)>> {
+        let mut variables = HashMap::new();
+        for variable in &module.variables {
+            if !matches!(variable.space, Space::Global | Space::Const) {
+                continue;
+            }
+            let trouble = if variable.external || variable.bytes == 0 {
+                let what = "a variable of another module, or of no size";
+                Err(self.refuse_module(&PtxError::new(variable.line, what), text))
+            } else {
+                self.take(device, variable.bytes)
+            };
+            if let Err(code) = trouble {
+                self.free_variables(device, &variables);
+                return Err(code);
+            }
+            let address = self.memory.fresh_address(variable.bytes);
+            self.memory.allocate(address, variable.bytes, device, Origin::Module);
+            variables.insert(variable.name.clone(), (address, variable.bytes));
+        }
+        Ok(variables)
+    }
+
+    /// Decodes, and writes what variables start with.
+    fn make_kernels(
+        &mut self,
+        module: &ptx::Module,
+        variables: &HashMap<String, (u64, usize)>,
+        text: &str,
+    ) -> ptx::Reading<Vec<Program>> {
+        let addresses: HashMap<String, u64> =
+            variables.iter().map(|(name, (address, _))| (name.clone(), *address)).collect();
+        let programs = ptx::programs(module, &addresses, text)?;
+        for variable in &module.variables {
+            let Some(address) = addresses.get(&variable.name) else { continue };
+            let bytes = ptx::initial_bytes(variable, &addresses)?;
+            if let Some(region) = self.memory.starting_at(*address) {
+                self.memory.blocks[region.block].bytes = bytes;
+            }
+        }
+        Ok(programs)
+    }
+
+    fn free_variables(&mut self, device: usize, variables: &HashMap<String, (u64, usize)>) {
+        for (address, bytes) in variables.values() {
+            if let Some(region) = self.memory.remove(*address) {
+                self.give_back(device, *bytes);
+                self.memory.drop_block(region.block);
+            }
+        }
+    }
+
+    fn module(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Module, handle, "use of a module")
+    }
+
+    /// Whose device must be waited for before a module goes.
+    pub(crate) fn device_of_module(&mut self, handle: u64) -> Outcome<usize> {
+        let module = self.module(handle)?;
+        let device = self.modules[module].device;
+        self.devices[device].sticky.map_or(Ok(device), Err)
+    }
+
+    pub(crate) fn unload_module(&mut self, handle: u64) -> Outcome<()> {
+        let module = self.module(handle)?;
+        self.end_module(module);
+        Ok(())
+    }
+
+    pub(crate) fn end_module(&mut self, module: usize) {
+        let own = &mut self.modules[module];
+        own.lives = false;
+        let (device, variables) = (own.device, std::mem::take(&mut own.variables));
+        for function in own.functions.clone() {
+            self.functions[function].lives = false;
+        }
+        for (address, _) in variables.values() {
+            if let Some(region) = self.memory.starting_at(*address) {
+                self.note_end_by_host(region, "cuModuleUnload");
+            }
+        }
+        self.free_variables(device, &variables);
+    }
+
+    pub(crate) fn function_of(&mut self, module: u64, name: &str) -> Outcome<u64> {
+        let module = self.module(module)?;
+        let is_it = |index: &&usize| self.functions[**index].program.name == name;
+        let found = self.modules[module].functions.iter().find(is_it);
+        let function = *found.ok_or(Code::NOT_FOUND)?;
+        Ok(self.handles.make(Kind::Function, function))
+    }
+
+    /// Address and size of a variable.
+    pub(crate) fn variable_of(&mut self, module: u64, name: &str) -> Outcome<(u64, usize)> {
+        let module = self.module(module)?;
+        self.modules[module].variables.get(name).copied().ok_or(Code::NOT_FOUND)
+    }
+
+    pub(crate) fn function(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Function, handle, "use of a kernel of a module")
+    }
+
+    pub(crate) fn function_attribute(&mut self, handle: u64, attribute: u32) -> Outcome<i32> {
+        let function = self.function(handle)?;
+        let own = &self.functions[function];
+        let program = &own.program;
+        let value = match attribute {
+            MOST_THREADS => most_threads(program) as usize,
+            SHARED_BYTES => program.shared_bytes,
+            CONST_BYTES => 0,
+            LOCAL_BYTES => program.local_bytes,
+            PTX_VERSION => program.version as usize,
+            BINARY_VERSION => CAPABILITY as usize,
+            DYNAMIC_LIMIT => own.dynamic_limit,
+            CARVEOUT => return Ok(-1),
+            4 => return Err(super::unmodelled("the registers of a kernel: ptxas counts them")),
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        i32::try_from(value).map_err(|_| Code::UNKNOWN)
+    }
+
+    pub(crate) fn set_function_attribute(
+        &mut self,
+        handle: u64,
+        attribute: u32,
+        value: i32,
+    ) -> Outcome<()> {
+        let function = self.function(handle)?;
+        let own = &mut self.functions[function];
+        match attribute {
+            DYNAMIC_LIMIT => {
+                let bytes = usize::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
+                if bytes + own.program.shared_bytes > SHARED_AT_MOST {
+                    return Err(Code::INVALID_VALUE);
+                }
+                own.dynamic_limit = bytes;
+                Ok(())
+            }
+            // A wish about caches.
+            CARVEOUT => Ok(()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// Blocks of a kernel that fit on a multiprocessor by threads and shared memory. Registers, which
+    /// only an assembler knows, are taken to suffice.
+    pub(crate) fn occupancy(&mut self, handle: u64, threads: i32, shared: usize) -> Outcome<i32> {
+        let function = self.function(handle)?;
+        let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0);
+        let threads = threads.ok_or(Code::INVALID_VALUE)?;
+        let own = &self.functions[function];
+        if threads > most_threads(&own.program) || shared > own.dynamic_limit {
+            return Ok(0);
+        }
+        let bytes = own.program.shared_bytes + shared + (1 << 10);
+        let by_shared = (SHARED_AT_MOST + (1 << 10)) / bytes;
+        let by_threads = 2048 / threads.next_multiple_of(32);
+        let blocks = by_threads.min(32).min(u32::try_from(by_shared).unwrap_or(u32::MAX));
+        i32::try_from(blocks).map_err(|_| Code::UNKNOWN)
+    }
+}
+
+/// Threads of a block that a kernel allows.
+pub(crate) fn most_threads(program: &Program) -> u32 {
+    let product =
+        |extents: [u32; 3]| extents.iter().fold(1_u32, |all, one| all.saturating_mul(*one));
+    let declared = program.exact_threads.or(program.most_threads).map_or(THREADS, product);
+    declared.min(THREADS)
+}

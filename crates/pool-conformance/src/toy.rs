@@ -1,0 +1,74 @@
+//! The smallest backend that passes everything: what a new one has to write. Words of the heap, no
+//! failures, no order, nothing kept beside a shape.
+
+use std::convert::Infallible;
+use std::ptr::NonNull;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef};
+
+/// Heap memory in words of 8 bytes.
+#[derive(Debug)]
+pub struct Toy;
+
+// SAFETY: a block is a vector of zeroed words that was taken apart, aligned to 8 and nobody else's; it
+// is put together again with the same number of words. Any thread may own it. Host views need no order.
+unsafe impl PoolBackend for Toy {
+    type Context = ();
+    type Block = NonNull<u64>;
+    type View<'s, T: Element> = &'s mut [T];
+    type ViewRef<'s, T: Element> = &'s [T];
+    type Descriptor = ();
+    type Error = Infallible;
+    const ALIGN: usize = 8;
+    const DANGLING: NonNull<u64> = NonNull::dangling();
+
+    fn device((): &()) -> Device {
+        Device { kind: "toy", ordinal: None }
+    }
+    fn allocate((): &(), bytes: usize, _: Advice) -> Result<NonNull<u64>, Infallible> {
+        Ok(NonNull::from(Box::leak(vec![0_u64; bytes / 8].into_boxed_slice())).cast())
+    }
+    unsafe fn free((): &(), block: NonNull<u64>, bytes: usize) {
+        let words = NonNull::slice_from_raw_parts(block, bytes / 8);
+        // SAFETY: taken apart by `allocate` with as many words, and given up by the caller.
+        drop(unsafe { Box::from_raw(words.as_ptr()) });
+    }
+    unsafe fn view<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
+        // SAFETY: the caller answers for `n` valid elements, exclusively for `'s`.
+        unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
+    }
+    unsafe fn view_ref<'s, T: Element>(at: NonNull<u64>, _: SlotRef<Self>, n: usize) -> &'s [T] {
+        // SAFETY: as in `view`, shared.
+        unsafe { from_raw_parts(at.cast().as_ptr(), n) }
+    }
+    unsafe fn reuse((): &(), _: NonNull<u64>, _: Reuse) -> Result<(), Infallible> {
+        Ok(())
+    }
+    unsafe fn set_bytes((): &(), at: NonNull<u64>, value: u8, n: usize) -> Result<(), Infallible> {
+        // SAFETY: the block holds `n` bytes and nothing views it (caller).
+        unsafe { at.cast::<u8>().write_bytes(value, n) };
+        Ok(())
+    }
+    unsafe fn fill<T: Element>(
+        (): &(),
+        at: NonNull<u64>,
+        value: T,
+        n: usize,
+    ) -> Result<(), Infallible> {
+        // SAFETY: the block holds `n` elements, nothing views it (caller), and its bytes are initialised.
+        unsafe { from_raw_parts_mut(at.cast().as_ptr(), n * size_of::<T>()) }
+            .chunks_exact_mut(size_of::<T>())
+            .for_each(|element| element.copy_from_slice(pool_core::bytemuck::bytes_of(&value)));
+        Ok(())
+    }
+    unsafe fn copy_from_host<T: Element>(
+        (): &(),
+        at: NonNull<u64>,
+        from: &[T],
+    ) -> Result<(), Infallible> {
+        // SAFETY: the block holds as many elements, and nothing views it (caller).
+        unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
+        Ok(())
+    }
+}

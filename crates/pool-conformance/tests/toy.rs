@@ -1,0 +1,47 @@
+//! The smallest backend passes what every backend passes.
+
+use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
+use pool_conformance::{Probe, Toy, run_all};
+use pool_core::Element;
+
+/// Looks into slices.
+struct ToyProbe;
+
+impl Probe for ToyProbe {
+    type Backend = Toy;
+
+    fn context(&self) {}
+
+    fn address<T: Element>(&self, view: &&mut [T]) -> usize {
+        view.as_ptr().addr()
+    }
+
+    fn shared_address<T: Element>(&self, view: &&[T]) -> usize {
+        view.as_ptr().addr()
+    }
+
+    fn read<T: Element>(&self, view: &&mut [T]) -> Vec<T> {
+        view.to_vec()
+    }
+
+    fn read_shared<T: Element>(&self, view: &&[T]) -> Vec<T> {
+        view.to_vec()
+    }
+
+    fn write<T: Element>(&self, view: &mut &mut [T], elements: &[T]) {
+        view.copy_from_slice(elements);
+    }
+}
+
+#[test]
+fn toy_passes_every_case() {
+    run_all(&ToyProbe);
+}
+
+#[test]
+fn random_programs_agree_with_the_model() {
+    // The state machine is the same for every backend, and others run more of them.
+    let programs = test_cases().div_ceil(10);
+    assert_eq!(run_random_lexical(programs, || ToyProbe).programs, u64::from(programs));
+    assert_eq!(run_random_dynamic(programs, || ToyProbe).programs, u64::from(programs));
+}

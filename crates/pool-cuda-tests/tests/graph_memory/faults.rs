@@ -1,0 +1,113 @@
+//! One call of the driver fails, each in turn: an error with a name or none at all, nothing lost, and
+//! pool and arena go on.
+
+use std::sync::Arc;
+
+use cuda_sim_control::Settings;
+use cudarc::driver::CudaStream;
+use cudarc::driver::result::DriverError;
+use pool_cuda::{Cuda, CudaError};
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
+};
+
+use crate::support::{start, start_anew};
+use crate::{MIB, capture, fill};
+
+/// What a run ended with.
+type Ended = Result<(), GraphMemoryError<CudaError>>;
+
+fn told(source: CudaError) -> GraphMemoryError<CudaError> {
+    GraphMemoryError::Source { operation: "run the script", source }
+}
+
+fn by_cudarc(error: DriverError) -> GraphMemoryError<CudaError> {
+    told(CudaError::Call { call: "a call of cudarc", code: error.into() })
+}
+
+/// A pool that grows, is leased from, reset, trimmed and dropped before the lease.
+fn pool_script(memory: &DeviceMemory) -> Ended {
+    let config = GraphPoolConfig { initial: 16 * MIB, maximum: 36 * MIB };
+    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    pool.refusal().map_or(Ok(()), |refusal| Err(told(*refusal)))?;
+    let small = pool.allocate(1000)?;
+    pool.allocate(17 * MIB)?;
+    let lease = pool.lease(&[small.id()])?;
+    pool.reset()?;
+    pool.allocate(18 * MIB)?;
+    pool.trim()?;
+    drop(pool);
+    lease.check()
+}
+
+/// An arena on a stream, a capture that takes from it, and a replay.
+fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
+    let arena = CudaArena::new(memory.clone(), MIB, ArenaPolicy::Linear)?;
+    arena.install(stream)?;
+    let mut cleared = Ok(());
+    let captured = capture(stream, || {
+        let filled = arena.allocate(4096).map(|region| fill(stream, region.device_pointer(), 1));
+        cleared = arena.clear(stream);
+        filled.unwrap()
+    });
+    if CudaArena::on(stream).is_some() {
+        // The capture was refused before it began.
+        arena.clear(stream)?;
+    }
+    let ((), graph) = captured.map_err(by_cudarc)?;
+    cleared?;
+    let lease = arena.lease();
+    drop(arena);
+    graph.launch().map_err(by_cudarc)?;
+    stream.synchronize().map_err(by_cudarc)?;
+    drop(graph);
+    lease.check()
+}
+
+/// Calls that only free or unmake, which nobody tries again: what they should have freed is lost, and
+/// of ours `take_unanswered` tells.
+const GIVEN_UP: [&str; 4] =
+    ["cuMemFree_v2", "cuGraphExecDestroy", "cuGraphDestroy", "cuStreamDestroy_v2"];
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn every_call_may_fail() {
+    let simulator = start();
+    let (mut failures, mut absorbed) = (0, 0);
+    for nth in 1.. {
+        start_anew(simulator, Settings::default(), nth);
+        let device = Cuda::device(0).unwrap();
+        let stream = device.context().new_stream().unwrap();
+        let memory = DeviceMemory::new(&device);
+        simulator.forget_calls();
+        simulator.fail_any_call(nth, 999);
+        let ended = pool_script(&memory).and_then(|()| arena_script(&memory, &stream));
+        let log = simulator.log();
+        let Some(failed) = log.iter().find(|call| call.code == 999) else {
+            assert_eq!(ended, Ok(()));
+            break;
+        };
+        let name = failed.name.as_str();
+        match &ended {
+            Err(error) => {
+                failures += 1;
+                assert!(error.to_string().contains("999 UNKNOWN"), "{name}: {error}");
+            }
+            Ok(()) => absorbed += 1,
+        }
+        assert_eq!(memory.take_unanswered().is_some(), name == "cuMemFree_v2", "{name}");
+        simulator.forget_failures();
+        // What cudarc's destructors left for the next call is not that call's.
+        let _ = device.context().check_err();
+        let again = pool_script(&memory).and_then(|()| arena_script(&memory, &stream));
+        assert_eq!(again, Ok(()), "after {name} as call {nth}");
+        drop((device, stream, memory));
+        simulator.assert_clean();
+        if !GIVEN_UP.contains(&name) {
+            let leaks = simulator.leaks();
+            assert!(leaks.is_empty(), "{name} as call {nth}: {leaks:?}");
+        }
+    }
+    println!("{failures} failures answered, {absorbed} absorbed");
+    assert!(failures > 10 && absorbed > 10, "{failures} and {absorbed}");
+}

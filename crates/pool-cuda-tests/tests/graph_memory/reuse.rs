@@ -1,0 +1,120 @@
+//! Bytes that are handed out twice within one graph: right in one row of nodes, a race where the graph
+//! forks.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use cudarc::driver::result::DriverError;
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, DeviceMemory, Ended, GraphMemoryError,
+    GraphPoolConfig,
+};
+
+use crate::support::{in_many_orders, races_in_every_order};
+use crate::{MIB, capture, copy, fill};
+
+/// Fills a scratch region and copies it, on each of these streams in turn; every region is deallocated
+/// before the next is allocated.
+fn through_scratch(
+    arena: &CudaArena,
+    streams: &[&Arc<CudaStream>],
+    kept: &[u64],
+) -> Result<(), DriverError> {
+    for ((stream, &kept), value) in streams.iter().zip(kept).zip(1..) {
+        let scratch = arena.allocate(4096).unwrap().device_pointer();
+        fill(stream, scratch, value)?;
+        copy(stream, kept, scratch)?;
+        assert_eq!(arena.deallocate(scratch), Ended::Region { bytes: 4096 });
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_linear_arena_in_one_row() {
+    in_many_orders(|device| {
+        let stream = device.context().new_stream().unwrap();
+        let arena = CudaArena::new(DeviceMemory::new(device), MIB, ArenaPolicy::Linear).unwrap();
+        let kept = [(); 3].map(|()| arena.allocate(4096).unwrap().device_pointer());
+        arena.install(&stream).unwrap();
+        let body = || {
+            through_scratch(&arena, &[&stream; 3], &kept)?;
+            assert_eq!(arena.clear(&stream), Ok(()));
+            Ok(())
+        };
+        let ((), graph) = capture(&stream, body).unwrap();
+        assert_eq!(arena.stats().high_water_bytes, 4 * 4096, "one scratch region for all");
+        let lease = arena.lease();
+        drop(arena);
+        for _ in 0..3 {
+            graph.launch().unwrap();
+        }
+        stream.synchronize().unwrap();
+        drop((graph, lease));
+    });
+}
+
+/// The capture that `Linear` refuses, replayed all the same.
+fn forked(device: &pool_cuda::CudaDevice, policy: ArenaPolicy) {
+    let [stream, branch] = [(); 2].map(|()| device.context().new_stream().unwrap());
+    let refuses = policy == ArenaPolicy::Linear;
+    let arena = CudaArena::new(DeviceMemory::new(device), MIB, policy).unwrap();
+    let kept = [(); 2].map(|()| arena.allocate(4096).unwrap().device_pointer());
+    arena.install(&stream).unwrap();
+    let body = || {
+        branch.join(&stream)?;
+        through_scratch(&arena, &[&branch, &stream], &kept)?;
+        stream.join(&branch)?;
+        let cleared = arena.clear(&stream);
+        let refused = matches!(cleared, Err(GraphMemoryError::ForkedCapture { .. }));
+        assert_eq!((refused, cleared.is_ok()), (refuses, !refuses));
+        Ok(())
+    };
+    let ((), graph) = capture(&stream, body).unwrap();
+    graph.launch().unwrap();
+    stream.synchronize().unwrap();
+    drop((graph, arena));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_linear_arena_in_a_fork_is_refused_and_would_race() {
+    races_in_every_order(|device| forked(device, ArenaPolicy::Linear));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_monotone_arena_in_a_fork() {
+    in_many_orders(|device| forked(device, ArenaPolicy::Monotone));
+}
+
+/// A graph writes its leased block whenever it likes; nobody else ever gets that block.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn replays_beside_other_uses_of_the_pool() {
+    in_many_orders(|device| {
+        let [replays, other] = [(); 2].map(|()| device.context().new_stream().unwrap());
+        let config = GraphPoolConfig { initial: 16 * MIB, maximum: 32 * MIB };
+        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+        let blocks = [(); 2].map(|()| pool.allocate(4096).unwrap());
+        let [from, to] = blocks.map(|block| block.device_pointer());
+        let body = || fill(&replays, from, 1).and_then(|()| copy(&replays, to, from));
+        let ((), graph) = capture(&replays, body).unwrap();
+        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+        for _ in 0..10 {
+            graph.launch().unwrap();
+            pool.reset().unwrap();
+            for _ in 0..3 {
+                let block = pool.allocate(4096).unwrap();
+                fill(&other, block.device_pointer(), 2).unwrap();
+            }
+            pool.trim().unwrap();
+        }
+        // What `other` writes is not the graph's, so the pool may go before the graph is done.
+        other.synchronize().unwrap();
+        drop(pool);
+        graph.launch().unwrap();
+        replays.synchronize().unwrap();
+        drop((graph, lease));
+    });
+}

@@ -1,0 +1,130 @@
+//! The facade on a device: `with_pool!`, the pools of a thread, host and device side by side, and code
+//! that does not know which of them it runs on.
+
+use std::sync::Arc;
+
+use cuda_sim_control::Settings;
+use pool_cuda::set_stream;
+use pool_facade::prelude::*;
+use pool_facade::{LocalPool, PoolBackend, half::f16};
+
+use crate::support::{start, start_anew};
+
+/// Generic over the backend: a copy by way of two temporaries.
+fn copy_twice<B: PoolBackend>(
+    scope: &mut Scope<'_, B>,
+    input: &[f32],
+) -> Result<usize, PoolError<B::Error>> {
+    let scope = scope.scope();
+    scope.try_acquire_from(input)?;
+    scope.try_acquire_like::<f32>(input)?;
+    Ok(scope.active_slots())
+}
+
+fn run_on<B: LocalPool>(input: &[f32]) -> usize {
+    with_pool!(B, scope => { copy_twice(&mut scope, input).unwrap() })
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_same_code_on_host_and_device() {
+    let simulator = start();
+    // The choice is made at run time, the code is compiled for each.
+    for on_device in [false, true] {
+        let run = if on_device { run_on::<Cuda> } else { run_on::<Cpu> };
+        assert_eq!(run(&[1.0; 100]), 2);
+    }
+    assert_eq!(local::<Cuda>().stats().growths, 2);
+    for _ in 0..100 {
+        run_on::<Cuda>(&[2.0; 100]);
+    }
+    assert_eq!(local::<Cuda>().stats().growths, 2);
+    assert_eq!(local::<Cuda>().stats().device.to_string(), "cuda:0");
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn host_and_device_in_one_macro() {
+    let simulator = start();
+    for round in 0..10_u8 {
+        let found = with_pool!(Cpu: host, Cuda: device => {
+            let there = device.acquire_filled(100, f16::from_f32(f32::from(round)));
+            let here = host.acquire_zeroed::<f16>(100);
+            there.copy_to_host(here).unwrap();
+            here[99].to_f32()
+        });
+        assert_eq!(found, f32::from(round));
+    }
+    assert_eq!(local::<Cuda>().stats().growths, 1);
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
+    let simulator = start();
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+    with_pool!(Cuda: outer, Cuda: inner => {
+        assert!(Arc::ptr_eq(outer.context().stream(), inner.context().stream()));
+        let (one, mut two) = (outer.acquire_filled(10, 1_u8), inner.acquire::<u8>(10));
+        two.copy_from(&one.as_view()).unwrap();
+        assert_eq!(two.to_vec().unwrap(), [1; 10]);
+    });
+    Cuda::set_device(1).unwrap();
+    with_pool!(Cuda, scope => { assert_eq!(scope.acquire_zeroed::<u8>(1).ordinal(), 1) });
+    Cuda::set_device(0).unwrap();
+    with_pool!(Cuda, scope => { assert_eq!(scope.acquire_zeroed::<u8>(1).ordinal(), 0) });
+    // Three pools in one list, and each found by its device.
+    let mut guard = local::<Cuda>();
+    assert_eq!((guard.stats().pools, guard.stats().growths), (3, 3));
+    assert_eq!(guard.trim().slots, 3);
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_given_stream_is_the_threads_from_then_on() {
+    let simulator = start();
+    with_pool!(Cuda, scope => { scope.acquire_zeroed::<u8>(1); });
+    let device = Cuda::device(0).unwrap();
+    let given = device.context().new_stream().unwrap();
+    set_stream(Arc::clone(&given)).unwrap();
+    with_pool!(Cuda, scope => {
+        scope.acquire_zeroed::<u8>(1);
+        assert!(Arc::ptr_eq(scope.context().stream(), &given));
+    });
+    assert_eq!(local::<Cuda>().stats().pools, 2);
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_thread_gives_everything_back_when_it_ends() {
+    let simulator = start();
+    for _ in 0..4 {
+        let work = || {
+            with_pool!(Cuda: left, Cuda: right => {
+                left.acquire_filled(1000, 1_u32);
+                right.acquire_filled(1000, 2_u32);
+            });
+            let mut guard = local::<Cuda>();
+            guard.configure(PoolConfig::new().byte_limit(1 << 20)).unwrap();
+            assert!(guard.scope().try_acquire::<u8>(2 << 20).is_err());
+        };
+        std::thread::spawn(work).join().unwrap();
+    }
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_device_that_cannot_be_opened_is_an_error_of_try_with_pool() {
+    let simulator = start();
+    simulator.fail_call("cuDevicePrimaryCtxRetain", 1, 999);
+    let refused = try_with_pool!(Cuda, scope => { scope.active_slots() }).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("open the device") && text.contains("999 UNKNOWN"), "{text}");
+    assert_eq!(try_with_pool!(Cuda, scope => { scope.active_slots() }), Ok(0));
+}

@@ -1,0 +1,141 @@
+//! Host time of a scope with 1, 3 or 16 temporaries, beside the same with an allocation and a free for
+//! each: the driver's stream-ordered calls as they are, and through cudarc.
+//!
+//! On hardware alone: on the simulated driver a time means nothing. The driver's calls get their best
+//! case: the memory pool that they allocate from keeps all it has. `gpu_pool_peers.py` beside this
+//! file does the same sequences with PyTorch, CuPy and RMM.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use cudarc::driver::{CudaStream, DriverError, result, sys};
+use driver_conformance::driver::Device;
+use pool_core::Pool;
+use pool_cuda::{Cuda, CudaError};
+
+const ACQUIRES: [usize; 3] = [1, 3, 16];
+const BYTES: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 64 << 20];
+
+fn main() -> ExitCode {
+    if let Err(why) = Device::open() {
+        return without_device(&why.to_string());
+    }
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(700))
+        .configure_from_args();
+    if let Err(error) = measure(&mut criterion) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    criterion.final_summary();
+    ExitCode::SUCCESS
+}
+
+/// As a test there is nothing to do; who asks for measurements is told that there are none.
+fn without_device(why: &str) -> ExitCode {
+    if std::env::args().any(|argument| argument == "--bench") {
+        eprintln!("no GPU: {why}");
+        return ExitCode::from(3);
+    }
+    println!("SKIPPED: {why}");
+    ExitCode::SUCCESS
+}
+
+fn measure(criterion: &mut Criterion) -> Result<(), String> {
+    let told = |error: CudaError| error.to_string();
+    let device = Cuda::device(0).map_err(told)?;
+    keep_all_memory(device.context().cu_device()).map_err(|error| error.to_string())?;
+    for bytes in BYTES {
+        for acquires in ACQUIRES {
+            let name = format!("{acquires} of {} KiB", bytes >> 10);
+            let mut group = criterion.benchmark_group(name);
+            let mut pool = Pool::<Cuda>::new(device.new_stream().map_err(told)?);
+            scope(&mut group, &mut pool, acquires, bytes);
+            let stream = device.context().new_stream().map_err(|error| error.to_string())?;
+            raw(&mut group, &stream, acquires, bytes).map_err(|error| error.to_string())?;
+            through_cudarc(&mut group, &stream, acquires, bytes)
+                .map_err(|error| error.to_string())?;
+            group.finish();
+            pool.trim();
+        }
+    }
+    Ok(())
+}
+
+/// The memory pool that `cuMemAllocAsync` takes from gives nothing back while this process runs.
+fn keep_all_memory(device: sys::CUdevice) -> Result<(), DriverError> {
+    // SAFETY: the device came from the driver.
+    let pool = unsafe { result::device::get_default_mem_pool(device) }?;
+    let mut threshold = u64::MAX;
+    let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the pool is the device's, and the attribute is 64 bits long.
+    unsafe { result::mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast()) }
+}
+
+fn scope(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    pool: &mut Pool<Cuda>,
+    acquires: usize,
+    bytes: usize,
+) {
+    group.bench_function("pool", |bencher| {
+        bencher.iter(|| {
+            let scope = pool.scope();
+            for _ in 0..acquires {
+                black_box(scope.acquire::<u8>(black_box(bytes)).address());
+            }
+        });
+    });
+}
+
+fn raw(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    stream: &Arc<CudaStream>,
+    acquires: usize,
+    bytes: usize,
+) -> Result<(), DriverError> {
+    let mut addresses = Vec::with_capacity(acquires);
+    let mut once = || -> Result<(), DriverError> {
+        for _ in 0..acquires {
+            // SAFETY: what is allocated is freed below, and used by nobody.
+            addresses.push(unsafe { result::malloc_async(stream.cu_stream(), bytes) }?);
+        }
+        for address in addresses.drain(..).rev() {
+            // SAFETY: allocated above on the same stream.
+            unsafe { result::free_async(address, stream.cu_stream()) }?;
+        }
+        Ok(())
+    };
+    once()?;
+    let mut last = Ok(());
+    group.bench_function("cuMemAllocAsync and cuMemFreeAsync", |bencher| {
+        bencher.iter(|| last = once());
+    });
+    last
+}
+
+fn through_cudarc(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    stream: &Arc<CudaStream>,
+    acquires: usize,
+    bytes: usize,
+) -> Result<(), DriverError> {
+    let mut slices = Vec::with_capacity(acquires);
+    let mut once = || -> Result<(), DriverError> {
+        for _ in 0..acquires {
+            // SAFETY: its elements are never read.
+            slices.push(unsafe { stream.alloc::<u8>(bytes) }?);
+        }
+        slices.clear();
+        Ok(())
+    };
+    once()?;
+    let mut last = Ok(());
+    group.bench_function("cudarc", |bencher| bencher.iter(|| last = once()));
+    last
+}

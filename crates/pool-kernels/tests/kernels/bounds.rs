@@ -1,0 +1,97 @@
+//! What rounding may do, and whether a result is within it.
+//!
+//! The bounds are those of Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3:
+//! with the unit roundoff u, n roundings one after the other multiply by 1 + θ with
+//! |θ| ≤ γₙ = n·u / (1 − n·u), whatever the order of the sum that they belong to.
+
+use crate::element::Element;
+
+/// γₙ.
+pub(crate) fn gamma(roundings: usize, unit: f64) -> f64 {
+    let product = roundings as f64 * unit;
+    assert!(product < 0.1, "the bound says nothing about {roundings} roundings");
+    product / (1.0 - product)
+}
+
+/// By which part of itself an exponential may be off: `expf` by 2 units in the last place of the number
+/// that the exact value rounds to, and `exp` by 1 (CUDA C++ Programming Guide, *Mathematical
+/// Functions*). `expf` is made of `ex2.approx.ftz.f32`, whose own error that includes. A unit in the
+/// last place is at most 2u of a number, and the rounding is half of one more: 2.5 · 2u.
+pub(crate) fn exponential(unit: f64) -> f64 {
+    5.0 * unit
+}
+
+/// The same of a reciprocal square root: `rsqrtf` is `rsqrt.approx.f32` and off by 2 units in the last
+/// place, `rsqrt` is `rsqrt.approx.f64` and off by 1 (ibid.).
+pub(crate) fn inverse_root(unit: f64) -> f64 {
+    5.0 * unit
+}
+
+/// A number in double precision, and by how much what is computed may be off before it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reference {
+    pub(crate) value: f64,
+    pub(crate) error: f64,
+}
+
+impl Reference {
+    pub(crate) fn exact(value: f64) -> Self {
+        Self { value, error: 0.0 }
+    }
+
+    /// Of one operation that rounds once.
+    pub(crate) fn rounded<E: Element>(value: f64) -> Self {
+        Self { value, error: E::UNIT * value.abs() }
+    }
+}
+
+/// Whether elements are what they should be.
+pub(crate) fn compare<E: Element>(
+    actual: &[E::Stored],
+    expected: impl ExactSizeIterator<Item = Reference>,
+) -> Result<(), String> {
+    if actual.len() != expected.len() {
+        return Err(format!("{} elements instead of {}", actual.len(), expected.len()));
+    }
+    for (at, (stored, reference)) in actual.iter().zip(expected).enumerate() {
+        let tolerance = E::tolerance(reference.value, reference.error);
+        within(E::load(*stored), reference.value, tolerance)
+            .map_err(|why| format!("{}, element {at}: {why}", E::NAME))?;
+    }
+    Ok(())
+}
+
+/// Whether a wide number is what it should be.
+pub(crate) fn compare_wide<E: Element>(
+    actual: E::Wide,
+    reference: Reference,
+) -> Result<(), String> {
+    let tolerance = E::wide_tolerance(reference.value, reference.error);
+    within(E::load_wide(actual), reference.value, tolerance)
+        .map_err(|why| format!("{}: {why}", E::NAME))
+}
+
+fn within(actual: f64, reference: f64, tolerance: f64) -> Result<(), String> {
+    assert!(!(tolerance.is_nan() && reference.is_finite()), "a bound that holds nothing");
+    let same = actual == reference || (actual.is_nan() && reference.is_nan());
+    if same || (actual - reference).abs() <= tolerance {
+        return Ok(());
+    }
+    let times = (actual - reference).abs() / tolerance;
+    Err(format!("{actual:e} instead of {reference:e}: {times:.2} times what may be"))
+}
+
+#[test]
+fn a_result_out_of_its_bound_is_noticed() {
+    use crate::element::{F16, F32};
+
+    let reference = || [Reference::rounded::<F32>(1.0)].into_iter();
+    let (near, far) = (1.0 + f32::EPSILON / 2.0, 1.0 + f32::EPSILON);
+    assert!(compare::<F32>(&[near], reference()).is_ok());
+    assert!(compare::<F32>(&[far], reference()).is_err());
+    assert!(compare::<F32>(&[f32::NAN], reference()).is_err());
+    assert!(compare::<F32>(&[], reference()).is_err());
+    assert!(compare::<F32>(&[f32::INFINITY], [Reference::exact(1e30)].into_iter()).is_err());
+    let half = |value| compare::<F16>(&[F16::store(value)], reference());
+    assert!(half(1.0).is_ok() && half(1.001).is_err());
+}

@@ -1,0 +1,138 @@
+//! The device under test: modules, launches, and arrays with guards around them.
+
+use std::sync::Arc;
+
+use cuda_sim_control::Simulator;
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream, DevicePtr,
+    LaunchConfig, PushKernelArg, sys,
+};
+use cudarc::nvrtc::Ptx;
+use pool_kernels::{Launch, Module};
+
+use crate::element::Stored;
+
+/// Elements behind each array that must stay as they are.
+const BEHIND: usize = 5;
+
+/// A device with one module loaded.
+pub(crate) struct Gpu {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    module: Arc<CudaModule>,
+}
+
+/// An array in device memory, from some place of an allocation on.
+pub(crate) struct Array<T> {
+    slice: CudaSlice<T>,
+    address: u64,
+    before: usize,
+    count: usize,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument {
+    Word(u64),
+    Single(f32),
+    Double(f64),
+}
+
+impl Gpu {
+    /// Opens the device that the driver has: hardware, or the simulator where `sim-test` allows it.
+    pub(crate) fn open(module: Module) -> Self {
+        if let Err(why) = driver_conformance::open() {
+            panic!("GPU REQUIRED: {why}");
+        }
+        let context = CudaContext::new(0).unwrap();
+        // SAFETY: there is one stream, so what uses an array waits for what used it before.
+        unsafe { context.disable_event_tracking() };
+        let module = context.load_module(Ptx::from_src(module.text())).unwrap();
+        Self { stream: context.new_stream().unwrap(), context, module }
+    }
+
+    pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
+        self.module.load_function(name).unwrap()
+    }
+
+    /// Copies an array to the device, some elements behind the start of its allocation.
+    pub(crate) fn upload<T: Stored>(&self, data: &[T], before: usize) -> Array<T> {
+        let mut all = vec![T::GUARD; before + data.len() + BEHIND];
+        all[before..before + data.len()].copy_from_slice(data);
+        let slice = self.stream.clone_htod(&all).unwrap();
+        let (start, _) = slice.device_ptr(&self.stream);
+        let address = start + (before * size_of::<T>()) as u64;
+        Array { slice, address, before, count: data.len() }
+    }
+
+    /// An array whose elements are there to be written.
+    pub(crate) fn output<T: Stored>(&self, count: usize, before: usize) -> Array<T> {
+        self.upload(&vec![T::GUARD; count], before)
+    }
+
+    /// Overwrites an array.
+    pub(crate) fn write<T: Stored>(&self, array: &mut Array<T>, data: &[T]) {
+        assert_eq!(array.count, data.len());
+        let mut place = array.slice.slice_mut(array.before..array.before + array.count);
+        self.stream.memcpy_htod(data, &mut place).unwrap();
+    }
+
+    /// Captures launches instead of making them.
+    pub(crate) fn capture(&self, launches: impl FnOnce()) -> CudaGraph {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).unwrap();
+        launches();
+        self.stream.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().unwrap()
+    }
+
+    /// Copies an array back, and checks that nothing around it was written.
+    pub(crate) fn download<T: Stored>(&self, array: &Array<T>) -> Result<Vec<T>, String> {
+        let all = self.stream.clone_dtoh(&array.slice).unwrap();
+        let end = array.before + array.count;
+        let around = all[..array.before].iter().chain(&all[end..]);
+        for (at, guard) in around.enumerate() {
+            if *guard != T::GUARD {
+                return Err(format!("guard {at} around an array of {} is {guard:?}", array.count));
+            }
+        }
+        Ok(all[array.before..end].to_vec())
+    }
+
+    /// Launches a kernel behind what was launched before.
+    pub(crate) fn launch(&self, kernel: &CudaFunction, launch: Launch, arguments: &[Argument]) {
+        let mut builder = self.stream.launch_builder(kernel);
+        for argument in arguments {
+            match argument {
+                Argument::Word(word) => builder.arg(word),
+                Argument::Single(number) => builder.arg(number),
+                Argument::Double(number) => builder.arg(number),
+            };
+        }
+        let Launch { grid: grid_dim, block: block_dim } = launch;
+        let config = LaunchConfig { grid_dim, block_dim, shared_mem_bytes: 0 };
+        // SAFETY: each test passes what the kernel's documentation asks for, and keeps its arrays until
+        // it has read them; if it is wrong about that, it is the test that fails.
+        unsafe { builder.launch(config) }.unwrap();
+    }
+
+    /// Waits for everything, and on the simulator checks that it has nothing to report.
+    pub(crate) fn close(self) {
+        self.stream.synchronize().unwrap();
+        self.context.check_err().unwrap();
+        if let Some(simulator) = Simulator::attach() {
+            simulator.assert_clean();
+        }
+    }
+}
+
+impl<T> Array<T> {
+    pub(crate) fn argument(&self) -> Argument {
+        Argument::Word(self.address)
+    }
+}
+
+impl From<usize> for Argument {
+    fn from(count: usize) -> Self {
+        Self::Word(count as u64)
+    }
+}

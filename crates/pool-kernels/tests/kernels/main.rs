@@ -1,0 +1,18 @@
+//! Every kernel against a reference in double precision, on random shapes.
+//!
+//! Each test needs a device and a process of its own: `cargo xtask sim-test` runs them on the simulated
+//! driver, which checks every access as well, and `cargo xtask gpu-test` on hardware.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod bounds;
+mod cases;
+mod element;
+mod elementwise;
+mod gather;
+mod gpu;
+mod matrix;
+mod ratio;
+mod reduction;
+mod rows;
+mod sparse;

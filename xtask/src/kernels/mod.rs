@@ -1,0 +1,199 @@
+//! `cargo xtask kernels`: the PTX of the CUDA kernels, made of their sources or compared with them.
+//!
+//! Each directory holds sources, the PTX of each, and a budget. NVRTC makes the PTX, `ptxas` says whether
+//! a device can have it and what a kernel needs there; both are pinned, so the same source gives the same
+//! bytes everywhere. The last line is `N passed, N failed, N skipped`.
+
+mod assembler;
+mod budget;
+mod compiler;
+mod source;
+mod toolkit;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use assembler::Need;
+use budget::Budget;
+use comfy_table::{CellAlignment, Table, presets};
+use compiler::Compiler;
+use source::{Source, Sources};
+use toolkit::Toolkit;
+
+use crate::TaskError;
+use crate::test::workspace::{self, Workspace};
+
+/// Where kernels are, from the root of the workspace.
+const DIRECTORIES: &[&str] = &["crates/pool-kernels/cuda"];
+
+/// What the PTX is assembled for: the oldest device of data centres that is still common, and the one
+/// that the tests have run on.
+const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
+
+/// What `cargo xtask kernels` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Write nothing, and fail where the committed PTX is not what the sources give.
+    #[arg(long)]
+    check: bool,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    complaints: Vec<String>,
+}
+
+/// Compiles everything, writes or compares it, and assembles it.
+///
+/// # Errors
+///
+/// When a compiler cannot be used, and when a source does not compile. What differs, or is above its
+/// budget, is counted, and the exit code tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let Workspace { root, target_directory, .. } = workspace::describe()?;
+    let toolkit = match Toolkit::obtain(&root, &target_directory)? {
+        Ok(toolkit) => toolkit,
+        Err(why) if arguments.check => {
+            println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(why) => return Err(why.into()),
+    };
+    let compiler = Compiler::open(&toolkit)?;
+    let mut tally = Tally::default();
+    for directory in DIRECTORIES {
+        let directory = root.join(directory);
+        let sources = Sources::read(&directory)?;
+        for module in &sources.modules {
+            let ptx = compiler.ptx(module, &sources.headers)?;
+            tally.count(write_or_compare(module, &ptx, arguments.check)?);
+        }
+        for file in &sources.left_over {
+            tally.count(Some(format!("{} has no source", file.display())));
+        }
+        weigh(&toolkit, &sources, &directory.join("budget.tsv"), &mut tally)?;
+    }
+    Ok(tally.close())
+}
+
+/// What differs, if that is asked for; else writes it.
+fn write_or_compare(module: &Source, ptx: &str, check: bool) -> Result<Option<String>, TaskError> {
+    if !check {
+        std::fs::write(&module.ptx, ptx)?;
+        return Ok(None);
+    }
+    let committed = std::fs::read_to_string(&module.ptx).unwrap_or_default();
+    Ok(difference(&committed, ptx).map(|difference| {
+        let file = module.ptx.display();
+        format!("{file} is not what {} gives: {difference}; run cargo xtask kernels", module.name)
+    }))
+}
+
+/// The first line in which two texts differ.
+fn difference(committed: &str, given: &str) -> Option<String> {
+    if committed == given {
+        return None;
+    }
+    let lines = || committed.lines().zip(given.lines()).enumerate();
+    let at = lines().find(|(_, (old, new))| old != new);
+    Some(match at {
+        Some((line, (old, new))) => format!("line {}: {old:?} and not {new:?}", line + 1),
+        None => format!("{} bytes and not {}", committed.len(), given.len()),
+    })
+}
+
+/// Assembles the modules, prints what their kernels need, and compares it with the budget.
+fn weigh(
+    toolkit: &Toolkit,
+    sources: &Sources,
+    file: &Path,
+    tally: &mut Tally,
+) -> Result<(), TaskError> {
+    let budget = Budget::read(file)?;
+    let mut rows: Vec<[Need; 2]> = Vec::new();
+    for module in &sources.modules {
+        let [first, second] =
+            ARCHITECTURES.map(|name| assembler::assemble(toolkit, &module.ptx, name));
+        rows.extend(first?.into_iter().zip(second?).map(|(first, second)| [first, second]));
+    }
+    for needs in &rows {
+        let complaints: Vec<String> =
+            needs.iter().filter_map(|need| budget.complaint(need)).collect();
+        tally.count((!complaints.is_empty()).then(|| complaints.join("; ")));
+    }
+    let kernels: Vec<&str> = rows.iter().map(|[need, _]| need.kernel.as_str()).collect();
+    for unused in budget.without_kernel(&kernels) {
+        tally.count(Some(format!("{unused} has a budget in {} and no kernel", file.display())));
+    }
+    println!("{}", table(&rows, &budget));
+    Ok(())
+}
+
+fn table(rows: &[[Need; 2]], budget: &Budget) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let [first, second] = ARCHITECTURES.map(|name| format!("registers {name}"));
+    table.set_header(["kernel", &first, &second, "budget", "spilled", "shared bytes"]);
+    for [first, second] in rows {
+        let limit =
+            budget.of(&first.kernel).map_or("none".to_owned(), |limit| limit.registers.to_string());
+        table.add_row([
+            first.kernel.clone(),
+            first.registers.to_string(),
+            second.registers.to_string(),
+            limit,
+            first.spilled.max(second.spilled).to_string(),
+            first.shared.max(second.shared).to_string(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+impl Tally {
+    fn count(&mut self, complaint: Option<String>) {
+        match complaint {
+            None => self.passed += 1,
+            Some(complaint) => self.complaints.push(complaint),
+        }
+    }
+
+    fn close(self) -> ExitCode {
+        for complaint in &self.complaints {
+            println!("FAILED: {complaint}");
+        }
+        println!("\n{} passed, {} failed, 0 skipped", self.passed, self.complaints.len());
+        if self.complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DIRECTORIES, difference};
+    use crate::test::workspace::{self, Workspace};
+
+    #[test]
+    fn the_first_differing_line_is_told() {
+        assert_eq!(difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(difference("a\nb\n", "a\nc\n").unwrap(), "line 2: \"b\" and not \"c\"");
+        assert_eq!(difference("a\nb\n", "a\nb").unwrap(), "4 bytes and not 3");
+        assert!(difference("", "a\n").is_some());
+    }
+
+    /// Without a compiler nothing else would notice a source whose PTX was never made.
+    #[test]
+    fn every_source_has_its_ptx_and_its_budget() {
+        let workspace: Workspace = workspace::describe().unwrap();
+        for directory in DIRECTORIES {
+            let directory = workspace.root.join(directory);
+            let sources = super::Sources::read(&directory).unwrap();
+            assert!(sources.left_over.is_empty());
+            assert!(sources.modules.iter().all(|module| module.ptx.is_file()));
+            super::Budget::read(&directory.join("budget.tsv")).unwrap();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What cargo says about what it has built, and which tests of a program are ignored unless asked for.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::TaskError;
+
+/// A target that cargo has built, or found built.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Artifact {
+    /// The manifest of its crate.
+    pub(crate) manifest_path: PathBuf,
+    /// All files that it consists of.
+    pub(crate) filenames: Vec<PathBuf>,
+    /// The program, where it is one.
+    pub(crate) executable: Option<PathBuf>,
+    pub(crate) target: Target,
+    pub(crate) profile: Profile,
+}
+
+/// A target as the manifest has it.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) name: String,
+    kind: Vec<String>,
+}
+
+/// How it was built.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Profile {
+    /// Whether as a test or bench, and not to be used by one.
+    pub(crate) test: bool,
+}
+
+/// A line that cargo prints.
+#[derive(Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+enum Message {
+    CompilerArtifact(Artifact),
+    #[serde(other)]
+    Other,
+}
+
+impl Target {
+    /// Whether it is a `bin`, `bench`, `cdylib` or what else manifests know.
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|own| own == kind)
+    }
+}
+
+/// Cargo, without what our own run of it leaves in the environment.
+///
+/// `CARGO` names the cargo that started us, which may be of another toolchain, and the CUDA version is a
+/// matter of features alone.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");
+    cargo
+}
+
+/// Runs a command of cargo that builds.
+///
+/// # Errors
+///
+/// When it does not build, and when cargo's answer cannot be read.
+pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Artifact>, TaskError> {
+    artifacts(&output(cargo.args(["--message-format", "json-render-diagnostics"]))?)
+}
+
+fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
+    let mut artifacts = Vec::new();
+    for line in std::str::from_utf8(messages)?.lines() {
+        if let Message::CompilerArtifact(artifact) = serde_json::from_str(line)? {
+            artifacts.push(artifact);
+        }
+    }
+    Ok(artifacts)
+}
+
+/// The tests of a program that are ignored unless asked for.
+///
+/// # Errors
+///
+/// When the program does not tell them.
+pub(crate) fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
+    let list = ["--list", "--ignored", "--format", "terse"];
+    Ok(names(std::str::from_utf8(&output(Command::new(program).args(list))?)?))
+}
+
+fn names(listed: &str) -> Vec<String> {
+    listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect()
+}
+
+/// What a command prints, if it ends well; its complaints go where ours do.
+///
+/// # Errors
+///
+/// When it cannot be started, and when it does not end well.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
+    let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    if !answer.status.success() {
+        return Err(format!("{command:?} ended with {}", answer.status).into());
+    }
+    Ok(answer.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{artifacts, names};
+
+    #[test]
+    fn a_list_gives_its_tests() {
+        let listed = "order::missing_join: test\nspeed: benchmark\nfaults::nth: test\n";
+        assert_eq!(names(listed), ["order::missing_join", "faults::nth"]);
+    }
+
+    #[test]
+    fn artifacts_are_found_among_other_messages() {
+        let messages = br#"{"reason":"build-script-executed","package_id":"p"}
+{"reason":"compiler-artifact","package_id":"p","manifest_path":"/w/a/Cargo.toml","target":{"kind":["bench"],"name":"axpy"},"profile":{"opt_level":"3","test":true},"features":[],"filenames":["/t/axpy-1"],"executable":"/t/axpy-1","fresh":false}
+{"reason":"build-finished","success":true}
+"#;
+        let artifacts = artifacts(messages).unwrap();
+        assert_eq!(artifacts.len(), 1);
+        let [artifact] = &artifacts[..] else { panic!("one artifact") };
+        assert!(artifact.target.is("bench") && !artifact.target.is("bin") && artifact.profile.test);
+        assert_eq!(artifact.executable.as_deref(), Some(Path::new("/t/axpy-1")));
+        assert!(super::artifacts(b"warning: no JSON\n").is_err());
+    }
+}
