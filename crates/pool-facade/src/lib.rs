@@ -26,6 +26,24 @@
 //! # }
 //! ```
 //!
+//! The same on a device, with the feature `cuda`:
+//!
+//! ```no_run
+//! # #[cfg(feature = "cuda")]
+//! # fn on_a_device(samples: &[f32]) -> Result<Vec<f32>, Box<dyn std::error::Error>> {
+//! use pool_facade::prelude::*;
+//!
+//! let found = with_pool!(Cuda, scope => {
+//!     let input = scope.try_acquire_from(samples)?;
+//!     let mut output = scope.try_acquire_like::<f32>(&input)?;
+//!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)`, or any function of cudarc …
+//!     output.copy_from(&input.as_view())?;
+//!     output.to_vec()?
+//! });
+//! # Ok(found)
+//! # }
+//! ```
+//!
 //! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
@@ -60,7 +78,7 @@ pub use pool_cuda;
 #[cfg(feature = "cuda-backend")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
-    record_use,
+    announce, record_use, set_stream,
 };
 
 /// Compiles the code of the repository's README.

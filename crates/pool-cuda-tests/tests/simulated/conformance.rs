@@ -6,7 +6,7 @@ use pool_conformance::run_all;
 use pool_cuda::Cuda;
 use pool_cuda_tests::CudaProbe;
 
-use crate::support::{in_many_orders, start, start_anew};
+use crate::support::{in_many_orders, orders, start, start_anew};
 
 /// Each is hundreds of calls of the simulated driver.
 const PROGRAMS: u32 = 60;
@@ -15,10 +15,12 @@ const PROGRAMS: u32 = 60;
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn cuda_passes_every_case() {
     let simulator = start();
-    start_anew(simulator, Settings::default(), 0);
-    run_all(&CudaProbe::new(Cuda::device(0).unwrap()));
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
+    for order in 0..orders().div_ceil(20) {
+        start_anew(simulator, Settings::default(), order);
+        run_all(&CudaProbe::new(Cuda::device(0).unwrap()));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
 }
 
 #[test]

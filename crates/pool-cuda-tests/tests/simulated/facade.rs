@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
-use pool_cuda::set_stream;
 use pool_facade::prelude::*;
-use pool_facade::{LocalPool, PoolBackend, half::f16};
+use pool_facade::{LocalPool, PoolBackend, half::f16, set_stream};
 
 use crate::support::{start, start_anew};
 

@@ -31,6 +31,28 @@ fn ordinals() {
     std::thread::spawn(|| assert_eq!(Cuda::current_device(), 0)).join().unwrap();
 }
 
+/// Nothing of it is kept: when the driver works, it is used.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_driver_that_does_not_start() {
+    let simulator = start();
+    simulator.fail_call("cuDriverGetVersion", 1, 999);
+    assert!(matches!(
+        Cuda::device_count(),
+        Err(CudaError::Call { call: "cuDriverGetVersion", .. })
+    ));
+    simulator.fail_call("cuInit", 1, 100);
+    assert_eq!(Cuda::device_count(), Err(CudaError::NoDevice));
+    simulator.fail_call("cuInit", 1, 34);
+    let stub = Cuda::device(0).unwrap_err();
+    assert_eq!(stub.code().unwrap().number(), 34);
+    assert!(stub.to_string().contains("stub"), "{stub}");
+    simulator.fail_call("cuDeviceGetCount", 1, 999);
+    assert!(!Cuda::is_available());
+    assert_eq!(Cuda::device_count(), Ok(1));
+    simulator.assert_clean();
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_of_another_device() {

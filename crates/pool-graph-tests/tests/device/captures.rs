@@ -6,12 +6,11 @@ use cudarc::driver::sys::{
     CUgraphInstantiate_flags, CUresult, CUstreamCaptureMode, cuMemcpyDtoH_v2,
 };
 use cudarc::driver::{CudaStream, result};
-use driver_conformance::require_device;
 use pool_cuda::Cuda;
 use pool_graph::{ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig};
 
 use crate::cases::MIB;
-use crate::memory;
+use crate::{memory, require_device};
 
 const MODES: [CUstreamCaptureMode; 3] = [
     CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,

@@ -1,11 +1,10 @@
 //! The cases that every source passes, on a device; afterwards its memory is what it was.
 
-use driver_conformance::require_device;
 use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
 
 use crate::cases::{MIB, Subject, arenas, pools, threads};
-use crate::memory;
+use crate::{memory, require_device};
 
 fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
     let _present = require_device();

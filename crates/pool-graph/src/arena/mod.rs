@@ -94,15 +94,11 @@ impl<M: MemorySource> CudaArena<M> {
     /// no such buffer.
     pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
         let bytes = Request::new(capacity, GRANULE)?.bytes;
-        if let ArenaPolicy::Planned(plan) = &policy {
-            if plan.peak() > bytes {
-                let requested = plan.peak();
-                return Err(GraphMemoryError::ArenaExhausted {
-                    requested,
-                    used: 0,
-                    capacity: bytes,
-                });
-            }
+        if let ArenaPolicy::Planned(plan) = &policy
+            && plan.peak() > bytes
+        {
+            let requested = plan.peak();
+            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity: bytes });
         }
         let out_of_memory = |source| GraphMemoryError::OutOfMemory {
             requested: bytes,

@@ -184,11 +184,11 @@ impl Regions {
         let mut slot = first;
         while slot != NONE {
             let region = *self.at(slot);
-            if let State::Taken(taken) = region.state {
-                if taken.leases == 0 {
-                    freed(&region, &taken);
-                    self.at_mut(slot).state = FREE;
-                }
+            if let State::Taken(taken) = region.state
+                && taken.leases == 0
+            {
+                freed(&region, &taken);
+                self.at_mut(slot).state = FREE;
             }
             let merges = region.before != NONE && self.is_free(region.before) && self.is_free(slot);
             if merges {

@@ -44,7 +44,7 @@ enum Call {
 
 /// How many programs; a few under Miri, where the model takes seconds for each.
 fn cases() -> u32 {
-    if cfg!(miri) { test_cases().div_ceil(10) } else { test_cases() }
+    if cfg!(miri) { test_cases().div_ceil(20) } else { test_cases() }
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {

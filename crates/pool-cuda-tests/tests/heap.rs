@@ -1,0 +1,83 @@
+//! In steady state the pool takes nothing from the host's heap: not for scopes, not for arrays of dynamic
+//! rank, not for other streams, not for copies.
+//!
+//! Needs a process of its own: `cargo xtask sim-test` runs it.
+
+#![allow(clippy::unwrap_used, reason = "this is how tests fail")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use cuda_sim_control::{Settings, Simulator};
+use pool_core::Pool;
+use pool_cuda::{AcquireShaped, Cuda, announce, record_use};
+
+/// The system's allocator, counting for each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// The simulated driver allocates as it likes while this is off.
+    static ON: Cell<bool> = const { Cell::new(false) };
+}
+
+// SAFETY: the system's allocator with a counter beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if ON.get() {
+            ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// How many allocations `program` makes. A shared library has an allocator of its own, so those of the
+/// simulated driver do not count.
+fn allocations(program: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    ON.set(true);
+    program();
+    ON.set(false);
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn steady_state_takes_nothing_from_the_heap() {
+    let simulator = Simulator::start(Settings::default()).unwrap();
+    let device = Cuda::device(0).unwrap();
+    let other = device.context().new_stream().unwrap();
+    announce(&other);
+    let mut pool = Pool::<Cuda>::new(device.new_stream().unwrap());
+    let content = [1.5_f32; 100];
+    let mut back = [0.0_f32; 100];
+    let mut pass = |pool: &mut Pool<Cuda>| {
+        let mut outer = pool.scope();
+        let mut view = outer.acquire_from(&content);
+        let scope = outer.scope();
+        let mut more = scope.acquire_filled(100, 2.5_f32);
+        scope.acquire_nd::<f64, _>(&[2, 3, 1, 4, 1, 5][..]);
+        assert_eq!(scope.try_acquire_shaped::<u8>(&[2, 3]).unwrap().shape.rank(), 2);
+        record_use(&view, &other).unwrap();
+        more.copy_from(&view.as_view()).unwrap();
+        view.fill_with_zeros().unwrap();
+        more.copy_to_host(&mut back).unwrap();
+    };
+    for _ in 0..3 {
+        pass(&mut pool);
+    }
+    let found = allocations(|| (0..1000).for_each(|_| pass(&mut pool)));
+    assert_eq!(found, 0);
+    let of_test = allocations(|| drop(std::hint::black_box(Box::new(1))));
+    assert_eq!(of_test, 1, "what is taken is counted");
+    simulator.assert_clean();
+}
