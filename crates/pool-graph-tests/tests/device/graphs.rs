@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use driver_conformance::require_device;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig, PreparedCapture,
 };
 
-use crate::memory;
+use crate::{memory, require_device};
 
 const BYTES: usize = 4096;
 
@@ -319,5 +318,51 @@ fn two_captures_at_once_on_two_threads() {
                 });
             }
         });
+    }
+}
+
+/// Graphs on one stream share an arena, whatever the order in which they are replayed.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn graphs_of_one_stream_share_an_arena() {
+    let _present = require_device();
+    let (stream, other, pool) = (stream(), stream(), pool());
+    let block = || pool.allocate(BYTES as u64).unwrap();
+    let blocks: Vec<[GraphMemoryBlock; 2]> = (0..5).map(|_| [block(), block()]).collect();
+    let session = |stream: &Arc<CudaStream>, blocks: [GraphMemoryBlock; 2]| {
+        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+        CaptureSession::new(stream).unwrap().lease(lease)
+    };
+    let body = |blocks| move |capture: &Capture<'_>, (): &mut ()| through(capture, blocks);
+    let first = session(&stream, blocks[0]);
+    let probe = first.probe(&mut (), body(blocks[0])).unwrap();
+    let first: Result<CapturedGraph, CaptureError> =
+        first.planned(&probe).unwrap().capture((), body(blocks[0]));
+    let mut graphs = vec![first.unwrap()];
+    let elsewhere = session(&other, blocks[1]).beside(&graphs[0], &probe);
+    assert!(matches!(elsewhere, Err(CaptureError::AnotherStream { .. })));
+    let large = session(&stream, blocks[1]);
+    let more = |capture: &Capture<'_>, (): &mut ()| {
+        capture.acquire::<u8>(2 * BYTES).map(drop)?;
+        through(capture, blocks[1])
+    };
+    let wanted: Result<_, CaptureError> = large.probe(&mut (), more);
+    let refused = large.beside(&graphs[0], &wanted.unwrap());
+    assert!(matches!(refused, Err(CaptureError::Memory(GraphMemoryError::ArenaExhausted { .. }))));
+    for &pair in &blocks[1..] {
+        let session = session(&stream, pair);
+        let probe = session.probe(&mut (), body(pair)).unwrap();
+        let prepared = session.beside(&graphs[0], &probe).unwrap();
+        let graph: Result<CapturedGraph, CaptureError> = prepared.capture((), body(pair));
+        graphs.push(graph.unwrap());
+    }
+    let mut random = fastrand::Rng::with_seed(1);
+    for value in 0..100 {
+        let which = random.usize(..graphs.len());
+        runs(&mut graphs[which], blocks[which], value);
+    }
+    drop(graphs.remove(0)); // the arena stays for the others
+    for (graph, &pair) in graphs.iter_mut().zip(&blocks[1..]) {
+        runs(graph, pair, 77);
     }
 }

@@ -1,14 +1,13 @@
 //! Plan, capture, verify: random captures under the three policies.
 
-use driver_conformance::require_device;
 use pool_graph::{
     ArenaPlan, ArenaPolicy, CaptureError, CapturedGraph, CudaArena, Divergence, GraphMemoryError,
     LayoutViolation,
 };
 use pool_plan::{Buffer, IntervalProblem, Options};
 
-use crate::memory;
 use crate::programs::{Program, Step, check_results, session};
+use crate::{memory, require_device};
 
 /// How many random captures of each number of streams.
 fn captures() -> u64 {

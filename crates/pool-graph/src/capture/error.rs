@@ -55,6 +55,13 @@ pub enum CaptureError {
         /// Where the arena begins.
         address: u64,
     },
+    /// Graphs share an arena only where they run on one stream, one after the other.
+    AnotherStream {
+        /// The handle of the session's stream, as a number.
+        session: u64,
+        /// That of the graph's.
+        graph: u64,
+    },
     /// The session has no such branch.
     NoSuchBranch {
         /// The branch asked for, from 0.
@@ -145,6 +152,11 @@ impl fmt::Display for CaptureError {
                 f,
                 "the arena at {address:#x} belongs to another graph: give each graph an arena, for \
                  two of them may run at once"
+            ),
+            Self::AnotherStream { session, graph } => write!(
+                f,
+                "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share \
+                 an arena run one after the other, on one stream"
             ),
             Self::NoSuchBranch { asked, branches } => {
                 write!(f, "there is no branch {asked}: the session has {branches}, counted from 0")

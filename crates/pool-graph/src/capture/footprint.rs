@@ -57,8 +57,8 @@ pub struct Probe {
     footprint: Footprint,
     /// None where the body takes no memory.
     plan: Option<ArenaPlan>,
-    pub(super) trace: Trace,
-    pub(super) divergence: Divergence,
+    trace: Trace,
+    divergence: Divergence,
 }
 
 impl Probe {
@@ -104,6 +104,11 @@ impl Probe {
     #[must_use]
     pub fn arena_bytes(&self) -> u64 {
         self.footprint.peak.max(GRANULE)
+    }
+
+    /// The trace that a capture has to follow step by step, if it must.
+    pub(super) fn followed(&self) -> Option<Trace> {
+        (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
     }
 
     /// The policy of an arena that follows the plan.

@@ -4,6 +4,7 @@ pub(crate) mod driver;
 mod error;
 mod footprint;
 mod model;
+mod operations;
 mod prepared;
 mod region;
 mod scope;

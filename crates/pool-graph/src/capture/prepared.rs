@@ -12,6 +12,7 @@ use super::footprint;
 use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
+use crate::arena::ArenaPolicy;
 use crate::captured::{CapturedGraph, Capturing, Contents, Graph, GraphMemory, OwnArena, Parts};
 use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, verify_layout};
@@ -24,7 +25,9 @@ pub struct PreparedCapture {
     leases: Vec<Lease>,
     mode: CaptureMode,
     planned: Option<Trace>,
-    arena: OwnArena,
+    /// For one more capture in an arena that has some: its policy for this one.
+    shared: Option<ArenaPolicy>,
+    arena: Arc<OwnArena>,
 }
 
 impl PreparedCapture {
@@ -32,13 +35,17 @@ impl PreparedCapture {
         streams: Vec<Arc<CudaStream>>,
         leases: Vec<Lease>,
         mode: CaptureMode,
-        arena: OwnArena,
+        arena: Arc<OwnArena>,
     ) -> Self {
-        Self { streams, leases, mode, planned: None, arena }
+        Self { streams, leases, mode, planned: None, shared: None, arena }
     }
 
     pub(super) fn following(self, planned: Option<Trace>) -> Self {
         Self { planned, ..self }
+    }
+
+    pub(super) fn sharing(self, policy: ArenaPolicy) -> Self {
+        Self { shared: Some(policy), ..self }
     }
 
     /// Captures what the body puts on the streams, which are waited for first. All branches are joined
@@ -76,6 +83,9 @@ impl PreparedCapture {
         let capturing = Capturing::enter(self.streams.iter())
             .map_err(|stream| CaptureError::AlreadyCapturing { stream })?;
         self.settle_streams()?;
+        if let Some(policy) = &self.shared {
+            self.arena.arena().share(policy.clone());
+        }
         let event = OrderEvent::new(own).map_err(CaptureError::from)?;
         let live = Live { arena: self.arena.arena(), event: &event };
         let planned = self.planned.as_ref();

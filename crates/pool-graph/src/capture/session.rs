@@ -10,9 +10,10 @@ use super::error::CaptureError;
 use super::footprint::Probe;
 use super::prepared::PreparedCapture;
 use super::scope::Capture;
-use crate::arena::{CudaArena, Divergence};
-use crate::captured::OwnArena;
+use crate::arena::CudaArena;
+use crate::captured::{CapturedGraph, OwnArena};
 use crate::device::DeviceMemory;
+use crate::error::GraphMemoryError;
 use crate::lease::Lease;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
@@ -122,7 +123,37 @@ impl CaptureSession {
             return Err(CaptureError::WrongContext { session, other });
         }
         let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
-        Ok(PreparedCapture::new(self.streams, self.leases, self.mode, arena))
+        Ok(PreparedCapture::new(self.streams, self.leases, self.mode, Arc::new(arena)))
+    }
+
+    /// The second state, with the arena of a graph that runs on the same stream: as the runs of both
+    /// are one after the other, whatever their order, the arena needs what the larger one needs, not the
+    /// sum. The stream is the token that only one of them has at a time.
+    ///
+    /// What one leaves in its temporaries, the other overwrites.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::AnotherStream`], and
+    /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) where the arena is less than the
+    /// plan needs: capture the larger graph first.
+    pub fn beside<T>(
+        self,
+        graph: &CapturedGraph<T>,
+        probe: &Probe,
+    ) -> Result<PreparedCapture, CaptureError> {
+        if *self.streams[0] != **graph.stream() {
+            let number = |stream: &CudaStream| stream.cu_stream().addr() as u64;
+            let (session, graph) = (number(&self.streams[0]), number(graph.stream()));
+            return Err(CaptureError::AnotherStream { session, graph });
+        }
+        let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
+        if requested > capacity {
+            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
+        }
+        let arena = Arc::clone(graph.arena());
+        let prepared = PreparedCapture::new(self.streams, self.leases, self.mode, arena);
+        Ok(prepared.following(probe.followed()).sharing(probe.policy()))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -134,8 +165,7 @@ impl CaptureSession {
     pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
         let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
         let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
-        let trace = (probe.divergence == Divergence::Refuse).then(|| probe.trace.clone());
-        Ok(self.prepare(arena)?.following(trace))
+        Ok(self.prepare(arena)?.following(probe.followed()))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

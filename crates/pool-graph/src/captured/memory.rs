@@ -1,24 +1,30 @@
 //! What the nodes of a graph name, held for as long as it may run.
 
+use std::sync::Arc;
+
 use super::handles::HostBuffer;
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::CudaArena;
 use crate::device::DeviceMemory;
 use crate::lease::Lease;
 
-/// Host buffers, leases, and the arena, which is the graph's alone.
+/// Host buffers, leases, and the arena, which only graphs of one stream have together.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
     pub(crate) host: Vec<parking_lot::Mutex<Option<HostBuffer>>>,
     /// Of the arena first, then of blocks.
     pub(crate) leases: Vec<Lease>,
-    _arena: OwnArena,
+    pub(crate) arena: Arc<OwnArena>,
 }
 
 impl GraphMemory {
-    pub(crate) fn new(host: Vec<Option<HostBuffer>>, leases: Vec<Lease>, arena: OwnArena) -> Self {
+    pub(crate) fn new(
+        host: Vec<Option<HostBuffer>>,
+        leases: Vec<Lease>,
+        arena: Arc<OwnArena>,
+    ) -> Self {
         let host = host.into_iter().map(parking_lot::Mutex::new).collect();
-        Self { host, leases, _arena: arena }
+        Self { host, leases, arena }
     }
 
     /// Whether a range is one of a leased block: what the graph's state is made of.
@@ -31,7 +37,7 @@ pub(crate) fn holds_block(leases: &[Lease], address: u64, bytes: u64) -> bool {
     leases.iter().any(|lease| !lease.blocks().is_empty() && lease.contains(address, bytes))
 }
 
-/// An arena that one session, and then one graph, has: nobody else captures with it.
+/// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
     arena: CudaArena,

@@ -25,8 +25,8 @@ use registry::{Remains, is_captured};
 /// # Why this is sound
 ///
 /// 1. *The addresses in its nodes are of memory that it owns.* What safe code puts into a capture
-///    are views of the arena, which is the graph's alone (a second session is refused it), and of blocks
-///    that a lease of the session holds. Whoever enqueues other work promises the same, in `unsafe`.
+///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
+///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in `unsafe`.
 /// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
 ///    can return or be given a leased block; an arena that was reset is told by its generation, and the
 ///    graph then refuses.
@@ -34,7 +34,8 @@ use registry::{Remains, is_captured};
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
 ///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
 ///    until the capture is over.
-/// 4. *Two runs never overlap*: they are on one stream, and no other graph has the arena.
+/// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
+///    the arena is on the same one.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
 ///
@@ -46,7 +47,7 @@ use registry::{Remains, is_captured};
 /// | a block returned that the graph leases | `LeasedBlock` |
 /// | pool, arena, stream or context dropped before the graph | the graph keeps them |
 /// | replay after the arena was reset | `StaleLease` |
-/// | two graphs on one arena | `ArenaInUse` |
+/// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped during a capture | destroyed when that is over |
@@ -276,6 +277,11 @@ impl<S> CapturedGraph<S> {
     #[must_use]
     pub fn verified(&self) -> Verified {
         self.verified
+    }
+
+    /// For graphs that share its arena.
+    pub(crate) fn arena(&self) -> &Arc<OwnArena> {
+        &self.memory.arena
     }
 
     /// Where a block is that the graph keeps, and that has as many bytes.
