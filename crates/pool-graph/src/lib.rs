@@ -24,6 +24,10 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
+//! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns what its nodes
+//! name. A dry run of the work gives its footprint and a plan before memory is taken, and
+//! [`verify_layout`] checks what came out against the nodes and edges of the graph.
+//!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
 mod arena;
