@@ -51,6 +51,10 @@ impl Method {
     }
 
     /// One step, as a body of a capture (Hestenes and Stiefel, 1952).
+    #[expect(
+        clippy::multiple_unsafe_ops_per_block,
+        reason = "a launch, and its being enqueued, are one promise: that the uses beside it are right"
+    )]
     pub(crate) fn step(
         &self,
         capture: &Capture<'_>,
