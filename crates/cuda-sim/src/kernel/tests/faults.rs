@@ -15,15 +15,10 @@ fn accesses_beyond_the_end_are_faults_with_their_place() {
     let body = |what: &str| {
         sized(kernel(&format!("mul.wide.u32 %l1, %t, 4; add.u64 %l1, %l0, %l1; {what}")), 1, 17)
     };
-    for what in
-        ["st.global.u32 [%l1], %t;", "ld.global.u32 %r1, [%l1];", "red.global.add.u32 [%l1], 1;"]
-    {
+    for what in ["st.global.u32 [%l1], %t;", "ld.global.u32 %r1, [%l1];", "red.global.add.u32 [%l1], 1;"] {
         let (fault, text) = outcome(&body(what));
         assert_eq!(fault, Some(Code::ILLEGAL_ADDRESS));
-        assert!(
-            text.starts_with("out of bounds: kernel k, block (0, 0, 0), thread (16, 0, 0), line"),
-            "{text}"
-        );
+        assert!(text.starts_with("out of bounds: kernel k, block (0, 0, 0), thread (16, 0, 0), line"), "{text}");
         assert!(text.contains(what.trim_end_matches(';')), "{text}");
         assert_eq!(outcome(&sized(body(what), 1, 16)), (None, String::new()));
     }
@@ -43,10 +38,7 @@ fn an_address_must_be_aligned() {
     let (fault, text) = outcome(&kernel("ld.global.u32 %r1, [%l0+2];"));
     assert_eq!(fault, Some(Code::MISALIGNED_ADDRESS));
     assert!(text.contains("not aligned"), "{text}");
-    assert_eq!(
-        outcome(&kernel("ld.global.v2.u32 {%r1, %r2}, [%l0+4];")).0,
-        Some(Code::MISALIGNED_ADDRESS)
-    );
+    assert_eq!(outcome(&kernel("ld.global.v2.u32 {%r1, %r2}, [%l0+4];")).0, Some(Code::MISALIGNED_ADDRESS));
     assert_eq!(outcome(&kernel("ld.global.u16 %h1, [%l0+2];")).0, None);
 }
 

@@ -76,51 +76,29 @@ const WHOLE: &[Case] = &[
     ("add.sat.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(s32(a).saturating_add(s32(b)))),
     ("sub.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(s32(a).wrapping_sub(s32(b)))),
     ("mul.lo.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(s32(a).wrapping_mul(s32(b)))),
-    ("mul.hi.s32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        word((s32(a) as i64 * s32(b) as i64 >> 32) as i32)
-    }),
+    ("mul.hi.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word((s32(a) as i64 * s32(b) as i64 >> 32) as i32)),
     ("mul.hi.u32 %r7, %r1, %r2;", "%r7", |a, b, _| (a & 0xFFFF_FFFF) * (b & 0xFFFF_FFFF) >> 32),
     ("mul.wide.s32 %l7, %r1, %r2;", "%l7", |a, b, _| (s32(a) as i64 * s32(b) as i64) as u64),
     ("mul.wide.u32 %l7, %r1, %r2;", "%l7", |a, b, _| (a & 0xFFFF_FFFF) * (b & 0xFFFF_FFFF)),
     ("mul.wide.u16 %r7, %h1, %h2;", "%r7", |a, b, _| (a & 0xFFFF) * (b & 0xFFFF)),
     ("mul.wide.s16 %r7, %h1, %h2;", "%r7", |a, b, _| word(a as i16 as i32 * b as i16 as i32)),
-    ("mad.lo.s32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| {
-        word(s32(a).wrapping_mul(s32(b)).wrapping_add(s32(c)))
-    }),
+    ("mad.lo.s32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| word(s32(a).wrapping_mul(s32(b)).wrapping_add(s32(c)))),
     ("mad.hi.u32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| {
         u64::from((((a & 0xFFFF_FFFF) * (b & 0xFFFF_FFFF) >> 32) as u32).wrapping_add(u32_(c)))
     }),
-    ("mad.wide.u32 %l7, %r1, %r2, %l3;", "%l7", |a, b, c| {
-        ((a & 0xFFFF_FFFF) * (b & 0xFFFF_FFFF)).wrapping_add(c)
-    }),
-    ("mad.wide.s32 %l7, %r1, %r2, %l3;", "%l7", |a, b, c| {
-        (s32(a) as i64 * s32(b) as i64).wrapping_add(s64(c)) as u64
-    }),
-    ("div.s32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        word(if s32(b) == 0 { -1 } else { s32(a).wrapping_div(s32(b)) })
-    }),
-    ("div.u32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        u64::from(u32_(a).checked_div(u32_(b)).unwrap_or(u32::MAX))
-    }),
-    ("rem.s32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        word(if s32(b) == 0 { s32(a) } else { s32(a).wrapping_rem(s32(b)) })
-    }),
-    ("rem.u32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        u64::from(u32_(a).checked_rem(u32_(b)).unwrap_or(u32_(a)))
-    }),
+    ("mad.wide.u32 %l7, %r1, %r2, %l3;", "%l7", |a, b, c| ((a & 0xFFFF_FFFF) * (b & 0xFFFF_FFFF)).wrapping_add(c)),
+    ("mad.wide.s32 %l7, %r1, %r2, %l3;", "%l7", |a, b, c| (s32(a) as i64 * s32(b) as i64).wrapping_add(s64(c)) as u64),
+    ("div.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(if s32(b) == 0 { -1 } else { s32(a).wrapping_div(s32(b)) })),
+    ("div.u32 %r7, %r1, %r2;", "%r7", |a, b, _| u64::from(u32_(a).checked_div(u32_(b)).unwrap_or(u32::MAX))),
+    ("rem.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(if s32(b) == 0 { s32(a) } else { s32(a).wrapping_rem(s32(b)) })),
+    ("rem.u32 %r7, %r1, %r2;", "%r7", |a, b, _| u64::from(u32_(a).checked_rem(u32_(b)).unwrap_or(u32_(a)))),
     ("neg.s32 %r7, %r1;", "%r7", |a, _, _| word(s32(a).wrapping_neg())),
     ("abs.s32 %r7, %r1;", "%r7", |a, _, _| word(s32(a).wrapping_abs())),
     ("min.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(s32(a).min(s32(b)))),
     ("max.u32 %r7, %r1, %r2;", "%r7", |a, b, _| u64::from(u32_(a).max(u32_(b)))),
-    ("sad.u32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| {
-        u64::from(u32_(a).abs_diff(u32_(b)).wrapping_add(u32_(c)))
-    }),
-    ("shl.b32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        u64::from(u32_(a).checked_shl(u32_(b)).unwrap_or(0))
-    }),
-    ("shr.u32 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        u64::from(u32_(a).checked_shr(u32_(b)).unwrap_or(0))
-    }),
+    ("sad.u32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| u64::from(u32_(a).abs_diff(u32_(b)).wrapping_add(u32_(c)))),
+    ("shl.b32 %r7, %r1, %r2;", "%r7", |a, b, _| u64::from(u32_(a).checked_shl(u32_(b)).unwrap_or(0))),
+    ("shr.u32 %r7, %r1, %r2;", "%r7", |a, b, _| u64::from(u32_(a).checked_shr(u32_(b)).unwrap_or(0))),
     ("shr.s32 %r7, %r1, %r2;", "%r7", |a, b, _| word(s32(a) >> u32_(b).min(31))),
     ("shr.s16 %h7, %h1, %r2;", "%h7", |a, b, _| u64::from((a as i16 >> u32_(b).min(15)) as u16)),
     ("and.b32 %r7, %r1, %r2;", "%r7", |a, b, _| a & b & 0xFFFF_FFFF),
@@ -134,9 +112,7 @@ const WHOLE: &[Case] = &[
     ("clz.b64 %r7, %l1;", "%r7", |a, _, _| u64::from(a.leading_zeros())),
     ("brev.b32 %r7, %r1;", "%r7", |a, _, _| u64::from(u32_(a).reverse_bits())),
     ("brev.b64 %l7, %l1;", "%l7", |a, _, _| a.reverse_bits()),
-    ("bfind.u32 %r7, %r1;", "%r7", |a, _, _| {
-        u64::from(u32_(a).checked_ilog2().unwrap_or(u32::MAX))
-    }),
+    ("bfind.u32 %r7, %r1;", "%r7", |a, _, _| u64::from(u32_(a).checked_ilog2().unwrap_or(u32::MAX))),
     ("bfe.u32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| field(a, b, c, 32, false)),
     ("bfe.s32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| field(a, b, c, 32, true)),
     ("bfe.s64 %l7, %l1, %r2, %r3;", "%l7", |a, b, c| field(a, b, c, 64, true)),
@@ -145,8 +121,7 @@ const WHOLE: &[Case] = &[
         (b & !mask | a.checked_shl((c & 0xFF) as u32).unwrap_or(0) & mask) & 0xFFFF_FFFF
     }),
     ("prmt.b32 %r7, %r1, %r2, 0x7531;", "%r7", |a, b, _| {
-        let bytes: Vec<u8> =
-            (a as u32).to_le_bytes().into_iter().chain((b as u32).to_le_bytes()).collect();
+        let bytes: Vec<u8> = (a as u32).to_le_bytes().into_iter().chain((b as u32).to_le_bytes()).collect();
         u64::from(u32::from_le_bytes([bytes[1], bytes[3], bytes[5], bytes[7]]))
     }),
     ("shf.l.wrap.b32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| {
@@ -161,40 +136,22 @@ const WHOLE: &[Case] = &[
     ("sub.s64 %l7, %l1, %l2;", "%l7", |a, b, _| a.wrapping_sub(b)),
     ("mul.lo.u64 %l7, %l1, %l2;", "%l7", |a, b, _| a.wrapping_mul(b)),
     ("mul.hi.u64 %l7, %l1, %l2;", "%l7", |a, b, _| (u128::from(a) * u128::from(b) >> 64) as u64),
-    ("mul.hi.s64 %l7, %l1, %l2;", "%l7", |a, b, _| {
-        (i128::from(s64(a)) * i128::from(s64(b)) >> 64) as u64
-    }),
+    ("mul.hi.s64 %l7, %l1, %l2;", "%l7", |a, b, _| (i128::from(s64(a)) * i128::from(s64(b)) >> 64) as u64),
     ("div.u64 %l7, %l1, %l2;", "%l7", |a, b, _| a.checked_div(b).unwrap_or(u64::MAX)),
-    (
-        "rem.s64 %l7, %l1, %l2;",
-        "%l7",
-        |a, b, _| if b == 0 { a } else { s64(a).wrapping_rem(s64(b)) as u64 },
-    ),
+    ("rem.s64 %l7, %l1, %l2;", "%l7", |a, b, _| if b == 0 { a } else { s64(a).wrapping_rem(s64(b)) as u64 }),
     ("min.s64 %l7, %l1, %l2;", "%l7", |a, b, _| s64(a).min(s64(b)) as u64),
     ("shl.b64 %l7, %l1, %r2;", "%l7", |a, b, _| a.checked_shl(u32_(b)).unwrap_or(0)),
     ("shr.s64 %l7, %l1, %r2;", "%l7", |a, b, _| (s64(a) >> u32_(b).min(63)) as u64),
     ("add.s16 %h7, %h1, %h2;", "%h7", |a, b, _| u64::from((a as u16).wrapping_add(b as u16))),
-    ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r7, %r1, %r2, %p1;", "%r7", |a, b, _| {
-        word(s32(a).min(s32(b)))
-    }),
-    ("setp.hi.u32 %p1|%p2, %r1, %r2; selp.u32 %r7, 1, 2, %p2;", "%r7", |a, b, _| {
-        if u32_(a) > u32_(b) { 2 } else { 1 }
-    }),
+    ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r7, %r1, %r2, %p1;", "%r7", |a, b, _| word(s32(a).min(s32(b)))),
+    ("setp.hi.u32 %p1|%p2, %r1, %r2; selp.u32 %r7, 1, 2, %p2;", "%r7", |a, b, _| if u32_(a) > u32_(b) { 2 } else { 1 }),
     ("setp.ne.and.s64 %p1, %l1, %l2, %p0; selp.u32 %r7, 1, 2, %p1;", "%r7", |a, b, c| {
         if a != b && u32_(c) != 0 { 1 } else { 2 }
     }),
-    (
-        "set.lt.u32.s32 %r7, %r1, %r2;",
-        "%r7",
-        |a, b, _| if s32(a) < s32(b) { 0xFFFF_FFFF } else { 0 },
-    ),
-    ("slct.b32.s32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| {
-        if s32(c) >= 0 { a & 0xFFFF_FFFF } else { b & 0xFFFF_FFFF }
-    }),
+    ("set.lt.u32.s32 %r7, %r1, %r2;", "%r7", |a, b, _| if s32(a) < s32(b) { 0xFFFF_FFFF } else { 0 }),
+    ("slct.b32.s32 %r7, %r1, %r2, %r3;", "%r7", |a, b, c| if s32(c) >= 0 { a & 0xFFFF_FFFF } else { b & 0xFFFF_FFFF }),
     ("mov.b64 {%r5, %r6}, %l1; mov.b64 %l7, {%r6, %r5};", "%l7", |a, _, _| a.rotate_left(32)),
-    ("mov.b32 {%h5, %h6}, %r1; mov.b32 %r7, {%h6, %h5};", "%r7", |a, _, _| {
-        u64::from(u32_(a).rotate_left(16))
-    }),
+    ("mov.b32 {%h5, %h6}, %r1; mov.b32 %r7, {%h6, %h5};", "%r7", |a, _, _| u64::from(u32_(a).rotate_left(16))),
 ];
 
 const FLOAT: &[Case] = &[
@@ -213,22 +170,12 @@ const FLOAT: &[Case] = &[
     ("neg.f32 %f7, %f1;", "%f7", |a, _, _| single(-f(a))),
     ("abs.f32 %f7, %f1;", "%f7", |a, _, _| single(f(a).abs())),
     ("copysign.f32 %f7, %f1, %f2;", "%f7", |a, b, _| single(f(b).copysign(f(a)))),
-    ("testp.finite.f32 %p1, %f1; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, _, _| {
-        f(a).is_finite().into()
-    }),
-    ("testp.subnormal.f64 %p1, %d1; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, _, _| {
-        d(a).is_subnormal().into()
-    }),
+    ("testp.finite.f32 %p1, %f1; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, _, _| f(a).is_finite().into()),
+    ("testp.subnormal.f64 %p1, %d1; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, _, _| d(a).is_subnormal().into()),
     ("setp.lt.f32 %p1, %f1, %f2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| (f(a) < f(b)).into()),
-    ("setp.geu.f32 %p1, %f1, %f2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| {
-        (f(a) >= f(b) || f(a).is_nan() || f(b).is_nan()).into()
-    }),
-    ("setp.neu.f64 %p1, %d1, %d2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| {
-        (d(a) != d(b)).into()
-    }),
-    ("setp.nan.f32 %p1, %f1, %f2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| {
-        (f(a).is_nan() || f(b).is_nan()).into()
-    }),
+    ("setp.geu.f32 %p1, %f1, %f2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| (f(a) >= f(b) || f(a).is_nan() || f(b).is_nan()).into()),
+    ("setp.neu.f64 %p1, %d1, %d2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| (d(a) != d(b)).into()),
+    ("setp.nan.f32 %p1, %f1, %f2; selp.u32 %r7, 1, 0, %p1;", "%r7", |a, b, _| (f(a).is_nan() || f(b).is_nan()).into()),
     ("add.f64 %d7, %d1, %d2;", "%d7", |a, b, _| (d(a) + d(b)).to_bits()),
     ("mul.f64 %d7, %d1, %d2;", "%d7", |a, b, _| (d(a) * d(b)).to_bits()),
     ("fma.rn.f64 %d7, %d1, %d2, %d3;", "%d7", |a, b, c| d(a).mul_add(d(b), d(c)).to_bits()),
@@ -305,8 +252,7 @@ fn check(cases: &[Case], launch: &Launch, [a, b, c]: [u64; 3]) -> Result<(), Tes
     let mut memory = Flat { bytes: vec![0; cases.len() * 8] };
     let ending = run(&launch, &mut memory, Random::new(0));
     prop_assert_eq!((ending.reports, ending.fault), (vec![], None));
-    for ((instruction, register, expected), found) in cases.iter().zip(memory.bytes.chunks_exact(8))
-    {
+    for ((instruction, register, expected), found) in cases.iter().zip(memory.bytes.chunks_exact(8)) {
         let found = u64::from_le_bytes(found.try_into().unwrap_or_default());
         let expected = expected(a, b, c);
         if bits(register) == 64 && d(expected).is_nan() && register.starts_with("%d") {
@@ -329,9 +275,7 @@ fn operand() -> impl Strategy<Value = u64> {
         Just(i64::MAX as u64),
         any::<i16>().prop_map(|value| u64::from((f32::from(value) / 256.0).to_bits())),
         any::<i32>().prop_map(|value| (f64::from(value) / 65536.0).to_bits()),
-        any::<i16>().prop_map(
-            |value| u64::from(f16::from_f32(f32::from(value) / 64.0).to_bits()) * 0x1_0001
-        ),
+        any::<i16>().prop_map(|value| u64::from(f16::from_f32(f32::from(value) / 64.0).to_bits()) * 0x1_0001),
         (any::<u32>(), 0_u32..3).prop_map(|(bits, kind)| {
             u64::from(bits & 0x807F_FFFF | [0, 0x7F80_0000, 0x0080_0000][kind as usize])
         }),
@@ -372,10 +316,9 @@ fn a_direction_of_rounding_is_kept() {
         };
         let mut memory = Flat { bytes: vec![0; CASES.len() * 8] };
         run(&launch, &mut memory, Random::new(0));
-        let found = memory
-            .bytes
-            .chunks_exact(8)
-            .map(|found| f(u64::from_le_bytes(found.try_into().unwrap_or_default())));
+        let found = memory.bytes.chunks_exact(8).map(|found| {
+            f(u64::from_le_bytes(found.try_into().unwrap_or_default()))
+        });
         found.collect::<Vec<f32>>()
     };
     let tiny = 2.0_f32.powi(-30);
