@@ -18,6 +18,12 @@ pub enum Mistake {
     WildAddress,
     /// A handle of something that was destroyed.
     StaleHandle,
+    /// Threads of a block that wait at different barriers, or for one that never comes.
+    DivergentBarrier,
+    /// A kernel that broke off: it stopped itself, came to no end, or its addresses were not aligned.
+    KernelFault,
+    /// A module that was not loaded, with the line and what is wrong with it.
+    InvalidPtx,
     /// Something that this crate has no name for.
     Other,
 }
@@ -38,6 +44,9 @@ impl Report {
             ("double free: ", Mistake::DoubleFree),
             ("wild address: ", Mistake::WildAddress),
             ("stale handle: ", Mistake::StaleHandle),
+            ("divergent barrier: ", Mistake::DivergentBarrier),
+            ("kernel fault: ", Mistake::KernelFault),
+            ("invalid PTX: ", Mistake::InvalidPtx),
         ];
         let found = known.iter().find(|(start, _)| line.starts_with(start));
         let mistake = found.map_or(Mistake::Other, |(_, mistake)| *mistake);

@@ -14,6 +14,14 @@ use crate::view::{DeviceView, DeviceViewMut};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBlock(pub(crate) Address);
 
+impl DeviceBlock {
+    /// Where it starts on the device.
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.0
+    }
+}
+
 // SAFETY: `DeviceStream::allocate` returns new device memory, aligned to 256 bytes or more as CUDA
 // promises for every allocation, which the host cannot see and which is no thread's. `free` enqueues the
 // free behind all that the pool's stream holds, which other streams' work was made to come before by
@@ -76,6 +84,10 @@ unsafe impl PoolBackend for Cuda {
         let settled = stream.foreign().settle(block.0, stream.stream());
         if settled.is_ok() || why == Reuse::HandOut {
             return settled;
+        }
+        if matches!(settled, Err(CudaError::Capturing { .. })) {
+            // The block is freed after the capture, and its users are waited for then.
+            return Ok(());
         }
         // Nobody can be told that freeing failed, and a block is not leaked while there is a way: the
         // host waits for all its users. Where that fails as well, the block is leaked, and nobody has to

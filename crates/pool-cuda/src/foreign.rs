@@ -81,16 +81,29 @@ impl ForeignUses {
         if !self.on.get() {
             return Ok(());
         }
+        let ordered = self.order(block, stream, &by, own);
+        // Where the driver failed to order them, the host may wait instead, and the stream is then used.
+        if matches!(ordered, Ok(()) | Err(CudaError::Call { .. })) {
+            self.note(block, by);
+        }
+        ordered
+    }
+
+    fn order(
+        &self,
+        block: Address,
+        stream: &CudaStream,
+        by: &Foreign,
+        own: &CudaStream,
+    ) -> Result<(), CudaError> {
         bind(own.context())?;
         if driver::is_capturing(stream)? != driver::is_capturing(own)? {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
-        self.join_where(own, |used| used.block == block && !used.by.is(&by))?;
+        self.join_where(own, |used| used.block == block && !used.by.is(by))?;
         let event = self.event(own.context())?;
         event.record(own)?;
-        event.hold_back(stream)?;
-        self.note(block, by);
-        Ok(())
+        event.hold_back(stream)
     }
 
     fn note(&self, block: Address, by: Foreign) {
@@ -125,25 +138,27 @@ impl ForeignUses {
     }
 
     fn join_one(&self, by: &Foreign, own: &CudaStream) -> Result<(), CudaError> {
-        let stream = match by {
-            Foreign::Stream(stream) => stream,
+        bind(own.context())?;
+        let is_captured = driver::is_capturing(own)?;
+        let refused = CudaError::Capturing { operation: "wait for another stream" };
+        match by {
+            Foreign::Somewhere(_) if is_captured => Err(refused),
             Foreign::Somewhere(context) => {
                 bind(context)?;
-                driver::synchronize_context()?;
-                return bind(own.context());
+                let waited = driver::synchronize_context();
+                bind(own.context()).and(waited)
             }
-        };
-        if stream.context().cu_ctx() != own.context().cu_ctx() {
-            // Only an event of its own context can be recorded on a stream; any stream can wait for it.
-            let event = Event::new(stream.context())?;
-            event.record(stream)?;
-            bind(own.context())?;
-            return event.hold_back(own);
+            Foreign::Stream(stream) if driver::is_capturing(stream)? != is_captured => Err(refused),
+            Foreign::Stream(stream) if stream.context().cu_ctx() == own.context().cu_ctx() => {
+                let event = self.event(own.context())?;
+                event.record(stream)?;
+                event.hold_back(own)
+            }
+            Foreign::Stream(stream) => {
+                let waited = wait_across_contexts(stream, own);
+                bind(own.context()).and(waited)
+            }
         }
-        bind(own.context())?;
-        let event = self.event(own.context())?;
-        event.record(stream)?;
-        event.hold_back(own)
     }
 
     fn event(&self, context: &Arc<CudaContext>) -> Result<&Event, CudaError> {
@@ -153,6 +168,15 @@ impl ForeignUses {
         let event = Event::new(context)?;
         Ok(self.event.get_or_init(|| event))
     }
+}
+
+/// Makes a stream wait for one of another context. Only an event of its own context can be recorded on a
+/// stream; any stream can wait for it.
+fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
+    let event = Event::new(stream.context())?;
+    event.record(stream)?;
+    bind(own.context())?;
+    event.hold_back(own)
 }
 
 /// The streams that were announced, by the place where they lie.

@@ -61,7 +61,7 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut ring = self.0.borrow_mut();
             let buffer = ring.turn(stream.context())?;
-            buffer.write(part);
+            buffer.bytes()[..part.len()].copy_from_slice(part);
             // SAFETY: the buffer is page-locked, holds the part, and is busy until the event behind the
             // copy has come; the rest is the caller's promise.
             let copied = unsafe { driver::copy_from_host(to, buffer.memory, part.len(), stream) };
@@ -69,6 +69,37 @@ impl Staging {
             to += part.len() as Address;
         }
         Ok(())
+    }
+
+    /// Writes an element, given as its bytes, as often to the device as fits one buffer, at most `length`
+    /// times; returns how often.
+    ///
+    /// # Safety
+    ///
+    /// As for [`upload`](Self::upload), with `length` elements at `to`, none of no size.
+    pub(crate) unsafe fn upload_repeated(
+        &self,
+        to: Address,
+        element: &[u8],
+        length: usize,
+        stream: &CudaStream,
+    ) -> Result<usize, CudaError> {
+        let count = (BUFFER_BYTES / element.len()).min(length);
+        if count == 0 {
+            // One element is longer than a buffer.
+            // SAFETY: the caller's promise, for the first element.
+            return unsafe { self.upload(to, element, stream) }.map(|()| 1);
+        }
+        let mut ring = self.0.borrow_mut();
+        let buffer = ring.turn(stream.context())?;
+        let bytes = count * element.len();
+        for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
+            copy.copy_from_slice(element);
+        }
+        // SAFETY: as in `upload`.
+        let copied = unsafe { driver::copy_from_host(to, buffer.memory, bytes, stream) };
+        buffer.mark(copied, stream)?;
+        Ok(count)
     }
 
     /// Copies bytes from the device; they have arrived when this returns.
@@ -98,7 +129,7 @@ impl Staging {
             }
             for (part, buffer) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
                 buffer.wait()?;
-                buffer.read(part);
+                part.copy_from_slice(&buffer.bytes()[..part.len()]);
             }
         }
         Ok(())
@@ -152,6 +183,8 @@ impl Buffer {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_use = Event::new(context)?;
         let memory = driver::allocate_host(BUFFER_BYTES)?;
+        // SAFETY: just allocated with as many bytes.
+        unsafe { memory.write_bytes(0, BUFFER_BYTES) };
         Ok(Self {
             memory,
             last_use,
@@ -161,22 +194,12 @@ impl Buffer {
         })
     }
 
-    /// Writes to the buffer, which is free; at most as much as it holds.
-    fn write(&mut self, bytes: &[u8]) {
-        let from = NonNull::from(bytes).cast::<u8>();
-        debug_assert!(!self.is_busy && bytes.len() <= BUFFER_BYTES);
-        // SAFETY: the buffer is ours, is as long (callers cut into pieces of `BUFFER_BYTES`), and no
-        // copy of the driver is pending.
-        unsafe { self.memory.copy_from_nonoverlapping(from, bytes.len()) };
-    }
-
-    /// Reads from the buffer, which is free; at most as much as it holds.
-    fn read(&self, bytes: &mut [u8]) {
-        let to = NonNull::from(&mut *bytes).cast::<u8>();
-        debug_assert!(!self.is_busy && bytes.len() <= BUFFER_BYTES);
-        // SAFETY: the buffer is ours, and as many bytes of it were just written by a copy of the driver
-        // that was waited for.
-        unsafe { to.copy_from_nonoverlapping(self.memory, bytes.len()) };
+    /// Its bytes. No copy may be pending: callers take it in turn, or wait.
+    fn bytes(&mut self) -> &mut [u8] {
+        debug_assert!(!self.is_busy, "a copy of the driver is pending");
+        // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
+        // exclusively; the driver is done with it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), BUFFER_BYTES) }
     }
 
     /// Notes that a copy was enqueued, if it was: the buffer is busy until the event behind it comes.

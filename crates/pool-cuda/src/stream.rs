@@ -229,6 +229,10 @@ impl DeviceStream {
     ///
     /// As for [`free`](Self::free), and the context is bound.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
+        if !self.foreign.is_empty() {
+            // What was to be freed in a capture may still have users.
+            self.foreign.settle(address, &self.stream)?;
+        }
         if self.device.has_memory_pool() {
             // SAFETY: allocated in order (the device has a memory pool), and used in this stream alone.
             return unsafe { driver::free_in_order(address, &self.stream) };

@@ -3,7 +3,6 @@
 
 use crate::driver::{self, Address};
 use crate::error::CudaError;
-use crate::staging::BUFFER_BYTES;
 use crate::stream::DeviceStream;
 
 /// Sets bytes.
@@ -121,11 +120,10 @@ unsafe fn fill_by_doubling(
     length: usize,
 ) -> Result<(), CudaError> {
     let bytes = element.len() * length;
-    let first = (BUFFER_BYTES / element.len()).clamp(1, length);
-    let pattern = element.repeat(first);
-    // SAFETY: the caller's promise, for a part of the range.
-    unsafe { upload(stream, to, &pattern) }?;
-    let mut done = pattern.len();
+    stream.bind_outside_capture("copy from the host")?;
+    // SAFETY: the caller's promise; the context is bound.
+    let first = unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?;
+    let mut done = first * element.len();
     while done < bytes {
         let next = done.min(bytes - done);
         // SAFETY: both parts are within the range and apart: what is there ends where the copy begins.

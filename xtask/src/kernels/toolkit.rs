@@ -51,7 +51,10 @@ impl Toolkit {
     fn of(directory: &Path) -> Result<Self, TaskError> {
         let file = |path: &str| {
             let file = directory.join("nvidia/cu13").join(path);
-            if file.is_file() { Ok(file) } else { Err(format!("{} is missing", file.display())) }
+            if file.is_file() {
+                return Ok(file);
+            }
+            Err(format!("{} is missing: remove {}", file.display(), directory.display()))
         };
         Ok(Self {
             compiler: file("lib/libnvrtc.so.13")?,
@@ -82,7 +85,13 @@ fn download(root: &Path, directory: &Path) -> Result<Result<(), String>, TaskErr
         let said = String::from_utf8_lossy(&answer.stderr).into_owned();
         return refusal(&said).map(Err);
     }
-    std::fs::rename(&part, directory)?;
+    if let Err(error) = std::fs::rename(&part, directory) {
+        std::fs::remove_dir_all(&part)?;
+        // Another run of this task may have been faster.
+        if !directory.is_dir() {
+            return Err(error.into());
+        }
+    }
     Ok(Ok(()))
 }
 

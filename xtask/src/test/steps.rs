@@ -204,7 +204,9 @@ fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA);
+    // Numbers and texts are as good natively.
+    let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
+    let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
     Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED)), graph_memory])
 }
 
@@ -237,6 +239,7 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
+    let test = test.with(old_features_in(WATCHED));
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 
@@ -246,7 +249,9 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
-    Ok(vec![test.with(["-Z", "build-std"])])
+    let test = test.with(["-Z", "build-std"]);
+    let graph_memory = test.clone().with(GRAPH_WITHOUT_CUDA).with(["--", "shared_cases::"]);
+    Ok(vec![test.with(old_features_in(WATCHED)), graph_memory])
 }
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
@@ -257,7 +262,6 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
     let directory = setting.own_target_directory("sanitizers");
     Ok(Invocation::tests(words)
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
-        .with(old_features_in(WATCHED))
         .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))
         .variable("CARGO_TARGET_DIR", directory)
         .variable("POOL_TEST_CASES", setting.cases()))

@@ -70,14 +70,14 @@ fn every_call_of_a_program_may_fail() {
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_launch_says_that_kernels_are_not_modelled() {
+fn a_call_that_is_not_modelled_says_so() {
     let simulator = start();
     with_seed(simulator, 0);
-    assert!(simulator.models("cuMemAlloc_v2") && !simulator.models("cuLaunchKernel"));
+    assert!(simulator.models("cuLaunchKernel") && !simulator.models("cuLaunchCooperativeKernel"));
     let (function, stream, none) = (null_mut(), null_mut(), null_mut());
     // SAFETY: the call looks at no argument and refuses.
     let refused = unsafe {
-        cudarc::driver::sys::cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, none, none)
+        cudarc::driver::sys::cuLaunchCooperativeKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, none)
     };
     assert_eq!(refused, CUresult::CUDA_ERROR_NOT_SUPPORTED);
     Stream::non_blocking().unwrap().synchronize().unwrap();

@@ -8,6 +8,7 @@ mod cudarc_api;
 mod faults;
 mod graphs;
 mod hostile;
+mod kernels;
 mod mistakes;
 mod program;
 mod programs;

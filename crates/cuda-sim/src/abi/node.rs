@@ -119,8 +119,9 @@ driver_calls! {
         if data.is_null() && before.iter().any(|(_, data)| !data.is_plain()) {
             return Err(Code::LOSSY_QUERY);
         }
-        for index in 0..if data.is_null() { 0 } else { count.get()?.min(before.len()) } {
-            data.put_at(index, edge_data(before[index].1))?;
+        let room = if data.is_null() { 0 } else { count.get()? };
+        for (index, (_, edge)) in before.iter().enumerate().take(room) {
+            data.put_at(index, edge_data(*edge))?;
         }
         let nodes: Vec<u64> = before.iter().map(|(node, _)| *node).collect();
         put_nodes(&nodes, place, count)

@@ -150,6 +150,17 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Reading<Operand> {
+        if self.accept('{') {
+            return self.operands_until('}').map(Operand::Group);
+        }
+        if self.accept('(') {
+            return self.operands_until(')').map(Operand::List);
+        }
+        self.single_operand()
+    }
+
+    /// None in braces: groups do not nest.
+    fn single_operand(&mut self) -> Reading<Operand> {
         let line = self.line();
         match self.peek() {
             Some(Token::Word(_)) => self.named(),
@@ -159,14 +170,6 @@ impl Parser<'_> {
                 Ok(Operand::Not(self.word()?.to_owned()))
             }
             Some(Token::Sign('[')) => self.address(),
-            Some(Token::Sign('{')) => {
-                self.next();
-                self.operands_until('}').map(Operand::Group)
-            }
-            Some(Token::Sign('(')) => {
-                self.next();
-                self.operands_until(')').map(Operand::List)
-            }
             _ => Err(PtxError::new(line, "an operand was expected")),
         }
     }
@@ -174,7 +177,7 @@ impl Parser<'_> {
     fn operands_until(&mut self, end: char) -> Reading<Vec<Operand>> {
         let mut operands = Vec::new();
         while !self.accept(end) {
-            operands.push(self.operand()?);
+            operands.push(self.single_operand()?);
             if !self.accept(',') {
                 self.expect(end)?;
                 break;

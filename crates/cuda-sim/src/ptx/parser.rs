@@ -2,6 +2,7 @@
 
 use super::error::{PtxError, Reading};
 use super::lexer::{Placed, Token};
+use super::number::{low_bits, number};
 use super::syntax::{Function, Initial, Module, Operand, Variable};
 use super::types::{Space, Type};
 
@@ -171,14 +172,14 @@ impl<'a> Parser<'a> {
         let line = self.line();
         if let Some(Token::Word(name)) = self.peek() {
             self.at += 1;
-            if name == "generic" {
-                self.expect('(')?;
-                let inside = self.initial_element()?;
-                self.expect(')')?;
-                return Ok(inside);
+            if name != "generic" {
+                return Ok(Initial::Address(name.to_owned(), self.offset()?));
             }
-            let offset = self.offset()?;
-            return Ok(Initial::Address(name.to_owned(), offset));
+            self.expect('(')?;
+            let (name, inside) = (self.word()?.to_owned(), self.offset()?);
+            self.expect(')')?;
+            let beyond = self.offset()?;
+            return Ok(Initial::Address(name, inside.wrapping_add(beyond)));
         }
         match self.number()? {
             Operand::Integer(value) => Ok(Initial::Bits(low_bits(value))),
@@ -374,53 +375,5 @@ fn describe(token: Option<Token<'_>>) -> String {
         Some(Token::Text(text)) => format!("\"{text}\""),
         Some(Token::Sign(sign)) => format!("`{sign}`"),
         None => "the end".to_owned(),
-    }
-}
-
-/// The low 64 bits of a number and its sign.
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is asked for")]
-pub(super) fn low_bits(value: i128) -> u64 {
-    value as u64
-}
-
-fn number(text: &str) -> Option<Operand> {
-    let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
-    let lower = text.to_ascii_lowercase();
-    if let Some(digits) = lower.strip_prefix("0f").filter(|digits| digits.len() == 8) {
-        return Some(Operand::Float32(u32::from_str_radix(digits, 16).ok()?));
-    }
-    if let Some(digits) = lower.strip_prefix("0d").filter(|digits| digits.len() == 16) {
-        return hex(digits).map(Operand::Float64);
-    }
-    if let Some(digits) = lower.strip_prefix("0x") {
-        return hex(digits.trim_end_matches('u')).map(|value| Operand::Integer(value.into()));
-    }
-    if let Some(digits) = lower.strip_prefix("0b") {
-        let value = u64::from_str_radix(digits.trim_end_matches('u'), 2).ok()?;
-        return Some(Operand::Integer(value.into()));
-    }
-    if lower.contains('.') {
-        return lower.parse::<f64>().ok().map(|value| Operand::Float64(value.to_bits()));
-    }
-    let digits = lower.trim_end_matches('u');
-    let octal = digits.len() > 1 && digits.starts_with('0');
-    let value = u64::from_str_radix(digits, if octal { 8 } else { 10 }).ok()?;
-    Some(Operand::Integer(value.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Operand, number};
-
-    #[test]
-    fn numbers_are_read_as_ptx_writes_them() {
-        assert_eq!(number("0f3F800000"), Some(Operand::Float32(0x3F80_0000)));
-        assert_eq!(number("0d3FF0000000000000"), Some(Operand::Float64(1_f64.to_bits())));
-        assert_eq!(number("0x1F"), Some(Operand::Integer(31)));
-        assert_eq!(number("017"), Some(Operand::Integer(15)));
-        assert_eq!(number("4294967295U"), Some(Operand::Integer(0xFFFF_FFFF)));
-        assert_eq!(number("1.5"), Some(Operand::Float64(1.5_f64.to_bits())));
-        assert_eq!(number("0b101"), Some(Operand::Integer(5)));
-        assert_eq!(number("12q"), None);
     }
 }

@@ -211,6 +211,8 @@ mod tests {
         assert!(shadow.access(noted, (&Arc::new(one), stamp)).is_none());
         assert!(access(&mut shadow, 4..12, true, (&mut two, 2)).is_none());
         assert!(access(&mut shadow, 8..13, true, (&mut two, 2)).is_some());
-        assert!(any_overlap(&[0..2, 6..7], &[2..4, 5..7]) && !any_overlap(&[0..2], &[2..4]));
+        assert!(
+            any_overlap(&[0..2, 6..7], &[2..4, 5..7]) && !any_overlap(&[0..2, 4..5], &[2..4, 5..9])
+        );
     }
 }

@@ -3,11 +3,14 @@
 use std::mem;
 use std::sync::Arc;
 
+use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaDevice, announce, record_use};
 
-use crate::support::{calls_like, in_many_orders, pool, races_in_every_order, start};
+use crate::support::{
+    calls_like, in_many_orders, orders, pool, races_in_every_order, start, start_anew,
+};
 
 /// Elements of the arrays.
 const N: usize = 1000;
@@ -211,6 +214,62 @@ fn two_pools_on_two_streams() {
             to.copy_from(&from.as_view()).unwrap();
             assert!(to.to_vec().unwrap().iter().all(|element| *element == round));
         }
+    });
+}
+
+/// cudarc's traits cannot answer an error: where an event cannot be had, the host waits.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_event_that_fails_is_made_up_for_by_waiting() {
+    let simulator = start();
+    for (call, nth) in [("cuEventRecord", 1), ("cuStreamWaitEvent", 1), ("cuEventRecord", 2)] {
+        for seed in 0..orders() {
+            start_anew(simulator, Settings::default(), seed);
+            let device = Cuda::device(0).unwrap();
+            let other = another_stream(&device);
+            let mut pool = pool(&device);
+            let scope = pool.scope();
+            let mut view = scope.acquire_filled(N, 1_u8);
+            simulator.fail_call(call, nth, 999);
+            other.memset_zeros(&mut view).unwrap();
+            // The second record is that of this use.
+            assert_eq!(other.clone_dtoh(&view).unwrap(), [0; N]);
+            other.memcpy_htod(&[7; N], &mut view).unwrap();
+            let _ = pool.scope().try_acquire_filled(N, 2_u8);
+            assert_eq!(pool.scope().acquire_filled(N, 3_u8).to_vec().unwrap(), [3; N]);
+            assert!(pool.context().take_unanswered().is_some(), "{call} {nth}");
+            drop((pool, other, device));
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}
+
+/// A block that another stream uses is not handed out in a capture, which waiting would spoil, and is
+/// freed after it.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_capture_is_not_spoiled_by_other_streams_uses() {
+    use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL as LOCAL;
+    in_many_orders(|device| {
+        let other = another_stream(device);
+        let mut pool = pool(device);
+        let mut view = pool.scope().acquire::<u8>(N);
+        other.memset_zeros(&mut view).unwrap();
+        let stream = Arc::clone(pool.context().stream());
+        stream.begin_capture(LOCAL).unwrap();
+        let refused = pool.scope().try_acquire::<u8>(N).unwrap_err();
+        assert!(refused.to_string().contains("captured"), "{refused}");
+        assert_eq!(pool.trim().slots, 1);
+        let mut kept = other.alloc_zeros::<u8>(N).unwrap();
+        let (address, _guard) = kept.device_ptr_mut(&other);
+        // SAFETY: it is allocated, and nobody else uses it.
+        unsafe { result::memset_d8_async(address, 1, N, stream.cu_stream()) }.unwrap();
+        let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();
+        assert!(graph.is_some(), "the capture is whole");
+        drop((graph, _guard));
+        assert_eq!(pool.scope().acquire_filled(N, 5_u8).to_vec().unwrap(), [5; N]);
+        assert_eq!(pool.context().take_unanswered(), None);
     });
 }
 

@@ -15,11 +15,11 @@ use crate::element::Stored;
 /// Elements behind each array that must stay as they are.
 const BEHIND: usize = 5;
 
-/// A device with one module loaded.
+/// A device with modules loaded.
 pub(crate) struct Gpu {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    module: Arc<CudaModule>,
+    modules: Vec<Arc<CudaModule>>,
 }
 
 /// An array in device memory, from some place of an allocation on.
@@ -41,18 +41,24 @@ pub(crate) enum Argument {
 impl Gpu {
     /// Opens the device that the driver has: hardware, or the simulator where `sim-test` allows it.
     pub(crate) fn open(module: Module) -> Self {
+        Self::open_with(&[module])
+    }
+
+    /// The same with several modules.
+    pub(crate) fn open_with(modules: &[Module]) -> Self {
         if let Err(why) = driver_conformance::open() {
             panic!("GPU REQUIRED: {why}");
         }
         let context = CudaContext::new(0).unwrap();
         // SAFETY: there is one stream, so what uses an array waits for what used it before.
         unsafe { context.disable_event_tracking() };
-        let module = context.load_module(Ptx::from_src(module.text())).unwrap();
-        Self { stream: context.new_stream().unwrap(), context, module }
+        let load = |module: &Module| context.load_module(Ptx::from_src(module.text())).unwrap();
+        let modules = modules.iter().map(load).collect();
+        Self { stream: context.new_stream().unwrap(), context, modules }
     }
 
     pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
-        self.module.load_function(name).unwrap()
+        self.modules.iter().find_map(|module| module.load_function(name).ok()).unwrap()
     }
 
     /// Copies an array to the device, some elements behind the start of its allocation.

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod cases;
+mod conjugate_gradient;
 mod element;
 mod elementwise;
 mod gather;

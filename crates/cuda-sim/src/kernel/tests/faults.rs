@@ -15,10 +15,15 @@ fn accesses_beyond_the_end_are_faults_with_their_place() {
     let body = |what: &str| {
         sized(kernel(&format!("mul.wide.u32 %l1, %t, 4; add.u64 %l1, %l0, %l1; {what}")), 1, 17)
     };
-    for what in ["st.global.u32 [%l1], %t;", "ld.global.u32 %r1, [%l1];", "red.global.add.u32 [%l1], 1;"] {
+    for what in
+        ["st.global.u32 [%l1], %t;", "ld.global.u32 %r1, [%l1];", "red.global.add.u32 [%l1], 1;"]
+    {
         let (fault, text) = outcome(&body(what));
         assert_eq!(fault, Some(Code::ILLEGAL_ADDRESS));
-        assert!(text.starts_with("out of bounds: kernel k, block (0, 0, 0), thread (16, 0, 0), line"), "{text}");
+        assert!(
+            text.starts_with("out of bounds: kernel k, block (0, 0, 0), thread (16, 0, 0), line"),
+            "{text}"
+        );
         assert!(text.contains(what.trim_end_matches(';')), "{text}");
         assert_eq!(outcome(&sized(body(what), 1, 16)), (None, String::new()));
     }
@@ -38,7 +43,10 @@ fn an_address_must_be_aligned() {
     let (fault, text) = outcome(&kernel("ld.global.u32 %r1, [%l0+2];"));
     assert_eq!(fault, Some(Code::MISALIGNED_ADDRESS));
     assert!(text.contains("not aligned"), "{text}");
-    assert_eq!(outcome(&kernel("ld.global.v2.u32 {%r1, %r2}, [%l0+4];")).0, Some(Code::MISALIGNED_ADDRESS));
+    assert_eq!(
+        outcome(&kernel("ld.global.v2.u32 {%r1, %r2}, [%l0+4];")).0,
+        Some(Code::MISALIGNED_ADDRESS)
+    );
     assert_eq!(outcome(&kernel("ld.global.u16 %h1, [%l0+2];")).0, None);
 }
 
@@ -99,6 +107,7 @@ fn what_is_not_known_is_refused_when_it_is_read() {
         ("add.u32 %r1, %r2;", "2 operands where 3 belong"),
         ("add.u64 %l1, %l2, %r3;", "`%r3` is a B32, read as U64"),
         ("add.rz.f64 %l1, %l2, %l3;", "not modelled"),
+        ("sqrt.rn.f16 %f1, %f2;", "not modelled"),
         ("fma.f32 %f1, %f2, %f3, %f4;", "not modelled"),
         ("bra NOWHERE;", "`NOWHERE`"),
         ("bar.sync 0, 64;", "2 operands where 1 belong"),
@@ -123,7 +132,97 @@ fn modules_that_say_something_else_are_refused() {
         ".visible .entry k() { ret;",
         ".func f() { call f; ret; } .visible .entry k() { call f; ret; }",
         ".visible .entry k() { A: A: ret; }",
+        ".visible .entry k() { .local .b8 large[600000]; ret; }",
+        ".visible .entry k() { .shared .b8 large[50000]; ret; }",
+        ".visible .entry k() { .reg .b32 %r<100000>; ret; }",
     ] {
         assert!(programs(text).is_err(), "{text}");
+    }
+}
+
+/// A module with something of everything.
+const MODULE: &str = "
+.global .align 4 .b32 numbers[4] = {1, 0f3F800000, -3}; .const .u64 place = generic(numbers)+4;
+.func (.param .b32 result) twice(.param .b32 value) { .reg .b32 %r<3>;
+ld.param.u32 %r1, [value]; add.s32 %r2, %r1, %r1; st.param.b32 [result+0], %r2; ret; }
+.visible .entry k(.param .u64 .ptr .global .align 4 out, .param .f32 x) .maxntid 64, 1, 1 {
+.reg .pred %p<3>; .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %l<4>; .local .b8 depot[8];
+.shared .align 8 .b8 own[64]; ld.param.u64 %l1, [out]; ld.param.f32 %f1, [x];
+{ .param .b32 p; st.param.b32 [p], 7; .param .b32 q; call.uni (q), twice, (p);
+ld.param.b32 %r1, [q+0]; } setp.lt.and.s32 %p1|%p2, %r1, 3, !%p0; @!%p1 bra $L_2;
+fma.rn.f32 %f2, %f1, 0f40000000, %f1; brx.idx %r1, LIST; LIST: .branchtargets $L_1, $L_2;
+$L_1: mov.b64 {%r2, %r3}, %l1; bar.sync 0; shfl.sync.up.b32 %r4|%p1, %r1, 1, 0, -1;
+$L_2: atom.global.add.u32 %r5, [%l1], 1; ld.global.v2.f32 {%f1, _}, [numbers]; ret; }";
+
+mod any_text {
+    use proptest::prelude::*;
+
+    use super::{MODULE, programs};
+
+    const WORDS: &[&str] = &[
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        ";",
+        ".",
+        "+",
+        "-",
+        "|",
+        "@",
+        "!",
+        "<",
+        ">",
+        "=",
+        ":",
+        ".v4",
+        ".f64",
+        ".shared",
+        ".param",
+        ".reg",
+        "%r1",
+        "%tid.x",
+        "0",
+        "-1",
+        "0xFFFFFFFFFFFFFFFF",
+        "99999999999999999999",
+        "0f3F",
+        "\"",
+        "/*",
+        "call",
+        "ret",
+        "k",
+        "numbers",
+        "\u{e9}",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_reader(changes in proptest::collection::vec(
+            (any::<prop::sample::Index>(), 0..WORDS.len(), 0..3),
+            1..6,
+        )) {
+            let mut parts: Vec<&str> = MODULE.split_inclusive([' ', '[', ']', '{', '.', ',', '<']).collect();
+            for (place, word, how) in changes {
+                let place = place.index(parts.len());
+                match how {
+                    0 => drop(parts.remove(place)),
+                    1 => parts[place] = WORDS[word],
+                    _ => parts.insert(place, WORDS[word]),
+                }
+            }
+            // An error or not, but an answer.
+            if let Err(error) = programs(&parts.concat()) {
+                prop_assert!(!error.what.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_is_right_before_it_is_changed() {
+        assert_eq!(programs(MODULE).map(|programs| programs.len()), Ok(1));
     }
 }

@@ -3,9 +3,10 @@
 mod behaviour;
 mod faults;
 mod instructions;
+mod point;
 mod races;
+mod whole;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Ending, Extent, GlobalMemory, Launch, Wrong, run};
@@ -41,7 +42,10 @@ impl GlobalMemory for Flat {
 /// The kernels of a module with this in it.
 fn programs(text: &str) -> Reading<Vec<Program>> {
     let text = format!(".version 9.0\n.target sm_80\n.address_size 64\n{text}");
-    ptx::programs(&ptx::parse(&text)?, &HashMap::new(), &text)
+    let module = ptx::parse(&text)?;
+    let addresses =
+        module.variables.iter().map(|variable| (variable.name.clone(), START)).collect();
+    ptx::programs(&module, &addresses, &text)
 }
 
 /// A kernel `k` with one parameter, `out`, which is in `%l0`; `%t` is its thread, `%b` its block.

@@ -1,6 +1,7 @@
 //! From a parsed module to programs: registers numbered, labels resolved, every instruction known.
 
 mod arithmetic;
+mod choice;
 mod control;
 mod memory;
 mod moves;
@@ -17,6 +18,12 @@ use super::syntax::{Function, Instruction, Module, Statement, Variable};
 use super::types::Space;
 use names::{Closure, Symbol};
 use operands::Modifiers;
+
+/// What a kernel has at most: CUDA's limits, but for registers, of which PTX may name any number.
+const SHARED_BYTES: usize = 48 << 10;
+const LOCAL_BYTES: usize = 512 << 10;
+const PARAMETER_BYTES: usize = 32_764;
+const REGISTERS: usize = 1 << 16;
 
 /// Decodes one kernel with all functions that it calls.
 ///
@@ -41,6 +48,7 @@ pub(crate) fn program(
     for function in &closure.functions {
         decoder.function(function)?;
     }
+    decoder.check_sizes(entry.line, parameter_bytes)?;
     Ok(Program {
         name: entry.name.clone(),
         steps: decoder.steps,
@@ -172,6 +180,23 @@ impl Decoder {
         let offset = self.local_bytes.next_multiple_of(variable.align);
         self.local_bytes = offset + variable.bytes;
         offset
+    }
+
+    /// No kernel has more of anything.
+    fn check_sizes(&self, line: u32, parameters: usize) -> Reading<()> {
+        for (what, size, most) in [
+            ("shared memory", self.shared_bytes, SHARED_BYTES),
+            ("local memory of a thread", self.local_bytes, LOCAL_BYTES),
+            ("parameters", parameters, PARAMETER_BYTES),
+            ("registers", self.registers, REGISTERS),
+        ] {
+            if size > most {
+                let text =
+                    format!("too many bytes or pieces of {what}: {size}, and {most} at most");
+                return Err(PtxError::new(line, text));
+            }
+        }
+        Ok(())
     }
 
     fn function(&mut self, function: &Function) -> Reading<()> {

@@ -126,11 +126,11 @@ impl Decoder {
             return Err(unknown(instruction));
         }
         let function: One = match (space, to_space) {
-            (Space::Shared, false) => |address| address + SHARED_WINDOW,
+            (Space::Shared, false) => |address| address.wrapping_add(SHARED_WINDOW),
             (Space::Shared, true) => |address| address.wrapping_sub(SHARED_WINDOW),
-            (Space::Local, false) => |address| address + LOCAL_WINDOW,
+            (Space::Local, false) => |address| address.wrapping_add(LOCAL_WINDOW),
             (Space::Local, true) => |address| address.wrapping_sub(LOCAL_WINDOW),
-            (Space::Param, false) => |address| address + PARAMETER_WINDOW,
+            (Space::Param, false) => |address| address.wrapping_add(PARAMETER_WINDOW),
             (Space::Param, true) => |address| address.wrapping_sub(PARAMETER_WINDOW),
             _ => same,
         };

@@ -107,7 +107,8 @@ pub(super) fn labels(function: &Function, start: usize) -> Reading<Labels> {
         match statement {
             Statement::Instruction(_) => step += 1,
             Statement::Label(name) => {
-                if labels.insert(name.clone(), step).is_some() {
+                let before = labels.insert(name.clone(), step);
+                if before.is_some() {
                     let text = format!("label `{name}` stands twice in `{}`", function.name);
                     return Err(PtxError::new(function.line, text));
                 }

@@ -1,8 +1,8 @@
 //! Operands and modifiers: each is looked up and checked, and none is left over.
 
 use super::super::error::{PtxError, Reading};
+use super::super::number::low_bits;
 use super::super::op::{Guard, Place, Register, Special};
-use super::super::parser::low_bits;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
 use super::names::Symbol;

@@ -1,0 +1,86 @@
+//! Comparisons, and choices by them.
+
+use super::super::compare;
+use super::super::error::{PtxError, Reading};
+use super::super::float;
+use super::super::integer;
+use super::super::op::{Compare, Kind, Three};
+use super::super::syntax::Instruction;
+use super::super::types::Type;
+use super::operands::{Modifiers, exactly};
+use super::{Decoder, unknown};
+
+impl Decoder {
+    pub(super) fn compare(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let line = instruction.line;
+        let refused = || unknown(instruction);
+        let name = modifiers
+            .take_one(|name| compare::test(name, Type::F32, false).map(|_| name.to_owned()));
+        let name = name.ok_or_else(refused)?;
+        let combine = modifiers.take_among(&["and", "or", "xor"]);
+        let flush = modifiers.take("ftz");
+        let is_set = instruction.name == "set";
+        let result = if is_set { modifiers.take_type()? } else { Type::Pred };
+        let truth = match result {
+            Type::Pred => 1,
+            Type::U32 | Type::S32 => 0xFFFF_FFFF,
+            Type::F32 => u64::from(1_f32.to_bits()),
+            _ => return Err(refused()),
+        };
+        let ty = modifiers.take_type()?;
+        if flush && ty != Type::F32 {
+            return Err(refused());
+        }
+        let test = compare::test(&name, ty, flush).ok_or_else(refused)?;
+        let wanted = 3 + usize::from(combine.is_some());
+        let operands = &instruction.operands;
+        if operands.len() != wanted {
+            let text = format!("{} operands where {wanted} belong", operands.len());
+            return Err(PtxError::new(line, text));
+        }
+        let (to, other) = self.targets(&operands[0], result, line)?;
+        let (a, b) = (self.source(&operands[1], ty, line)?, self.source(&operands[2], ty, line)?);
+        let combine = match combine {
+            Some(name) => {
+                let function = integer::logic(name).ok_or_else(refused)?;
+                Some((function, self.predicate(&operands[3], line)?))
+            }
+            None => None,
+        };
+        Ok(Kind::Compare(Box::new(Compare { test, a, b, combine, to, truth, other })))
+    }
+
+    pub(super) fn selp(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let ty = modifiers.take_type()?;
+        let [to, a, b, by] = exactly(instruction)?;
+        let line = instruction.line;
+        let to = self.target(to, ty, line)?;
+        let (a, b) = (self.source(a, ty, line)?, self.source(b, ty, line)?);
+        Ok(Kind::Select { to, a, b, by: self.predicate(by, line)? })
+    }
+
+    /// By the sign of a third operand.
+    pub(super) fn slct(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let flush = modifiers.take("ftz");
+        let (ty, by) = (modifiers.take_type()?, modifiers.take_type()?);
+        let function: Three = match by {
+            Type::S32 if !flush => |a, b, c| if c & 1 << 31 == 0 { a } else { b },
+            Type::F32 if flush => |a, b, c| if float::single(c, true) >= 0.0 { a } else { b },
+            Type::F32 => |a, b, c| if float::single(c, false) >= 0.0 { a } else { b },
+            _ => return Err(unknown(instruction)),
+        };
+        self.three(instruction, [ty, ty, ty, by], function)
+    }
+}

@@ -1,0 +1,66 @@
+//! `.f32` in another direction than to nearest: exact sums in more bits, rounded once.
+
+use super::float::single;
+use super::op::{Three, Two};
+use super::rounding::{Round, SINGLE, narrow, odd_sum};
+
+/// `a * b + c` for `.f32`, rounded in a direction.
+fn directed<const DOWN: bool, const UP: bool>(a: u64, b: u64, c: u64) -> u64 {
+    let round = match (DOWN, UP) {
+        (true, _) => Round::Down,
+        (_, true) => Round::Up,
+        _ => Round::Zero,
+    };
+    let [a, b, c] = [a, b, c].map(|bits| f64::from(single(bits, false)));
+    let (product, sum) = (a * b, odd_sum(a * b, c));
+    // A sum that vanishes is -0 where rounding is downward, unless both are +0.
+    if sum == 0.0 && DOWN && (product != 0.0 || product.is_sign_negative() || c.is_sign_negative())
+    {
+        return 1 << 31;
+    }
+    narrow(sum, SINGLE, round)
+}
+
+/// `.f32` in another direction than to nearest, as `a * b + c`.
+pub(crate) fn fused(round: Round) -> Option<Three> {
+    match round {
+        Round::Nearest => None,
+        Round::Zero => Some(directed::<false, false>),
+        Round::Down => Some(directed::<true, false>),
+        Round::Up => Some(directed::<false, true>),
+    }
+}
+
+/// `.f32` sums, differences and products in another direction than to nearest.
+pub(crate) fn binary(name: &str, round: Round) -> Option<Two> {
+    const ONE: u64 = 0x3F80_0000;
+    const SIGN: u64 = 1 << 31;
+    fn add<const DOWN: bool, const UP: bool>(a: u64, b: u64) -> u64 {
+        directed::<DOWN, UP>(a, ONE, b)
+    }
+    fn subtract<const DOWN: bool, const UP: bool>(a: u64, b: u64) -> u64 {
+        directed::<DOWN, UP>(a, ONE, b ^ SIGN)
+    }
+    fn multiply<const DOWN: bool, const UP: bool>(a: u64, b: u64) -> u64 {
+        let round = if DOWN {
+            Round::Down
+        } else if UP {
+            Round::Up
+        } else {
+            Round::Zero
+        };
+        narrow(f64::from(single(a, false)) * f64::from(single(b, false)), SINGLE, round)
+    }
+    Some(match (name, round) {
+        ("add", Round::Zero) => add::<false, false>,
+        ("add", Round::Down) => add::<true, false>,
+        ("add", Round::Up) => add::<false, true>,
+        ("sub", Round::Zero) => subtract::<false, false>,
+        ("sub", Round::Down) => subtract::<true, false>,
+        ("sub", Round::Up) => subtract::<false, true>,
+        ("mul", Round::Zero) => multiply::<false, false>,
+        ("mul", Round::Down) => multiply::<true, false>,
+        ("mul", Round::Up) => multiply::<false, true>,
+        _ => return None,
+    })
+}
