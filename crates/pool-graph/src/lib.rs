@@ -24,12 +24,20 @@
 //! # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 //! ```
 //!
+//! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns what its nodes
+//! name. A dry run of the work gives its footprint and a plan before memory is taken, and
+//! [`verify_layout`] checks what came out against the nodes and edges of the graph.
+//!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
 mod arena;
 mod block;
 mod book;
 mod bytes;
+#[cfg(feature = "cuda-backend")]
+mod capture;
+#[cfg(feature = "cuda-backend")]
+mod captured;
 mod config;
 mod device;
 mod error;
@@ -41,11 +49,19 @@ mod source;
 mod stats;
 mod sync;
 mod synthetic;
+mod verify;
 
 pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats, CudaArena};
 pub use arena::{Divergence, Ended};
 pub use block::{BlockId, BlockState, GraphMemoryBlock};
 pub use book::Reset;
+#[cfg(feature = "cuda-backend")]
+pub use capture::{
+    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
+    HostArgument, PreparedCapture, Probe, Use,
+};
+#[cfg(feature = "cuda-backend")]
+pub use captured::CapturedGraph;
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;
@@ -54,3 +70,6 @@ pub use pool::{CUDAGraphMemoryPool, Disposal, GraphMemoryResult};
 pub use source::{MemorySource, SOURCE_ALIGNMENT};
 pub use stats::GraphPoolStats;
 pub use synthetic::{SyntheticMemory, SyntheticRefusal};
+pub use verify::{
+    Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, Verified, verify_layout,
+};

@@ -16,6 +16,10 @@ const CASES_UNDER_MIRI: u32 = 25;
 const KERNEL_CASES: u32 = 100;
 /// The same with `--full`.
 const KERNEL_CASES_IN_FULL: u32 = 2_000;
+/// Random captures on the simulated driver, on each of 1, 2, 4 and 8 streams: `POOL_GRAPH_CAPTURES`.
+const CAPTURES: u32 = 5;
+/// The same with `--full`.
+const CAPTURES_IN_FULL: u32 = 250;
 
 /// In how many orders a test on the simulated driver runs.
 const ORDERS: u32 = 20;
@@ -63,6 +67,11 @@ impl Setting {
     /// Random shapes per kernel on the simulated driver.
     pub(crate) fn kernel_cases(&self) -> String {
         if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
+    }
+
+    /// Random captures on each number of streams on the simulated driver.
+    pub(crate) fn captures(&self) -> String {
+        if self.full { CAPTURES_IN_FULL } else { CAPTURES }.to_string()
     }
 
     /// Random programs per property test under Miri.

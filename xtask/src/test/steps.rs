@@ -111,6 +111,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     }
     let test = Invocation::counted_task("xtask sim-test");
     let test = test.variable("POOL_SIM_ORDERS", setting.orders());
+    let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
 }
 

@@ -12,6 +12,9 @@
 mod cases;
 
 mod captures;
+mod graphs;
+mod planned;
+mod programs;
 mod shared_cases;
 
 use driver_conformance::driver::Device;

@@ -106,6 +106,13 @@ impl ArenaBook {
         self.begin();
     }
 
+    /// Begins anew for one more capture, which never runs beside those before: they stay good.
+    #[cfg(feature = "cuda-backend")]
+    pub(super) fn share(&mut self, policy: ArenaPolicy) {
+        self.policy = policy;
+        self.begin();
+    }
+
     pub(super) fn is_linear(&self) -> bool {
         matches!(self.policy, ArenaPolicy::Linear)
     }

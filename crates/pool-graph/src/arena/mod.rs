@@ -201,6 +201,11 @@ impl<M: MemorySource> CudaArena<M> {
 /// For the arenas of streams.
 #[cfg(feature = "cuda-backend")]
 impl<M: MemorySource> CudaArena<M> {
+    /// Begins anew for one more capture, whose runs are ordered with those of the ones before.
+    pub(crate) fn share(&self, policy: ArenaPolicy) {
+        self.shared.book.lock().share(policy);
+    }
+
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared }
     }

@@ -58,7 +58,7 @@ impl DeviceMemory {
     }
 
     /// Makes the context the calling thread's current one.
-    pub(super) fn bind(&self) -> Result<(), CudaError> {
+    pub(crate) fn bind(&self) -> Result<(), CudaError> {
         if result::ctx::get_current() == Ok(Some(self.context.cu_ctx())) {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl fmt::Debug for DeviceMemory {
 }
 
 /// What a call answered, with its name.
-pub(super) fn answer<T>(
+pub(crate) fn answer<T>(
     call: &'static str,
     result: Result<T, DriverError>,
 ) -> Result<T, CudaError> {
@@ -124,7 +124,7 @@ pub(super) fn answer<T>(
 }
 
 /// Makes a call that a capture may forbid to this thread, and would be spoiled by.
-fn unheeding_captures<T>(call: impl FnOnce() -> T) -> T {
+pub(crate) fn unheeding_captures<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the place outlives the call, which gives back the mode that was before.
     let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };

@@ -11,5 +11,7 @@ mod without;
 
 #[cfg(feature = "cuda-backend")]
 pub use memory::DeviceMemory;
+#[cfg(feature = "cuda-backend")]
+pub(crate) use memory::{answer, unheeding_captures};
 #[cfg(not(feature = "cuda-backend"))]
 pub use without::DeviceMemory;

@@ -21,3 +21,4 @@ mod random_programs;
 mod reentry;
 mod reports;
 mod shared_cases;
+mod verifier;

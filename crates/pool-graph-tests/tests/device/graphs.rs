@@ -1,0 +1,368 @@
+//! A captured graph and its memory: what it owns, and who is told what when they would take it away.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use pool_cuda::Cuda;
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
+    CapturedGraph, CudaArena, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig, PreparedCapture,
+};
+
+use crate::{memory, require_device};
+
+const BYTES: usize = 4096;
+
+fn stream() -> Arc<CudaStream> {
+    Cuda::device(0).unwrap().context().new_stream().unwrap()
+}
+
+fn pool() -> CUDAGraphMemoryPool {
+    CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
+}
+
+fn arena() -> CudaArena {
+    CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
+}
+
+/// A session on a stream with two blocks of a pool, with an arena.
+fn prepared(
+    stream: &Arc<CudaStream>,
+    pool: &CUDAGraphMemoryPool,
+) -> (PreparedCapture, [GraphMemoryBlock; 2]) {
+    let blocks = [pool.allocate(BYTES as u64).unwrap(), pool.allocate(BYTES as u64).unwrap()];
+    let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+    let session = CaptureSession::new(stream).unwrap().lease(lease);
+    (session.prepare(arena()).unwrap(), blocks)
+}
+
+/// From the one block to the other one through a temporary.
+fn through(capture: &Capture<'_>, blocks: [GraphMemoryBlock; 2]) -> Result<(), CaptureError> {
+    let main = capture.main();
+    let mut scratch = capture.acquire::<u8>(BYTES)?;
+    capture.copy(main, &mut scratch, &capture.block(&blocks[0])?)?;
+    capture.copy(main, &mut capture.block(&blocks[1])?, &scratch)
+}
+
+fn captured(
+    stream: &Arc<CudaStream>,
+    pool: &CUDAGraphMemoryPool,
+) -> (CapturedGraph, [GraphMemoryBlock; 2]) {
+    let (prepared, blocks) = prepared(stream, pool);
+    let graph = prepared.capture((), |capture, ()| through(capture, blocks));
+    (graph.unwrap_or_else(|error: CaptureError| panic!("{error}")), blocks)
+}
+
+fn runs(graph: &mut CapturedGraph, blocks: [GraphMemoryBlock; 2], value: u8) {
+    graph.write(&blocks[0], &[value; BYTES]).unwrap();
+    graph.replay().unwrap();
+    let mut bytes = [0; BYTES];
+    graph.read(&blocks[1], &mut bytes).unwrap();
+    assert!(bytes.iter().all(|&byte| byte == value), "{} is not {value}", bytes[0]);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_graph_outlives_pool_arena_stream_and_context() {
+    let _present = require_device();
+    let (mut graph, blocks) = {
+        let (stream, pool) = (stream(), pool());
+        captured(&stream, &pool)
+    };
+    graph.upload().unwrap();
+    for value in 1..20 {
+        runs(&mut graph, blocks, value);
+    }
+    std::thread::spawn(move || runs(&mut graph, blocks, 99)).join().unwrap();
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_leased_block_is_neither_handed_out_nor_returned() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (mut graph, blocks) = captured(&stream, &pool);
+    for block in blocks {
+        let refused = pool.deallocate(block.id());
+        assert!(matches!(refused, Err(GraphMemoryError::LeasedBlock { leases: 1, .. })));
+    }
+    assert_eq!(pool.reset().unwrap().leased, 2);
+    let other = pool.allocate(BYTES as u64).unwrap();
+    assert!(blocks.iter().all(|block| block.device_pointer() != other.device_pointer()));
+    runs(&mut graph, blocks, 5);
+    let foreign = graph.write(&other, &[1_u8]);
+    assert!(matches!(foreign, Err(CaptureError::NotLeased { bytes: 1, .. })));
+    assert!(matches!(
+        graph.read(&blocks[0], &mut [0_u8; BYTES + 1]),
+        Err(CaptureError::NotLeased { .. })
+    ));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_reset_arena_stops_its_graph() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (blocks, lease, session) = {
+        let blocks = [pool.allocate(BYTES as u64).unwrap(), pool.allocate(BYTES as u64).unwrap()];
+        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+        (blocks, lease, CaptureSession::new(&stream).unwrap())
+    };
+    let arena = arena();
+    arena.install(&stream).unwrap();
+    let second = CudaArena::on(&stream).unwrap();
+    let third = CudaArena::on(&stream).unwrap();
+    let prepared = session.lease(lease).prepare(arena).unwrap();
+    let mut graph: CapturedGraph = prepared
+        .capture((), |capture, ()| through(capture, blocks))
+        .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+    runs(&mut graph, blocks, 1);
+    // Whoever has the arena besides cannot capture with it …
+    let shared = CaptureSession::new(&stream).unwrap().prepare(second);
+    assert!(matches!(shared, Err(CaptureError::ArenaInUse { .. })));
+    // … and a reset is noticed.
+    third.reset();
+    for refused in [graph.replay(), graph.upload()] {
+        let stale = GraphMemoryError::StaleLease { leased: 0, current: 1 };
+        assert_eq!(refused, Err(CaptureError::Memory(stale)));
+    }
+    third.clear(&stream).unwrap();
+    drop(graph);
+    // With the graph gone, the arena is free.
+    drop(CaptureSession::new(&stream).unwrap().prepare(third).unwrap());
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_body_that_fails_or_panics_leaves_the_streams_usable() {
+    let _present = require_device();
+    let (stream, branch, pool) = (stream(), stream(), pool());
+    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+        for panics in [false, true] {
+            let session = CaptureSession::new(&stream).unwrap().branch(&branch).unwrap();
+            let prepared = session.mode(mode).prepare(arena()).unwrap();
+            let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
+                let side = capture.branch(0)?;
+                let mut view = capture.acquire_on::<u8>(side, 100)?;
+                capture.fill_bytes(side, &mut view, 1)?;
+                capture.fill_bytes(capture.main(), &mut view, 2)?;
+                capture.fill_bytes(side, &mut view, 3)?;
+                assert!(!panics, "as it should");
+                capture.branch(7)?;
+                Ok(())
+            };
+            let run = std::panic::AssertUnwindSafe(|| prepared.capture((), body));
+            match std::panic::catch_unwind(run) {
+                Ok(answer) => {
+                    let refused = CaptureError::NoSuchBranch { asked: 7, branches: 1 };
+                    assert_eq!(answer.map(|_: CapturedGraph| ()), Err(refused));
+                }
+                Err(_) => assert!(panics),
+            }
+            for stream in [&stream, &branch] {
+                stream.synchronize().unwrap();
+                let (mut graph, blocks) = captured(stream, &pool);
+                runs(&mut graph, blocks, 3);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_cannot_be_captured_is_refused_by_name() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let device = Cuda::device(0).unwrap();
+    for default in [device.context().default_stream(), device.context().per_thread_stream()] {
+        let refused = CaptureSession::new(&default);
+        assert!(matches!(refused, Err(CaptureError::DefaultStream)));
+    }
+    let twice = CaptureSession::new(&stream).unwrap().branch(&stream);
+    assert!(matches!(twice, Err(CaptureError::StreamTwice { .. })));
+
+    let (mut graph, blocks) = captured(&stream, &pool);
+    let (prepared, _) = prepared(&stream, &pool);
+    let unleased = pool.allocate(256).unwrap();
+    let made: Result<CapturedGraph, CaptureError> = prepared.capture((), |capture, ()| {
+        // The stream of the other graph is captured: nothing of it may enter.
+        for (refused, operation) in [
+            (graph.replay(), "be replayed"),
+            (graph.upload(), "be uploaded"),
+            (graph.read(&blocks[1], &mut [0_u8]), "be read from"),
+            (graph.write(&blocks[1], &[0_u8]), "be written to"),
+            (graph.synchronize(), "be waited for"),
+        ] {
+            assert_eq!(refused, Err(CaptureError::Capturing { operation }));
+        }
+        let session = CaptureSession::new(&stream)?.prepare(arena())?;
+        let nested: Result<CapturedGraph, CaptureError> = session.capture((), |_, ()| Ok(()));
+        assert!(matches!(nested, Err(CaptureError::AlreadyCapturing { .. })));
+        let foreign = capture.block::<u8>(&unleased).map(|_| ());
+        assert!(matches!(foreign, Err(CaptureError::NotLeased { bytes: 256, .. })));
+        let full = capture.acquire::<u8>(1 << 17).map(|_| ());
+        assert!(matches!(full, Err(CaptureError::Memory(GraphMemoryError::ArenaExhausted { .. }))));
+        let huge = capture.acquire::<u64>(usize::MAX / 2).map(|_| ());
+        assert!(matches!(huge, Err(CaptureError::SizeOverflow { size: 8, .. })));
+        let (mut one, two) = (capture.acquire::<u8>(1)?, capture.acquire::<u8>(2)?);
+        let lengths = capture.copy(capture.main(), &mut one, &two);
+        assert_eq!(lengths, Err(CaptureError::LengthMismatch { source: 2, destination: 1 }));
+        capture.fill_bytes(capture.main(), &mut one, 1)
+    });
+    drop(made.unwrap());
+    runs(&mut graph, blocks, 8);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_graph_with_memory_nodes_is_refused() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (session, _) = prepared(&stream, &pool);
+    let made: Result<CapturedGraph, CaptureError> = session.capture((), |capture, ()| {
+        let allocate = |stream: &Arc<CudaStream>| {
+            let stream = stream.cu_stream();
+            // SAFETY: what is allocated is used by nothing.
+            let address = unsafe { cudarc::driver::result::malloc_async(stream, 4096) }?;
+            // SAFETY: it was allocated in this graph.
+            Ok(unsafe { cudarc::driver::result::free_async(address, stream) }?)
+        };
+        // SAFETY: nothing is read or written.
+        unsafe { capture.enqueue(capture.main(), &[], allocate) }
+    });
+    let error = made.expect_err("it has memory nodes");
+    assert_eq!(error, CaptureError::MemoryNodes { nodes: 2 });
+    assert!(error.to_string().contains("Acquire from the capture"));
+}
+
+/// Work that goes where it did not say is found by the addresses in its nodes.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn work_outside_of_its_views_is_refused() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (session, _) = prepared(&stream, &pool);
+    let made: Result<CapturedGraph, CaptureError> = session.capture((), |capture, ()| {
+        let mut view = capture.acquire::<u8>(256)?;
+        let behind = view.device_pointer() + 256;
+        let stray = |stream: &Arc<CudaStream>| {
+            let stream = stream.cu_stream();
+            // SAFETY: the arena has the byte, and the graph is never run.
+            Ok(unsafe { cudarc::driver::result::memset_d8_async(behind, 1, 1, stream) }?)
+        };
+        // SAFETY: it is not as it says, which is what is to be found; the graph is never run.
+        unsafe { capture.enqueue(capture.main(), &[view.write()], stray) }
+    });
+    let error = made.expect_err("it strays");
+    assert!(error.to_string().contains("1 bytes at offset 256"), "{error}");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn arguments_of_the_host_change_between_replays() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (session, blocks) = prepared(&stream, &pool);
+    let capture = |capture: &Capture<'_>, argument: &mut Option<_>| {
+        let mut scratch = capture.acquire::<u8>(BYTES)?;
+        let numbers = vec![4_u8; BYTES];
+        *argument = Some(capture.copy_from_host(capture.main(), &mut scratch, &numbers)?);
+        capture.copy(capture.main(), &mut capture.block(&blocks[1])?, &scratch)
+    };
+    let graph: Result<CapturedGraph<_>, CaptureError> = session.capture(None, capture);
+    let mut graph = graph.unwrap();
+    let argument = graph.state().unwrap().unwrap();
+    for value in [4_u8, 5, 6] {
+        graph.set_argument(argument, &[value; BYTES]).unwrap();
+        graph.replay().unwrap();
+        let mut bytes = [0; BYTES];
+        graph.read(&blocks[1], &mut bytes).unwrap();
+        assert!(bytes.iter().all(|&byte| byte == value), "{} is not {value}", bytes[0]);
+    }
+    let short = graph.set_argument(argument, &[1_u8]);
+    assert_eq!(short, Err(CaptureError::NoSuchArgument { asked: 0, arguments: 1 }));
+    assert_eq!(graph.into_state(), Some(argument));
+}
+
+/// Two threads capture at once, and drop graphs meanwhile: neither notices the other.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn two_captures_at_once_on_two_threads() {
+    let _present = require_device();
+    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+        // What waits for the whole device, as making a stream does, comes before.
+        let parts = [10, 20].map(|value| {
+            let (own, pool, past) = (stream(), pool(), stream());
+            let (old, _) = captured(&past, &pool);
+            let blocks = [(); 2].map(|()| pool.allocate(BYTES as u64).unwrap());
+            let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+            let session = CaptureSession::new(&own).unwrap().lease(lease).mode(mode);
+            (value, old, blocks, session.prepare(arena()).unwrap())
+        });
+        let barrier = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            for (value, old, blocks, session) in parts {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    let graph = session.capture((), |capture, ()| {
+                        barrier.wait();
+                        drop(old);
+                        barrier.wait();
+                        through(capture, blocks)?;
+                        barrier.wait();
+                        Ok(())
+                    });
+                    barrier.wait();
+                    let mut graph = graph.unwrap_or_else(|error: CaptureError| panic!("{error}"));
+                    runs(&mut graph, blocks, value);
+                });
+            }
+        });
+    }
+}
+
+/// Graphs on one stream share an arena, whatever the order in which they are replayed.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn graphs_of_one_stream_share_an_arena() {
+    let _present = require_device();
+    let (stream, other, pool) = (stream(), stream(), pool());
+    let block = || pool.allocate(BYTES as u64).unwrap();
+    let blocks: Vec<[GraphMemoryBlock; 2]> = (0..5).map(|_| [block(), block()]).collect();
+    let session = |stream: &Arc<CudaStream>, blocks: [GraphMemoryBlock; 2]| {
+        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+        CaptureSession::new(stream).unwrap().lease(lease)
+    };
+    let body = |blocks| move |capture: &Capture<'_>, (): &mut ()| through(capture, blocks);
+    let first = session(&stream, blocks[0]);
+    let probe = first.probe(&mut (), body(blocks[0])).unwrap();
+    let first: Result<CapturedGraph, CaptureError> =
+        first.planned(&probe).unwrap().capture((), body(blocks[0]));
+    let mut graphs = vec![first.unwrap()];
+    let elsewhere = session(&other, blocks[1]).beside(&graphs[0], &probe);
+    assert!(matches!(elsewhere, Err(CaptureError::AnotherStream { .. })));
+    let large = session(&stream, blocks[1]);
+    let more = |capture: &Capture<'_>, (): &mut ()| {
+        capture.acquire::<u8>(2 * BYTES).map(drop)?;
+        through(capture, blocks[1])
+    };
+    let wanted: Result<_, CaptureError> = large.probe(&mut (), more);
+    let refused = large.beside(&graphs[0], &wanted.unwrap());
+    assert!(matches!(refused, Err(CaptureError::Memory(GraphMemoryError::ArenaExhausted { .. }))));
+    for &pair in &blocks[1..] {
+        let session = session(&stream, pair);
+        let probe = session.probe(&mut (), body(pair)).unwrap();
+        let prepared = session.beside(&graphs[0], &probe).unwrap();
+        let graph: Result<CapturedGraph, CaptureError> = prepared.capture((), body(pair));
+        graphs.push(graph.unwrap());
+    }
+    let mut random = fastrand::Rng::with_seed(1);
+    for value in 0..100 {
+        let which = random.usize(..graphs.len());
+        runs(&mut graphs[which], blocks[which], value);
+    }
+    drop(graphs.remove(0)); // the arena stays for the others
+    for (graph, &pair) in graphs.iter_mut().zip(&blocks[1..]) {
+        runs(graph, pair, 77);
+    }
+}

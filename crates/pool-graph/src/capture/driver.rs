@@ -1,0 +1,232 @@
+//! The driver's calls of a capture, and what a capture under way leaves behind when it is given up.
+//!
+//! This module and `captured/handles.rs` call the driver. What the proofs rely on:
+//!
+//! 1. **Streams live** while the `Arc` that they are asked through is borrowed, and their context is
+//!    the thread's current one: the session binds it before it begins.
+//! 2. **Places outlive the call** that they are given to: they are locals.
+//! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
+//!    life of the graph.
+
+use std::ptr;
+use std::sync::Arc;
+
+use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::captured::Graph;
+use crate::device::{answer, unheeding_captures};
+
+/// Which calls of other threads spoil a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CaptureMode {
+    /// Unsafe calls of every thread are refused, and spoil it.
+    Global,
+    /// Those of the capturing thread alone.
+    #[default]
+    ThreadLocal,
+    /// None.
+    Relaxed,
+}
+
+impl CaptureMode {
+    fn of_driver(self) -> sys::CUstreamCaptureMode {
+        match self {
+            Self::Global => sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Self::ThreadLocal => sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Self::Relaxed => sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        }
+    }
+}
+
+/// Makes a context the thread's current one.
+pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
+    if result::ctx::get_current() == Ok(Some(context.cu_ctx())) {
+        return Ok(());
+    }
+    // SAFETY: the context is live while its owner is borrowed.
+    answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
+}
+
+/// Waits for a stream that is not captured, also where another one is.
+pub(crate) fn wait_for(stream: &CudaStream) -> Result<(), CudaError> {
+    // SAFETY: the stream is live (1).
+    let waited = unheeding_captures(|| unsafe { sys::cuStreamSynchronize(stream.cu_stream()) });
+    answer("cuStreamSynchronize", waited.result())
+}
+
+/// Whether a stream is being captured, by whomever.
+pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream is live (1), the place good (2).
+    let asked = unsafe { sys::cuStreamIsCapturing(stream.cu_stream(), &raw mut status) };
+    answer("cuStreamIsCapturing", asked.result())?;
+    Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}
+
+/// A capture that has begun. Dropped, it is given up: the stream is captured no more.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    stream: Arc<CudaStream>,
+    ended: bool,
+}
+
+impl UnderWay {
+    /// Begins; the context is bound.
+    pub(super) fn begin(stream: &Arc<CudaStream>, mode: CaptureMode) -> Result<Self, CudaError> {
+        // SAFETY: the stream is live (1).
+        let begun = unsafe { sys::cuStreamBeginCapture_v2(stream.cu_stream(), mode.of_driver()) };
+        answer("cuStreamBeginCapture", begun.result())?;
+        Ok(Self { stream: Arc::clone(stream), ended: false })
+    }
+
+    /// Ends it; none where it was spoiled without an error.
+    pub(super) fn end(mut self) -> Result<Option<Graph>, CudaError> {
+        self.end_once()
+    }
+
+    fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
+        self.ended = true;
+        let ended = self.ask_to_end();
+        // Whatever the driver says, the stream must not be left captured.
+        if ended.is_err() && is_capturing(&self.stream) == Ok(true) {
+            drop(self.ask_to_end());
+        }
+        ended
+    }
+
+    fn ask_to_end(&self) -> Result<Option<Graph>, CudaError> {
+        let mut graph = ptr::null_mut();
+        // SAFETY: the stream is live (1), the place good (2).
+        let ended = unsafe { sys::cuStreamEndCapture(self.stream.cu_stream(), &raw mut graph) };
+        answer("cuStreamEndCapture", ended.result())?;
+        // SAFETY: the driver gave it this moment, and nobody else has it.
+        Ok(unsafe { Graph::new(graph, self.stream.context()) })
+    }
+}
+
+/// The body failed or unwound: what was captured is thrown away.
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = bind(self.stream.context());
+            drop(self.end_once());
+        }
+    }
+}
+
+/// The handles of the nodes that come before whatever is put on a stream next; `None` where the
+/// stream is not captured, or its capture is spoiled.
+pub(super) fn frontier(stream: &CudaStream) -> Result<Option<Vec<u64>>, CudaError> {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
+    let (mut nodes, mut data) = (ptr::null(), ptr::null());
+    // SAFETY: the stream is live (1), the places good (2).
+    let asked = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(
+            stream.cu_stream(),
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            &raw mut nodes,
+            &raw mut data,
+            &raw mut count,
+        )
+    };
+    answer("cuStreamGetCaptureInfo", asked.result())?;
+    if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
+        return Ok(None);
+    }
+    if count == 0 || nodes.is_null() {
+        return Ok(Some(Vec::new()));
+    }
+    // SAFETY: the driver gave so many handles, which stay until the next call on this stream.
+    let nodes = unsafe { std::slice::from_raw_parts(nodes, count) };
+    Ok(Some(nodes.iter().map(|node| node.addr() as u64).collect()))
+}
+
+/// Sets bytes on a captured stream.
+///
+/// # Safety
+///
+/// The range is memory of the stream's device that lives as long as the graph.
+pub(super) unsafe fn set_bytes(
+    stream: &CudaStream,
+    address: u64,
+    value: u8,
+    bytes: usize,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise, and (1).
+    answer("cuMemsetD8Async", unsafe {
+        result::memset_d8_async(address, value, bytes, stream.cu_stream())
+    })
+}
+
+/// Copies on the device, on a captured stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], for both ranges, which are apart.
+pub(super) unsafe fn copy(
+    stream: &CudaStream,
+    to: u64,
+    from: u64,
+    bytes: usize,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise, and (1).
+    answer("cuMemcpyDtoDAsync", unsafe {
+        result::memcpy_dtod_async(to, from, bytes, stream.cu_stream())
+    })
+}
+
+/// Copies from page-locked host memory, on a captured stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], and the host range lives as long as the graph, too.
+pub(super) unsafe fn copy_from_host(
+    stream: &CudaStream,
+    to: u64,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), CudaError> {
+    // SAFETY: the caller's promise, and (1).
+    let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from.cast(), bytes, stream.cu_stream()) };
+    answer("cuMemcpyHtoDAsync", copied.result())
+}
+
+/// The event through which streams of a capture wait for each other: one is enough, for a wait means
+/// the record before it.
+#[derive(Debug)]
+pub(super) struct OrderEvent {
+    event: sys::CUevent,
+    context: Arc<CudaContext>,
+}
+
+impl OrderEvent {
+    /// Outside of the capture; the context is bound.
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
+        let event = answer("cuEventCreate", result::event::create(flags))?;
+        Ok(Self { event, context: Arc::clone(context) })
+    }
+
+    /// Makes a stream wait for all that another one holds now.
+    pub(super) fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: event and stream are live (1).
+        let recorded = unsafe { result::event::record(self.event, earlier.cu_stream()) };
+        answer("cuEventRecord", recorded)?;
+        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: as above.
+        let waited = unsafe { result::stream::wait_event(later.cu_stream(), self.event, flags) };
+        answer("cuStreamWaitEvent", waited)
+    }
+}
+
+impl Drop for OrderEvent {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the event is live, and this is its last use.
+        let _ = unsafe { result::event::destroy(self.event) };
+    }
+}

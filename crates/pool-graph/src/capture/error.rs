@@ -1,0 +1,253 @@
+//! Why a capture, or a captured graph, could not do what it was asked.
+
+use std::error::Error;
+use std::fmt;
+
+use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::DriverError;
+use pool_plan::PlanError;
+
+use crate::arena::ArenaPlanError;
+use crate::error::GraphMemoryError;
+use crate::verify::LayoutViolation;
+
+/// The error of sessions and captured graphs. After any of them the stream and the device are as
+/// usable as before.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The driver refused something.
+    Driver(CudaError),
+    /// The arena, or a lease.
+    Memory(GraphMemoryError<CudaError>),
+    /// The planner has no plan.
+    Plan(PlanError),
+    /// The plan cannot be followed.
+    ArenaPlan(ArenaPlanError),
+    /// The graph that came out does not order what shares bytes.
+    Layout(LayoutViolation),
+    /// The stream is the default one, which cannot be captured: what other streams do would enter.
+    DefaultStream,
+    /// The session has the stream already.
+    StreamTwice {
+        /// The stream's handle, as a number.
+        stream: u64,
+    },
+    /// The stream, or the arena, is one of another device or context.
+    WrongContext {
+        /// Ordinal of the session's device.
+        session: usize,
+        /// Ordinal of the other one.
+        other: usize,
+    },
+    /// A stream is being captured already.
+    AlreadyCapturing {
+        /// The stream's handle, as a number.
+        stream: u64,
+    },
+    /// The graph's stream is being captured, and this cannot be a part of another graph.
+    Capturing {
+        /// What was asked.
+        operation: &'static str,
+    },
+    /// The arena belongs to another graph, or to a session.
+    ArenaInUse {
+        /// Where the arena begins.
+        address: u64,
+    },
+    /// Graphs share an arena only where they run on one stream, one after the other.
+    AnotherStream {
+        /// The handle of the session's stream, as a number.
+        session: u64,
+        /// That of the graph's.
+        graph: u64,
+    },
+    /// The session has no such branch.
+    NoSuchBranch {
+        /// The branch asked for, from 0.
+        asked: usize,
+        /// How many there are.
+        branches: usize,
+    },
+    /// What was given belongs to another capture.
+    ForeignView,
+    /// Memory that no lease of the session holds.
+    NotLeased {
+        /// Where it begins.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// Two lengths differ that must agree.
+    LengthMismatch {
+        /// Elements of the source.
+        source: usize,
+        /// Elements of the destination.
+        destination: usize,
+    },
+    /// A copy of memory to itself.
+    SameMemory {
+        /// Its address.
+        address: u64,
+    },
+    /// More bytes than an address can say.
+    SizeOverflow {
+        /// Elements asked for.
+        elements: usize,
+        /// Bytes of each.
+        size: usize,
+    },
+    /// The body does something else than in the dry run that its plan was made from.
+    Diverged {
+        /// Which step it was, from 1.
+        step: usize,
+        /// How many the dry run had.
+        planned: usize,
+    },
+    /// The graph allocates or frees memory by nodes of its own.
+    MemoryNodes {
+        /// How many such nodes there are.
+        nodes: usize,
+    },
+    /// The capture was ended or spoiled by something in its body.
+    Spoiled,
+    /// A dry run has no memory, so nothing that needs some can be asked of it.
+    NoSuchArgument {
+        /// The argument asked for, from 0.
+        asked: usize,
+        /// How many the graph has.
+        arguments: usize,
+    },
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Driver(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
+            Self::Plan(error) => write!(f, "there is no plan for the capture: {error}"),
+            Self::ArenaPlan(error) => error.fmt(f),
+            Self::Layout(error) => write!(f, "the graph is not right for its memory: {error}"),
+            Self::DefaultStream => {
+                f.write_str("a default stream cannot be captured: make one with `new_stream`")
+            }
+            Self::StreamTwice { stream } => {
+                write!(f, "the session has stream {stream:#x} already: give each stream once")
+            }
+            Self::WrongContext { session, other } => write!(
+                f,
+                "the session is on device {session}, and what it was given on device {other} or in \
+                 another context of it: use one context"
+            ),
+            Self::AlreadyCapturing { stream } => write!(
+                f,
+                "stream {stream:#x} is being captured already: end that capture, or use other streams"
+            ),
+            Self::Capturing { operation } => write!(
+                f,
+                "the graph's stream is being captured, so it cannot {operation}: do it after the \
+                 capture, or on another stream"
+            ),
+            Self::ArenaInUse { address } => write!(
+                f,
+                "the arena at {address:#x} belongs to another graph: give each graph an arena, for \
+                 two of them may run at once"
+            ),
+            Self::AnotherStream { session, graph } => write!(
+                f,
+                "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share \
+                 an arena run one after the other, on one stream"
+            ),
+            Self::NoSuchBranch { asked, branches } => {
+                write!(f, "there is no branch {asked}: the session has {branches}, counted from 0")
+            }
+            Self::ForeignView => {
+                f.write_str("the memory belongs to another capture: use what this one gave")
+            }
+            Self::NotLeased { address, bytes } => write!(
+                f,
+                "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block \
+                 before the capture, so that the graph owns it"
+            ),
+            Self::LengthMismatch { source, destination } => write!(
+                f,
+                "{source} elements cannot be copied to {destination}: the lengths must agree"
+            ),
+            Self::SameMemory { address } => {
+                write!(f, "the memory at {address:#x} was to be copied to itself")
+            }
+            Self::SizeOverflow { elements, size } => {
+                write!(f, "{elements} elements of {size} bytes are more than an address can say")
+            }
+            Self::Diverged { step, planned } => write!(
+                f,
+                "step {step} is not that of the dry run, which had {planned}: probe again with what \
+                 the body does now"
+            ),
+            Self::MemoryNodes { nodes } => write!(
+                f,
+                "the graph has {nodes} nodes that allocate or free memory: the driver may move what \
+                 they allocate between replays, and takes it back before each. Acquire from the \
+                 capture, or allocate before it"
+            ),
+            Self::Spoiled => f.write_str(
+                "the capture was ended or spoiled by its body: do not begin, end or wait for \
+                 streams of the session there",
+            ),
+            Self::NoSuchArgument { asked, arguments } => write!(
+                f,
+                "there is no host argument {asked} of such a length: the graph has {arguments}"
+            ),
+        }
+    }
+}
+
+impl Error for CaptureError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Driver(error) => Some(error),
+            Self::Memory(error) => Some(error),
+            Self::Plan(error) => Some(error),
+            Self::ArenaPlan(error) => Some(error),
+            Self::Layout(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<CudaError> for CaptureError {
+    fn from(error: CudaError) -> Self {
+        Self::Driver(error)
+    }
+}
+
+impl From<GraphMemoryError<CudaError>> for CaptureError {
+    fn from(error: GraphMemoryError<CudaError>) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl From<PlanError> for CaptureError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
+}
+
+impl From<ArenaPlanError> for CaptureError {
+    fn from(error: ArenaPlanError) -> Self {
+        Self::ArenaPlan(error)
+    }
+}
+
+impl From<LayoutViolation> for CaptureError {
+    fn from(error: LayoutViolation) -> Self {
+        Self::Layout(error)
+    }
+}
+
+/// What cudarc's own calls answer in a body.
+impl From<DriverError> for CaptureError {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
+    }
+}

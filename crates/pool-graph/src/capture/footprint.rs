@@ -1,0 +1,166 @@
+//! What a graph's temporaries need, known before any memory is taken, and the plan for it.
+
+use std::fmt;
+
+use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
+
+use super::error::CaptureError;
+use super::model::Model;
+use super::region::{Markers, Region};
+use super::trace::Trace;
+use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
+use crate::bytes::Bytes;
+use crate::request::GRANULE;
+
+/// Bytes of a graph's temporaries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Of all temporaries together: what an arena needs that never hands bytes out again.
+    pub sum: u64,
+    /// Of the arena, from its start to the end of the last temporary.
+    pub peak: u64,
+    /// What no layout can be below: temporaries of which no two are ordered need it at once.
+    pub lower_bound: u64,
+}
+
+impl Footprint {
+    /// Peak over bound; 1 is provably optimal.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "ratios are for people")]
+    pub fn ratio(&self) -> f64 {
+        if self.peak == self.lower_bound {
+            return 1.0;
+        }
+        self.peak as f64 / self.lower_bound as f64
+    }
+}
+
+impl fmt::Display for Footprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of temporaries in {} ({:.3} of the lower bound, {})",
+            Bytes(self.sum),
+            Bytes(self.peak),
+            self.ratio(),
+            Bytes(self.lower_bound)
+        )
+    }
+}
+
+/// A dry run of a body, planned: what it takes, and where each temporary goes.
+///
+/// Made by [`CaptureSession::probe`](crate::CaptureSession::probe), which calls no driver and takes no
+/// memory. A capture [with it](crate::CaptureSession::planned) follows the plan.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    footprint: Footprint,
+    /// None where the body takes no memory.
+    plan: Option<ArenaPlan>,
+    trace: Trace,
+    divergence: Divergence,
+}
+
+impl Probe {
+    pub(super) fn new(
+        model: &Model,
+        regions: &[Region],
+        trace: Trace,
+        options: &Options,
+    ) -> Result<Self, CaptureError> {
+        let divergence = Divergence::default();
+        let Some(problem) = problem(model, regions)? else {
+            return Ok(Self { footprint: Footprint::default(), plan: None, trace, divergence });
+        };
+        let planned = problem.solve(options)?;
+        let footprint = Footprint {
+            sum: sum(regions),
+            peak: planned.certificate.peak,
+            lower_bound: planned.certificate.bound,
+        };
+        let plan = Some(ArenaPlan::of_graph(&problem, &planned)?);
+        Ok(Self { footprint, plan, trace, divergence })
+    }
+
+    /// What the body's temporaries need.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
+    }
+
+    /// How many temporaries it takes.
+    #[must_use]
+    pub fn temporaries(&self) -> usize {
+        self.plan.as_ref().map_or(0, ArenaPlan::allocations)
+    }
+
+    /// The same, with another answer to a capture that does something else than the dry run.
+    #[must_use]
+    pub fn on_divergence(self, divergence: Divergence) -> Self {
+        Self { divergence, ..self }
+    }
+
+    /// Bytes of an arena that can follow the plan; at least those of one region.
+    #[must_use]
+    pub fn arena_bytes(&self) -> u64 {
+        self.footprint.peak.max(GRANULE)
+    }
+
+    /// The trace that a capture has to follow step by step, if it must.
+    pub(super) fn followed(&self) -> Option<Trace> {
+        (self.divergence == Divergence::Refuse).then(|| self.trace.clone())
+    }
+
+    /// The policy of an arena that follows the plan.
+    #[must_use]
+    pub fn policy(&self) -> ArenaPolicy {
+        match &self.plan {
+            Some(plan) => ArenaPolicy::Planned(plan.clone().on_divergence(self.divergence)),
+            None => ArenaPolicy::Monotone,
+        }
+    }
+}
+
+fn temporaries(regions: &[Region]) -> impl Iterator<Item = &Region> {
+    regions.iter().filter(|region| region.is_temporary())
+}
+
+fn sum(regions: &[Region]) -> u64 {
+    temporaries(regions).map(|region| region.bytes).sum()
+}
+
+/// The planning problem of a body's temporaries, in the order in which it takes them; none without.
+fn problem(
+    model: &Model,
+    regions: &[Region],
+) -> Result<Option<HappensBeforeProblem>, CaptureError> {
+    let edges = model.edges().iter().map(|&(from, to)| Edge::full(from, to)).collect();
+    let buffers: Vec<GraphBuffer> = temporaries(regions)
+        .enumerate()
+        .map(|(number, region)| {
+            let begin = region.taken_by;
+            let mut users: Vec<usize> =
+                region.users.values().map(|&Markers { operation, .. }| operation).collect();
+            if users.is_empty() {
+                users.push(begin);
+            }
+            let mut buffer = GraphBuffer::new(number.to_string(), region.bytes, begin, users);
+            buffer.alignment = GRANULE;
+            buffer
+        })
+        .collect();
+    if buffers.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
+}
+
+/// What a capture came to need, in an arena that was used up to `peak`.
+pub(super) fn of_capture(
+    model: &Model,
+    regions: &[Region],
+    peak: u64,
+) -> Result<Footprint, CaptureError> {
+    let bound = problem(model, regions)?.map_or(0, |problem| problem.lower_bound().bytes);
+    Ok(Footprint { sum: sum(regions), peak, lower_bound: bound })
+}

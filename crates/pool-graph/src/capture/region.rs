@@ -1,0 +1,55 @@
+//! What a body uses: temporaries of the arena and blocks that the graph keeps, and who used them last.
+
+use std::collections::BTreeMap;
+
+/// Memory that operations of a body use.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    pub(super) address: u64,
+    /// Of a temporary, in whole granules.
+    pub(super) bytes: u64,
+    /// Where it lies in the arena; none for memory that is not from there.
+    pub(super) offset: Option<u64>,
+    /// The operation of the model that stands for taking it.
+    pub(super) taken_by: usize,
+    /// What the stream that took it had before, in the graph.
+    pub(super) after: Vec<u64>,
+    /// The stream of the last write; at first the one that took it.
+    pub(super) writer: usize,
+    /// Streams that have read it since.
+    pub(super) readers: Vec<usize>,
+    /// The last use on each stream.
+    pub(super) users: BTreeMap<usize, Markers>,
+}
+
+/// Where a stream stood after a use.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Markers {
+    /// The operation of the model.
+    pub(super) operation: usize,
+    /// The handles of the graph's nodes; none in a dry run.
+    pub(super) nodes: Vec<u64>,
+}
+
+impl Region {
+    pub(super) fn is_temporary(&self) -> bool {
+        self.offset.is_some()
+    }
+
+    /// Streams that must come before a use on a stream.
+    pub(super) fn waited_for(&self, writes: bool) -> Vec<usize> {
+        let readers = self.readers.iter().copied().filter(|_| writes);
+        std::iter::once(self.writer).chain(readers).collect()
+    }
+
+    /// Notes a use.
+    pub(super) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
+        self.users.insert(stream, markers);
+        if writes {
+            self.writer = stream;
+            self.readers.clear();
+        } else if !self.readers.contains(&stream) {
+            self.readers.push(stream);
+        }
+    }
+}

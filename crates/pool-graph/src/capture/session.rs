@@ -1,0 +1,189 @@
+//! A session before it has memory: its streams, its mode, and the blocks that its graph will keep.
+
+use std::sync::Arc;
+
+use pool_cuda::cudarc::driver::CudaStream;
+use pool_plan::Options;
+
+use super::driver::CaptureMode;
+use super::error::CaptureError;
+use super::footprint::Probe;
+use super::prepared::PreparedCapture;
+use super::scope::Capture;
+use crate::arena::CudaArena;
+use crate::captured::{CapturedGraph, OwnArena};
+use crate::device::DeviceMemory;
+use crate::error::GraphMemoryError;
+use crate::lease::Lease;
+
+/// The first state of a capture: what it will run on. The states are types, each made from the one
+/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs the body with a
+/// [`Capture`], and what comes out is a [`CapturedGraph`](crate::CapturedGraph).
+///
+/// ```no_run
+/// use pool_cuda::Cuda;
+/// use pool_graph::{CUDAGraphMemoryPool, CaptureError, CaptureSession, DeviceMemory, GraphPoolConfig};
+///
+/// # fn main() -> Result<(), CaptureError> {
+/// let device = Cuda::device(0)?;
+/// let stream = device.context().new_stream()?;
+/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), GraphPoolConfig::default());
+/// let [input, output] = [pool.allocate(4096)?, pool.allocate(4096)?];
+///
+/// let session = CaptureSession::new(&stream)?.lease(pool.lease(&[input.id(), output.id()])?);
+/// let body = |capture: &pool_graph::Capture<'_>, (): &mut ()| {
+///     let main = capture.main();
+///     let mut scratch = capture.acquire::<f32>(1024)?;
+///     capture.copy(main, &mut scratch, &capture.block(&input)?)?;
+///     capture.copy(main, &mut capture.block(&output)?, &scratch)
+/// };
+/// let probe = session.probe(&mut (), body)?; // no memory, no call of the driver
+/// println!("{}", probe.footprint());
+/// let mut graph = session.planned(&probe)?.capture((), body)?;
+/// graph.write(&input, &[1.0_f32; 1024])?;
+/// graph.replay()?;
+/// let mut results = [0.0_f32; 1024];
+/// graph.read(&output, &mut results)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct CaptureSession {
+    streams: Vec<Arc<CudaStream>>,
+    leases: Vec<Lease>,
+    mode: CaptureMode,
+}
+
+impl CaptureSession {
+    /// A session on this stream: the graph is captured from it, and replayed on it.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::DefaultStream`].
+    pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
+        let session =
+            Self { streams: Vec::new(), leases: Vec::new(), mode: CaptureMode::default() };
+        session.with(stream)
+    }
+
+    /// One more stream, for work that may run beside that of the others: the next
+    /// [branch](Capture::branch).
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::DefaultStream`], [`CaptureError::StreamTwice`], and
+    /// [`CaptureError::WrongContext`].
+    pub fn branch(self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
+        self.with(stream)
+    }
+
+    /// Which calls of other threads spoil the capture: those of its own thread alone, by default.
+    #[must_use]
+    pub fn mode(self, mode: CaptureMode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Blocks that the graph keeps: its [views of them](Capture::block) are what it shares with others.
+    #[must_use]
+    pub fn lease(mut self, lease: Lease) -> Self {
+        self.leases.push(lease);
+        self
+    }
+
+    /// Runs the body dry: what it acquires, and what it orders, is noted and planned; nothing is put on
+    /// streams, no memory is taken, and no driver is called. The capture must do the same.
+    ///
+    /// # Errors
+    ///
+    /// What the body answers, and if there is no plan.
+    pub fn probe<S, E: From<CaptureError>>(
+        &self,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<Probe, E> {
+        let capture = Capture::new(&self.streams, &self.leases, None, None);
+        body(&capture, state)?;
+        capture.join_all()?;
+        let recorded = capture.into_recorded();
+        let options = Options::default();
+        Ok(Probe::new(&recorded.model, &recorded.regions, recorded.trace, &options)?)
+    }
+
+    /// The second state: with an arena, which is the graph's from here on.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] where another graph has the
+    /// arena.
+    pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
+        let own = self.streams[0].context();
+        let other = arena.source().context();
+        if own.cu_ctx() != other.cu_ctx() {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            return Err(CaptureError::WrongContext { session, other });
+        }
+        let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
+        Ok(PreparedCapture::new(self.streams, self.leases, self.mode, Arc::new(arena)))
+    }
+
+    /// The second state, with the arena of a graph that runs on the same stream: as the runs of both
+    /// are one after the other, whatever their order, the arena needs what the larger one needs, not the
+    /// sum. The stream is the token that only one of them has at a time.
+    ///
+    /// What one leaves in its temporaries, the other overwrites.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::AnotherStream`], and
+    /// [`ArenaExhausted`](crate::GraphMemoryError::ArenaExhausted) where the arena is less than the
+    /// plan needs: capture the larger graph first.
+    pub fn beside<T>(
+        self,
+        graph: &CapturedGraph<T>,
+        probe: &Probe,
+    ) -> Result<PreparedCapture, CaptureError> {
+        if *self.streams[0] != **graph.stream() {
+            let number = |stream: &CudaStream| stream.cu_stream().addr() as u64;
+            let (session, graph) = (number(&self.streams[0]), number(graph.stream()));
+            return Err(CaptureError::AnotherStream { session, graph });
+        }
+        let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
+        if requested > capacity {
+            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
+        }
+        let arena = Arc::clone(graph.arena());
+        let prepared = PreparedCapture::new(self.streams, self.leases, self.mode, arena);
+        Ok(prepared.following(probe.followed()).sharing(probe.policy()))
+    }
+
+    /// The second state, with an arena of its own that is as large as the plan, which the capture then
+    /// follows.
+    ///
+    /// # Errors
+    ///
+    /// If the device has no such memory.
+    pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
+        let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
+        let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
+        Ok(self.prepare(arena)?.following(probe.followed()))
+    }
+
+    fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
+        // The null stream, and the handles of the two default streams.
+        if stream.cu_stream().addr() <= 2 {
+            return Err(CaptureError::DefaultStream);
+        }
+        if self.streams.iter().any(|other| other.cu_stream() == stream.cu_stream()) {
+            return Err(CaptureError::StreamTwice { stream: stream.cu_stream().addr() as u64 });
+        }
+        if let Some(own) = self.streams.first() {
+            let (own, other) = (own.context(), stream.context());
+            if own.cu_ctx() != other.cu_ctx() {
+                let (session, other) = (own.ordinal(), other.ordinal());
+                return Err(CaptureError::WrongContext { session, other });
+            }
+        }
+        self.streams.push(Arc::clone(stream));
+        Ok(self)
+    }
+}

@@ -1,0 +1,67 @@
+//! What a body did, step by step, as one rolling hash: to tell where a capture leaves the dry run that
+//! its plan was made from.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// One step of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// Memory was taken.
+    Acquire { stream: usize, bytes: u64 },
+    /// An operation, of its kind, on a stream; the regions that it uses, and whether it writes them.
+    Operation { kind: &'static str, stream: usize, uses: Vec<(usize, bool)> },
+    /// A stream waits for another one.
+    Wait { later: usize, earlier: usize },
+}
+
+/// The hash after each step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Trace {
+    after: Vec<u64>,
+}
+
+impl Trace {
+    pub(super) fn add(&mut self, step: &Step) {
+        let mut hasher = DefaultHasher::new();
+        (self.after.last(), step).hash(&mut hasher);
+        self.after.push(hasher.finish());
+    }
+
+    pub(super) fn steps(&self) -> usize {
+        self.after.len()
+    }
+
+    /// Whether so far this is how the other one begins.
+    pub(super) fn begins(&self, other: &Self) -> bool {
+        match self.after.len().checked_sub(1) {
+            None => true,
+            Some(last) => other.after.get(last) == self.after.last(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Step, Trace};
+
+    #[test]
+    fn a_trace_leaves_another_where_they_differ() {
+        let acquire = |bytes| Step::Acquire { stream: 0, bytes };
+        let mut planned = Trace::default();
+        planned.add(&acquire(256));
+        planned.add(&acquire(512));
+        let mut followed = Trace::default();
+        assert!(followed.begins(&planned));
+        followed.add(&acquire(256));
+        assert!(followed.begins(&planned) && followed != planned);
+        let mut left = followed.clone();
+        left.add(&acquire(256));
+        assert!(!left.begins(&planned));
+        followed.add(&acquire(512));
+        assert_eq!(followed, planned);
+        followed.add(&acquire(512));
+        assert!(!followed.begins(&planned), "the other one has ended");
+        assert_eq!(planned.steps(), 2);
+    }
+}

@@ -1,0 +1,304 @@
+//! The driver's handles of a captured graph: owned, read, launched, and destroyed once.
+//!
+//! With `capture/driver.rs` this is where the driver is called. What the proofs rely on:
+//!
+//! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
+//!    none is ever given out.
+//! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call that
+//!    needs it.
+//! 3. **Places outlive the call** that they are given to.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+
+use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use sys::CUgraphNodeType_enum as NodeType;
+use sys::CUmemorytype_enum as MemoryType;
+
+use crate::capture::driver::{bind, wait_for};
+use crate::device::{answer, unheeding_captures};
+use crate::verify::{GraphOrder, OrderEdge};
+
+/// A graph: what the executable was made from.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    handle: sys::CUgraph,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut` and
+// the lack of `Sync` see to.
+unsafe impl Send for Graph {}
+
+/// What a graph has in it.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Handles of the nodes; their places are the numbers in `order`.
+    pub(crate) nodes: Vec<u64>,
+    pub(crate) order: GraphOrder,
+    /// Addresses on the device that nodes name, with bytes: node, address, bytes.
+    pub(crate) accesses: Vec<(usize, u64, u64)>,
+    /// How many nodes allocate or free memory.
+    pub(crate) memory_nodes: usize,
+}
+
+impl Graph {
+    /// Takes a graph over; none where there is none.
+    ///
+    /// # Safety
+    ///
+    /// The handle is 0, or that of a graph of this context that nobody else has.
+    pub(crate) unsafe fn new(handle: sys::CUgraph, context: &Arc<CudaContext>) -> Option<Self> {
+        (!handle.is_null()).then(|| Self { handle, context: Arc::clone(context) })
+    }
+
+    /// What is really in it, by its own account.
+    pub(crate) fn contents(&self) -> Result<Contents, CudaError> {
+        let nodes = self.nodes()?;
+        let number = |node: sys::CUgraphNode| nodes.iter().position(|&one| one == node);
+        let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
+            nodes.iter().copied().zip(0..).collect();
+        by_handle.sort_unstable();
+        let find = |node: sys::CUgraphNode| {
+            let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
+            place.map_or_else(|_| number(node).unwrap_or(usize::MAX), |place| by_handle[place].1)
+        };
+        let edges = self.edges()?.into_iter().map(|(from, to, full)| OrderEdge {
+            from: find(from),
+            to: find(to),
+            full,
+        });
+        let order = GraphOrder { nodes: nodes.len(), edges: edges.collect() };
+        let mut contents = Contents { order, ..Contents::default() };
+        for (number, &node) in nodes.iter().enumerate() {
+            contents.read_node(number, node)?;
+        }
+        contents.nodes = nodes.into_iter().map(|node| node.addr() as u64).collect();
+        Ok(contents)
+    }
+
+    /// Makes it executable.
+    pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: the graph is good (1), the place, too (3).
+        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle, 0) };
+        answer("cuGraphInstantiate", made.result())?;
+        Ok(Executable { handle, context: Arc::clone(&self.context) })
+    }
+
+    fn nodes(&self) -> Result<Vec<sys::CUgraphNode>, CudaError> {
+        let mut count = 0;
+        // SAFETY: the graph is good (1); no nodes are asked for.
+        let asked = unsafe { sys::cuGraphGetNodes(self.handle, ptr::null_mut(), &raw mut count) };
+        answer("cuGraphGetNodes", asked.result())?;
+        let mut nodes = vec![ptr::null_mut(); count];
+        if count > 0 {
+            let places = nodes.as_mut_ptr();
+            // SAFETY: the graph is good (1), and there is room for so many.
+            let asked = unsafe { sys::cuGraphGetNodes(self.handle, places, &raw mut count) };
+            answer("cuGraphGetNodes", asked.result())?;
+        }
+        Ok(nodes)
+    }
+
+    /// From, to, and whether the one is complete before the other begins.
+    fn edges(&self) -> Result<Vec<(sys::CUgraphNode, sys::CUgraphNode, bool)>, CudaError> {
+        let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
+        let (graph, mut count) = (self.handle, 0);
+        // SAFETY: the graph is good (1); no edges are asked for.
+        let asked = unsafe { sys::cuGraphGetEdges_v2(graph, none, none, no_data, &raw mut count) };
+        answer("cuGraphGetEdges", asked.result())?;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let plain = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
+        let mut from = vec![ptr::null_mut(); count];
+        let (mut to, mut data) = (from.clone(), vec![plain; count]);
+        let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
+        // SAFETY: the graph is good (1), and each place has room for so many.
+        let asked = unsafe {
+            sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count)
+        };
+        answer("cuGraphGetEdges", asked.result())?;
+        // Type 0 is the default: full completion. All others order no memory.
+        let edges = from.into_iter().zip(to).zip(data).take(count);
+        Ok(edges.map(|((from, to), data)| (from, to, data.type_ == 0)).collect())
+    }
+}
+
+impl Contents {
+    /// What a node does with memory, as far as it says.
+    fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
+        let mut kind = MaybeUninit::<sys::CUgraphNodeType>::uninit();
+        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
+        let asked = unsafe { sys::cuGraphNodeGetType(node, kind.as_mut_ptr()) };
+        answer("cuGraphNodeGetType", asked.result())?;
+        // SAFETY: the call has succeeded, so it wrote a type.
+        match unsafe { kind.assume_init() } {
+            NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC | NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+                self.memory_nodes += 1;
+            }
+            NodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(number, node)?,
+            NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.read_copy(number, node)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
+        // SAFETY: integers alone: all zero is a value.
+        let mut fill: sys::CUDA_MEMSET_NODE_PARAMS = unsafe { std::mem::zeroed() };
+        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
+        let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
+        answer("cuGraphMemsetNodeGetParams", asked.result())?;
+        let row = fill.width as u64 * u64::from(fill.elementSize);
+        let rows_before_last = (fill.height.max(1) as u64 - 1) * fill.pitch as u64;
+        self.accesses.push((number, fill.dst, rows_before_last + row));
+        Ok(())
+    }
+
+    fn read_copy(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
+        let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
+        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
+        let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
+        answer("cuGraphMemcpyNodeGetParams", asked.result())?;
+        // SAFETY: the call has succeeded, so it wrote all of it.
+        let copy = unsafe { place.assume_init() };
+        let (rows, planes) = (copy.Height.max(1) as u64, copy.Depth.max(1) as u64);
+        let extent = |pitch: usize, height: usize| {
+            let before = (planes - 1) * height as u64 + rows - 1;
+            before * pitch as u64 + copy.WidthInBytes as u64
+        };
+        let is_device = |kind| kind != MemoryType::CU_MEMORYTYPE_HOST;
+        if is_device(copy.srcMemoryType) {
+            let from = copy.srcDevice + copy.srcXInBytes as u64;
+            self.accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
+        }
+        if is_device(copy.dstMemoryType) {
+            let to = copy.dstDevice + copy.dstXInBytes as u64;
+            self.accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the handle is good, and this is its last use (1).
+        let _ = unheeding_captures(|| unsafe { sys::cuGraphDestroy(self.handle) });
+    }
+}
+
+/// A graph ready to be launched. Never given out.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    handle: sys::CUgraphExec,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: as for `Graph`.
+unsafe impl Send for Executable {}
+
+impl Executable {
+    /// Enqueues a run; the context is bound.
+    pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: the executable is good (1), and the stream while its owner is borrowed.
+        let launched = unsafe { sys::cuGraphLaunch(self.handle, stream.cu_stream()) };
+        answer("cuGraphLaunch", launched.result())
+    }
+
+    /// Sends to the device what a launch needs there; the context is bound.
+    pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: as above.
+        let uploaded = unsafe { sys::cuGraphUpload(self.handle, stream.cu_stream()) };
+        answer("cuGraphUpload", uploaded.result())
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the handle is good, and this is its last use (1).
+        let _ = unheeding_captures(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
+    }
+}
+
+/// Page-locked host memory that a graph reads.
+#[derive(Debug)]
+pub(crate) struct HostBuffer {
+    memory: ptr::NonNull<u8>,
+    bytes: usize,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: it owns the memory, which any thread may use and free.
+unsafe impl Send for HostBuffer {}
+// SAFETY: `&HostBuffer` gives an address and a length alone.
+unsafe impl Sync for HostBuffer {}
+
+impl HostBuffer {
+    /// A copy of these bytes, of which there is at least one; the context is bound.
+    pub(crate) fn new(bytes: &[u8], context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let allocate = || {
+            // SAFETY: what is allocated is nobody's yet, and is written below.
+            unsafe { result::malloc_host(bytes.len(), sys::CU_MEMHOSTALLOC_PORTABLE) }
+        };
+        let memory = answer("cuMemHostAlloc", unheeding_captures(allocate))?;
+        let none = CudaError::OutOfMemory { requested: bytes.len(), memory: None };
+        let memory = ptr::NonNull::new(memory.cast::<u8>()).ok_or(none)?;
+        let mut buffer = Self { memory, bytes: bytes.len(), context: Arc::clone(context) };
+        buffer.bytes_mut().copy_from_slice(bytes);
+        Ok(buffer)
+    }
+
+    pub(crate) fn address(&self) -> *const u8 {
+        self.memory.as_ptr()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Its bytes. Whoever writes them sees to it that no run of the graph reads them meanwhile.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes were allocated; `new` has written them all before anyone else has it
+        // (the driver gives pages of zeros or old bytes, which are bytes).
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: it came from `cuMemHostAlloc`, is freed once, and the graph that reads it is gone.
+        let _ = unheeding_captures(|| unsafe { result::free_host(self.memory.as_ptr().cast()) });
+    }
+}
+
+/// Copies to the host in the order of a stream, and waits; the context is bound.
+///
+/// # Safety
+///
+/// The device range has as many bytes.
+pub(crate) unsafe fn read(stream: &CudaStream, to: &mut [u8], from: u64) -> Result<(), CudaError> {
+    let (place, bytes) = (to.as_mut_ptr().cast(), to.len());
+    // SAFETY: the caller's promise; the host range is as long as is said, and stays until the wait is
+    // over.
+    let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(place, from, bytes, stream.cu_stream()) };
+    answer("cuMemcpyDtoHAsync", copied.result()).and_then(|()| wait_for(stream))
+}
+
+/// Copies from the host in the order of a stream, and waits; the context is bound.
+///
+/// # Safety
+///
+/// The device range has as many bytes.
+pub(crate) unsafe fn write(stream: &CudaStream, to: u64, from: &[u8]) -> Result<(), CudaError> {
+    let (place, bytes) = (from.as_ptr().cast(), from.len());
+    // SAFETY: as in `read`.
+    let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, place, bytes, stream.cu_stream()) };
+    answer("cuMemcpyHtoDAsync", copied.result()).and_then(|()| wait_for(stream))
+}

@@ -1,0 +1,68 @@
+//! What the nodes of a graph name, held for as long as it may run.
+
+use std::sync::Arc;
+
+use super::handles::HostBuffer;
+use super::registry::{give_arena_back, take_arena};
+use crate::arena::CudaArena;
+use crate::device::DeviceMemory;
+use crate::lease::Lease;
+
+/// Host buffers, leases, and the arena, which only graphs of one stream have together.
+#[derive(Debug)]
+pub(crate) struct GraphMemory {
+    pub(crate) host: Vec<parking_lot::Mutex<Option<HostBuffer>>>,
+    /// Of the arena first, then of blocks.
+    pub(crate) leases: Vec<Lease>,
+    pub(crate) arena: Arc<OwnArena>,
+}
+
+impl GraphMemory {
+    pub(crate) fn new(
+        host: Vec<Option<HostBuffer>>,
+        leases: Vec<Lease>,
+        arena: Arc<OwnArena>,
+    ) -> Self {
+        let host = host.into_iter().map(parking_lot::Mutex::new).collect();
+        Self { host, leases, arena }
+    }
+
+    /// Whether a range is one of a leased block: what the graph's state is made of.
+    pub(crate) fn holds_block(&self, address: u64, bytes: u64) -> bool {
+        holds_block(&self.leases, address, bytes)
+    }
+}
+
+pub(crate) fn holds_block(leases: &[Lease], address: u64, bytes: u64) -> bool {
+    leases.iter().any(|lease| !lease.blocks().is_empty() && lease.contains(address, bytes))
+}
+
+/// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
+#[derive(Debug)]
+pub(crate) struct OwnArena {
+    arena: CudaArena,
+    address: u64,
+}
+
+impl OwnArena {
+    /// Where the arena begins, if somebody has it.
+    pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, u64> {
+        let lease = arena.lease();
+        let address = lease.ranges().next().map_or(0, |range| range.address);
+        if take_arena(address) { Ok(Self { arena, address }) } else { Err(address) }
+    }
+
+    pub(crate) fn arena(&self) -> &CudaArena {
+        &self.arena
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Drop for OwnArena {
+    fn drop(&mut self) {
+        give_arena_back(self.address);
+    }
+}

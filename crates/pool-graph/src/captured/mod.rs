@@ -1,0 +1,316 @@
+//! A captured graph that owns its memory.
+
+mod handles;
+mod memory;
+mod registry;
+
+use std::fmt;
+use std::sync::Arc;
+
+use pool_core::{PodElement, bytemuck};
+use pool_cuda::cudarc::driver::CudaStream;
+
+pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
+pub(crate) use memory::{GraphMemory, OwnArena, holds_block};
+pub(crate) use registry::Capturing;
+
+use crate::block::GraphMemoryBlock;
+use crate::capture::driver::{bind, wait_for};
+use crate::capture::{CaptureError, Footprint, HostArgument};
+use crate::verify::Verified;
+use registry::{Remains, is_captured};
+
+/// A graph, ready to be replayed, with all that its nodes name.
+///
+/// # Why this is sound
+///
+/// 1. *The addresses in its nodes are of memory that it owns.* What safe code puts into a capture
+///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
+///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in `unsafe`.
+/// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
+///    can return or be given a leased block; an arena that was reset is told by its generation, and the
+///    graph then refuses.
+/// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
+///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
+///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
+///    until the capture is over.
+/// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
+///    the arena is on the same one.
+/// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
+///    every two temporaries that share bytes ordered by edges of full completion.
+///
+/// | misuse | outcome |
+/// |---|---|
+/// | a view or the capture kept after the body | does not compile |
+/// | a replay while another one is being asked for (`&self`, two threads) | does not compile: `&mut` |
+/// | the executable cloned, or launched elsewhere | there is no such call |
+/// | a block returned that the graph leases | `LeasedBlock` |
+/// | pool, arena, stream or context dropped before the graph | the graph keeps them |
+/// | replay after the arena was reset | `StaleLease` |
+/// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
+/// | replay, upload, read or write while the stream is captured | `Capturing` |
+/// | an allocation that became a node | `MemoryNodes` |
+/// | a graph dropped during a capture | destroyed when that is over |
+///
+/// ```compile_fail,E0382
+/// # fn f(graph: pool_graph::CapturedGraph<Vec<u8>>) {
+/// let state = graph.into_state();
+/// graph.footprint(); // the graph is gone with its memory
+/// # }
+/// ```
+/// ```compile_fail,E0596
+/// # fn f(graph: &pool_graph::CapturedGraph<()>) {
+/// graph.replay(); // one at a time
+/// # }
+/// ```
+/// ```compile_fail,E0599
+/// # fn f(graph: &pool_graph::CapturedGraph<()>) {
+/// let another = (*graph).clone(); // its runs are its own
+/// # }
+/// ```
+/// ```compile_fail,E0382
+/// # use pool_graph::{CaptureSession, CudaArena};
+/// # fn f(session: CaptureSession, arena: CudaArena) {
+/// let prepared = session.prepare(arena);
+/// arena.reset(); // the arena is the graph's
+/// # }
+/// ```
+/// ```compile_fail,E0521
+/// # use pool_graph::{CaptureError, CaptureView, PreparedCapture};
+/// # fn f(prepared: PreparedCapture) {
+/// let mut kept: Option<CaptureView<'_, f32>> = None;
+/// prepared.capture((), |capture, (): &mut ()| {
+///     kept = Some(capture.acquire::<f32>(8)?); // a view stays in the body
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+#[must_use = "a graph that is dropped gives its memory back"]
+pub struct CapturedGraph<S = ()> {
+    // Do not reorder: fields are dropped in this order. First executable and graph, which name the
+    // memory, once the last run is over; then the state, which may be what runs used; then the memory
+    // itself, with host arguments before leases. The stream and its context outlive them all.
+    runs: Runs,
+    state: S,
+    memory: Arc<GraphMemory>,
+    stream: Arc<CudaStream>,
+    footprint: Footprint,
+    verified: Verified,
+}
+
+/// What a capture hands over.
+pub(crate) struct Parts {
+    pub(crate) executable: Executable,
+    pub(crate) graph: Graph,
+    pub(crate) memory: Arc<GraphMemory>,
+    pub(crate) stream: Arc<CudaStream>,
+    pub(crate) footprint: Footprint,
+    pub(crate) verified: Verified,
+}
+
+/// Executable and graph, until they are dropped; their memory stays until they are really destroyed.
+struct Runs {
+    of: Option<(Executable, Graph)>,
+    memory: Arc<GraphMemory>,
+    stream: Arc<CudaStream>,
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        if let Some((executable, graph)) = self.of.take() {
+            let (memory, stream) = (Arc::clone(&self.memory), Arc::clone(&self.stream));
+            Remains::new(executable, graph, memory, stream).end();
+        }
+    }
+}
+
+impl<S> CapturedGraph<S> {
+    pub(crate) fn new(parts: Parts, state: S) -> Self {
+        let Parts { executable, graph, memory, stream, footprint, verified } = parts;
+        let runs = Runs {
+            of: Some((executable, graph)),
+            memory: Arc::clone(&memory),
+            stream: Arc::clone(&stream),
+        };
+        Self { runs, state, memory, stream, footprint, verified }
+    }
+
+    /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
+    /// current context and the launch, nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
+    /// [`CaptureError::Capturing`], and what the driver refuses.
+    pub fn replay(&mut self) -> Result<(), CaptureError> {
+        self.check("be replayed")?;
+        let Self { runs, stream, .. } = self;
+        match &mut runs.of {
+            Some((executable, _)) => Ok(executable.launch(stream)?),
+            None => Err(CaptureError::Spoiled),
+        }
+    }
+
+    /// Sends to the device what a launch needs there, ahead of the first one.
+    ///
+    /// # Errors
+    ///
+    /// As [`replay`](Self::replay).
+    pub fn upload(&mut self) -> Result<(), CaptureError> {
+        self.check("be uploaded")?;
+        let Self { runs, stream, .. } = self;
+        match &mut runs.of {
+            Some((executable, _)) => Ok(executable.upload(stream)?),
+            None => Err(CaptureError::Spoiled),
+        }
+    }
+
+    /// Waits, on the host, for all runs.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
+    pub fn synchronize(&mut self) -> Result<(), CaptureError> {
+        self.check_stream("be waited for")?;
+        Ok(wait_for(&self.stream)?)
+    }
+
+    /// The graph's state, once all runs are over.
+    ///
+    /// # Errors
+    ///
+    /// As [`synchronize`](Self::synchronize).
+    pub fn state(&mut self) -> Result<&mut S, CaptureError> {
+        self.synchronize()?;
+        Ok(&mut self.state)
+    }
+
+    /// Ends the graph: its memory is given back, its state is not. Waits for its runs.
+    pub fn into_state(self) -> S {
+        let Self { runs, state, .. } = self;
+        drop(runs);
+        state
+    }
+
+    /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
+    /// ones, as many as there is room for.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller;
+    /// and as [`synchronize`](Self::synchronize).
+    pub fn read<T: PodElement>(
+        &mut self,
+        block: &GraphMemoryBlock,
+        elements: &mut [T],
+    ) -> Result<(), CaptureError> {
+        let address = self.kept(block, size_of_val(elements))?;
+        self.check_stream("be read from")?;
+        let bytes = bytemuck::cast_slice_mut(elements);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: a block that the graph holds, of as many bytes. The stream is that of all its runs.
+        Ok(unsafe { handles::read(&self.stream, bytes, address) }?)
+    }
+
+    /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
+    /// far and before those to come.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn write<T: PodElement>(
+        &mut self,
+        block: &GraphMemoryBlock,
+        elements: &[T],
+    ) -> Result<(), CaptureError> {
+        let address = self.kept(block, size_of_val(elements))?;
+        self.check_stream("be written to")?;
+        let bytes = bytemuck::cast_slice(elements);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: as in `read`.
+        Ok(unsafe { handles::write(&self.stream, address, bytes) }?)
+    }
+
+    /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NoSuchArgument`] for another graph's, or another length; and as
+    /// [`synchronize`](Self::synchronize).
+    pub fn set_argument<T: PodElement>(
+        &mut self,
+        argument: HostArgument,
+        elements: &[T],
+    ) -> Result<(), CaptureError> {
+        self.synchronize()?;
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        let host = &self.memory.host;
+        let none = CaptureError::NoSuchArgument { asked: argument.0, arguments: host.len() };
+        let Some(buffer) = host.get(argument.0) else { return Err(none) };
+        match buffer.lock().as_mut() {
+            None if bytes.is_empty() => Ok(()),
+            Some(buffer) if buffer.len() == bytes.len() => {
+                buffer.bytes_mut().copy_from_slice(bytes);
+                Ok(())
+            }
+            _ => Err(none),
+        }
+    }
+
+    /// The stream that it runs on.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// What its temporaries take.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
+    }
+
+    /// What was verified of it.
+    #[must_use]
+    pub fn verified(&self) -> Verified {
+        self.verified
+    }
+
+    /// For graphs that share its arena.
+    pub(crate) fn arena(&self) -> &Arc<OwnArena> {
+        &self.memory.arena
+    }
+
+    /// Where a block is that the graph keeps, and that has as many bytes.
+    fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
+        let (address, bytes) = (block.device_pointer(), bytes as u64);
+        if bytes <= block.size() && self.memory.holds_block(address, block.size()) {
+            return Ok(address);
+        }
+        Err(CaptureError::NotLeased { address, bytes })
+    }
+
+    fn check(&self, operation: &'static str) -> Result<(), CaptureError> {
+        self.memory.leases.iter().try_for_each(crate::Lease::check)?;
+        self.check_stream(operation)
+    }
+
+    fn check_stream(&self, operation: &'static str) -> Result<(), CaptureError> {
+        if is_captured(&self.stream) {
+            return Err(CaptureError::Capturing { operation });
+        }
+        Ok(bind(self.stream.context())?)
+    }
+}
+
+impl<S> fmt::Debug for CapturedGraph<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CapturedGraph")
+            .field("footprint", &self.footprint)
+            .field("verified", &self.verified)
+            .finish_non_exhaustive()
+    }
+}

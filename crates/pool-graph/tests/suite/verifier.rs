@@ -1,0 +1,213 @@
+//! The verifier against random graphs, layouts and a plain model, and against broken ones: a check that
+//! cannot fail is none.
+
+use pool_graph::{Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, verify_layout};
+use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
+use proptest::prelude::*;
+
+/// A chain of `nodes` nodes, all edges full.
+fn chain(nodes: usize) -> GraphOrder {
+    let edges = (1..nodes).map(|to| OrderEdge { from: to - 1, to, full: true }).collect();
+    GraphOrder { nodes, edges }
+}
+
+fn region(offset: u64, after: &[usize], until: &[usize]) -> LaidOut {
+    LaidOut { offset, bytes: 256, after: after.to_vec(), until: until.to_vec() }
+}
+
+#[test]
+fn a_circle_and_unknown_nodes_are_refused() {
+    let mut graph = chain(3);
+    assert!(verify_layout(&graph, &[], &[]).is_ok());
+    let unknown = verify_layout(&graph, &[region(0, &[], &[3])], &[]);
+    assert_eq!(unknown, Err(LayoutViolation::UnknownNode { node: 3, nodes: 3 }));
+    let endless = LaidOut { bytes: u64::MAX, ..region(256, &[], &[0]) };
+    assert!(matches!(
+        verify_layout(&graph, &[endless], &[]),
+        Err(LayoutViolation::Overflow { region: 0, .. })
+    ));
+    graph.edges.push(OrderEdge { from: 2, to: 0, full: false });
+    assert_eq!(verify_layout(&graph, &[], &[]), Err(LayoutViolation::Circle));
+    graph.edges[0].to = 9;
+    assert_eq!(
+        verify_layout(&graph, &[], &[]),
+        Err(LayoutViolation::UnknownNode { node: 9, nodes: 3 })
+    );
+}
+
+#[test]
+fn a_region_that_is_used_until_the_other_begins_is_not_in_its_way() {
+    let graph = chain(3);
+    // The second comes after the node that uses the first one last.
+    let layout = [region(0, &[], &[1]), region(0, &[1], &[2])];
+    assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
+    // Both are used by node 1.
+    let layout = [region(0, &[], &[1]), region(0, &[0], &[2])];
+    let refused = LayoutViolation::Unordered { first: 0, second: 1 };
+    assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
+}
+
+#[test]
+fn an_access_belongs_to_the_region_that_lives_then() {
+    let graph = chain(4);
+    let layout = [region(0, &[], &[1]), region(0, &[1], &[3])];
+    let access = |node, offset| Access { node, offset, bytes: 128 };
+    let good = [access(0, 0), access(1, 128), access(2, 0), access(3, 128)];
+    assert_eq!(verify_layout(&graph, &layout, &good).unwrap().accesses, 4);
+    for stray in [access(1, 129), access(0, 256)] {
+        let refused = verify_layout(&graph, &layout, &[stray]);
+        assert!(matches!(refused, Err(LayoutViolation::StrayAccess { .. })), "{stray:?}");
+    }
+    // Between the two, the bytes are nobody's.
+    let layout = [region(0, &[], &[0]), region(0, &[1], &[3])];
+    let refused = verify_layout(&graph, &layout, &[access(1, 0)]);
+    assert_eq!(refused, Err(LayoutViolation::StrayAccess { node: 1, offset: 0, bytes: 128 }));
+}
+
+/// A graph, and a buffer for each of some of its nodes with the nodes that use it.
+#[derive(Clone, Debug)]
+struct Sample {
+    graph: GraphOrder,
+    /// Size, the node that allocates, and the last users: descendants of it, or itself.
+    buffers: Vec<(u64, usize, Vec<usize>)>,
+}
+
+fn reaches(graph: &GraphOrder, from: usize, to: usize) -> bool {
+    let mut open = vec![from];
+    while let Some(node) = open.pop() {
+        for edge in graph.edges.iter().filter(|edge| edge.full && edge.from == node) {
+            if edge.to == to {
+                return true;
+            }
+            open.push(edge.to);
+        }
+    }
+    false
+}
+
+prop_compose! {
+    fn samples()(nodes in 4_usize..16)(
+        edges in prop::collection::vec((0..nodes, 0..nodes, 0..8_u8), 0..nodes * 2),
+        wanted in prop::collection::vec((1_u64..5, 0..nodes, prop::collection::vec(0..nodes, 0..3)), 2..12),
+        nodes in Just(nodes),
+    ) -> Sample {
+        let mut graph = GraphOrder { nodes, edges: Vec::new() };
+        for (one, other, kind) in edges {
+            let (from, to) = (one.min(other), one.max(other));
+            if from != to && !graph.edges.iter().any(|edge| (edge.from, edge.to) == (from, to)) {
+                graph.edges.push(OrderEdge { from, to, full: kind > 0 });
+            }
+        }
+        let buffers = wanted.into_iter().map(|(size, begin, users)| {
+            let mut users: Vec<usize> =
+                users.into_iter().filter(|&user| reaches(&graph, begin, user)).collect();
+            users.push(begin);
+            (size * 256, begin, users)
+        }).collect();
+        Sample { graph, buffers }
+    }
+}
+
+/// The plan for a sample, as a layout for the verifier. The planner's buffers are used by the node that
+/// allocates them, too, so that what is before it must be over: its direct predecessors stand for that.
+fn planned(sample: &Sample) -> Vec<LaidOut> {
+    let edges = sample.graph.edges.iter().map(|edge| Edge {
+        from: edge.from,
+        to: edge.to,
+        kind: if edge.full { pool_plan::EdgeKind::Full } else { pool_plan::EdgeKind::Programmatic },
+    });
+    let buffers = sample.buffers.iter().enumerate().map(|(index, (size, begin, users))| {
+        let mut buffer = GraphBuffer::new(index.to_string(), *size, *begin, users.clone());
+        buffer.alignment = 256;
+        buffer
+    });
+    let problem =
+        HappensBeforeProblem::new(sample.graph.nodes, edges.collect(), buffers.collect()).unwrap();
+    let plan = problem.solve(&Options::default()).unwrap();
+    let laid_out = |((size, begin, users), &offset): (&(u64, usize, Vec<usize>), &u64)| {
+        let full = |edge: &&OrderEdge| edge.full && edge.to == *begin;
+        let after = sample.graph.edges.iter().filter(full).map(|edge| edge.from).collect();
+        LaidOut { offset, bytes: *size, after, until: users.clone() }
+    };
+    sample.buffers.iter().zip(&plan.offsets).map(laid_out).collect()
+}
+
+/// What the verifier should say of sharing, the plain way.
+fn is_right(graph: &GraphOrder, layout: &[LaidOut]) -> bool {
+    let before = |one: &LaidOut, other: &LaidOut| {
+        one.until.iter().all(|&last| {
+            other.after.iter().any(|&begin| last == begin || reaches(graph, last, begin))
+        })
+    };
+    layout.iter().enumerate().all(|(index, one)| {
+        layout[index + 1..].iter().all(|other| {
+            let apart =
+                one.offset + one.bytes <= other.offset || other.offset + other.bytes <= one.offset;
+            apart || before(one, other) || before(other, one)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What the planner makes is accepted; and whatever becomes of it, the verifier agrees with the
+    /// plain way: with any one edge gone, any one edge programmatic, any one region moved.
+    #[test]
+    fn the_verifier_agrees_with_the_plain_way(sample in samples()) {
+        let layout = planned(&sample);
+        prop_assert!(verify_layout(&sample.graph, &layout, &[]).is_ok());
+        for edge in 0..sample.graph.edges.len() {
+            for remove in [true, false] {
+                let mut graph = sample.graph.clone();
+                match remove {
+                    true => drop(graph.edges.remove(edge)),
+                    false => graph.edges[edge].full = false,
+                }
+                let accepted = verify_layout(&graph, &layout, &[]).is_ok();
+                prop_assert_eq!(accepted, is_right(&graph, &layout));
+            }
+        }
+        for moved in 0..layout.len() {
+            let mut layout = layout.clone();
+            layout[moved].offset += 256;
+            let accepted = verify_layout(&sample.graph, &layout, &[]).is_ok();
+            prop_assert_eq!(accepted, is_right(&sample.graph, &layout));
+        }
+    }
+}
+
+/// Each edge of a chain that the plan relies on, and each offset.
+#[test]
+fn any_single_deleted_edge_and_shifted_offset_is_found() {
+    // Node k writes region k and reads region k - 1; regions k and k + 2 have the same bytes.
+    let nodes = 12;
+    let graph = chain(nodes);
+    let layout: Vec<LaidOut> = (0..nodes)
+        .map(|node| LaidOut {
+            offset: (node as u64 % 2) * 256,
+            bytes: 256,
+            after: node.checked_sub(1).into_iter().collect(),
+            until: vec![(node + 1).min(nodes - 1)],
+        })
+        .collect();
+    let of = |node: usize, of: usize| Access { node, offset: layout[of].offset, bytes: 256 };
+    let accesses: Vec<Access> =
+        (0..nodes).flat_map(|node| [of(node, node), of(node, node.saturating_sub(1))]).collect();
+    assert_eq!(verify_layout(&graph, &layout, &accesses).unwrap().sharing, 30);
+    for edge in 0..graph.edges.len() {
+        let mut without = graph.clone();
+        without.edges.remove(edge);
+        assert!(verify_layout(&without, &layout, &accesses).is_err(), "edge {edge}");
+        let mut programmatic = graph.clone();
+        programmatic.edges[edge].full = false;
+        assert!(verify_layout(&programmatic, &layout, &accesses).is_err(), "edge {edge}");
+    }
+    for moved in 0..nodes {
+        for shift in [64, 256, 4096] {
+            let mut layout = layout.clone();
+            layout[moved].offset += shift;
+            assert!(verify_layout(&graph, &layout, &accesses).is_err(), "{moved} by {shift}");
+        }
+    }
+}
