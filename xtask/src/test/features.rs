@@ -54,6 +54,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
 ];
 
 /// Those of [`EVERYTHING`] that belong to one crate, without its name.
+#[cfg(test)]
 pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
     let of_package = |feature: &&'static str| feature.strip_prefix(package)?.strip_prefix('/');
     EVERYTHING.iter().filter_map(of_package).collect()
@@ -78,6 +79,9 @@ pub(crate) const GRAPH_BINDINGS: &[&str] = &["cuda-12030", "cuda-13010"];
 /// Crates that are published.
 pub(crate) const LIBRARIES: &[&str] =
     &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-graph", "pool-plan"];
+
+/// Of these, those whose default features leave out code that the whole workspace has.
+pub(crate) const PLAINER: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
 /// What needs a newer compiler than the oldest supported one, because cudarc does: the crates, and the
 /// feature that takes one in.
@@ -119,8 +123,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        BINDINGS, EVERYTHING, FeatureSet, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED,
-        WATCHED, WITHOUT_STD, everything_of,
+        BINDINGS, EVERYTHING, FeatureSet, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, PLAINER,
+        RELEASED, WATCHED, WITHOUT_STD, everything_of,
     };
 
     use crate::test::workspace;
@@ -211,7 +215,7 @@ mod tests {
         let crates = crates();
         let exists = |name: &str| crates.iter().any(|package| package.name == name);
         let sets = [LINTED, WITHOUT_STD].into_iter().flatten().map(|set| set.package);
-        let lists = [LIBRARIES, WATCHED, RELEASED].into_iter().flatten().copied();
+        let lists = [LIBRARIES, PLAINER, WATCHED, RELEASED].into_iter().flatten().copied();
         for name in sets.chain(lists) {
             assert!(exists(name), "{name}");
         }

@@ -4,8 +4,8 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, RELEASED, WATCHED, WITHOUT_STD,
-    belongs, everything_of,
+    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED,
+    WITHOUT_STD, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -99,7 +99,7 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --all-targets --no-fail-fast");
-    let plain = Invocation::tests("test --lib --tests --no-fail-fast").with(packages(LIBRARIES));
+    let plain = Invocation::tests("test --lib --tests --no-fail-fast").with(packages(PLAINER));
     let both = [whole.with(everything()), plain];
     Ok(both.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).into())
 }
@@ -152,17 +152,13 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("xtask assembly")])
 }
 
+/// Those of the host as a user would run them; those that bring a simulated device as the tests are
+/// built, because that takes longer than what they do.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let run = |(package, example): (&str, &str)| {
-        let features = everything_of(package).join(",");
-        Invocation::check("run --release").with([
-            "--package",
-            package,
-            "--features",
-            &features,
-            "--example",
-            example,
-        ])
+        let words = if WATCHED.contains(&package) { "run --release" } else { "run" };
+        let of_package = old_features_in(&[package]);
+        Invocation::check(words).with(of_package).with(["--example", example])
     };
     Ok(setting.workspace.examples().map(run).collect())
 }

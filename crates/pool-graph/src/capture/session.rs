@@ -18,7 +18,7 @@ use crate::lease::Lease;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
 /// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs the body with a
-/// [`Capture`], and what comes out is a [`CapturedGraph`](crate::CapturedGraph).
+/// [`Capture`], and what comes out is a [`CapturedGraph`].
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;
