@@ -1,6 +1,6 @@
 //! The driver's calls of a capture, and what a capture under way leaves behind when it is given up.
 //!
-//! This module and `captured/handles.rs` call the driver. What the proofs rely on:
+//! This module, `captured/handles.rs` and `device/` call the driver. What the proofs rely on:
 //!
 //! 1. **Streams live** while the `Arc` that they are asked through is borrowed, and their context is
 //!    the thread's current one: the session binds it before it begins.
@@ -15,6 +15,7 @@ use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::captured::Graph;
+use crate::device::graph_reading::capture_under_way;
 use crate::device::{answer, unheeding_captures};
 
 /// Which calls of other threads spoil a capture.
@@ -118,31 +119,9 @@ impl Drop for UnderWay {
 /// The handles of the nodes that come before whatever is put on a stream next; `None` where the
 /// stream is not captured, or its capture is spoiled.
 pub(super) fn frontier(stream: &CudaStream) -> Result<Option<Vec<u64>>, CudaError> {
-    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
-    let (mut nodes, mut data) = (ptr::null(), ptr::null());
-    // SAFETY: the stream is live (1), the places good (2).
-    let asked = unsafe {
-        sys::cuStreamGetCaptureInfo_v3(
-            stream.cu_stream(),
-            &raw mut status,
-            &raw mut id,
-            &raw mut graph,
-            &raw mut nodes,
-            &raw mut data,
-            &raw mut count,
-        )
-    };
-    answer("cuStreamGetCaptureInfo", asked.result())?;
-    if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
-        return Ok(None);
-    }
-    if count == 0 || nodes.is_null() {
-        return Ok(Some(Vec::new()));
-    }
-    // SAFETY: the driver gave so many handles, which stay until the next call on this stream.
-    let nodes = unsafe { std::slice::from_raw_parts(nodes, count) };
-    Ok(Some(nodes.iter().map(|node| node.addr() as u64).collect()))
+    let handles =
+        |nodes: Vec<sys::CUgraphNode>| nodes.into_iter().map(|node| node.addr() as u64).collect();
+    Ok(capture_under_way(stream)?.map(|capture| handles(capture.frontier)))
 }
 
 /// Sets bytes on a captured stream.

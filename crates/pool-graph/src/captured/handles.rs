@@ -1,6 +1,6 @@
 //! The driver's handles of a captured graph: owned, read, launched, and destroyed once.
 //!
-//! With `capture/driver.rs` this is where the driver is called. What the proofs rely on:
+//! With `capture/driver.rs` and `device/` this is where the driver is called. What the proofs rely on:
 //!
 //! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
 //!    none is ever given out.
@@ -18,6 +18,7 @@ use sys::CUgraphNodeType_enum as NodeType;
 use sys::CUmemorytype_enum as MemoryType;
 
 use crate::capture::driver::{bind, wait_for};
+use crate::device::graph_reading::{edges, nodes};
 use crate::device::{answer, unheeding_captures};
 use crate::verify::{GraphOrder, OrderEdge};
 
@@ -56,19 +57,20 @@ impl Graph {
 
     /// What is really in it, by its own account.
     pub(crate) fn contents(&self) -> Result<Contents, CudaError> {
-        let nodes = self.nodes()?;
-        let number = |node: sys::CUgraphNode| nodes.iter().position(|&one| one == node);
+        // SAFETY: the graph is good (1).
+        let nodes = unsafe { nodes(self.handle) }?;
         let mut by_handle: Vec<(sys::CUgraphNode, usize)> =
             nodes.iter().copied().zip(0..).collect();
         by_handle.sort_unstable();
         let find = |node: sys::CUgraphNode| {
             let place = by_handle.binary_search_by_key(&node, |&(handle, _)| handle);
-            place.map_or_else(|_| number(node).unwrap_or(usize::MAX), |place| by_handle[place].1)
+            place.map_or(usize::MAX, |place| by_handle[place].1)
         };
-        let edges = self.edges()?.into_iter().map(|(from, to, full)| OrderEdge {
-            from: find(from),
-            to: find(to),
-            full,
+        // SAFETY: the graph is good (1).
+        let edges = unsafe { edges(self.handle) }?.into_iter().map(|edge| OrderEdge {
+            from: find(edge.from),
+            to: find(edge.to),
+            full: edge.full,
         });
         let order = GraphOrder { nodes: nodes.len(), edges: edges.collect() };
         let mut contents = Contents { order, ..Contents::default() };
@@ -86,45 +88,6 @@ impl Graph {
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle, 0) };
         answer("cuGraphInstantiate", made.result())?;
         Ok(Executable { handle, context: Arc::clone(&self.context) })
-    }
-
-    fn nodes(&self) -> Result<Vec<sys::CUgraphNode>, CudaError> {
-        let mut count = 0;
-        // SAFETY: the graph is good (1); no nodes are asked for.
-        let asked = unsafe { sys::cuGraphGetNodes(self.handle, ptr::null_mut(), &raw mut count) };
-        answer("cuGraphGetNodes", asked.result())?;
-        let mut nodes = vec![ptr::null_mut(); count];
-        if count > 0 {
-            let places = nodes.as_mut_ptr();
-            // SAFETY: the graph is good (1), and there is room for so many.
-            let asked = unsafe { sys::cuGraphGetNodes(self.handle, places, &raw mut count) };
-            answer("cuGraphGetNodes", asked.result())?;
-        }
-        Ok(nodes)
-    }
-
-    /// From, to, and whether the one is complete before the other begins.
-    fn edges(&self) -> Result<Vec<(sys::CUgraphNode, sys::CUgraphNode, bool)>, CudaError> {
-        let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
-        let (graph, mut count) = (self.handle, 0);
-        // SAFETY: the graph is good (1); no edges are asked for.
-        let asked = unsafe { sys::cuGraphGetEdges_v2(graph, none, none, no_data, &raw mut count) };
-        answer("cuGraphGetEdges", asked.result())?;
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let plain = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
-        let mut from = vec![ptr::null_mut(); count];
-        let (mut to, mut data) = (from.clone(), vec![plain; count]);
-        let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
-        // SAFETY: the graph is good (1), and each place has room for so many.
-        let asked = unsafe {
-            sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count)
-        };
-        answer("cuGraphGetEdges", asked.result())?;
-        // Type 0 is the default: full completion. All others order no memory.
-        let edges = from.into_iter().zip(to).zip(data).take(count);
-        Ok(edges.map(|((from, to), data)| (from, to, data.type_ == 0)).collect())
     }
 }
 

@@ -1,7 +1,9 @@
-//! Memory of a CUDA device, and arenas on its streams. Nothing else in the crate knows of CUDA.
+//! Memory of a CUDA device, arenas on its streams, and what the driver says of graphs.
 
 #[cfg(feature = "cuda-backend")]
 mod capture;
+#[cfg(feature = "cuda-backend")]
+pub(crate) mod graph_reading;
 #[cfg(feature = "cuda-backend")]
 mod installed;
 #[cfg(feature = "cuda-backend")]
