@@ -3,7 +3,7 @@
 use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
 
-use crate::cases::{MIB, Subject, arenas, pools, threads};
+use crate::cases::{MIB, Subject, shared_cases, threads};
 use crate::{memory, require_device};
 
 fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
@@ -19,30 +19,7 @@ fn on_the_device(case: impl FnOnce(&Subject<DeviceMemory>)) {
     assert!(left + 2 * MIB >= free, "{free} bytes were free, {left} are");
 }
 
-macro_rules! cases {
-    ($($module:ident::$case:ident),* $(,)?) => {
-        $(#[test]
-        #[ignore = "needs a CUDA device"]
-        fn $case() {
-            on_the_device($module::$case);
-        })*
-    };
-}
-
-cases! {
-    pools::sizes_and_alignments,
-    pools::impossible_requests,
-    pools::same_addresses_after_reset,
-    pools::retention,
-    pools::neighbours_merge,
-    pools::names_of_no_block,
-    pools::disposal,
-    pools::leased_memory_stays,
-    arenas::regions_are_aligned,
-    arenas::monotone_never_reuses,
-    arenas::linear_rewinds,
-    arenas::leases_keep_the_buffer,
-}
+shared_cases!(on_the_device, #[ignore = "needs a CUDA device"]);
 
 #[test]
 #[ignore = "needs a CUDA device"]

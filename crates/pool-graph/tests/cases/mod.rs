@@ -11,6 +11,38 @@ use pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, MemorySource};
 
 pub(crate) const MIB: u64 = 1 << 20;
 
+/// A test of each case that every source passes, run by `$run`, with these attributes.
+macro_rules! shared_cases {
+    ($run:ident $(, #[$attribute:meta])*) => {
+        $crate::cases::shared_cases! {
+            @tests $run, [$(#[$attribute])*]:
+            pools::sizes_and_alignments,
+            pools::impossible_requests,
+            pools::same_addresses_after_reset,
+            pools::retention,
+            pools::neighbours_merge,
+            pools::names_of_no_block,
+            pools::disposal,
+            pools::leased_memory_stays,
+            arenas::regions_are_aligned,
+            arenas::monotone_never_reuses,
+            arenas::linear_rewinds,
+            arenas::leases_keep_the_buffer,
+        }
+    };
+    (@tests $run:ident, $attributes:tt: $($module:ident::$case:ident,)*) => {
+        $($crate::cases::shared_cases! { @test $run, $attributes, $module::$case })*
+    };
+    (@test $run:ident, [$(#[$attribute:meta])*], $module:ident::$case:ident) => {
+        #[test]
+        $(#[$attribute])*
+        fn $case() {
+            $run($crate::cases::$module::$case);
+        }
+    };
+}
+pub(crate) use shared_cases;
+
 /// A source of memory under test, and how much of it a case may use.
 pub(crate) struct Subject<M> {
     pub(crate) source: M,

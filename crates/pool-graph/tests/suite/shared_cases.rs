@@ -2,7 +2,7 @@
 
 use pool_graph::SyntheticMemory;
 
-use crate::cases::{Subject, arenas, pools, threads};
+use crate::cases::{Subject, shared_cases, threads};
 
 fn on_synthetic_addresses(case: impl FnOnce(&Subject<SyntheticMemory>)) {
     let source = SyntheticMemory::new();
@@ -11,29 +11,7 @@ fn on_synthetic_addresses(case: impl FnOnce(&Subject<SyntheticMemory>)) {
     assert!(source.allocations() > 0);
 }
 
-macro_rules! cases {
-    ($($module:ident::$case:ident),* $(,)?) => {
-        $(#[test]
-        fn $case() {
-            on_synthetic_addresses($module::$case);
-        })*
-    };
-}
-
-cases! {
-    pools::sizes_and_alignments,
-    pools::impossible_requests,
-    pools::same_addresses_after_reset,
-    pools::retention,
-    pools::neighbours_merge,
-    pools::names_of_no_block,
-    pools::disposal,
-    pools::leased_memory_stays,
-    arenas::regions_are_aligned,
-    arenas::monotone_never_reuses,
-    arenas::linear_rewinds,
-    arenas::leases_keep_the_buffer,
-}
+shared_cases!(on_synthetic_addresses);
 
 #[test]
 #[cfg_attr(miri, ignore = "where threads wait, parking_lot makes pointers of numbers")]
