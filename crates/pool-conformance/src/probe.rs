@@ -109,6 +109,32 @@ pub struct Held {
     pub refused: usize,
 }
 
+/// What a [`Probe`] is asked about views that are slices, for its `impl`.
+#[macro_export]
+macro_rules! slice_access {
+    () => {
+        fn address<T: ::pool_core::Element>(&self, view: &&mut [T]) -> usize {
+            view.as_ptr().addr()
+        }
+
+        fn shared_address<T: ::pool_core::Element>(&self, view: &&[T]) -> usize {
+            view.as_ptr().addr()
+        }
+
+        fn read<T: ::pool_core::Element>(&self, view: &&mut [T]) -> Vec<T> {
+            view.to_vec()
+        }
+
+        fn read_shared<T: ::pool_core::Element>(&self, view: &&[T]) -> Vec<T> {
+            view.to_vec()
+        }
+
+        fn write<T: ::pool_core::Element>(&self, view: &mut &mut [T], elements: &[T]) {
+            view.copy_from_slice(elements);
+        }
+    };
+}
+
 /// The probe of the [`HeapBackend`]: all its contexts share one ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
@@ -123,25 +149,7 @@ impl Probe for HeapProbe {
         self.ledger.clone()
     }
 
-    fn address<T: Element>(&self, view: &&mut [T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn shared_address<T: Element>(&self, view: &&[T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn read<T: Element>(&self, view: &&mut [T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn read_shared<T: Element>(&self, view: &&[T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn write<T: Element>(&self, view: &mut &mut [T], elements: &[T]) {
-        view.copy_from_slice(elements);
-    }
+    slice_access!();
 
     fn acquire_with<'s, T: Element>(
         &self,

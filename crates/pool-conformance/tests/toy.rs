@@ -2,7 +2,6 @@
 
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::{Probe, Toy, run_all};
-use pool_core::Element;
 
 /// Looks into slices.
 struct ToyProbe;
@@ -12,25 +11,7 @@ impl Probe for ToyProbe {
 
     fn context(&self) {}
 
-    fn address<T: Element>(&self, view: &&mut [T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn shared_address<T: Element>(&self, view: &&[T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn read<T: Element>(&self, view: &&mut [T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn read_shared<T: Element>(&self, view: &&[T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn write<T: Element>(&self, view: &mut &mut [T], elements: &[T]) {
-        view.copy_from_slice(elements);
-    }
+    pool_conformance::slice_access!();
 }
 
 #[test]

@@ -14,25 +14,7 @@ impl Probe for CpuProbe {
 
     fn context(&self) {}
 
-    fn address<T: Element>(&self, view: &&mut [T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn shared_address<T: Element>(&self, view: &&[T]) -> usize {
-        view.as_ptr().addr()
-    }
-
-    fn read<T: Element>(&self, view: &&mut [T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn read_shared<T: Element>(&self, view: &&[T]) -> Vec<T> {
-        view.to_vec()
-    }
-
-    fn write<T: Element>(&self, view: &mut &mut [T], elements: &[T]) {
-        view.copy_from_slice(elements);
-    }
+    pool_conformance::slice_access!();
 
     fn acquire_with<'s, T: Element>(
         &self,
