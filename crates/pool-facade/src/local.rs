@@ -201,6 +201,29 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
     }
 }
 
+/// What a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
+#[cfg(any(feature = "cpu", feature = "cuda-backend"))]
+macro_rules! thread_storage {
+    ($backend:ty) => {
+        thread_local! {
+            /// Has no destructor, so it can be used at any time, also while the thread ends.
+            static IDLE: FreeList<$backend> = const { FreeList::new() };
+            /// The configuration of new pools; has no destructor either.
+            static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
+            /// Has a destructor: closes the list where the thread ends.
+            static CLOSER: Closer = const { Closer };
+        }
+
+        struct Closer;
+
+        impl Drop for Closer {
+            fn drop(&mut self) {
+                IDLE.with(FreeList::close);
+            }
+        }
+    };
+}
+
 #[cfg(feature = "cpu")]
 mod cpu {
     //! The thread-local storage of `Cpu`.
@@ -210,22 +233,7 @@ mod cpu {
     use pool_cpu::{Cpu, CpuError};
     use std::cell::Cell;
 
-    thread_local! {
-        /// Has no destructor, so it can be used at any time, also while the thread ends.
-        static IDLE: FreeList<Cpu> = const { FreeList::new() };
-        /// The configuration of new pools; has no destructor either.
-        static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
-        /// Has a destructor: closes the list where the thread ends.
-        static CLOSER: Closer = const { Closer };
-    }
-
-    struct Closer;
-
-    impl Drop for Closer {
-        fn drop(&mut self) {
-            IDLE.with(FreeList::close);
-        }
-    }
+    thread_storage!(Cpu);
 
     impl LocalPool for Cpu {}
 
@@ -268,22 +276,7 @@ mod cuda {
     use pool_cuda::{Cuda, CudaError, DeviceStream};
     use std::cell::Cell;
 
-    thread_local! {
-        /// Has no destructor, so it can be used at any time, also while the thread ends.
-        static IDLE: FreeList<Cuda> = const { FreeList::new() };
-        /// The configuration of new pools; has no destructor either.
-        static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
-        /// Has a destructor: closes the list where the thread ends.
-        static CLOSER: Closer = const { Closer };
-    }
-
-    struct Closer;
-
-    impl Drop for Closer {
-        fn drop(&mut self) {
-            IDLE.with(FreeList::close);
-        }
-    }
+    thread_storage!(Cuda);
 
     impl LocalPool for Cuda {}
 
