@@ -128,10 +128,10 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     #[inline]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        match array_again(self, dims) {
-            Some(array) => array,
-            None => array_or_panic(self, dims),
+        if let Some(array) = array_again(self, dims) {
+            return array;
         }
+        array_or_panic(self, dims)
     }
 
     #[inline]
