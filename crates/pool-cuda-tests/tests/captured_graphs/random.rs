@@ -19,10 +19,9 @@ use crate::support::{start, start_anew};
 
 /// Replays of each capture; each runs in an order of its own.
 const REPLAYS: usize = 3;
-/// Operations of each capture.
-const OPERATIONS: usize = 2000;
-/// Captures that fork and reuse by call order.
+/// Captures that fork and reuse by call order, and in how many orders each runs.
 const NAIVE: usize = 18;
+const NAIVE_ORDERS: usize = 2;
 
 /// How many captures of each number of streams: the variable `POOL_GRAPH_CAPTURES`, else 5.
 fn captures() -> usize {
@@ -30,16 +29,10 @@ fn captures() -> usize {
     number.map_or(5, |number| number.parse().unwrap())
 }
 
-/// Captures of 1, 2, 4 and 8 streams in turn.
-fn settings(count: usize) -> impl Iterator<Item = generator::Capture> {
-    let shorter = |setting| generator::Capture { operations: OPERATIONS, ..setting };
-    generator::settings(count, false).map(shorter)
-}
-
 /// Each of them on a simulator that starts anew, and must be clean and empty afterwards.
 fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     let simulator = start();
-    for setting in settings(4 * captures()) {
+    for setting in generator::settings(4 * captures(), false) {
         start_anew(simulator, Settings::default(), setting.seed);
         let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
         check(&memory, &Program::generated(&setting));
@@ -49,9 +42,10 @@ fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     }
 }
 
-/// So many rounds of search whatever the machine, and as near to the bound as they come.
+/// A hundredth above the bound is near enough, and so many rounds of search are enough whatever the
+/// machine: planning is most of what these tests take.
 fn options() -> Options {
-    Options { rounds: Some(10), ..Options::default() }
+    Options { tolerance: 1.01, rounds: Some(10), ..Options::default() }
 }
 
 /// Of ascending numbers the one below which so many of a hundred are.
@@ -139,16 +133,16 @@ fn peak_of_rewinding(program: &Program) -> u64 {
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
-    let (mut exact, mut refused) = (0, 0);
+    let (mut exact, mut below_sum, mut refused) = (0, 0, 0);
     in_random_orders(|memory, program| {
         let (graph, kept) = with_policy(memory, program, ArenaPolicy::Linear);
         match graph {
             Ok(mut graph) => {
                 assert_eq!(program.streams, 1, "it forks");
                 assert_eq!(graph.footprint().peak, peak_of_rewinding(program));
-                assert!(graph.footprint().peak < program.sum() && graph.verified().sharing > 0);
                 check_results(&mut graph, program, &kept, REPLAYS);
                 exact += 1;
+                below_sum += usize::from(graph.footprint().peak < program.sum());
             }
             Err(CaptureError::Memory(GraphMemoryError::ForkedCapture { .. })) => {
                 assert_ne!(program.streams, 1);
@@ -157,8 +151,12 @@ fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
             Err(error) => panic!("{error}"),
         }
     });
-    println!("FIGURE: {exact} linear captures exact, 0 races; {refused} forked ones refused");
+    println!(
+        "FIGURE: {exact} linear captures exact, {below_sum} of them below the sum, 0 races; \
+         {refused} forked ones refused"
+    );
     assert_eq!((exact, refused), (captures(), 3 * captures()));
+    assert!(below_sum > 0, "no byte is used twice");
 }
 
 /// A capture whose plan is by the order of the calls, as interval packing makes it; not verified.
@@ -215,8 +213,8 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
 fn naive_reuse_races_in_all_of_18_forked_captures() {
     let simulator = start();
     let (mut linear, mut forked) = (0, Vec::new());
-    for setting in settings(4 * NAIVE / 3) {
-        for seed in 0..REPLAYS as u64 {
+    for setting in generator::settings(4 * NAIVE / 3, false) {
+        for seed in 0..NAIVE_ORDERS as u64 {
             let races = races(simulator, &setting, seed);
             if setting.streams == 1 {
                 assert_eq!(races, 0, "{setting:?}");
@@ -227,10 +225,10 @@ fn naive_reuse_races_in_all_of_18_forked_captures() {
             }
         }
     }
-    assert_eq!((linear, forked.len()), (NAIVE / 3 * REPLAYS, NAIVE * REPLAYS));
+    assert_eq!((linear, forked.len()), (NAIVE / 3 * NAIVE_ORDERS, NAIVE * NAIVE_ORDERS));
     let (fewest, most) = (forked.iter().min().unwrap(), forked.iter().max().unwrap());
     println!(
-        "FIGURE: naive reuse: {NAIVE} of {NAIVE} forked captures reported in each of {REPLAYS} \
+        "FIGURE: naive reuse: {NAIVE} of {NAIVE} forked captures reported in each of {NAIVE_ORDERS} \
          orders, with {fewest} to {most} races; {} on one stream, none reported",
         NAIVE / 3
     );

@@ -17,6 +17,8 @@ mod generator;
 
 mod captures;
 mod graphs;
+mod mutations;
+mod opened;
 mod planned;
 mod programs;
 mod shared_cases;

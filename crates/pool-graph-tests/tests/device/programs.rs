@@ -64,6 +64,13 @@ pub(crate) struct Kept {
     sinks: Vec<GraphMemoryBlock>,
 }
 
+impl Kept {
+    /// Where a stream throws things.
+    pub(crate) fn sink(&self, stream: usize) -> &GraphMemoryBlock {
+        &self.sinks[stream]
+    }
+}
+
 impl Program {
     /// What the generator makes: an operation reads the buffers that it uses, and writes the one that
     /// it defines. The last to read a buffer copies it out.
@@ -157,7 +164,7 @@ impl Program {
                 }
                 Step::Read { stream: on, temporary } => {
                     let view = live[temporary].as_ref().expect("it lives");
-                    let mut sink = capture.block::<u8>(&kept.sinks[on])?;
+                    let mut sink = capture.block::<u8>(kept.sink(on))?;
                     let (to, from) = (sink.device_pointer(), view.device_pointer());
                     let copy = |stream: &Arc<CudaStream>| {
                         // SAFETY: the sink is as large as the largest temporary.
