@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, result};
 use pool_graph::{
-    ArenaPlan, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CaptureView,
-    DeviceMemory, GraphMemoryBlock, GraphPoolConfig,
+    ArenaPlan, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CaptureStream,
+    CaptureView, DeviceMemory, GraphMemoryBlock, GraphPoolConfig,
 };
 use pool_plan::{Buffer, IntervalProblem, Options};
 
@@ -55,19 +55,34 @@ pub(crate) struct Program {
     pub(crate) sizes: Vec<usize>,
 }
 
-/// The blocks of a pool that a program writes.
+/// The blocks of a pool that a program writes: one for each stream, so that they order nothing. Such a
+/// block begins with room for the largest temporary, where things are thrown; behind it are results.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    /// For each temporary its bytes.
-    results: Vec<GraphMemoryBlock>,
-    /// For each stream as much as the largest of them has.
-    sinks: Vec<GraphMemoryBlock>,
+    blocks: Vec<GraphMemoryBlock>,
+    /// For each temporary that is copied out the stream, and where in its block.
+    results: Vec<Option<(usize, usize)>>,
 }
 
 impl Kept {
+    /// Blocks for a program. Results that nobody asks for are thrown away, too.
+    fn new(pool: &CUDAGraphMemoryPool, program: &Program, results: bool) -> Self {
+        let largest = program.sizes.iter().copied().max().unwrap_or(1);
+        let mut bytes = vec![largest; program.streams];
+        let mut places = vec![None; program.sizes.len()];
+        for step in program.steps.iter().filter(|_| results) {
+            if let Step::CopyOut { stream, temporary } = *step {
+                places[temporary] = Some((stream, bytes[stream]));
+                bytes[stream] += program.sizes[temporary];
+            }
+        }
+        let blocks = bytes.iter().map(|&bytes| pool.allocate(bytes as u64).unwrap()).collect();
+        Self { blocks, results: places }
+    }
+
     /// Where a stream throws things.
     pub(crate) fn sink(&self, stream: usize) -> &GraphMemoryBlock {
-        &self.sinks[stream]
+        &self.blocks[stream]
     }
 }
 
@@ -163,24 +178,11 @@ impl Program {
                     capture.fill_bytes(stream(on)?, view, value_of(temporary))?;
                 }
                 Step::Read { stream: on, temporary } => {
-                    let view = live[temporary].as_ref().expect("it lives");
-                    let mut sink = capture.block::<u8>(kept.sink(on))?;
-                    let (to, from) = (sink.device_pointer(), view.device_pointer());
-                    let copy = |stream: &Arc<CudaStream>| {
-                        // SAFETY: the sink is as large as the largest temporary.
-                        unsafe {
-                            result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream())
-                        }?;
-                        Ok(())
-                    };
-                    let uses = [view.read(), sink.write()];
-                    // SAFETY: it uses what it says, on this stream.
-                    unsafe { capture.enqueue(stream(on)?, &uses, copy) }?;
+                    copy_to_block(capture, (stream(on)?, kept.sink(on), 0), &live[temporary])?;
                 }
                 Step::CopyOut { stream: on, temporary } => {
-                    let view = live[temporary].as_ref().expect("it lives");
-                    let mut result = capture.block(&kept.results[temporary])?;
-                    capture.copy(stream(on)?, &mut result, view)?;
+                    let place = kept.results[temporary].map_or(0, |(_, place)| place);
+                    copy_to_block(capture, (stream(on)?, kept.sink(on), place), &live[temporary])?;
                 }
                 Step::End { temporary } => live[temporary] = None,
                 Step::Wait { later, earlier } => capture.wait(stream(later)?, stream(earlier)?)?,
@@ -221,12 +223,26 @@ impl Program {
         let plan = problem.solve(&options).expect("there is always one");
         ArenaPlan::of_intervals(&problem, &plan).expect("of this problem")
     }
+}
 
-    fn copies_out(&self, temporary: usize) -> bool {
-        let is_it =
-            |step: &Step| matches!(step, Step::CopyOut { temporary: one, .. } if *one == temporary);
-        self.steps.iter().any(is_it)
-    }
+/// Copies a temporary to a place in a block.
+fn copy_to_block(
+    capture: &Capture<'_>,
+    (stream, block, place): (CaptureStream, &GraphMemoryBlock, usize),
+    view: &Option<CaptureView<'_, u8>>,
+) -> Result<(), CaptureError> {
+    let view = view.as_ref().expect("it lives");
+    let mut block = capture.block::<u8>(block)?;
+    assert!(place + view.len() <= block.len());
+    let (to, from) = (block.device_pointer() + place as u64, view.device_pointer());
+    let copy = |stream: &Arc<CudaStream>| {
+        // SAFETY: there is room behind the place, and the two are apart: one is the arena's.
+        unsafe { result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream()) }?;
+        Ok(())
+    };
+    let uses = [view.read(), block.write()];
+    // SAFETY: it uses what it says, on this stream.
+    unsafe { capture.enqueue(stream, &uses, copy) }
 }
 
 /// What a temporary is filled with.
@@ -236,17 +252,21 @@ pub(crate) fn value_of(temporary: usize) -> u8 {
 
 /// A session for a program, with the blocks that it writes.
 pub(crate) fn session(memory: &DeviceMemory, program: &Program) -> (CaptureSession, Kept) {
+    session_with(memory, program, true)
+}
+
+/// The same, with results or without.
+pub(crate) fn session_with(
+    memory: &DeviceMemory,
+    program: &Program,
+    results: bool,
+) -> (CaptureSession, Kept) {
     let streams: Vec<Arc<CudaStream>> =
         (0..program.streams).map(|_| memory.context().new_stream().unwrap()).collect();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
     let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
-    let block = |bytes: usize| pool.allocate(bytes as u64).unwrap();
-    let largest = program.sizes.iter().copied().max().unwrap_or(1);
-    let kept = Kept {
-        results: program.sizes.iter().map(|&bytes| block(bytes)).collect(),
-        sinks: streams.iter().map(|_| block(largest)).collect(),
-    };
-    let ids: Vec<_> = kept.results.iter().chain(&kept.sinks).map(GraphMemoryBlock::id).collect();
+    let kept = Kept::new(&pool, program, results);
+    let ids: Vec<_> = kept.blocks.iter().map(GraphMemoryBlock::id).collect();
     let session = CaptureSession::new(&streams[0]).unwrap().lease(pool.lease(&ids).unwrap());
     let branch = |session: CaptureSession, stream| session.branch(stream).unwrap();
     (streams[1..].iter().fold(session, branch), kept)
@@ -259,18 +279,22 @@ pub(crate) fn check_results(
     kept: &Kept,
     replays: usize,
 ) {
-    let of_program = kept.results.iter().enumerate();
-    let results: Vec<(usize, &GraphMemoryBlock)> =
-        of_program.filter(|&(temporary, _)| program.copies_out(temporary)).collect();
+    let bytes = |block: &GraphMemoryBlock| vec![0_u8; usize::try_from(block.size()).unwrap()];
     for _ in 0..replays {
-        for (_, result) in &results {
-            graph.write(result, &[0_u8; 256]).unwrap();
+        for block in &kept.blocks {
+            graph.write(block, &bytes(block)).unwrap();
         }
         graph.replay().unwrap();
-        for &(temporary, result) in &results {
-            let mut bytes = vec![0_u8; program.sizes[temporary]];
-            graph.read(result, &mut bytes).unwrap();
-            assert!(bytes.iter().all(|&byte| byte == value_of(temporary)), "{temporary}");
+        let read = |block: &GraphMemoryBlock| {
+            let mut bytes = bytes(block);
+            graph.read(block, &mut bytes).unwrap();
+            bytes
+        };
+        let blocks: Vec<Vec<u8>> = kept.blocks.iter().map(read).collect();
+        for (temporary, place) in kept.results.iter().enumerate() {
+            let Some((stream, place)) = *place else { continue };
+            let result = &blocks[stream][place..place + program.sizes[temporary]];
+            assert!(result.iter().all(|&byte| byte == value_of(temporary)), "{temporary}");
         }
     }
 }
