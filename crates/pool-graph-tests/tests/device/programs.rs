@@ -96,10 +96,18 @@ impl Program {
             operation.uses.iter().for_each(|&buffer| last_use[buffer] = number);
             last_use.extend(operation.allocates.map(|_| usize::MAX));
         }
+        // The first stream is the one from which others fork.
+        let first = operations.first().map_or(0, |operation| operation.stream);
+        let renamed = |stream: usize| match stream {
+            0 => first,
+            _ if stream == first => 0,
+            other => other,
+        };
         let (mut steps, mut sizes) = (Vec::new(), Vec::new());
         for (number, operation) in operations.iter().enumerate() {
-            let stream = operation.stream;
-            steps.extend(operation.joins.map(|earlier| Step::Wait { later: stream, earlier }));
+            let stream = renamed(operation.stream);
+            let wait = |earlier| Step::Wait { later: stream, earlier: renamed(earlier) };
+            steps.extend(operation.joins.map(wait));
             for &temporary in &operation.uses {
                 steps.push(match last_use[temporary] == number {
                     true => Step::CopyOut { stream, temporary },
