@@ -36,7 +36,7 @@ use pool_cuda::Cuda;
 use pool_graph::DeviceMemory;
 
 use clock::Clock;
-use programs::Program;
+use programs::{Program, Step};
 use record::{Outcome, Record, Report};
 
 /// What the bench accepts.
@@ -48,6 +48,10 @@ struct Arguments {
     /// Operations of each.
     #[arg(long, default_value_t = 2000)]
     operations: usize,
+    /// How many times as large the temporaries are as the generator makes them: 256 bytes to 128 KiB,
+    /// of which a device's pages of 2 MiB leave nothing to be seen.
+    #[arg(long, default_value_t = 64)]
+    scale: usize,
     /// Replays of each graph that are timed, one after the other.
     #[arg(long, default_value_t = 31)]
     replays: usize,
@@ -73,7 +77,8 @@ impl Arguments {
         if std::env::args().any(|argument| measures.contains(&argument.as_str())) {
             return Self::parse();
         }
-        let few = ["graph_replay_bytes", "--simulated", "--captures=4", "--operations=300"];
+        let few =
+            ["graph_replay_bytes", "--simulated", "--captures=4", "--operations=300", "--scale=1"];
         Self::parse_from(few)
     }
 }
@@ -114,6 +119,17 @@ fn open(simulated: bool) -> Result<Device, String> {
     Device::open_hardware_or_simulator().map_err(|why| why.to_string())
 }
 
+/// The same program with larger temporaries.
+fn scaled(mut program: Program, scale: usize) -> Program {
+    program.sizes.iter_mut().for_each(|size| *size *= scale);
+    for step in &mut program.steps {
+        if let Step::Take { bytes, .. } = step {
+            *bytes *= scale;
+        }
+    }
+    program
+}
+
 /// Each capture in turn; nothing of one is left when the next begins.
 fn measure(
     arguments: &Arguments,
@@ -123,14 +139,14 @@ fn measure(
     let settings = generator::settings(arguments.captures, false);
     let shorter = |setting| generator::Capture { operations: arguments.operations, ..setting };
     let one = |setting: generator::Capture| {
-        let program = Program::generated(&setting);
+        let program = scaled(Program::generated(&setting), arguments.scale);
         let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
         let planned = policies::planned(&memory, &program, clock);
         let record = Record {
             capture: setting.seed,
             streams: setting.streams,
             temporaries: program.sizes.len(),
-            requested: setting.operations().iter().filter_map(|one| one.allocates).sum(),
+            requested: program.sum(),
             sum: planned.footprint.sum,
             peak_by_calls: record::peak(&program),
             lower_bound: planned.footprint.lower_bound,
