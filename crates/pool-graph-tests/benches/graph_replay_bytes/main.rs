@@ -142,6 +142,8 @@ fn measure(
         let program = scaled(Program::generated(&setting), arguments.scale);
         let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
         let planned = policies::planned(&memory, &program, clock);
+        let between = planned.footprint.lower_bound..=planned.footprint.sum;
+        assert!(between.contains(&planned.measured.bytes), "{setting:?}: {:?}", planned.footprint);
         let record = Record {
             capture: setting.seed,
             streams: setting.streams,

@@ -81,10 +81,10 @@ impl Work {
         bytes: usize,
     ) -> Result<(), CaptureError> {
         match self {
-            // SAFETY: the callers give a temporary of so many bytes and a sink of no less; and no
-            // graph is run.
             Self::Plain => {
-                unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }?
+                // SAFETY: the callers give a temporary of so many bytes and a sink of no less; and no
+                // graph is run.
+                unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) }?;
             }
             Self::Kernels { copy, .. } => {
                 let count = bytes as u64 / 4;

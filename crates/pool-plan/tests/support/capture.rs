@@ -48,6 +48,7 @@ impl Random {
         self.0
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "it is less than the count")]
     fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize
     }
@@ -59,6 +60,7 @@ impl Random {
 
 /// One operation of a capture; buffers are named by the order in which they are allocated.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "streams are for those who really capture it")]
 pub(crate) struct Operation {
     pub(crate) stream: usize,
     /// The stream that it joins first.
