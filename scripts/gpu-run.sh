@@ -323,7 +323,7 @@ run_benches() {
         echo "bench   $(basename "$path")"
         (
             cd "$work/workspace/$directory" || exit 1
-            CRITERION_HOME=$out/criterion "$work/$path" --bench --noplot
+            CRITERION_HOME=$out/criterion POOL_BENCH_OUT=$out "$work/$path" --bench --noplot
         ) </dev/null || note failed 0 "$(basename "$path")" "the bench"
     done <"$work/benches.tsv"
 }

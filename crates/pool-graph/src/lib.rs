@@ -56,6 +56,9 @@ pub use arena::{Divergence, Ended};
 pub use block::{BlockId, BlockState, GraphMemoryBlock};
 pub use book::Reset;
 #[cfg(feature = "cuda-backend")]
+#[doc(hidden)]
+pub use capture::DissectedCapture;
+#[cfg(feature = "cuda-backend")]
 pub use capture::{
     Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
     HostArgument, PreparedCapture, Probe, Use,

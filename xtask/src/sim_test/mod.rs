@@ -106,7 +106,10 @@ fn run_program(
             process::run(program, test, &Run { seed, background: arguments.background, patience })?;
         let name = format!("{} {test}, seed {seed}", program.package);
         match ending {
-            Ending::Passed => tally.passed += 1,
+            Ending::Passed(figures) => {
+                tally.passed += 1;
+                figures.iter().for_each(|figure| println!("{name}: {figure}"));
+            }
             Ending::NotAsked(why) => {
                 tally.skipped += 1;
                 println!("SKIPPED: {name}: {why}");

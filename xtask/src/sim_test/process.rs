@@ -19,7 +19,8 @@ pub(super) struct Run {
 /// How a test ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    Passed,
+    /// With the figures that it printed.
+    Passed(Vec<String>),
     /// What it is about is not there, for the reason that it gave.
     NotAsked(String),
     Failed(String),
@@ -90,8 +91,14 @@ fn ending(status: Option<ExitStatus>, output: &str) -> Ending {
             let why = output.lines().find_map(|line| line.split_once("SKIPPED: "));
             Ending::NotAsked(why.map_or("no reason was given", |(_, why)| why).to_owned())
         }
-        Some(_) => Ending::Passed,
+        Some(_) => Ending::Passed(figures(output)),
     }
+}
+
+/// What a test has to say when it passes: the first of its lines stands behind its name.
+fn figures(output: &str) -> Vec<String> {
+    let figure = |line: &str| Some(line.split_once("FIGURE: ")?.1.to_owned());
+    output.lines().filter_map(figure).collect()
 }
 
 #[cfg(all(test, unix))]
@@ -107,10 +114,17 @@ mod tests {
 
     #[test]
     fn a_test_that_did_not_run_has_not_passed() {
-        assert_eq!(of(0, "test result: ok. 1 passed"), Ending::Passed);
+        assert_eq!(of(0, "test result: ok. 1 passed"), Ending::Passed(Vec::new()));
         assert!(matches!(of(0, "test result: ok. 0 passed"), Ending::Failed(_)));
         assert!(matches!(of(256, "1 passed"), Ending::Failed(_)));
         assert!(matches!(ending(None, ""), Ending::Failed(_)));
+    }
+
+    #[test]
+    fn figures_of_a_test_that_passes_are_told() {
+        let output = "test a ... FIGURE: 3 of 4\nFIGURE: none raced\ntest result: ok. 1 passed";
+        let figures = ["3 of 4", "none raced"].map(str::to_owned).into();
+        assert_eq!(of(0, output), Ending::Passed(figures));
     }
 
     #[test]

@@ -21,6 +21,11 @@ const CAPTURES: u32 = 5;
 /// The same with `--full`.
 const CAPTURES_IN_FULL: u32 = 250;
 
+/// Seconds for a test on the simulated driver.
+const PATIENCE: u32 = 300;
+/// The same with `--full`.
+const PATIENCE_IN_FULL: u32 = 3_600;
+
 /// In how many orders a test on the simulated driver runs.
 const ORDERS: u32 = 20;
 /// The same with `--full`.
@@ -57,6 +62,11 @@ impl Setting {
     /// Random programs per property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
+    }
+
+    /// Seconds after which a test on the simulated driver is stopped.
+    pub(crate) fn patience(&self) -> String {
+        if self.full { PATIENCE_IN_FULL } else { PATIENCE }.to_string()
     }
 
     /// In how many orders a test on the simulated driver runs.

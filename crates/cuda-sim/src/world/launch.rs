@@ -1,5 +1,6 @@
 //! A launch of a graph: one operation of its stream, whose nodes run in an order that is drawn.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -188,8 +189,10 @@ impl World {
         device: usize,
     ) -> (Vec<Unit>, Vec<Vec<Access>>) {
         let mut prepared = (Vec::new(), Vec::new());
+        let nodes = self.execs[exec].nodes.iter().map(|node| node.node);
+        let places: HashMap<usize, usize> = nodes.zip(0..).collect();
         for index in 0..self.execs[exec].nodes.len() {
-            let (unit, mut accesses) = match self.prepare_node(exec, index, regions) {
+            let (unit, mut accesses) = match self.prepare_node(exec, index, (regions, &places)) {
                 Ok(prepared) => prepared,
                 Err(trouble) => {
                     self.refuse(&trouble, &format!("cuGraphLaunch, node {index}"));
@@ -209,7 +212,7 @@ impl World {
         &self,
         exec: usize,
         index: usize,
-        regions: &[Region],
+        (regions, places): (&[Region], &HashMap<usize, usize>),
     ) -> Result<(Unit, Vec<Access>), Trouble> {
         let own = &self.execs[exec];
         let node = &own.nodes[index];
@@ -224,8 +227,7 @@ impl World {
             work => {
                 // What a node sees: allocated before it, and not freed before it.
                 let comes_before = |other: usize| {
-                    let place = own.nodes.iter().position(|node| node.node == other);
-                    place.is_some_and(|place| own.before[index][place])
+                    places.get(&other).is_some_and(|&place| own.before[index][place])
                 };
                 let sees = |(allocation, _): &(&super::graph_memory::Allocation, &Region)| {
                     comes_before(allocation.node) && !allocation.free.is_some_and(comes_before)

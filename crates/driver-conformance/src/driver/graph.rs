@@ -62,6 +62,12 @@ pub struct Edge {
     pub kind: u8,
 }
 
+/// From a kernel's trigger, or from its end.
+fn edge_data(programmatic: bool) -> sys::CUgraphEdgeData {
+    let kind = u8::from(programmatic);
+    sys::CUgraphEdgeData { from_port: kind, to_port: 0, type_: kind, reserved: [0; 5] }
+}
+
 impl Graph {
     /// Makes an empty one.
     ///
@@ -96,6 +102,30 @@ impl Graph {
         // SAFETY: the graph and the nodes are live (1); the array has that many entries.
         unsafe { call!(cuGraphAddEmptyNode(&raw mut node, self.0, first, count)) }?;
         Ok(self.node(node))
+    }
+
+    /// Lets a node come after another one, programmatically or as an ordinary edge does.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn add_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
+        let data = edge_data(programmatic);
+        let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
+        // SAFETY: the graph and the nodes are live (1); each array has one entry.
+        unsafe { call!(cuGraphAddDependencies_v2(self.0, from, to, data, 1)) }
+    }
+
+    /// Takes such an edge out.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn remove_edge(&self, from: Node<'_>, to: Node<'_>, programmatic: bool) -> Outcome<()> {
+        let data = edge_data(programmatic);
+        let (from, to, data) = (&raw const from.raw, &raw const to.raw, &raw const data);
+        // SAFETY: as above.
+        unsafe { call!(cuGraphRemoveDependencies_v2(self.0, from, to, data, 1)) }
     }
 
     /// Its nodes, in the driver's order.

@@ -116,3 +116,55 @@ fn a_programmatic_edge() {
         Ok(())
     });
 }
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn edges_change() {
+    ask("edges of a graph, taken out and put in", |_, answers| {
+        let graph = Graph::new()?;
+        let first = graph.add_empty(&[])?;
+        let second = graph.add_empty(&[first])?;
+        answers.documented("removed", graph.remove_edge(first, second, false), codes::SUCCESS);
+        answers.documented("edges then", graph.edges()?.len(), 0_usize);
+        let again = graph.remove_edge(first, second, false);
+        answers.assumed("removed twice", again, codes::INVALID_VALUE);
+        answers.documented("put back", graph.add_edge(first, second, false), codes::SUCCESS);
+        answers.documented("edges then", graph.edges()?.len(), 1_usize);
+        let again = graph.add_edge(first, second, false);
+        answers.assumed("put in twice", again, codes::INVALID_VALUE);
+        let third = graph.add_empty(&[])?;
+        let between_others = graph.add_edge(first, third, true);
+        answers.assumed("programmatic, but of no kernel", between_others, codes::INVALID_VALUE);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_edge_becomes_programmatic() {
+    ask("a programmatic edge put into a captured graph", |device, answers| {
+        let major = device.attribute(Attribute::CapabilityMajor)?;
+        if major < 9 {
+            answers.skip(&format!("needs compute capability 9.0, this device has {major}.x"));
+            return Ok(());
+        }
+        let (stream, span) = (Stream::non_blocking()?, driver::allocate(64)?);
+        let kernels = Kernels::load()?;
+        stream.begin_capture(Mode::ThreadLocal)?;
+        kernels.multiply_add.launch(&stream, span, 1, 1)?;
+        kernels.multiply_add.launch(&stream, span, 1, 1)?;
+        let graph = stream.end_capture()?;
+        let (edges, nodes) = (graph.edges()?, graph.nodes()?);
+        let [edge] = edges[..] else { return Ok(()) };
+        let (from, to) = (nodes[edge.from], nodes[edge.to]);
+        answers.documented("removed", graph.remove_edge(from, to, false), codes::SUCCESS);
+        answers.assumed("put in again", graph.add_edge(from, to, true), codes::SUCCESS);
+        let edges = graph.edges()?;
+        let [edge] = edges[..] else { return Ok(()) };
+        answers.assumed("its kind", u32::from(edge.kind), 1_u32);
+        answers.assumed("its source port", u32::from(edge.from_port), 1_u32);
+        answers.assumed("removed as what it is", graph.remove_edge(from, to, true), codes::SUCCESS);
+        answers.assumed("edges then", graph.edges()?.len(), 0_usize);
+        Ok(())
+    });
+}

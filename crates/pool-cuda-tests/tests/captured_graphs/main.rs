@@ -10,7 +10,11 @@
 )]
 
 mod cases;
+mod random;
 
+#[path = "../../../pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+mod generator;
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;
 #[path = "../simulated/support.rs"]

@@ -11,8 +11,14 @@
 #[path = "../../../pool-graph/tests/cases/mod.rs"]
 mod cases;
 
+#[path = "../../../pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+mod generator;
+
 mod captures;
 mod graphs;
+mod mutations;
+mod opened;
 mod planned;
 mod programs;
 mod shared_cases;

@@ -1,22 +1,50 @@
-//! Random programs for captures: temporaries that come and go on several streams, with the shape of the
-//! generator in issue 158352 of `pytorch`. Each temporary is filled with a number of its own,
-//! and copied out on its last use, so that whoever writes where it should not is found in the data, too.
+//! Random programs for captures: temporaries that come and go on several streams, by the generator of
+//! `pool-plan`, which has the shape of that in issue 158352 of `pytorch`. Each temporary is filled with
+//! a number of its own, and copied out, so that whoever writes where it should not is found in the data,
+//! too.
 
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaStream, result};
 use pool_graph::{
-    CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CaptureView, DeviceMemory,
-    GraphMemoryBlock, GraphPoolConfig,
+    ArenaPlan, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CaptureStream,
+    CaptureView, DeviceMemory, GraphMemoryBlock, GraphPoolConfig,
 };
+use pool_plan::{Buffer, IntervalProblem, Options};
+
+use crate::generator;
 
 /// One step of a program. Temporaries are named by the order in which they are taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    Take { stream: usize, bytes: usize },
-    Use { stream: usize, temporary: usize },
-    CopyOut { stream: usize, temporary: usize },
-    Wait { later: usize, earlier: usize },
+    /// It is taken and filled.
+    Take {
+        stream: usize,
+        bytes: usize,
+    },
+    /// It is filled again.
+    Use {
+        stream: usize,
+        temporary: usize,
+    },
+    /// It is copied to where the stream throws things.
+    Read {
+        stream: usize,
+        temporary: usize,
+    },
+    /// It is copied to its result.
+    CopyOut {
+        stream: usize,
+        temporary: usize,
+    },
+    /// Its view is dropped.
+    End {
+        temporary: usize,
+    },
+    Wait {
+        later: usize,
+        earlier: usize,
+    },
 }
 
 /// A program, and the size of each of its temporaries.
@@ -27,8 +55,76 @@ pub(crate) struct Program {
     pub(crate) sizes: Vec<usize>,
 }
 
+/// The blocks of a pool that a program writes: one for each stream, so that they order nothing. Such a
+/// block begins with room for the largest temporary, where things are thrown; behind it are results.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    blocks: Vec<GraphMemoryBlock>,
+    /// For each temporary that is copied out the stream, and where in its block.
+    results: Vec<Option<(usize, usize)>>,
+}
+
+impl Kept {
+    /// Blocks for a program. Results that nobody asks for are thrown away, too.
+    fn new(pool: &CUDAGraphMemoryPool, program: &Program, results: bool) -> Self {
+        let largest = program.sizes.iter().copied().max().unwrap_or(1);
+        let mut bytes = vec![largest; program.streams];
+        let mut places = vec![None; program.sizes.len()];
+        for step in program.steps.iter().filter(|_| results) {
+            if let Step::CopyOut { stream, temporary } = *step {
+                places[temporary] = Some((stream, bytes[stream]));
+                bytes[stream] += program.sizes[temporary];
+            }
+        }
+        let blocks = bytes.iter().map(|&bytes| pool.allocate(bytes as u64).unwrap()).collect();
+        Self { blocks, results: places }
+    }
+
+    /// Where a stream throws things.
+    pub(crate) fn sink(&self, stream: usize) -> &GraphMemoryBlock {
+        &self.blocks[stream]
+    }
+}
+
 impl Program {
-    /// A random one of so many operations on so many streams.
+    /// What the generator makes: an operation reads the buffers that it uses, and writes the one that
+    /// it defines. The last to read a buffer copies it out.
+    pub(crate) fn generated(setting: &generator::Capture) -> Self {
+        let operations = setting.operations();
+        let mut last_use = Vec::new();
+        for (number, operation) in operations.iter().enumerate() {
+            operation.uses.iter().for_each(|&buffer| last_use[buffer] = number);
+            last_use.extend(operation.allocates.map(|_| usize::MAX));
+        }
+        // The first stream is the one from which others fork.
+        let first = operations.first().map_or(0, |operation| operation.stream);
+        let renamed = |stream: usize| match stream {
+            0 => first,
+            _ if stream == first => 0,
+            other => other,
+        };
+        let (mut steps, mut sizes) = (Vec::new(), Vec::new());
+        for (number, operation) in operations.iter().enumerate() {
+            let stream = renamed(operation.stream);
+            let wait = |earlier| Step::Wait { later: stream, earlier: renamed(earlier) };
+            steps.extend(operation.joins.map(wait));
+            for &temporary in &operation.uses {
+                steps.push(match last_use[temporary] == number {
+                    true => Step::CopyOut { stream, temporary },
+                    false => Step::Read { stream, temporary },
+                });
+            }
+            if let Some(bytes) = operation.allocates {
+                let bytes = usize::try_from(bytes).expect("less than 1 MiB");
+                sizes.push(bytes);
+                steps.push(Step::Take { stream, bytes });
+            }
+            steps.extend(operation.frees.map(|temporary| Step::End { temporary }));
+        }
+        Self { streams: setting.streams, steps, sizes }
+    }
+
+    /// A random one of so many operations on so many streams, which write what they use.
     pub(crate) fn random(seed: u64, streams: usize, operations: usize) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut program = Self { streams, steps: Vec::new(), sizes: Vec::new() };
@@ -57,6 +153,7 @@ impl Program {
             let (temporary, _) = live[place];
             if random.f64() < 0.4 {
                 program.steps.push(Step::CopyOut { stream, temporary });
+                program.steps.push(Step::End { temporary });
                 live.swap_remove(place);
             } else {
                 program.steps.push(Step::Use { stream, temporary });
@@ -64,16 +161,13 @@ impl Program {
         }
         for (temporary, home) in live {
             program.steps.push(Step::CopyOut { stream: home, temporary });
+            program.steps.push(Step::End { temporary });
         }
         program
     }
 
     /// Puts it into a capture; its results go to the blocks.
-    pub(crate) fn body(
-        &self,
-        capture: &Capture<'_>,
-        outputs: &[GraphMemoryBlock],
-    ) -> Result<(), CaptureError> {
+    pub(crate) fn body(&self, capture: &Capture<'_>, kept: &Kept) -> Result<(), CaptureError> {
         let stream = |number: usize| match number {
             0 => Ok(capture.main()),
             branch => capture.branch(branch - 1),
@@ -91,16 +185,72 @@ impl Program {
                     let view = live[temporary].as_mut().expect("it lives");
                     capture.fill_bytes(stream(on)?, view, value_of(temporary))?;
                 }
-                Step::CopyOut { stream: on, temporary } => {
-                    let view = live[temporary].take().expect("it lives");
-                    let mut output = capture.block(&outputs[temporary])?;
-                    capture.copy(stream(on)?, &mut output, &view)?;
+                Step::Read { stream: on, temporary } => {
+                    copy_to_block(capture, (stream(on)?, kept.sink(on), 0), &live[temporary])?;
                 }
+                Step::CopyOut { stream: on, temporary } => {
+                    let place = kept.results[temporary].map_or(0, |(_, place)| place);
+                    copy_to_block(capture, (stream(on)?, kept.sink(on), place), &live[temporary])?;
+                }
+                Step::End { temporary } => live[temporary] = None,
                 Step::Wait { later, earlier } => capture.wait(stream(later)?, stream(earlier)?)?,
             }
         }
         Ok(())
     }
+
+    /// Bytes of all temporaries.
+    pub(crate) fn sum(&self) -> u64 {
+        self.sizes.iter().sum::<usize>() as u64
+    }
+
+    /// A plan by the order of the calls, as interval packing makes it.
+    pub(crate) fn planned_by_call_order(&self) -> ArenaPlan {
+        let time = |step: usize| i64::try_from(step).expect("so many steps");
+        let mut ends = vec![(0, time(self.steps.len())); self.sizes.len()];
+        let mut taken = 0;
+        for (step, what) in self.steps.iter().enumerate() {
+            match *what {
+                Step::Take { .. } => {
+                    ends[taken].0 = time(step);
+                    taken += 1;
+                }
+                Step::End { temporary } => ends[temporary].1 = time(step),
+                _ => {}
+            }
+        }
+        let buffer = |(number, (&(begin, end), &size)): (usize, (&(i64, i64), &usize))| {
+            let mut buffer = Buffer::new(number.to_string(), begin, end, size as u64);
+            buffer.alignment = 256;
+            buffer
+        };
+        let buffers = ends.iter().zip(&self.sizes).enumerate().map(buffer).collect();
+        let problem = IntervalProblem::new(buffers).expect("they live for a while");
+        // Any plan will do.
+        let options = Options { rounds: Some(0), ..Options::default() };
+        let plan = problem.solve(&options).expect("there is always one");
+        ArenaPlan::of_intervals(&problem, &plan).expect("of this problem")
+    }
+}
+
+/// Copies a temporary to a place in a block.
+fn copy_to_block(
+    capture: &Capture<'_>,
+    (stream, block, place): (CaptureStream, &GraphMemoryBlock, usize),
+    view: &Option<CaptureView<'_, u8>>,
+) -> Result<(), CaptureError> {
+    let view = view.as_ref().expect("it lives");
+    let mut block = capture.block::<u8>(block)?;
+    assert!(place + view.len() <= block.len());
+    let (to, from) = (block.device_pointer() + place as u64, view.device_pointer());
+    let copy = |stream: &Arc<CudaStream>| {
+        // SAFETY: there is room behind the place, and the two are apart: one is the arena's.
+        unsafe { result::memcpy_dtod_async(to, from, view.len(), stream.cu_stream()) }?;
+        Ok(())
+    };
+    let uses = [view.read(), block.write()];
+    // SAFETY: it uses what it says, on this stream.
+    unsafe { capture.enqueue(stream, &uses, copy) }
 }
 
 /// What a temporary is filled with.
@@ -108,39 +258,51 @@ pub(crate) fn value_of(temporary: usize) -> u8 {
     u8::try_from(temporary % 251).expect("less than 251") + 1
 }
 
-/// A session for a program, with a block for each result.
-pub(crate) fn session(
+/// A session for a program, with the blocks that it writes.
+pub(crate) fn session(memory: &DeviceMemory, program: &Program) -> (CaptureSession, Kept) {
+    session_with(memory, program, true)
+}
+
+/// The same, with results or without.
+pub(crate) fn session_with(
     memory: &DeviceMemory,
     program: &Program,
-) -> (CaptureSession, Vec<GraphMemoryBlock>) {
+    results: bool,
+) -> (CaptureSession, Kept) {
     let streams: Vec<Arc<CudaStream>> =
         (0..program.streams).map(|_| memory.context().new_stream().unwrap()).collect();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
     let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
-    let outputs: Vec<GraphMemoryBlock> =
-        program.sizes.iter().map(|&bytes| pool.allocate(bytes as u64).unwrap()).collect();
-    let ids: Vec<_> = outputs.iter().map(GraphMemoryBlock::id).collect();
+    let kept = Kept::new(&pool, program, results);
+    let ids: Vec<_> = kept.blocks.iter().map(GraphMemoryBlock::id).collect();
     let session = CaptureSession::new(&streams[0]).unwrap().lease(pool.lease(&ids).unwrap());
     let branch = |session: CaptureSession, stream| session.branch(stream).unwrap();
-    (streams[1..].iter().fold(session, branch), outputs)
+    (streams[1..].iter().fold(session, branch), kept)
 }
 
 /// Replays a graph some times; each time every result is what it must be.
 pub(crate) fn check_results(
     graph: &mut pool_graph::CapturedGraph,
     program: &Program,
-    outputs: &[GraphMemoryBlock],
+    kept: &Kept,
     replays: usize,
 ) {
+    let bytes = |block: &GraphMemoryBlock| vec![0_u8; usize::try_from(block.size()).unwrap()];
     for _ in 0..replays {
-        for output in outputs {
-            graph.write(output, &[0_u8; 256]).unwrap();
+        for block in &kept.blocks {
+            graph.write(block, &bytes(block)).unwrap();
         }
         graph.replay().unwrap();
-        for (temporary, output) in outputs.iter().enumerate() {
-            let mut bytes = vec![0_u8; program.sizes[temporary]];
-            graph.read(output, &mut bytes).unwrap();
-            assert!(bytes.iter().all(|&byte| byte == value_of(temporary)), "{temporary}");
+        let read = |block: &GraphMemoryBlock| {
+            let mut bytes = bytes(block);
+            graph.read(block, &mut bytes).unwrap();
+            bytes
+        };
+        let blocks: Vec<Vec<u8>> = kept.blocks.iter().map(read).collect();
+        for (temporary, place) in kept.results.iter().enumerate() {
+            let Some((stream, place)) = *place else { continue };
+            let result = &blocks[stream][place..place + program.sizes[temporary]];
+            assert!(result.iter().all(|&byte| byte == value_of(temporary)), "{temporary}");
         }
     }
 }

@@ -6,7 +6,7 @@ use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 
 use super::error::CaptureError;
 use super::model::Model;
-use super::region::{Markers, Region};
+use super::region::Region;
 use super::trace::Trace;
 use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
 use crate::bytes::Bytes;
@@ -140,7 +140,7 @@ fn problem(
         .map(|(number, region)| {
             let begin = region.taken_by;
             let mut users: Vec<usize> =
-                region.users.values().map(|&Markers { operation, .. }| operation).collect();
+                region.users.values().map(|uses| uses.last.operation).collect();
             if users.is_empty() {
                 users.push(begin);
             }

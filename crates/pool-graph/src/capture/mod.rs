@@ -1,5 +1,6 @@
 //! Captures: a session that turns the work of a body into a graph which owns its memory.
 
+mod dissected;
 pub(crate) mod driver;
 mod error;
 mod footprint;
@@ -12,6 +13,8 @@ mod session;
 mod trace;
 mod view;
 
+#[doc(hidden)]
+pub use dissected::DissectedCapture;
 pub use driver::CaptureMode;
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};

@@ -13,7 +13,7 @@ use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaPolicy;
-use crate::captured::{CapturedGraph, Capturing, Contents, Graph, GraphMemory, OwnArena, Parts};
+use crate::captured::{CapturedGraph, Capturing, Graph, GraphMemory, OwnArena, Parts};
 use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, verify_layout};
 
@@ -73,7 +73,7 @@ impl PreparedCapture {
     }
 
     /// The graph that the body makes, and what it did.
-    fn run<S, E: From<CaptureError>>(
+    pub(super) fn run<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
@@ -124,11 +124,7 @@ impl PreparedCapture {
         recorded: Recorded,
         state: S,
     ) -> Result<CapturedGraph<S>, CaptureError> {
-        let contents = graph.contents()?;
-        if contents.memory_nodes > 0 {
-            return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
-        }
-        let verified = self.verify(&contents, &recorded.regions)?;
+        let verified = self.verify(&graph, &recorded.regions)?;
         let peak = self.arena.arena().stats().high_water_bytes;
         let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
         let executable = graph.instantiate()?;
@@ -140,24 +136,31 @@ impl PreparedCapture {
         Ok(CapturedGraph::new(parts, state))
     }
 
-    /// Translates what was recorded into what the verifier asks for, and asks it.
-    fn verify(
+    /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
+    pub(super) fn verify(
         &self,
-        contents: &Contents,
+        graph: &Graph,
         regions: &[Region],
     ) -> Result<crate::verify::Verified, CaptureError> {
+        let contents = graph.contents()?;
+        if contents.memory_nodes > 0 {
+            return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
+        }
         let numbers: HashMap<u64, usize> = contents.nodes.iter().copied().zip(0..).collect();
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let layout: Vec<LaidOut> = regions
             .iter()
             .filter_map(|region| {
-                let until = region.users.values().flat_map(|markers| &markers.nodes);
+                let users = || region.users.values();
+                let last = || users().flat_map(|uses| &uses.last.nodes);
+                let earlier = users().flat_map(|uses| &uses.earlier);
                 Some(LaidOut {
                     offset: region.offset?,
                     bytes: region.bytes,
+                    uses: earlier.chain(last()).map(number).collect(),
                     after: region.after.iter().map(number).collect(),
-                    until: until.map(number).collect(),
+                    until: last().map(number).collect(),
                 })
             })
             .collect();

@@ -18,8 +18,16 @@ pub(super) struct Region {
     pub(super) writer: usize,
     /// Streams that have read it since.
     pub(super) readers: Vec<usize>,
-    /// The last use on each stream.
-    pub(super) users: BTreeMap<usize, Markers>,
+    /// The uses on each stream.
+    pub(super) users: BTreeMap<usize, Uses>,
+}
+
+/// The uses of a region on one stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uses {
+    pub(super) last: Markers,
+    /// The handles of the nodes of those before it.
+    pub(super) earlier: Vec<u64>,
 }
 
 /// Where a stream stood after a use.
@@ -44,7 +52,9 @@ impl Region {
 
     /// Notes a use.
     pub(super) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
-        self.users.insert(stream, markers);
+        let on_stream = self.users.entry(stream).or_default();
+        let before = std::mem::replace(&mut on_stream.last, markers);
+        on_stream.earlier.extend(before.nodes);
         if writes {
             self.writer = stream;
             self.readers.clear();

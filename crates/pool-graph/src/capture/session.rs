@@ -101,12 +101,26 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
+        self.probe_with(&Options::default(), state, body)
+    }
+
+    /// The same with other options of the planner, which by default seeks the lowest peak for ten
+    /// seconds: how near to the bound is near enough, and how long to seek.
+    ///
+    /// # Errors
+    ///
+    /// As [`probe`](Self::probe).
+    pub fn probe_with<S, E: From<CaptureError>>(
+        &self,
+        options: &Options,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<Probe, E> {
         let capture = Capture::new(&self.streams, &self.leases, None, None);
         body(&capture, state)?;
         capture.join_all()?;
         let recorded = capture.into_recorded();
-        let options = Options::default();
-        Ok(Probe::new(&recorded.model, &recorded.regions, recorded.trace, &options)?)
+        Ok(Probe::new(&recorded.model, &recorded.regions, recorded.trace, options)?)
     }
 
     /// The second state: with an arena, which is the graph's from here on.

@@ -3,7 +3,7 @@
 //! With `capture/driver.rs` and `device/` this is where the driver is called. What the proofs rely on:
 //!
 //! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
-//!    none is ever given out.
+//!    none is given out but that of a graph that tests take apart, which is never made executable.
 //! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call that
 //!    needs it.
 //! 3. **Places outlive the call** that they are given to.
@@ -53,6 +53,11 @@ impl Graph {
     /// The handle is 0, or that of a graph of this context that nobody else has.
     pub(crate) unsafe fn new(handle: sys::CUgraph, context: &Arc<CudaContext>) -> Option<Self> {
         (!handle.is_null()).then(|| Self { handle, context: Arc::clone(context) })
+    }
+
+    /// For whoever takes it apart.
+    pub(crate) fn handle(&self) -> sys::CUgraph {
+        self.handle
     }
 
     /// What is really in it, by its own account.

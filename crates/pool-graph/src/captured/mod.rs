@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
 
-pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
+pub(crate) use handles::{Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, holds_block};
 pub(crate) use registry::Capturing;
 

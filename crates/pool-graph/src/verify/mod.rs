@@ -36,6 +36,9 @@ pub struct LaidOut {
     pub offset: u64,
     /// Its bytes.
     pub bytes: u64,
+    /// The nodes that use it, as far as they are known. For them the edges must show what `after` and
+    /// `until` say of every use; what else they say is believed.
+    pub uses: Vec<usize>,
     /// Every use comes after all of these nodes.
     pub after: Vec<usize>,
     /// Every use is one of these nodes, or comes before one of them. None: it is not used at all.
@@ -81,14 +84,17 @@ impl LaidOut {
 /// // 0 → 1 → 2, and both regions at offset 0: one is used by node 0, one by node 2.
 /// let edge = |from, to| OrderEdge { from, to, full: true };
 /// let mut graph = GraphOrder { nodes: 3, edges: vec![edge(0, 1), edge(1, 2)] };
-/// let first = LaidOut { offset: 0, bytes: 256, after: vec![], until: vec![0] };
-/// let second = LaidOut { offset: 0, bytes: 512, after: vec![1], until: vec![2] };
+/// let first = LaidOut { offset: 0, bytes: 256, uses: vec![0], after: vec![], until: vec![0] };
+/// let second = LaidOut { offset: 0, bytes: 512, uses: vec![2], after: vec![1], until: vec![2] };
 /// let layout = [first, second];
 /// assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
 ///
-/// graph.edges[0].full = false; // a programmatic edge orders no memory
-/// let refused = verify_layout(&graph, &layout, &[]).unwrap_err();
-/// assert_eq!(refused, LayoutViolation::Unordered { first: 0, second: 1 });
+/// for edge in 0..2 {
+///     graph.edges[edge].full = false; // a programmatic edge orders no memory
+///     let refused = verify_layout(&graph, &layout, &[]).unwrap_err();
+///     assert_eq!(refused, LayoutViolation::Unordered { first: 0, second: 1 });
+///     graph.edges[edge].full = true;
+/// }
 /// ```
 ///
 /// # Errors
@@ -101,6 +107,12 @@ pub fn verify_layout(
 ) -> Result<Verified, LayoutViolation> {
     let ancestors = Ancestors::of(graph)?;
     check_names(graph, layout, accesses)?;
+    let shown: Vec<Shown> = layout.iter().map(|region| Shown::of(region, &ancestors)).collect();
+    let is_before = |earlier: usize, later: usize| {
+        shown[earlier].end
+            && shown[later].begin
+            && follows(&ancestors, &layout[earlier], &layout[later])
+    };
     let mut verified = Verified { sharing: 0, accesses: accesses.len() };
     // In the order of offsets, whatever shares bytes with a region stands soon after it.
     let mut by_offset: Vec<usize> =
@@ -113,9 +125,7 @@ pub fn verify_layout(
                 continue;
             }
             verified.sharing += 1;
-            let ordered = is_before(&ancestors, &layout[one], &layout[other])
-                || is_before(&ancestors, &layout[other], &layout[one]);
-            if !ordered {
+            if !is_before(one, other) && !is_before(other, one) {
                 let (first, second) = (one.min(other), one.max(other));
                 return Err(LayoutViolation::Unordered { first, second });
             }
@@ -130,8 +140,36 @@ pub fn verify_layout(
     Ok(verified)
 }
 
-/// Whether all uses of the one are complete before any of the other begins.
-fn is_before(ancestors: &Ancestors, earlier: &LaidOut, later: &LaidOut) -> bool {
+/// Whether the edges show of a region's uses what is said of them.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// Each comes after all that it should.
+    begin: bool,
+    /// Each is one of the last, or comes before one of them.
+    end: bool,
+}
+
+impl Shown {
+    fn of(region: &LaidOut, ancestors: &Ancestors) -> Self {
+        Self {
+            begin: region.uses.iter().all(|&node| has_begun(ancestors, region, node)),
+            end: region.uses.iter().all(|&node| has_not_ended(ancestors, region, node)),
+        }
+    }
+}
+
+/// Whether a node comes after all that a region's uses come after.
+fn has_begun(ancestors: &Ancestors, region: &LaidOut, node: usize) -> bool {
+    region.after.iter().all(|&begin| ancestors.is_before(begin, node))
+}
+
+/// Whether a node is one of a region's last uses, or before one of them.
+fn has_not_ended(ancestors: &Ancestors, region: &LaidOut, node: usize) -> bool {
+    region.until.iter().any(|&last| last == node || ancestors.is_before(node, last))
+}
+
+/// Whether what ends the one is complete before the other begins.
+fn follows(ancestors: &Ancestors, earlier: &LaidOut, later: &LaidOut) -> bool {
     earlier.until.iter().all(|&last| {
         later.after.iter().any(|&begin| last == begin || ancestors.is_before(last, begin))
     })
@@ -141,20 +179,20 @@ fn is_before(ancestors: &Ancestors, earlier: &LaidOut, later: &LaidOut) -> bool 
 fn is_of(ancestors: &Ancestors, access: &Access, region: &LaidOut) -> bool {
     let inside = region.offset <= access.offset
         && access.offset.saturating_add(access.bytes) <= region.end();
-    let node = access.node;
     inside
-        && region.after.iter().all(|&begin| ancestors.is_before(begin, node))
-        && region.until.iter().any(|&last| last == node || ancestors.is_before(node, last))
+        && has_begun(ancestors, region, access.node)
+        && has_not_ended(ancestors, region, access.node)
 }
 
 /// Every node that is named exists, and no region or access leaves what an offset can say.
-fn check_names(
+fn check_names<'a>(
     graph: &GraphOrder,
-    layout: &[LaidOut],
+    layout: &'a [LaidOut],
     accesses: &[Access],
 ) -> Result<(), LayoutViolation> {
     let nodes = graph.nodes;
-    let of_layout = layout.iter().flat_map(|region| region.after.iter().chain(&region.until));
+    let of_region = |region: &'a LaidOut| [&region.uses, &region.after, &region.until];
+    let of_layout = layout.iter().flat_map(of_region).flatten();
     let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
     if let Some(node) = named.into_iter().find(|&node| node >= nodes) {
         return Err(LayoutViolation::UnknownNode { node, nodes });

@@ -12,7 +12,7 @@ fn chain(nodes: usize) -> GraphOrder {
 }
 
 fn region(offset: u64, after: &[usize], until: &[usize]) -> LaidOut {
-    LaidOut { offset, bytes: 256, after: after.to_vec(), until: until.to_vec() }
+    LaidOut { offset, bytes: 256, uses: vec![], after: after.to_vec(), until: until.to_vec() }
 }
 
 #[test]
@@ -45,6 +45,31 @@ fn a_region_that_is_used_until_the_other_begins_is_not_in_its_way() {
     let layout = [region(0, &[], &[1]), region(0, &[0], &[2])];
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
     assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
+}
+
+/// A kernel's node tells no address: that it uses the region is known, and the edges must order it.
+#[test]
+fn a_use_that_is_not_where_it_should_be_is_found() {
+    let mut graph = chain(3);
+    let layout = |uses: &[usize]| {
+        [region(0, &[], &[0]), LaidOut { uses: uses.to_vec(), ..region(0, &[0], &[2]) }]
+    };
+    assert!(verify_layout(&graph, &layout(&[1, 2]), &[]).is_ok());
+    let refused = LayoutViolation::Unordered { first: 0, second: 1 };
+    assert_eq!(verify_layout(&graph, &layout(&[0]), &[]), Err(refused.clone()));
+    // Behind a programmatic edge, node 1 may begin while node 0 runs.
+    graph.edges[0].full = false;
+    assert_eq!(verify_layout(&graph, &layout(&[1, 2]), &[]), Err(refused.clone()));
+    assert!(verify_layout(&graph, &layout(&[]), &[]).is_ok(), "what nobody knows is believed");
+    // A use that goes on when the region has ended.
+    let graph = chain(3);
+    let late = [LaidOut { uses: vec![2], ..region(0, &[], &[0]) }, region(0, &[1], &[2])];
+    assert_eq!(verify_layout(&graph, &late, &[]), Err(refused));
+    let unknown = [LaidOut { uses: vec![3], ..region(0, &[], &[0]) }];
+    assert_eq!(
+        verify_layout(&graph, &unknown, &[]),
+        Err(LayoutViolation::UnknownNode { node: 3, nodes: 3 })
+    );
 }
 
 #[test]
@@ -127,7 +152,7 @@ fn planned(sample: &Sample) -> Vec<LaidOut> {
     let laid_out = |((size, begin, users), &offset): (&(u64, usize, Vec<usize>), &u64)| {
         let full = |edge: &&OrderEdge| edge.full && edge.to == *begin;
         let after = sample.graph.edges.iter().filter(full).map(|edge| edge.from).collect();
-        LaidOut { offset, bytes: *size, after, until: users.clone() }
+        LaidOut { offset, bytes: *size, uses: users.clone(), after, until: users.clone() }
     };
     sample.buffers.iter().zip(&plan.offsets).map(laid_out).collect()
 }
@@ -135,9 +160,18 @@ fn planned(sample: &Sample) -> Vec<LaidOut> {
 /// What the verifier should say of sharing, the plain way.
 fn is_right(graph: &GraphOrder, layout: &[LaidOut]) -> bool {
     let before = |one: &LaidOut, other: &LaidOut| {
-        one.until.iter().all(|&last| {
-            other.after.iter().any(|&begin| last == begin || reaches(graph, last, begin))
-        })
+        let ends = one
+            .uses
+            .iter()
+            .all(|&node| one.until.iter().any(|&last| last == node || reaches(graph, node, last)));
+        let begins = other
+            .uses
+            .iter()
+            .all(|&node| other.after.iter().all(|&begin| reaches(graph, begin, node)));
+        ends && begins
+            && one.until.iter().all(|&last| {
+                other.after.iter().any(|&begin| last == begin || reaches(graph, last, begin))
+            })
     };
     layout.iter().enumerate().all(|(index, one)| {
         layout[index + 1..].iter().all(|other| {
@@ -188,6 +222,7 @@ fn any_single_deleted_edge_and_shifted_offset_is_found() {
         .map(|node| LaidOut {
             offset: (node as u64 % 2) * 256,
             bytes: 256,
+            uses: vec![node, (node + 1).min(nodes - 1)],
             after: node.checked_sub(1).into_iter().collect(),
             until: vec![(node + 1).min(nodes - 1)],
         })

@@ -48,6 +48,7 @@ impl Random {
         self.0
     }
 
+    #[allow(clippy::cast_possible_truncation, reason = "it is less than the count")]
     fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize
     }
@@ -55,6 +56,23 @@ impl Random {
     fn chance(&mut self, probability: f64) -> bool {
         ((self.next() >> 11) as f64 / (1_u64 << 53) as f64) < probability
     }
+}
+
+/// One operation of a capture; buffers are named by the order in which they are allocated.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "streams are for those who really capture it")]
+pub(crate) struct Operation {
+    pub(crate) stream: usize,
+    /// The stream that it joins first.
+    pub(crate) joins: Option<usize>,
+    /// Operations that it comes after: the last ones of its stream and of the joined one.
+    pub(crate) after: Vec<usize>,
+    /// Buffers that it uses, each defined before it.
+    pub(crate) uses: Vec<usize>,
+    /// Bytes of the buffer that it defines.
+    pub(crate) allocates: Option<u64>,
+    /// The buffer that is freed behind it.
+    pub(crate) frees: Option<usize>,
 }
 
 struct Made {
@@ -65,48 +83,68 @@ struct Made {
 }
 
 impl Capture {
-    /// Makes it.
-    pub(crate) fn make(&self) -> Result<Captured, PlanError> {
+    /// Makes its operations, in the order of the calls.
+    pub(crate) fn operations(&self) -> Vec<Operation> {
         let mut random = Random(self.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let words = self.operations.div_ceil(64);
         let mut ancestors: Vec<Vec<u64>> = Vec::new();
         let mut last: Vec<Option<usize>> = vec![None; self.streams];
-        let mut edges = Vec::new();
-        let mut made: Vec<Made> = Vec::new();
-        let mut live: Vec<usize> = Vec::new();
-        for operation in 0..self.operations {
+        let mut operations = Vec::new();
+        // Where each buffer is defined, and which live.
+        let (mut defined, mut live) = (Vec::new(), Vec::new());
+        for number in 0..self.operations {
             let stream = random.below(self.streams);
             // The first operation of a stream forks from the first of all.
             let mut after: Vec<usize> = vec![last[stream].unwrap_or(0)];
+            let mut joins = None;
             if random.chance(0.1) && self.streams > 1 {
                 let other = (stream + 1 + random.below(self.streams - 1)) % self.streams;
                 after.extend(last[other]);
+                joins = last[other].map(|_| other);
             }
-            after.retain(|&one| one != operation);
+            after.retain(|&one| one != number);
             after.sort_unstable();
             after.dedup();
             let mut row = vec![0_u64; words];
             for &one in &after {
-                edges.push(Edge::full(one, operation));
                 row.iter_mut().zip(&ancestors[one]).for_each(|(word, other)| *word |= other);
                 row[one / 64] |= 1 << (one % 64);
             }
-            last[stream] = Some(operation);
+            last[stream] = Some(number);
+            let mut uses = Vec::new();
             for _ in 0..live.len().min(2) {
-                let buffer = &mut made[live[random.below(live.len())]];
-                if row[buffer.defined / 64] >> (buffer.defined % 64) & 1 == 1 {
-                    buffer.uses.push(operation);
+                let buffer = live[random.below(live.len())];
+                let definition: usize = defined[buffer];
+                if row[definition / 64] >> (definition % 64) & 1 == 1 {
+                    uses.push(buffer);
                 }
             }
             ancestors.push(row);
-            if random.chance(self.allocate) {
-                let size = (256 << random.below(8)) * (1 + random.below(4) as u64);
-                live.push(made.len());
-                made.push(Made { size, defined: operation, uses: vec![operation], freed: None });
+            let allocates = random.chance(self.allocate).then(|| {
+                live.push(defined.len());
+                defined.push(number);
+                (256 << random.below(8)) * (1 + random.below(4) as u64)
+            });
+            let frees = (random.chance(self.free) && !live.is_empty())
+                .then(|| live.swap_remove(random.below(live.len())));
+            operations.push(Operation { stream, joins, after, uses, allocates, frees });
+        }
+        operations
+    }
+
+    /// The planning problems of its operations.
+    pub(crate) fn make(&self) -> Result<Captured, PlanError> {
+        let (mut edges, mut made) = (Vec::new(), Vec::<Made>::new());
+        for (number, operation) in self.operations().into_iter().enumerate() {
+            edges.extend(operation.after.iter().map(|&one| Edge::full(one, number)));
+            for buffer in operation.uses {
+                made[buffer].uses.push(number);
             }
-            if random.chance(self.free) && !live.is_empty() {
-                let buffer = live.swap_remove(random.below(live.len()));
-                made[buffer].freed = Some(operation);
+            if let Some(size) = operation.allocates {
+                made.push(Made { size, defined: number, uses: vec![number], freed: None });
+            }
+            if let Some(buffer) = operation.frees {
+                made[buffer].freed = Some(number);
             }
         }
         self.problems(&made, edges)
