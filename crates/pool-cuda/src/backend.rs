@@ -24,8 +24,8 @@ impl DeviceBlock {
 
 // SAFETY: `DeviceStream::allocate` returns new device memory, aligned to 256 bytes or more as CUDA
 // promises for every allocation, which the host cannot see and which is no thread's. `free` enqueues the
-// free behind all that the pool's stream holds, which other streams' work was made to come before by
-// `reuse` (or waits for the stream); it keeps errors for `take_unanswered` and never unwinds. A view is
+// free behind all that the pool's stream holds, and behind other streams' uses of the block, or waits for
+// them; it keeps errors for `take_unanswered`, tries again later, and never unwinds. A view is
 // an address and a length. Nothing keeps the context or re-enters the pool.
 unsafe impl PoolBackend for Cuda {
     type Context = DeviceStream;
@@ -48,7 +48,7 @@ unsafe impl PoolBackend for Cuda {
 
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, _: usize) {
         // SAFETY: allocated by this context and not freed (caller); what uses it is in the pool's stream,
-        // or was made to come before by `reuse`.
+        // or noted.
         stream.keep_unanswered(unsafe { stream.free(block.0) });
     }
 
@@ -81,20 +81,11 @@ unsafe impl PoolBackend for Cuda {
         block: DeviceBlock,
         why: Reuse,
     ) -> Result<(), CudaError> {
-        let settled = stream.foreign().settle(block.0, stream.stream());
-        if settled.is_ok() || why == Reuse::HandOut {
-            return settled;
+        match why {
+            Reuse::HandOut => stream.foreign().settle(block.0, stream.stream()),
+            // Freeing waits for the block's users itself, and tries again later where that fails.
+            _ => Ok(()),
         }
-        if matches!(settled, Err(CudaError::Capturing { .. })) {
-            // The block is freed after the capture, and its users are waited for then.
-            return Ok(());
-        }
-        // Nobody can be told that freeing failed, and a block is not leaked while there is a way: the
-        // host waits for all its users. Where that fails as well, the block is leaked, and nobody has to
-        // wait for them any more.
-        stream.foreign().forget(block.0);
-        stream.keep_unanswered(settled);
-        stream.wait_for_all()
     }
 
     unsafe fn set_bytes(

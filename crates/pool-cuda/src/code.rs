@@ -28,6 +28,12 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
+    /// Whether what a handle stood for is gone, with its context or with the driver: there is nothing
+    /// left to give back.
+    pub(crate) const fn says_gone(self) -> bool {
+        self.is_sticky() || matches!(self.0, 4 | 201 | 400)
+    }
+
     /// Whether the device's context is lost: every later call on it answers this code again, and only
     /// a new process gets a working one.
     #[must_use]

@@ -1,7 +1,6 @@
 //! The contents of views: copies from and to the host, between views of any device, and fills. All are
 //! enqueued on the pool's stream; only reading waits for the device.
 
-use pool_core::bytemuck;
 use pool_core::{Element, PodElement};
 
 use crate::driver::{self, bind};
@@ -118,7 +117,8 @@ impl<T: PodElement> DeviceView<'_, T> {
     ///
     /// As [`copy_to_host`](Self::copy_to_host).
     pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
-        let mut elements = vec![T::zeroed(); self.len()];
+        // At once also where there are as many elements of no size as a `usize` counts.
+        let mut elements = bytemuck::zeroed_vec(self.len());
         self.copy_to_host(&mut elements)?;
         Ok(elements)
     }

@@ -2,7 +2,7 @@
 
 use crate::device::CudaDevice;
 use crate::error::CudaError;
-use crate::{library, thread};
+use crate::{leftover, library, thread};
 
 /// The memory of NVIDIA devices. A marker of no size: name it as the backend of a pool.
 ///
@@ -48,6 +48,15 @@ impl Cuda {
     pub fn device(ordinal: u32) -> Result<CudaDevice, CudaError> {
         library::check_ordinal(ordinal)?;
         CudaDevice::open(ordinal)
+    }
+
+    /// Tries again to give back what could not be given back when its owner was dropped: pools that ended
+    /// while their stream was captured, and what the driver refused. Returns how many things are left.
+    ///
+    /// It happens by itself whenever a pool allocates or is dropped; this is for when there are no more.
+    #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
+    pub fn give_back_leftovers() -> usize {
+        leftover::try_again()
     }
 
     /// Chooses the device that this thread's pools are on from now on; 0 until it is called.

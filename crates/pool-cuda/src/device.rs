@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
@@ -15,10 +16,41 @@ use crate::stream::DeviceStream;
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The memory pool goes before the context that it is in.
+/// The memory pool and the stream go before the context that they are in.
 struct Inner {
     memory: Option<MemoryPool>,
+    first: Option<FirstStream>,
     context: Arc<CudaContext>,
+}
+
+/// The first stream of a context, made before anybody else has the context, and kept for as long.
+///
+/// Where a context has no stream, cudarc waits for all of it before it makes one, which fails, and spoils
+/// it, while any thread captures anything there.
+#[derive(Clone)]
+struct FirstStream {
+    stream: Arc<CudaStream>,
+    is_taken: Arc<AtomicBool>,
+}
+
+impl FirstStream {
+    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        // What cudarc would wait for are slices of the context that were used before this stream; there
+        // are none.
+        // SAFETY: no slice is made meanwhile: nobody else has the context.
+        unsafe { context.disable_event_tracking() };
+        let made = context.new_stream();
+        // SAFETY: as above.
+        unsafe { context.enable_event_tracking() };
+        let stream = answer("cuStreamCreate", made)?;
+        Ok(Self { stream, is_taken: Arc::default() })
+    }
+
+    /// The stream, for the first who asks.
+    fn take(&self) -> Option<Arc<CudaStream>> {
+        let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
+        (!was_taken).then(|| Arc::clone(&self.stream))
+    }
 }
 
 impl CudaDevice {
@@ -36,7 +68,16 @@ impl CudaDevice {
             )
         })?;
         let context = answer("cuDevicePrimaryCtxRetain", CudaContext::new(ordinal as usize))?;
-        Self::of_context(context)
+        let first = FirstStream::new(&context)?;
+        Self::with(context, Some(first))
+    }
+
+    fn with(context: Arc<CudaContext>, first: Option<FirstStream>) -> Result<Self, CudaError> {
+        let memory = match context.has_async_alloc() {
+            true => Some(MemoryPool::new(&context)?),
+            false => None,
+        };
+        Ok(Self(Arc::new(Inner { memory, first, context })))
     }
 
     /// The device of a context that was made elsewhere.
@@ -45,18 +86,15 @@ impl CudaDevice {
     ///
     /// [`CudaError::Call`] where the driver refuses a memory pool.
     pub fn of_context(context: Arc<CudaContext>) -> Result<Self, CudaError> {
-        let memory = match context.has_async_alloc() {
-            true => Some(MemoryPool::new(&context)?),
-            false => None,
-        };
-        Ok(Self(Arc::new(Inner { memory, context })))
+        Self::with(context, None)
     }
 
     /// The same device with plain allocations instead of stream-ordered ones, as where a device has
     /// no memory pools: for comparison, and for tools that do not know those.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
-        Self(Arc::new(Inner { memory: None, context: Arc::clone(&self.0.context) }))
+        let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
+        Self(Arc::new(Inner { memory: None, first, context }))
     }
 
     /// The number of the device, counted from 0.
@@ -108,6 +146,9 @@ impl CudaDevice {
     /// A new stream that the legacy default stream does not wait for.
     pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
         bind(&self.0.context)?;
+        if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
+            return Ok(first);
+        }
         // What earlier calls left with the context is not this call's.
         let _ = self.0.context.check_err();
         answer("cuStreamCreate", self.0.context.new_stream())

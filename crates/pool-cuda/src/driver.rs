@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
+use crate::capturing::unheeding_captures;
 use crate::error::{CudaError, DeviceMemory};
 
 /// An address on a device.
@@ -43,18 +44,46 @@ pub(crate) fn synchronize_context() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
+/// Waits, on the host, for all work of the other devices' primary contexts, where they have any. Another
+/// context may be current afterwards.
+pub(crate) fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
+    let count = answer("cuDeviceGetCount", result::device::get_count())?;
+    for ordinal in 0..count {
+        let device = answer("cuDeviceGet", result::device::get(ordinal))?;
+        if device != own && is_active(device)? {
+            synchronize_device(device)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether somebody holds a device's primary context.
+fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: both places outlive the call.
+    let asked = unsafe { sys::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active) };
+    answer("cuDevicePrimaryCtxGetState", asked.result())?;
+    Ok(active != 0)
+}
+
+fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
+    // SAFETY: the device came from the driver, and its context is released below.
+    let context =
+        answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+    // SAFETY: the context is live, because it was just retained.
+    let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
+    let waited = bound.and_then(|()| synchronize_context());
+    // SAFETY: retained above.
+    let released =
+        answer("cuDevicePrimaryCtxRelease", unsafe { result::primary_ctx::release(device) });
+    waited.and(released)
+}
+
 /// Waits, on the host, for all work of a stream.
 pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
-    answer("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.cu_stream()) })
-}
-
-/// Whether a stream is being captured into a graph.
-pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
-    // SAFETY: the stream is live while its owner is borrowed.
-    let status = unsafe { result::stream::is_capturing(stream.cu_stream()) };
-    let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
-    Ok(answer("cuStreamIsCapturing", status)? != none)
+    let waited = unheeding_captures(|| unsafe { result::stream::synchronize(stream.cu_stream()) });
+    answer("cuStreamSynchronize", waited)
 }
 
 /// Allocates from a memory pool, in the order of a stream.
@@ -78,7 +107,7 @@ pub(crate) unsafe fn allocate_in_order(
 /// Allocates in the current context.
 pub(crate) fn allocate(bytes: usize) -> Result<Address, CudaError> {
     // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
-    answer("cuMemAlloc", unsafe { result::malloc_sync(bytes) })
+    answer("cuMemAlloc", unheeding_captures(|| unsafe { result::malloc_sync(bytes) }))
 }
 
 /// Frees in the order of a stream.
@@ -99,7 +128,7 @@ pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Res
 /// The address came from [`allocate`], was not freed, and nothing pending uses it.
 pub(crate) unsafe fn free(address: Address) -> Result<(), CudaError> {
     // SAFETY: the caller's promise.
-    answer("cuMemFree", unsafe { result::free_sync(address) })
+    answer("cuMemFree", unheeding_captures(|| unsafe { result::free_sync(address) }))
 }
 
 /// Sets bytes, in the order of a stream.
@@ -224,7 +253,8 @@ pub(crate) unsafe fn copy_to_host(
 /// Allocates page-locked host memory, usable in every context.
 pub(crate) fn allocate_host(bytes: usize) -> Result<NonNull<u8>, CudaError> {
     // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
-    let memory = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) };
+    let memory =
+        unheeding_captures(|| unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) });
     let memory = answer("cuMemHostAlloc", memory)?;
     NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory { requested: bytes, memory: None })
 }
@@ -236,5 +266,6 @@ pub(crate) fn allocate_host(bytes: usize) -> Result<NonNull<u8>, CudaError> {
 /// It came from [`allocate_host`], was not freed, and no pending copy uses it.
 pub(crate) unsafe fn free_host(memory: NonNull<u8>) -> Result<(), CudaError> {
     // SAFETY: the caller's promise.
-    answer("cuMemFreeHost", unsafe { result::free_host(memory.as_ptr().cast()) })
+    let freed = unheeding_captures(|| unsafe { result::free_host(memory.as_ptr().cast()) });
+    answer("cuMemFreeHost", freed)
 }

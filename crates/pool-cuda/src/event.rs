@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
+use crate::capturing::unheeding_captures;
 use crate::code::DriverCode;
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
+use crate::leftover::{self, Leftover};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
 pub(crate) struct Event {
@@ -46,7 +48,7 @@ impl Event {
     /// Whether what comes before the mark is done.
     pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: as in `record`.
-        match unsafe { result::event::query(self.handle) } {
+        match unheeding_captures(|| unsafe { result::event::query(self.handle) }) {
             Ok(()) => Ok(true),
             Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
             Err(error) => Err(CudaError::Call { call: "cuEventQuery", code: error.into() }),
@@ -56,16 +58,39 @@ impl Event {
     /// Waits, on the host, until what comes before the mark is done.
     pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: as in `record`.
-        answer("cuEventSynchronize", unsafe { result::event::synchronize(self.handle) })
+        let waited = unheeding_captures(|| unsafe { result::event::synchronize(self.handle) });
+        answer("cuEventSynchronize", waited)
+    }
+}
+
+/// An event that has no owner any more.
+#[derive(Debug)]
+pub(crate) struct LeftEvent {
+    handle: sys::CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: as for `Event`.
+unsafe impl Send for LeftEvent {}
+
+impl LeftEvent {
+    /// Destroys it. What was recorded with it stays in its stream, and whoever waits still does.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses; the event is then still there.
+    pub(crate) fn destroy(&self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the event is live, because this was not answered with success before, and nobody else
+        // has it.
+        answer("cuEventDestroy", unsafe { result::event::destroy(self.handle) })
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the event is live, and this is its last use. Where that fails, the context is gone, and
-        // the event with it.
-        let _ = unsafe { result::event::destroy(self.handle) };
+        let left = LeftEvent { handle: self.handle, context: Arc::clone(&self.context) };
+        leftover::give_back(Leftover::Event(left));
     }
 }
 

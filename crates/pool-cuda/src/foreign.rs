@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::capturing::{Capture, capture_of};
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::event::Event;
@@ -25,12 +26,16 @@ pub(crate) struct ForeignUses {
     /// An event of the pool's own context, made when it is first needed.
     event: OnceCell<Event>,
     on: Cell<bool>,
+    /// The block whose stream cudarc asked for last, and how often since it was given a pointer.
+    asked: Cell<(Address, u32)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Use {
     block: Address,
     by: Foreign,
+    /// The capture that the pointer was given out in: what the stream does there is the graph's.
+    capture: Capture,
 }
 
 /// Who uses a block.
@@ -40,21 +45,40 @@ pub(crate) enum Foreign {
     Stream(Arc<CudaStream>),
     /// A stream that cannot be kept alive: what waits for it waits for its whole context.
     Somewhere(Arc<CudaContext>),
+    /// A stream of another device, nobody knows which: what waits for it waits for all of them.
+    OtherDevice,
 }
 
 impl Foreign {
-    fn is(&self, other: &Self) -> bool {
+    /// Whether both are one stream, which orders its own work.
+    fn is_the_stream(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
+    }
+
+    /// Whether work may still be enqueued there: not on a stream that nobody else has.
+    fn may_do_more(&self) -> bool {
+        !matches!(self, Self::Stream(stream) if Arc::strong_count(stream) == 1)
+    }
+
+    /// Whether waiting for one is waiting for the other. Two unknown streams of one context may be two:
+    /// they are waited for together, and not ordered.
+    fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Stream(one), Self::Stream(two)) => one == two,
             (Self::Somewhere(one), Self::Somewhere(two)) => one.cu_ctx() == two.cu_ctx(),
-            _ => false,
+            (Self::OtherDevice, Self::OtherDevice) => true,
+            _ => self.is_the_stream(other),
         }
     }
 }
 
 impl Default for ForeignUses {
     fn default() -> Self {
-        Self { uses: RefCell::default(), event: OnceCell::new(), on: Cell::new(true) }
+        Self {
+            uses: RefCell::default(),
+            event: OnceCell::new(),
+            on: Cell::new(true),
+            asked: Cell::default(),
+        }
     }
 }
 
@@ -67,6 +91,27 @@ impl ForeignUses {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.uses.borrow().is_empty()
+    }
+
+    /// Notes that cudarc asked which stream a block is on.
+    pub(crate) fn note_question(&self, block: Address) {
+        let (before, times) = self.asked.get();
+        self.asked.set((block, if before == block { times.saturating_add(1) } else { 1 }));
+    }
+
+    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device.
+    ///
+    /// Its `memcpy_dtod` asks for the source's stream, and where that is of another context asks again,
+    /// for the pointer on *that* stream, which it then waits for; that the destination's stream uses the
+    /// memory it tells nobody. So whoever asks twice before a pointer may be copying to another device.
+    pub(crate) fn may_be_for_another_device(&self, block: Address) -> bool {
+        let (asked, times) = self.asked.take();
+        asked == block && times > 1 && self.on.get()
+    }
+
+    /// Notes that some stream of another device uses a block.
+    pub(crate) fn note_another_device(&self, block: Address) {
+        self.note(Use { block, by: Foreign::OtherDevice, capture: None });
     }
 
     /// Makes `stream`, which is not the pool's `own`, come after all that `own` holds, and after all
@@ -83,10 +128,12 @@ impl ForeignUses {
         }
         let ordered = self.order(block, stream, &by, own);
         // Where the driver failed to order them, the host may wait instead, and the stream is then used.
-        if matches!(ordered, Ok(()) | Err(CudaError::Call { .. })) {
-            self.note(block, by);
+        match ordered {
+            Ok(capture) => self.note(Use { block, by, capture }),
+            Err(CudaError::Call { .. }) => self.note(Use { block, by, capture: None }),
+            Err(_) => {}
         }
-        ordered
+        ordered.map(drop)
     }
 
     fn order(
@@ -95,21 +142,30 @@ impl ForeignUses {
         stream: &CudaStream,
         by: &Foreign,
         own: &CudaStream,
-    ) -> Result<(), CudaError> {
+    ) -> Result<Capture, CudaError> {
         bind(own.context())?;
-        if driver::is_capturing(stream)? != driver::is_capturing(own)? {
+        let capture = capture_of(own)?;
+        if capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
-        self.join_where(own, |used| used.block == block && !used.by.is(by))?;
+        // What a stream did before a capture is no part of the graph, not even where it is its own work.
+        let is_in_order = |used: &Use| used.by.is_the_stream(by) && used.capture == capture;
+        self.join_where(own, |used| used.block == block && !is_in_order(used))?;
         let event = self.event(own.context())?;
         event.record(own)?;
-        event.hold_back(stream)
+        event.hold_back(stream)?;
+        Ok(capture)
     }
 
-    fn note(&self, block: Address, by: Foreign) {
+    fn note(&self, new: Use) {
         let mut uses = self.uses.borrow_mut();
-        if !uses.iter().any(|used| used.block == block && used.by.is(&by)) {
-            uses.push(Use { block, by });
+        let is_known = |used: &Use| {
+            used.block == new.block
+                && used.capture == new.capture
+                && used.by.is_waited_for_with(&new.by)
+        };
+        if !uses.iter().any(is_known) {
+            uses.push(new);
         }
     }
 
@@ -125,30 +181,39 @@ impl ForeignUses {
         Ok(())
     }
 
+    /// Who uses a block, for when this does not live on.
+    pub(crate) fn of_block(&self, block: Address) -> Self {
+        let uses = self.uses.borrow().iter().filter(|used| used.block == block).cloned().collect();
+        Self { uses: RefCell::new(uses), ..Self::default() }
+    }
+
     /// Forgets who used a block.
     pub(crate) fn forget(&self, block: Address) {
         self.uses.borrow_mut().retain(|used| used.block != block);
     }
 
     fn join_where(&self, own: &CudaStream, wanted: impl Fn(&Use) -> bool) -> Result<(), CudaError> {
+        if !self.uses.borrow().iter().any(&wanted) {
+            return Ok(());
+        }
+        bind(own.context())?;
+        let capture = capture_of(own)?;
         for used in self.uses.borrow().iter().filter(|used| wanted(used)) {
-            self.join_one(&used.by, own)?;
+            self.join_one(used, own, capture)?;
+        }
+        if capture.is_none() {
+            self.uses.borrow_mut().retain(|used| !wanted(used) || used.by.may_do_more());
         }
         Ok(())
     }
 
-    fn join_one(&self, by: &Foreign, own: &CudaStream) -> Result<(), CudaError> {
-        bind(own.context())?;
-        let is_captured = driver::is_capturing(own)?;
-        let refused = CudaError::Capturing { operation: "wait for another stream" };
-        match by {
-            Foreign::Somewhere(_) if is_captured => Err(refused),
-            Foreign::Somewhere(context) => {
-                bind(context)?;
-                let waited = driver::synchronize_context();
-                bind(own.context()).and(waited)
-            }
-            Foreign::Stream(stream) if driver::is_capturing(stream)? != is_captured => Err(refused),
+    fn join_one(&self, used: &Use, own: &CudaStream, capture: Capture) -> Result<(), CudaError> {
+        let refused = Err(CudaError::Capturing { operation: "wait for another stream" });
+        if capture.is_some() && capture != used.capture {
+            return refused;
+        }
+        match &used.by {
+            Foreign::Stream(stream) if capture_of(stream)? != capture => refused,
             Foreign::Stream(stream) if stream.context().cu_ctx() == own.context().cu_ctx() => {
                 let event = self.event(own.context())?;
                 event.record(stream)?;
@@ -156,6 +221,16 @@ impl ForeignUses {
             }
             Foreign::Stream(stream) => {
                 let waited = wait_across_contexts(stream, own);
+                bind(own.context()).and(waited)
+            }
+            _ if capture.is_some() => refused,
+            Foreign::Somewhere(context) => {
+                bind(context)?;
+                let waited = driver::synchronize_context();
+                bind(own.context()).and(waited)
+            }
+            Foreign::OtherDevice => {
+                let waited = driver::synchronize_other_devices(own.context().cu_device());
                 bind(own.context()).and(waited)
             }
         }
@@ -188,7 +263,8 @@ static ANNOUNCED: Mutex<Vec<Weak<CudaStream>>> = Mutex::new(Vec::new());
 /// as a pool must be able to wait for it. Pools announce their own streams, and those that
 /// [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use) get. For any other
 /// stream a pool must wait, on the host, for all work of the context before it hands the memory out
-/// again: correct, and slow.
+/// again, and before yet another stream uses it: correct, and slow; and refused by the driver, and
+/// spoiling it, while anything in the context is captured.
 pub fn announce(stream: &Arc<CudaStream>) {
     let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
     if announced.iter().any(|known| ptr::eq(known.as_ptr(), Arc::as_ptr(stream))) {

@@ -32,6 +32,7 @@
 //! Exactly one feature `cuda-1xxxx` chooses the CUDA version of the bindings: `cuda-13000` by default.
 
 mod backend;
+mod capturing;
 mod code;
 mod contents;
 mod cuda;
@@ -41,6 +42,7 @@ mod error;
 mod event;
 mod foreign;
 mod launch;
+mod leftover;
 mod library;
 mod memory_pool;
 mod pointer;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, result, sys};
 
+use crate::capturing::unheeding_captures;
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
+use crate::leftover::{self, Leftover};
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
 #[derive(Debug)]
@@ -40,7 +42,8 @@ impl MemoryPool {
     /// Gives back to the device what is free.
     pub(crate) fn trim(&self) -> Result<(), CudaError> {
         // SAFETY: the pool is live until `self` is dropped.
-        answer("cuMemPoolTrimTo", unsafe { result::mem_pool::trim_to(self.handle, 0) })
+        let trimmed = unheeding_captures(|| unsafe { result::mem_pool::trim_to(self.handle, 0) });
+        answer("cuMemPoolTrimTo", trimmed)
     }
 }
 
@@ -54,12 +57,33 @@ fn properties(device: sys::CUdevice) -> sys::CUmemPoolProps {
     properties
 }
 
-/// The driver gives the memory back once the last block of it is freed.
+/// A memory pool that has no owner any more.
+#[derive(Debug)]
+pub(crate) struct LeftMemoryPool {
+    handle: sys::CUmemoryPool,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: as for `MemoryPool`.
+unsafe impl Send for LeftMemoryPool {}
+
+impl LeftMemoryPool {
+    /// Destroys it. The driver gives its memory back once the last block of it is freed.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses; the memory pool is then still there.
+    pub(crate) fn destroy(&self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the pool is live, because this was not answered with success before, and nobody else
+        // has it.
+        answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(self.handle) })
+    }
+}
+
 impl Drop for MemoryPool {
     fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the pool is live, and this is its last use. Where that fails, the context is gone, and
-        // the pool with it.
-        let _ = unsafe { result::mem_pool::destroy(self.handle) };
+        let left = LeftMemoryPool { handle: self.handle, context: Arc::clone(&self.context) };
+        leftover::give_back(Leftover::MemoryPool(left));
     }
 }

@@ -8,6 +8,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{
     CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, LaunchArgs, PushKernelArg, SyncOnDrop,
 };
+use pool_core::PodElement;
 
 use crate::driver::Address;
 use crate::error::CudaError;
@@ -17,22 +18,29 @@ use crate::view::{DeviceView, DeviceViewMut};
 /// The guards that cudarc wants beside a pointer have nothing to do here: a destructor may not run.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
+/// cudarc's `memcpy_dtod` to another device does not tell that device's stream. A pool notices how it
+/// asks, and where such a copy may be pending waits, on the host, for all other devices (for their
+/// primary contexts) before the memory is used again. [`DeviceViewMut::copy_from`] orders such copies on
+/// the devices.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {
         self.len()
     }
 
     fn stream(&self) -> &Arc<CudaStream> {
+        self.region().asked_for_stream();
         self.pool_stream()
     }
 }
 
+/// As for [`DeviceView`].
 impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
     fn len(&self) -> usize {
         self.len()
     }
 
     fn stream(&self) -> &Arc<CudaStream> {
+        self.region().asked_for_stream();
         self.pool_stream()
     }
 }
@@ -42,14 +50,27 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 ///
 /// Where streams cannot be ordered the address is 0, so that the call which wanted it fails, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) has the reason.
-impl<T> DevicePtr<T> for DeviceView<'_, T> {
+///
+/// Only for [`PodElement`]s, as [`DeviceView::to_vec`]: what cudarc reads through it need not have been
+/// written, in a capture for one thing, where writing is put off to the graph. Other elements can be
+/// read [as bytes](DeviceView::as_bytes).
+///
+/// ```compile_fail,E0277
+/// use pool_cuda::DeviceView;
+///
+/// fn read(view: &DeviceView<'_, bool>) {
+///     let stream = view.pool_stream();
+///     let _ = stream.clone_dtoh(view); // bools_are_not_read_by_cudarc
+/// }
+/// ```
+impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.region().address_for(stream), NOTHING_TO_DO)
     }
 }
 
 /// As for [`DeviceView`].
-impl<T> DevicePtr<T> for DeviceViewMut<'_, T> {
+impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.region().address_for(stream), NOTHING_TO_DO)
     }

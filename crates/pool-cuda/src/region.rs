@@ -100,12 +100,30 @@ impl Region {
     /// [`DeviceStream::take_unanswered`].
     pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
         let ordered = if self.is_own(stream) {
-            self.join()
+            let joined = self.join();
+            self.note_another_device();
+            joined
         } else {
             check_context(self.stream().device().context(), stream)
                 .and_then(|()| self.lend_to(stream, keep(stream)))
         };
         self.address_if(ordered)
+    }
+
+    /// Notes that cudarc asked for the pool's stream: a copy to another device begins so.
+    pub(crate) fn asked_for_stream(&self) {
+        self.stream().foreign().note_question(self.block());
+    }
+
+    /// Where cudarc may be about to copy the memory to another device, without saying so.
+    fn note_another_device(&self) {
+        let own = self.stream();
+        if self.bytes == 0 || !own.foreign().may_be_for_another_device(self.block()) {
+            return;
+        }
+        // SAFETY: the region's view is in use, on the pool's thread (type).
+        unsafe { self.slot.arm() };
+        own.foreign().note_another_device(self.block());
     }
 
     /// The address for work on the pool's own stream; as [`address_for`](Self::address_for).

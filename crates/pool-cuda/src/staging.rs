@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::event::Event;
+use crate::leftover::{self, Leftover};
 
 /// Bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
@@ -27,13 +29,16 @@ pub(crate) struct Staging(RefCell<Ring>);
 
 #[derive(Default)]
 struct Ring {
-    buffers: Vec<Buffer>,
+    buffers: Vec<Owned>,
     /// The one whose turn it is.
     next: usize,
 }
 
+/// A buffer that is given back when it is dropped.
+struct Owned(ManuallyDrop<Buffer>);
+
 /// A piece of page-locked memory.
-struct Buffer {
+pub(crate) struct Buffer {
     memory: NonNull<u8>,
     /// Recorded behind the last copy.
     last_use: Event,
@@ -118,7 +123,7 @@ impl Staging {
             let mut ring = self.0.borrow_mut();
             let parts = window.len().div_ceil(BUFFER_BYTES);
             let buffers = ring.first(parts, stream.context())?;
-            for (part, buffer) in window.chunks(BUFFER_BYTES).zip(&mut *buffers) {
+            for (part, Owned(buffer)) in window.chunks(BUFFER_BYTES).zip(&mut *buffers) {
                 buffer.wait()?;
                 // SAFETY: the buffer is page-locked, at least as long as the part, and busy until the
                 // event behind the copy has come; the rest is the caller's promise.
@@ -127,7 +132,7 @@ impl Staging {
                 buffer.mark(copied, stream)?;
                 from += part.len() as Address;
             }
-            for (part, buffer) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
+            for (part, Owned(buffer)) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
                 buffer.wait()?;
                 part.copy_from_slice(&buffer.bytes()[..part.len()]);
             }
@@ -143,23 +148,23 @@ impl Ring {
         let index = match self.free()? {
             Some(free) => free,
             None if self.buffers.len() < BUFFERS => {
-                self.buffers.push(Buffer::new(context)?);
+                self.buffers.push(Owned(ManuallyDrop::new(Buffer::new(context)?)));
                 self.buffers.len() - 1
             }
             None => {
-                self.buffers[self.next].wait()?;
+                self.buffers[self.next].0.wait()?;
                 self.next
             }
         };
         self.next = (index + 1) % self.buffers.len();
-        Ok(&mut self.buffers[index])
+        Ok(&mut self.buffers[index].0)
     }
 
     /// Where a buffer is whose copies are done; the one that is next in turn is asked first.
     fn free(&mut self) -> Result<Option<usize>, CudaError> {
         let count = self.buffers.len();
         for index in (self.next..count).chain(0..self.next) {
-            if self.buffers[index].is_free()? {
+            if self.buffers[index].0.is_free()? {
                 return Ok(Some(index));
             }
         }
@@ -171,9 +176,9 @@ impl Ring {
         &mut self,
         count: usize,
         context: &Arc<CudaContext>,
-    ) -> Result<&mut [Buffer], CudaError> {
+    ) -> Result<&mut [Owned], CudaError> {
         while self.buffers.len() < count {
-            self.buffers.push(Buffer::new(context)?);
+            self.buffers.push(Owned(ManuallyDrop::new(Buffer::new(context)?)));
         }
         Ok(&mut self.buffers[..count])
     }
@@ -237,16 +242,38 @@ impl Buffer {
     }
 }
 
-/// A buffer whose copies cannot be waited for is leaked: the driver may still use it.
-impl Drop for Buffer {
+// SAFETY: the memory is the buffer's alone, and the driver's calls on it may be made from any thread.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// Waits for its copies, and frees its memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses; the buffer is then as it was.
+    ///
+    /// # Safety
+    ///
+    /// The buffer is not used after this has succeeded.
+    pub(crate) unsafe fn free(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        self.wait()?;
+        // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
+        unsafe { driver::free_host(self.memory) }
+    }
+}
+
+impl Drop for Owned {
     fn drop(&mut self) {
-        let _ = bind(&self.context);
-        let is_free = self.wait().is_ok() || driver::synchronize_context().is_ok();
-        if !is_free {
-            return;
-        }
-        // SAFETY: ours, and no copy of the driver is pending. Where that fails, the context is gone.
-        let _ = unsafe { driver::free_host(self.memory) };
+        // SAFETY: the value is being dropped, so it is not used again.
+        let buffer = unsafe { ManuallyDrop::take(&mut self.0) };
+        leftover::give_back(Leftover::Buffer(buffer));
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("memory", &self.memory).finish_non_exhaustive()
     }
 }
 

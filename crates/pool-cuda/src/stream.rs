@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::capturing::is_capturing;
 use crate::device::CudaDevice;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::foreign::{ForeignUses, announce};
+use crate::leftover::{self, LeftBlock, Leftover};
 use crate::shape::ShapeCells;
 use crate::staging::Staging;
 
@@ -171,7 +173,7 @@ impl DeviceStream {
     /// Binds, and refuses while the stream is captured: for what cannot become part of a graph.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.bind()?;
-        match driver::is_capturing(&self.stream)? {
+        match is_capturing(&self.stream)? {
             true => Err(CudaError::Capturing { operation }),
             false => Ok(()),
         }
@@ -186,6 +188,8 @@ impl DeviceStream {
 
     /// Allocates memory that the stream's work may use.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
+        // Before binding: it may leave another context current.
+        leftover::try_again();
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let allocated = match self.device.memory_pool() {
@@ -229,17 +233,8 @@ impl DeviceStream {
     ///
     /// As for [`free`](Self::free), and the context is bound.
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
-        if !self.foreign.is_empty() {
-            // What was to be freed in a capture may still have users.
-            self.foreign.settle(address, &self.stream)?;
-        }
-        if self.device.has_memory_pool() {
-            // SAFETY: allocated in order (the device has a memory pool), and used in this stream alone.
-            return unsafe { driver::free_in_order(address, &self.stream) };
-        }
-        driver::synchronize(&self.stream)?;
-        // SAFETY: allocated plainly, and all that uses it was just waited for.
-        unsafe { driver::free(address) }
+        // SAFETY: the caller's promise.
+        unsafe { free_block(address, &self.foreign, &self.stream, &self.device) }
     }
 
     /// Frees what could not be freed before. The context is bound, and the stream is not captured.
@@ -257,7 +252,7 @@ impl DeviceStream {
     /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         self.bind()?;
-        if driver::is_capturing(&self.stream)? {
+        if is_capturing(&self.stream)? {
             return Ok(());
         }
         self.free_deferred();
@@ -283,17 +278,45 @@ pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Resul
     Ok(())
 }
 
-/// Gives back what the pool left: its blocks were freed before.
+/// Frees a block behind all that uses it: what the stream holds, and other streams that were noted.
+///
+/// # Safety
+///
+/// The context is bound, the stream is not captured, and the rest as for [`DeviceStream::free`].
+pub(crate) unsafe fn free_block(
+    address: Address,
+    foreign: &ForeignUses,
+    stream: &CudaStream,
+    device: &CudaDevice,
+) -> Result<(), CudaError> {
+    if !foreign.is_empty() {
+        foreign.settle(address, stream)?;
+    }
+    if device.has_memory_pool() {
+        // SAFETY: allocated in order (the device has a memory pool), and its users come before.
+        return unsafe { driver::free_in_order(address, stream) };
+    }
+    driver::synchronize(stream)?;
+    // SAFETY: allocated plainly, and all that uses it was just waited for.
+    unsafe { driver::free(address) }
+}
+
+/// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
+/// be, because the stream is captured or the driver refuses, it is done later.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
-        let _ = self.bind();
-        for slab in self.shapes.take_slabs() {
-            // SAFETY: allocated by this stream for shapes. The pool is gone, and with it every view
-            // through which a shape could be used; what used one is in this stream, or was made to come
-            // before its end when the slot of its view was freed.
-            let _ = unsafe { self.free(slab) };
+        leftover::try_again();
+        let slabs = self.shapes.take_slabs();
+        // The pool is gone, and with it every view through which a shape could be used; what used one is
+        // in this stream, or was made to come before its end when the slot of its view was freed.
+        for address in slabs.into_iter().chain(self.deferred.take()) {
+            leftover::give_back(Leftover::Block(LeftBlock {
+                address,
+                foreign: self.foreign.of_block(address),
+                stream: Arc::clone(&self.stream),
+                device: self.device.clone(),
+            }));
         }
-        self.free_deferred();
     }
 }
 

@@ -17,7 +17,10 @@ use crate::region::Region;
 ///
 /// It is accepted by cudarc's functions (`memcpy_*`, `memset_zeros`, cuBLAS, …, on any stream of the
 /// device) and as a kernel argument on the pool's stream ([`Launch`](crate::Launch)); on another stream
-/// use [`on`](Self::on). For another crate's types there is the raw address:
+/// use [`on`](Self::on). A graph that cudarc captures by hand keeps nothing alive of what it uses, and its
+/// `launch` asks nobody, whether it was captured with views or with cudarc's own slices: launch it while the
+/// views live, or capture with `pool-graph`, whose graphs own their memory. For another crate's types there
+/// is the raw address:
 ///
 /// ```no_run
 /// use pool_core::Pool;

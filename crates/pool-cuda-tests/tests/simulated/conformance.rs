@@ -3,21 +3,22 @@
 use cuda_sim_control::Settings;
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::run_all;
-use pool_cuda::Cuda;
+use pool_cuda::{Cuda, CudaDevice};
 use pool_cuda_tests::CudaProbe;
 
 use crate::support::{in_many_orders, orders, start, start_anew};
 
-/// Each is hundreds of calls of the simulated driver.
+/// Each is hundreds of calls of the simulated driver, and they are the same in every order.
 const PROGRAMS: u32 = 60;
 
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn cuda_passes_every_case() {
+/// Runs a program in a twentieth of the orders.
+fn in_some_orders(program: impl Fn(&CudaDevice)) {
     let simulator = start();
     for order in 0..orders().div_ceil(20) {
         start_anew(simulator, Settings::default(), order);
-        run_all(&CudaProbe::new(Cuda::device(0).unwrap()));
+        let device = Cuda::device(0).unwrap();
+        program(&device);
+        drop(device);
         simulator.assert_clean();
         simulator.assert_no_leaks();
     }
@@ -25,41 +26,41 @@ fn cuda_passes_every_case() {
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn cuda_passes_every_case() {
+    in_many_orders(|device| run_all(&CudaProbe::new(device.clone())));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn plain_allocation_passes_every_case() {
     let simulator = start();
-    start_anew(simulator, Settings::default(), 0);
-    let device = Cuda::device(0).unwrap().without_memory_pool();
-    run_all(&CudaProbe::new(device));
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
-    assert!(simulator.calls("cuMemFree_v2") > 0);
-    assert_eq!(simulator.calls("cuMemAllocFromPoolAsync"), 0);
+    for order in 0..orders() {
+        start_anew(simulator, Settings::default(), order);
+        let device = Cuda::device(0).unwrap().without_memory_pool();
+        run_all(&CudaProbe::new(device));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+        assert!(simulator.calls("cuMemFree_v2") > 0);
+        assert_eq!(simulator.calls("cuMemAllocFromPoolAsync"), 0);
+    }
 }
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_lexical_programs_agree_with_the_model() {
-    let simulator = start();
-    start_anew(simulator, Settings::default(), 0);
-    let device = Cuda::device(0).unwrap();
-    let tally = run_random_lexical(PROGRAMS, || CudaProbe::new(device.clone()));
-    assert_eq!(tally.programs, u64::from(PROGRAMS));
-    drop(device);
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
+    in_some_orders(|device| {
+        let tally = run_random_lexical(PROGRAMS, || CudaProbe::new(device.clone()));
+        assert_eq!(tally.programs, u64::from(PROGRAMS));
+    });
 }
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_dynamic_programs_agree_with_the_model() {
-    let simulator = start();
-    start_anew(simulator, Settings::default(), 0);
-    let device = Cuda::device(0).unwrap();
-    let tally = run_random_dynamic(PROGRAMS, || CudaProbe::new(device.clone()));
-    assert_eq!(tally.programs, u64::from(PROGRAMS));
-    drop(device);
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
+    in_some_orders(|device| {
+        let tally = run_random_dynamic(PROGRAMS, || CudaProbe::new(device.clone()));
+        assert_eq!(tally.programs, u64::from(PROGRAMS));
+    });
 }
 
 /// The acceptance cases whose outcome could depend on the device's order.

@@ -124,6 +124,52 @@ fn copies_between_devices_are_ordered_both_ways() {
     }
 }
 
+/// cudarc orders such a copy behind the source's stream, and tells the source nothing of the stream that
+/// it runs on.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn cudarc_copies_a_view_to_another_device() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+        let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
+        let mut near = pool(&here);
+        let far = there.context().new_stream().unwrap();
+        let mut slice = far.alloc_zeros::<u8>(300).unwrap();
+        for round in 0..3_u8 {
+            let scope = near.scope();
+            let view = scope.acquire_filled(300, round);
+            far.memcpy_dtod(&view, &mut slice).unwrap();
+        }
+        near.scope().acquire_filled(300, 9_u8);
+        assert_eq!(far.clone_dtoh(&slice).unwrap(), [2; 300]);
+        drop((slice, far, near, here, there));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+/// A copy on the pool's own stream needs no such care, though it asks a question as well.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn cudarc_copies_a_view_on_its_own_stream_without_waiting() {
+    let simulator = start();
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+    let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
+    let mut near = pool(&here);
+    let stream = near.context().stream().clone();
+    let mut slice = stream.alloc_zeros::<u8>(300).unwrap();
+    near.scope().acquire::<u8>(300);
+    simulator.forget_calls();
+    for _ in 0..3 {
+        let view = near.scope().acquire::<u8>(300);
+        stream.memcpy_dtod(&view, &mut slice).unwrap();
+    }
+    assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
+    drop(there);
+    simulator.assert_clean();
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn lengths_must_agree() {

@@ -67,50 +67,55 @@ fn run(simulator: Simulator) -> Ended {
     ended
 }
 
-/// Calls of cudarc's own destructors, which nobody tries again.
-const GIVEN_UP: [&str; 5] = [
-    "cuStreamDestroy_v2",
-    "cuDevicePrimaryCtxRelease_v2",
-    "cuEventDestroy_v2",
-    "cuMemPoolDestroy",
-    "cuMemFreeHost",
-];
+/// The calls whose failure loses something for good: each by its name, and which of that name it is in a run.
+///
+/// They are the ends of the run's two streams. A stream is cudarc's, as users have it in their hands;
+/// cudarc destroys it in a destructor, notes an error with its context, and lets the handle go.
+const GIVEN_UP: &[(&str, usize)] = &[("cuStreamDestroy_v2", 0), ("cuStreamDestroy_v2", 1)];
+
+/// Which call failed: its name, and how many of that name came before it.
+fn failed_call(simulator: Simulator) -> Option<(String, usize)> {
+    let log = simulator.log();
+    let at = log.iter().position(|call| call.code == 999)?;
+    let before = log[..at].iter().filter(|call| call.name == log[at].name).count();
+    Some((log[at].name.clone(), before))
+}
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_call_may_fail() {
     let simulator = start();
-    let (mut failures, mut absorbed) = (0, 0);
+    let (mut failures, mut absorbed, mut put_off) = (0, 0, 0);
+    let mut lossy = Vec::new();
     for nth in 1.. {
         start_anew(simulator, Settings::default(), nth);
         simulator.fail_any_call(nth, 999);
         let ended = run(simulator);
-        let log = simulator.log();
-        let Some(failed) = log.iter().find(|call| call.code == 999) else {
+        let Some((name, before)) = failed_call(simulator) else {
             assert!(ended.is_ok());
             break;
         };
         if let Err(error) = &ended {
             failures += 1;
-            assert!(error.to_string().contains("999 UNKNOWN"), "{}: {error}", failed.name);
+            assert!(error.to_string().contains("999 UNKNOWN"), "{name}: {error}");
         } else {
             absorbed += 1;
         }
         simulator.assert_clean();
-        if !GIVEN_UP.contains(&failed.name.as_str()) && !is_lost_by_cudarc(&failed.name, nth) {
-            let leaks = simulator.leaks();
-            assert!(leaks.is_empty(), "{} as call {nth}: {leaks:?}", failed.name);
+        if !simulator.leaks().is_empty() {
+            put_off += 1;
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{name} as call {nth}");
+        }
+        simulator.assert_clean();
+        if !simulator.leaks().is_empty() {
+            println!("{name} {before}: {:?}", simulator.leaks());
+            lossy.push((name, before));
         }
     }
-    println!("{failures} failures answered, {absorbed} absorbed");
+    println!("{failures} failures answered, {absorbed} absorbed, {put_off} put off");
     assert!(failures > 30);
-}
-
-/// cudarc keeps a context for good where it fails between retaining it and handing it out, and counts a
-/// stream that could not be made.
-fn is_lost_by_cudarc(name: &str, nth: u64) -> bool {
-    let opening = nth < 12;
-    opening && ["cuDeviceGetAttribute", "cuCtxGetCurrent", "cuCtxSetCurrent"].contains(&name)
+    let lossy: Vec<_> = lossy.iter().map(|(name, before)| (name.as_str(), *before)).collect();
+    assert_eq!(lossy, GIVEN_UP);
 }
 
 #[test]

@@ -185,6 +185,45 @@ fn two_other_streams_in_turn() {
     });
 }
 
+/// A pool cannot tell them apart.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn two_unknown_streams_in_turn() {
+    in_many_orders(|device| {
+        let [one, two] = [(); 2].map(|()| device.context().new_stream().unwrap());
+        let mut pool = pool(device);
+        for round in 0..3_u8 {
+            let scope = pool.scope();
+            let mut view = scope.acquire::<u8>(N);
+            one.memset_zeros(&mut view).unwrap();
+            assert_eq!(two.clone_dtoh(&view).unwrap(), [0; N]);
+            one.memcpy_htod(&vec![round; N], &mut view).unwrap();
+            two.memset_zeros(&mut view).unwrap();
+            assert_eq!(view.to_vec().unwrap(), [0; N]);
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_default_streams_and_another_in_turn() {
+    in_many_orders(|device| {
+        let (legacy, thread) =
+            (device.context().default_stream(), device.context().per_thread_stream());
+        let other = device.context().new_stream().unwrap();
+        let mut pool = pool(device);
+        for _ in 0..3 {
+            let scope = pool.scope();
+            let mut view = scope.acquire_filled::<u8>(N, 1);
+            for stream in [&legacy, &other, &thread, &legacy] {
+                stream.memset_zeros(&mut view).unwrap();
+            }
+            view.fill(4).unwrap();
+            other.memset_zeros(&mut view).unwrap();
+        }
+    });
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn raw_pointers_are_ordered_when_their_use_is_recorded() {

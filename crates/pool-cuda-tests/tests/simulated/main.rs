@@ -4,11 +4,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
+mod captures;
 mod conformance;
 mod contents;
 mod facade;
 mod faults;
 mod foreign;
+mod hostile;
 mod launches;
 mod lifetimes;
 mod refusals;

@@ -1,11 +1,14 @@
 //! What cannot be: other devices, lost contexts, faults of the device. Each is an error with a name.
 
-use cuda_sim_control::Settings;
-use cudarc::driver::DevicePtr;
-use pool_core::PoolError;
-use pool_cuda::{Cuda, CudaError, record_use};
+use cuda_sim_control::{Mistake, Report, Settings};
+use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
+use pool_core::{Compaction, Pool, PoolError, Scope};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceViewMut, Launch, announce, record_use,
+};
+use pool_kernels::elementwise;
 
-use crate::support::{pool, start, start_anew};
+use crate::support::{function, pool, start, start_anew};
 
 fn two_devices() -> cuda_sim_control::Simulator {
     let simulator = start();
@@ -113,24 +116,92 @@ fn a_destroyed_context() {
         other => panic!("{other:?}"),
     }
     assert!(scope.try_acquire_zeroed::<u8>(5).is_err());
-    // No panic, whatever the driver answers.
+    // No panic, whatever the driver answers, and nothing kept of what is gone.
     drop(pool);
     drop(device);
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    assert_eq!(
+        crate::support::pool(&Cuda::device(0).unwrap()).scope().acquire_zeroed::<u8>(5).len(),
+        5
+    );
 }
 
+/// A kernel writes far behind its array, as on hardware: from then on every call on the device answers
+/// the same, nothing hangs or panics, and a pool of another device does not notice.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_sticky_error() {
-    let simulator = start();
-    let device = Cuda::device(0).unwrap();
-    let mut pool = pool(&device);
-    let scope = pool.scope();
-    let view = scope.acquire_zeroed::<u8>(10);
-    simulator.fail_call("cuEventSynchronize", 1, 700);
-    let error = view.to_vec().unwrap_err();
-    assert!(error.is_sticky());
+fn a_kernel_that_loses_the_context() {
+    let simulator = two_devices();
+    let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
+    let (mut near, mut far) = (pool(&here), pool(&there));
+    let other = here.context().new_stream().unwrap();
+    announce(&other);
+    {
+        let mut scope = near.scope();
+        let mut view = scope.acquire_from(&[1.0_f32; 64]);
+        record_use(&view, &other).unwrap();
+        overrun(&here, &scope, &mut view);
+        assert_lost(view.to_vec());
+        assert_lost(view.fill(1.5));
+        assert_lost(view.fill_with_zeros());
+        assert_lost(view.copy_from_host(&[0.0; 64]));
+        assert_lost(record_use(&view, &other));
+        assert_lost(scope.context().synchronize());
+        assert_eq!(view.device_ptr(&other).0, 0, "an address that the driver refuses");
+        let unanswered = scope.context().take_unanswered().unwrap();
+        assert!(unanswered.is_sticky(), "{unanswered}");
+        let inner = scope.scope();
+        assert_lost_in_pool(inner.try_acquire::<u8>(5000));
+        assert_lost_in_pool(inner.try_acquire_zeroed::<u8>(5000));
+        assert_lost_in_pool(inner.try_acquire_shaped::<f32>(&[2, 3]));
+        inner.trim();
+    }
+    far_works(&mut far);
+    near.trim();
+    near.compact(&Compaction::default());
+    near.clear();
+    assert!(near.context().take_unanswered().unwrap().is_sticky());
+    assert_lost(here.new_stream());
+    assert_lost(here.memory());
+    drop((near, other, here));
+    far_works(&mut far);
+    assert_eq!(Cuda::give_back_leftovers(), 0, "what was lost with the context is not kept");
+    let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
+    assert_eq!(mistakes, [Mistake::OutOfBounds]);
+}
+
+/// Adds to a million elements of an array that has 64.
+fn overrun(device: &CudaDevice, scope: &Scope<'_, Cuda>, view: &mut DeviceViewMut<'_, f32>) {
+    let axpy = function(device.context(), elementwise::MODULE, elementwise::AXPY.f32);
+    let from = scope.acquire_filled(64, 1.0_f32);
+    let block = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (32, 1, 1), shared_mem_bytes: 0 };
+    let mut launch = scope.launch(&axpy);
+    launch.arg(&1.0_f32).arg(&from).arg(view).arg(&1_000_000_u64);
+    // SAFETY: none of the memory is the host's, and what it does to the simulator's is what is tested.
+    unsafe { launch.launch(block) }.unwrap();
+}
+
+fn assert_lost<T: std::fmt::Debug>(answer: Result<T, CudaError>) {
+    let error = answer.unwrap_err();
+    assert!(error.is_sticky(), "{error}");
     assert!(error.to_string().contains("700 ILLEGAL_ADDRESS"), "{error}");
-    assert_eq!(scope.context().take_unanswered(), None, "it was answered");
+}
+
+fn assert_lost_in_pool<T>(answer: Result<T, PoolError<CudaError>>) {
+    let Err(error) = answer else { panic!("memory of a lost context") };
+    match error {
+        PoolError::OutOfMemory { source, .. } | PoolError::Backend { source, .. } => {
+            assert_lost::<()>(Err(source));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn far_works(far: &mut Pool<Cuda>) {
+    let scope = far.scope();
+    assert_eq!(scope.acquire_from(&[7_u8; 100]).to_vec().unwrap(), [7; 100]);
+    assert_eq!(scope.acquire_filled(3000, 1.5_f64).to_vec().unwrap(), [1.5; 3000]);
+    assert_eq!(scope.context().take_unanswered(), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use pool_facade::{Cpu, CpuError, PoolError, Scope};
 
-use crate::poisson;
+use crate::problem;
 use crate::solver::{Algebra, Matrix};
 
 pub(crate) struct Loops;
@@ -19,7 +19,7 @@ impl Algebra<Cpu> for Loops {
         x: &&mut [f64],
         to: &mut &mut [f64],
     ) -> Done {
-        poisson::multiply(matrix.values, matrix.columns, matrix.starts, x, to);
+        problem::multiply(matrix.values, matrix.columns, matrix.starts, x, to);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use pool_facade::{PoolBackend, PoolError, Scope};
 
-use crate::poisson::Poisson;
+use crate::problem::Problem;
 
 /// What a backend must be able to do for the method. Scalars are views of one element, so that they
 /// never leave the device.
@@ -69,11 +69,12 @@ pub(crate) struct Solution {
     pub(crate) growths: u64,
 }
 
-/// Solves `A x = b` from zero (Hestenes and Stiefel, 1952).
+/// Solves `A x = b` from zero, for a symmetric matrix that is definite (Hestenes and Stiefel, 1952). A negative
+/// definite one gives the same steps as its opposite, with all signs of the residual turned.
 pub(crate) fn solve<B: PoolBackend, A: Algebra<B>>(
     algebra: &A,
     scope: &mut Scope<'_, B>,
-    problem: &Poisson,
+    problem: &Problem,
     tolerance: f64,
 ) -> Result<Solution, A::Error> {
     let rows = problem.rows();

@@ -6,9 +6,9 @@
 
 mod kernels;
 mod method;
-#[path = "../../../pool-cuda/examples/conjugate_gradient/poisson.rs"]
+#[path = "../../../pool-cuda/examples/conjugate_gradient/problem.rs"]
 #[allow(dead_code, reason = "the other example needs more of it")]
-mod poisson;
+mod problem;
 #[path = "../../../pool-cuda/examples/support/mod.rs"]
 mod support;
 
@@ -26,7 +26,7 @@ use pool_graph::{
 
 use kernels::Kernels;
 use method::Method;
-use poisson::Poisson;
+use problem::Problem;
 
 #[derive(Parser)]
 struct Arguments {
@@ -43,7 +43,7 @@ struct Arguments {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    let problem = Poisson::on_a_square(arguments.side);
+    let problem = Problem::poisson(arguments.side);
     let simulated = arguments.simulated || !Cuda::is_available();
     let device = support::open(simulated)?;
     let stream = device.context().new_stream()?;

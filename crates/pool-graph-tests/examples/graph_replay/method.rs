@@ -10,7 +10,7 @@ use pool_graph::{
 };
 
 use crate::kernels::Kernels;
-use crate::poisson::Poisson;
+use crate::problem::Problem;
 
 /// What stays from step to step: the matrix, and three vectors.
 pub(crate) struct Method {
@@ -26,7 +26,7 @@ pub(crate) struct Method {
 impl Method {
     pub(crate) fn new(
         pool: &CUDAGraphMemoryPool,
-        problem: &Poisson,
+        problem: &Problem,
     ) -> Result<Self, Box<dyn Error>> {
         let rows = problem.rows();
         let vector = || pool.allocate((rows * size_of::<f64>()) as u64);
@@ -117,7 +117,7 @@ impl Method {
     pub(crate) fn write_start(
         &self,
         graph: &mut CapturedGraph,
-        problem: &Poisson,
+        problem: &Problem,
     ) -> Result<(), CaptureError> {
         graph.write(&self.values, &problem.values)?;
         graph.write(&self.columns, &problem.columns)?;
@@ -133,7 +133,7 @@ impl Method {
         pool: &CUDAGraphMemoryPool,
         kernels: &Kernels,
         stream: &Arc<CudaStream>,
-        problem: &Poisson,
+        problem: &Problem,
         steps: usize,
     ) -> Result<Vec<f64>, Box<dyn Error>> {
         let rows = self.rows;

@@ -1,9 +1,9 @@
-//! The matrix: the Laplacian of a square grid with five points, positive definite, four to five numbers a
-//! row, and a right-hand side whose solution is known.
+//! What is solved: a sparse matrix in compressed rows, symmetric and definite, and a right-hand side whose
+//! solution is known.
 
 /// A sparse matrix in compressed rows, and a right-hand side.
 #[derive(Debug)]
-pub(crate) struct Poisson {
+pub(crate) struct Problem {
     pub(crate) values: Vec<f64>,
     pub(crate) columns: Vec<u32>,
     pub(crate) starts: Vec<u32>,
@@ -11,9 +11,10 @@ pub(crate) struct Poisson {
     known: Vec<f64>,
 }
 
-impl Poisson {
-    /// The problem on a square with so many points along each side.
-    pub(crate) fn on_a_square(side: usize) -> Self {
+impl Problem {
+    /// Poisson's equation on a square with so many points along each side: the Laplacian of the grid with
+    /// five points, four to five numbers a row.
+    pub(crate) fn poisson(side: usize) -> Self {
         let (mut values, mut columns, mut starts) = (Vec::new(), Vec::new(), vec![0]);
         for row in 0..side {
             for column in 0..side {
@@ -32,7 +33,14 @@ impl Poisson {
                 starts.push(u32::try_from(values.len()).unwrap_or(u32::MAX));
             }
         }
-        let known: Vec<f64> = (0..side * side).map(|point| ((point % 17) as f64).sin()).collect();
+        Self::of_matrix(values, columns, starts)
+    }
+
+    /// The problem of a matrix, given as compressed rows: for each row where it starts, and at the end where
+    /// the last one ends.
+    pub(crate) fn of_matrix(values: Vec<f64>, columns: Vec<u32>, starts: Vec<u32>) -> Self {
+        let rows = starts.len().saturating_sub(1);
+        let known: Vec<f64> = (0..rows).map(|row| ((row % 17) as f64).sin()).collect();
         let mut right = vec![0.0; known.len()];
         multiply(&values, &columns, &starts, &known, &mut right);
         Self { values, columns, starts, right, known }
