@@ -58,7 +58,7 @@ pub use book::Reset;
 #[cfg(feature = "cuda-backend")]
 pub use capture::{
     Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
-    HostArgument, PreparedCapture, Probe, Use,
+    HostArgument, Lent, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda-backend")]
 pub use captured::CapturedGraph;

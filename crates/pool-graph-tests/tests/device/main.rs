@@ -15,7 +15,9 @@ mod captures;
 mod graphs;
 mod planned;
 mod programs;
+mod scopes;
 mod shared_cases;
+mod steps;
 
 use driver_conformance::driver::Device;
 use pool_cuda::Cuda;
