@@ -111,6 +111,39 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
     drop(axpy);
 }
 
+/// What a slot leaves behind when it grows, and what is trimmed, is the same pool's again.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_a_scope_frees_is_used_again_by_its_pool() {
+    let _present = require_device();
+    let stream = stream();
+    let (session, _) = Ends::of_session(&[&stream]).unwrap();
+    let addresses = std::cell::RefCell::new(Vec::new());
+    let probe: Result<_, CaptureError> = session.probe(&mut (), |capture, ()| {
+        for lengths in [&[31][..], &[63], &[63, 20], &[20, 63]] {
+            capture.scope(capture.main(), |scope| {
+                for &length in lengths {
+                    addresses.borrow_mut().push(scope.try_acquire::<f64>(length)?.address());
+                }
+                Ok::<(), CaptureError>(())
+            })?;
+        }
+        capture.scope(capture.main(), |scope| {
+            assert_eq!(scope.trim().slots, 2);
+            addresses.borrow_mut().push(scope.try_acquire::<f64>(20)?.address());
+            Ok::<(), CaptureError>(())
+        })
+    });
+    let probe = probe.unwrap();
+    let addresses = addresses.into_inner();
+    let (small, large) = (addresses[0], addresses[1]);
+    // The second slot had the small block, and then needs a large one.
+    assert_eq!(addresses[2..5], [large, small, large]);
+    assert_eq!(addresses[6], small);
+    assert_eq!(probe.temporaries(), 3);
+    assert_eq!(probe.footprint().sum, 256 + 2 * 512);
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_body_whose_scopes_take_something_else_diverges() {

@@ -71,10 +71,9 @@ impl<'c> Capture<'c> {
     /// Each stream of the session has one pool, which the capture makes at the first call and keeps to
     /// its end. Calls one after the other use its blocks again, as outside. Each block is a region of the
     /// arena *for the rest of the capture*: nobody notes which kernels use it, so its bytes are never
-    /// another temporary's, and a block that is replaced by a larger one is not given back. The pool takes
-    /// as much as `Pool::stats` of an eager run says, or a little less, for blocks grow by no factor here;
-    /// a [probe](crate::CaptureSession::probe) says it exactly. Where temporaries are many and large,
-    /// [`acquire`](Self::acquire) shares their bytes along the graph.
+    /// another temporary's; what is freed, because a slot grows or by `trim`, serves the same pool alone. A
+    /// [probe](crate::CaptureSession::probe) says how many bytes that takes. Where temporaries are many
+    /// and large, [`acquire`](Self::acquire) shares their bytes along the graph.
     ///
     /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
     ///
@@ -181,8 +180,8 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// For pools that are made for one capture: a block grows to what is asked for, for it will never grow
-/// again where that does.
+/// For pools that are made for one capture: a block grows to what is asked for and no further, because
+/// the body runs once.
 pub(super) fn config() -> PoolConfig {
     PoolConfig::new().name("capture").growth_factor(1.0)
 }

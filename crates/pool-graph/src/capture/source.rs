@@ -11,6 +11,8 @@
 //! 3. **A dry run puts nothing where it is run**: its pools have a stream that is captured to be thrown
 //!    away.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
@@ -30,7 +32,20 @@ struct Place {
 }
 
 /// Blocks of the arena.
-pub(super) struct FromArena(Place);
+pub(super) struct FromArena {
+    place: Place,
+    blocks: RefCell<Blocks>,
+}
+
+/// What one pool has taken.
+#[derive(Default)]
+struct Blocks {
+    /// The bytes at each address.
+    bytes: BTreeMap<u64, u64>,
+    /// What the pool has freed, by bytes and address. It goes to no other stream, so whoever gets it next
+    /// comes after those that had it.
+    idle: BTreeSet<(u64, u64)>,
+}
 
 /// The bytes of a region that a view lends.
 pub(super) struct FromView {
@@ -40,16 +55,24 @@ pub(super) struct FromView {
 
 impl FromArena {
     pub(super) fn new(record: &Arc<Record>, stream: usize) -> Self {
-        Self(Place { record: Arc::clone(record), stream })
+        let place = Place { record: Arc::clone(record), stream };
+        Self { place, blocks: RefCell::default() }
     }
 
-    fn take(&self, bytes: usize) -> Result<u64, CaptureError> {
-        let Place { record, stream } = &self.0;
-        let elements = bytes;
-        let bytes =
-            u64::try_from(bytes).map_err(|_| CaptureError::SizeOverflow { elements, size: 1 })?;
+    fn take(&self, elements: usize) -> Result<u64, CaptureError> {
+        let Place { record, stream } = &self.place;
+        let overflow = CaptureError::SizeOverflow { elements, size: 1 };
+        let bytes = u64::try_from(elements).map_err(|_| overflow)?;
+        let mut blocks = self.blocks.borrow_mut();
+        let fits = blocks.idle.range((bytes, 0)..).next().copied();
+        if let Some(block) = fits {
+            blocks.idle.remove(&block);
+            return Ok(block.1);
+        }
         let region = record.acquire(&Step::Block { stream: *stream, bytes }, true)?;
-        Ok(record.lock().regions[region].address)
+        let address = record.lock().regions[region].address;
+        blocks.bytes.insert(address, bytes);
+        Ok(address)
     }
 }
 
@@ -107,33 +130,38 @@ impl Place {
     }
 }
 
-// SAFETY: the arena's regions are multiples of 256 and exclusive to the end of the capture (2), memory as
-// long as the graph (1), of the context of the session's streams, which was checked when the arena was
-// given; in a dry run, whose stream is thrown away, there is no memory (3). The owner is the capture. Locks
+// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2), which has
+// what it freed again after all that used it, on its one stream; they are memory as long as the graph (1),
+// of the context of the session's streams, which was checked when the arena was given; in a dry run, whose stream is thrown away, there is no memory (3). The owner is the capture. Locks
 // are held for a look alone, and nothing uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
-        self.0.record.id()
+        self.place.record.id()
     }
 
     fn is_dry(&self) -> bool {
-        self.0.record.is_dry()
+        self.place.record.is_dry()
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
-        self.take(bytes).map_err(|error| self.0.refusal(bytes, error))
+        self.take(bytes).map_err(|error| self.place.refusal(bytes, error))
     }
 
-    /// Nothing comes back: kernels that used the block may come after others that nobody noted.
-    unsafe fn free(&self, _: u64) {}
+    /// Nothing goes back to the arena: nobody noted which kernels used the block.
+    unsafe fn free(&self, address: u64) {
+        let mut blocks = self.blocks.borrow_mut();
+        if let Some(&bytes) = blocks.bytes.get(&address) {
+            blocks.idle.insert((bytes, address));
+        }
+    }
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
-        self.0.admit(stream)
+        self.place.admit(stream)
     }
 
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.write(to, bytes) }
+        unsafe { self.place.write(to, bytes) }
     }
 }
 
