@@ -49,6 +49,15 @@ pub(crate) enum Foreign {
     OtherDevice,
 }
 
+/// A stream that memory is lent to.
+pub(crate) struct Borrower<'a> {
+    pub(crate) stream: &'a CudaStream,
+    /// The same, as it is kept.
+    pub(crate) by: Foreign,
+    /// Whether it may become a part of the capture that the pool's stream is in.
+    pub(crate) admitted: bool,
+}
+
 impl Foreign {
     /// Whether both are one stream, which orders its own work.
     fn is_the_stream(&self, other: &Self) -> bool {
@@ -119,18 +128,17 @@ impl ForeignUses {
     pub(crate) fn lend(
         &self,
         block: Address,
-        stream: &CudaStream,
-        by: Foreign,
+        to: Borrower<'_>,
         own: &CudaStream,
     ) -> Result<(), CudaError> {
         if !self.on.get() {
             return Ok(());
         }
-        let ordered = self.order(block, stream, &by, own);
+        let ordered = self.order(block, &to, own);
         // Where the driver failed to order them, the host may wait instead, and the stream is then used.
         match ordered {
-            Ok(capture) => self.note(Use { block, by, capture }),
-            Err(CudaError::Call { .. }) => self.note(Use { block, by, capture: None }),
+            Ok(capture) => self.note(Use { block, by: to.by, capture }),
+            Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None }),
             Err(_) => {}
         }
         ordered.map(drop)
@@ -139,13 +147,13 @@ impl ForeignUses {
     fn order(
         &self,
         block: Address,
-        stream: &CudaStream,
-        by: &Foreign,
+        to: &Borrower<'_>,
         own: &CudaStream,
     ) -> Result<Capture, CudaError> {
+        let Borrower { stream, by, admitted } = to;
         bind(own.context())?;
         let capture = capture_of(own)?;
-        if capture_of(stream)? != capture {
+        if !admitted && capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
         // What a stream did before a capture is no part of the graph, not even where it is its own work.
@@ -172,6 +180,23 @@ impl ForeignUses {
     /// Makes the pool's stream `own` come after all other streams that use the block.
     pub(crate) fn join(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.block == block)
+    }
+
+    /// Makes the pool's stream `own` come after all other streams that use any block.
+    pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
+        let mut seen: Vec<Use> = Vec::new();
+        bind(own.context())?;
+        let capture = capture_of(own)?;
+        for used in &*self.uses.borrow() {
+            let is_joined = |before: &Use| {
+                before.capture == used.capture && before.by.is_waited_for_with(&used.by)
+            };
+            if !seen.iter().any(is_joined) {
+                self.join_one(used, own, capture)?;
+                seen.push(used.clone());
+            }
+        }
+        Ok(())
     }
 
     /// As [`join`](Self::join), when nobody can enqueue anything with the block any more.

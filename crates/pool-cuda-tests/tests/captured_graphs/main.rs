@@ -11,12 +11,15 @@
 
 mod cases;
 mod random;
+mod scopes;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
 mod generator;
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;
+#[path = "../../../pool-graph-tests/tests/device/steps.rs"]
+mod steps;
 #[path = "../simulated/support.rs"]
 #[allow(dead_code, reason = "what the other tests need is in it, too")]
 mod support;

@@ -21,7 +21,9 @@ mod mutations;
 mod opened;
 mod planned;
 mod programs;
+mod scopes;
 mod shared_cases;
+mod steps;
 
 use driver_conformance::driver::Device;
 use pool_cuda::Cuda;
