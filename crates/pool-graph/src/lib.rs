@@ -57,11 +57,11 @@ pub use block::{BlockId, BlockState, GraphMemoryBlock};
 pub use book::Reset;
 #[cfg(feature = "cuda-backend")]
 pub use capture::{
-    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
-    HostArgument, PreparedCapture, Probe, Use,
+    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, FailedCapture,
+    Footprint, HostArgument, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda-backend")]
-pub use captured::CapturedGraph;
+pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;

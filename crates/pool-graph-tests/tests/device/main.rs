@@ -15,7 +15,9 @@ mod captures;
 mod graphs;
 mod planned;
 mod programs;
+mod retries;
 mod shared_cases;
+mod updates;
 
 use driver_conformance::driver::Device;
 use pool_cuda::Cuda;

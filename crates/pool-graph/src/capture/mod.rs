@@ -9,13 +9,15 @@ mod prepared;
 mod region;
 mod scope;
 mod session;
+mod setting;
 mod trace;
 mod view;
 
 pub use driver::CaptureMode;
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
-pub use prepared::PreparedCapture;
+pub use prepared::{FailedCapture, PreparedCapture};
 pub use scope::{Capture, CaptureStream, HostArgument};
 pub use session::CaptureSession;
+pub(crate) use setting::{Examined, Pattern, Purpose, Setting};
 pub use view::{CaptureView, Use};
