@@ -10,6 +10,7 @@
 )]
 
 mod cases;
+mod faults;
 
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;
