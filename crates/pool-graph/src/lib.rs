@@ -26,7 +26,8 @@
 //!
 //! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns what its nodes
 //! name. A dry run of the work gives its footprint and a plan before memory is taken, and
-//! [`verify_layout`] checks what came out against the nodes and edges of the graph.
+//! [`verify_layout`] checks what came out against the nodes and edges of the graph. `CapturedGraph::update`
+//! gives it other parameters.
 //!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 

@@ -19,8 +19,9 @@ use crate::error::GraphMemoryError;
 use crate::lease::Lease;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
-/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs the body with a
-/// [`Capture`], and what comes out is a [`CapturedGraph`].
+/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies with a
+/// [`Capture`] each, and what comes out is a [`CapturedGraph`], which can be
+/// [updated](CapturedGraph::update).
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;

@@ -41,6 +41,10 @@ use registry::{Remains, is_captured};
 ///    the arena is on the same one.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
+/// 6. *An update changes all of it or nothing.* It is a capture of its own, in the graph's memory, by a
+///    body that takes the same steps, and verified like the first. What it replaces, the old nodes and what
+///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
+///    new ones. Where the driver does not say whether it was performed, both stay.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -53,7 +57,9 @@ use registry::{Remains, is_captured};
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
-/// | a graph dropped during a capture | destroyed when that is over |
+/// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
+/// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
+/// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
 /// ```compile_fail,E0382
 /// # fn f(graph: pool_graph::CapturedGraph<Vec<u8>>) {
@@ -83,6 +89,36 @@ use registry::{Remains, is_captured};
 /// # fn f(prepared: PreparedCapture) {
 /// let mut kept: Option<CaptureView<'_, f32>> = None;
 /// prepared.capture((), |capture, (): &mut ()| {
+///     kept = Some(capture.acquire::<f32>(8)?); // a view stays in the body
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+/// ```compile_fail,E0596
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(graph: &CapturedGraph<()>) {
+/// graph.update(|_, ()| Ok::<(), CaptureError>(())); // replays are of the old nodes or of the new ones
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<u32>) {
+/// let factor = graph.state().unwrap();
+/// graph.update(|_, _: &mut u32| Ok::<(), CaptureError>(())); // its body has the state
+/// *factor = 2;
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// graph.update(|_, ()| graph.replay()); // not in its own capture
+/// # }
+/// ```
+/// ```compile_fail,E0521
+/// # use pool_graph::{CaptureError, CaptureView, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// let mut kept: Option<CaptureView<'_, f32>> = None;
+/// graph.update(|capture, (): &mut ()| {
 ///     kept = Some(capture.acquire::<f32>(8)?); // a view stays in the body
 ///     Ok::<(), CaptureError>(())
 /// });
