@@ -185,7 +185,8 @@ impl World {
     fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
         let old = &self.execs[exec].nodes;
         let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
-        let refusal = |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
+        let refusal =
+            |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
         if old.len() != nodes.len() {
             return refusal(TOPOLOGY_CHANGED, 0, 0);
         }
