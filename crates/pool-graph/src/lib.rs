@@ -28,6 +28,7 @@
 //! name. A dry run of the work gives its footprint and a plan before memory is taken, and
 //! [`verify_layout`] checks what came out against the nodes and edges of the graph. In the body,
 //! `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the capture's arena.
+//! `CapturedGraph::update` gives a graph other parameters.
 //!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
@@ -61,11 +62,11 @@ pub use book::Reset;
 pub use capture::DissectedCapture;
 #[cfg(feature = "cuda-backend")]
 pub use capture::{
-    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, Footprint,
-    HostArgument, Lent, PreparedCapture, Probe, Use,
+    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, FailedCapture,
+    Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda-backend")]
-pub use captured::CapturedGraph;
+pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;

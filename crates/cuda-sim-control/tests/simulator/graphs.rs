@@ -86,7 +86,17 @@ fn an_executable_graph_is_updated() {
     assert_eq!(answer!(cuGraphLaunch(exec, raw)), 0);
     assert_eq!(answer!(cuGraphExecUpdate_v2(exec, longer, &raw mut told)), 910);
     let changed = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    assert_eq!(told.result, changed);
+    assert_eq!((told.result, told.errorNode), (changed, ptr::null_mut()));
+    let empty = {
+        let mut graph = ptr::null_mut();
+        assert_eq!(answer!(cuGraphCreate(&raw mut graph, 0)), 0);
+        graph
+    };
+    let mut node = ptr::null_mut();
+    assert_eq!(answer!(cuGraphAddEmptyNode(&raw mut node, empty, ptr::null(), 0)), 0);
+    assert_eq!(answer!(cuGraphExecUpdate_v2(exec, empty, &raw mut told)), 910);
+    let changed = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    assert_eq!((told.result, told.errorNode, told.errorFromNode), (changed, node, ptr::null_mut()));
     let mut bytes = [0_u8; 64];
     let place = bytes.as_mut_ptr().cast();
     assert_eq!(answer!(cuMemcpyDtoHAsync_v2(place, address, 64, raw)), 0);

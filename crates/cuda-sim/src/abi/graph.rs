@@ -137,8 +137,12 @@ driver_calls! {
         place: Out<sys::CUgraphExecUpdateResultInfo>,
     ) |session| {
         let updated = session.update_exec(exec, graph)?;
-        // The result is the first number of what the place holds, the nodes are not told.
-        place.of::<[u64; 3]>().put([updated.err().map_or(0, u64::from), 0, 0])?;
+        // The result is the first number of what the place holds; the nodes follow.
+        let told = match &updated {
+            Ok(()) => [0; 3],
+            Err(refused) => [u64::from(refused.result), refused.node, refused.from],
+        };
+        place.of::<[u64; 3]>().put(told)?;
         updated.map_err(|_| Code::EXEC_UPDATE_FAILURE)
     }
 

@@ -39,6 +39,21 @@ pub(crate) struct ExecNode {
     pub(crate) before: Vec<usize>,
 }
 
+/// Why an executable graph does not take another one's parameters, as CUDA tells it.
+#[derive(Debug)]
+pub(crate) struct UpdateRefusal {
+    /// `CUgraphExecUpdateResult`.
+    pub(crate) result: u32,
+    /// The node, or the later one of the edge; 0 where it is about none.
+    pub(crate) node: u64,
+    /// The earlier node of the edge.
+    pub(crate) from: u64,
+}
+
+const TOPOLOGY_CHANGED: u32 = 2;
+const NODE_TYPE_CHANGED: u32 = 3;
+const NOT_SUPPORTED: u32 = 6;
+
 /// What comes before a node.
 #[derive(Clone, Debug, Default)]
 struct Past {
@@ -150,31 +165,49 @@ impl World {
         Ok(self.execs[exec].flags)
     }
 
-    /// Takes the parameters of another graph of the same shape. The error tells which result
-    /// CUDA names for it: 2 the topology, 3 a node's type, 6 a change that is not supported.
-    pub(crate) fn update_exec(&mut self, exec: u64, graph: u64) -> Outcome<Result<(), u32>> {
+    /// Takes the parameters of another graph of the same shape, or says why not and changes nothing.
+    pub(crate) fn update_exec(
+        &mut self,
+        exec: u64,
+        graph: u64,
+    ) -> Outcome<Result<(), UpdateRefusal>> {
         let (exec, graph) = (self.exec(exec)?, self.graph(graph)?);
         let (nodes, before) = self.copy_nodes(graph)?;
-        let old = &self.execs[exec];
-        if old.nodes.len() != nodes.len() {
-            return Ok(Err(2));
-        }
-        let memory =
-            |node: &ExecNode| matches!(node.work.kind(), NodeKind::Allocate | NodeKind::Free);
-        if old.nodes.iter().chain(&nodes).any(memory) {
-            return Ok(Err(6));
-        }
-        for (old, new) in old.nodes.iter().zip(&nodes) {
-            if old.work.kind() != new.work.kind() {
-                return Ok(Err(3));
-            }
-            if old.edges != new.edges {
-                return Ok(Err(2));
-            }
+        if let Some(refused) = self.compare_nodes(exec, &nodes) {
+            return Ok(Err(refused));
         }
         let own = &mut self.execs[exec];
         (own.nodes, own.before, own.compared) = (nodes, before, false);
         Ok(Ok(()))
+    }
+
+    /// The first thing that an update may not change. Nodes that are told are the other graph's.
+    fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
+        let old = &self.execs[exec].nodes;
+        let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
+        let refusal =
+            |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
+        if old.len() != nodes.len() {
+            return refusal(TOPOLOGY_CHANGED, 0, 0);
+        }
+        let memory =
+            |node: &&ExecNode| matches!(node.work.kind(), NodeKind::Allocate | NodeKind::Free);
+        if let Some(node) = nodes.iter().find(memory) {
+            return refusal(NOT_SUPPORTED, handle(node), 0);
+        }
+        for (old, new) in old.iter().zip(nodes) {
+            if old.work.kind() != new.work.kind() {
+                return refusal(NODE_TYPE_CHANGED, handle(new), 0);
+            }
+            if old.edges.len() != new.edges.len() {
+                return refusal(TOPOLOGY_CHANGED, handle(new), 0);
+            }
+            let mut edges = old.edges.iter().zip(&new.edges);
+            if let Some((_, (from, _))) = edges.find(|(old, new)| old != new) {
+                return refusal(TOPOLOGY_CHANGED, handle(new), handle(&nodes[*from]));
+            }
+        }
+        None
     }
 }
 

@@ -47,6 +47,25 @@ pub enum Kind {
     Other(u32),
 }
 
+/// What the driver told of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update<'g> {
+    /// `CUgraphExecUpdateResult`.
+    pub result: u32,
+    /// The node that it is about, or the later one of the edge.
+    pub node: Option<Node<'g>>,
+    /// The earlier node of the edge.
+    pub from: Option<Node<'g>>,
+}
+
+/// `CUgraphExecUpdateResultInfo`, with the result as a number: the driver may know more than the enum.
+#[repr(C)]
+struct Told {
+    result: u32,
+    node: sys::CUgraphNode,
+    from: sys::CUgraphNode,
+}
+
 /// An edge, its ends as indices into [`Graph::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
@@ -285,6 +304,21 @@ impl Exec {
     pub fn launch(&self, stream: &Stream) -> Outcome<()> {
         // SAFETY: both are live (1). Its nodes touch device memory, host buffers and gates (2, 3).
         unsafe { call!(cuGraphLaunch(self.0, stream.raw())) }
+    }
+
+    /// Takes the parameters of another graph's nodes.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn update<'g>(&self, graph: &'g Graph) -> (Outcome<()>, Update<'g>) {
+        let mut told = Told { result: u32::MAX, node: ptr::null_mut(), from: ptr::null_mut() };
+        let place = (&raw mut told).cast();
+        // SAFETY: both are live (1); the place is laid out as what the call writes, whose enum is
+        // `repr(u32)`.
+        let answer = unsafe { call!(cuGraphExecUpdate_v2(self.0, graph.raw(), place)) };
+        let node = |raw: sys::CUgraphNode| (!raw.is_null()).then(|| graph.node(raw));
+        (answer, Update { result: told.result, node: node(told.node), from: node(told.from) })
     }
 
     /// Destroys it.

@@ -45,7 +45,7 @@ mod virtual_memory;
 pub use capture::{Captured, Mode, Status, exchange_thread_mode};
 pub use device::{Attribute, Device, Facts, NoDevice};
 pub use event::Event;
-pub use graph::{Edge, Exec, Graph, Kind, Node};
+pub use graph::{Edge, Exec, Graph, Kind, Node, Update};
 pub use host::HostBuffer;
 pub use library::{has, loaded_file};
 pub use memory::{Span, allocate, free, memory_information};

@@ -8,6 +8,7 @@ mod device_memory;
 mod double_destroy;
 mod graph_memory;
 mod graph_reading;
+mod graph_update;
 mod host_copies;
 mod memory_pools;
 mod replay;

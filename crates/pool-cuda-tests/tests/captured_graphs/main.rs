@@ -10,6 +10,7 @@
 )]
 
 mod cases;
+mod faults;
 mod random;
 mod scopes;
 

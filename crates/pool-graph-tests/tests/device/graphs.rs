@@ -11,22 +11,22 @@ use pool_graph::{
 
 use crate::{memory, require_device};
 
-const BYTES: usize = 4096;
+pub(crate) const BYTES: usize = 4096;
 
-fn stream() -> Arc<CudaStream> {
+pub(crate) fn stream() -> Arc<CudaStream> {
     Cuda::device(0).unwrap().context().new_stream().unwrap()
 }
 
-fn pool() -> CUDAGraphMemoryPool {
+pub(crate) fn pool() -> CUDAGraphMemoryPool {
     CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
 }
 
-fn arena() -> CudaArena {
+pub(crate) fn arena() -> CudaArena {
     CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
 }
 
 /// A session on a stream with two blocks of a pool, with an arena.
-fn prepared(
+pub(crate) fn prepared(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
 ) -> (PreparedCapture, [GraphMemoryBlock; 2]) {
@@ -37,7 +37,10 @@ fn prepared(
 }
 
 /// From the one block to the other one through a temporary.
-fn through(capture: &Capture<'_>, blocks: [GraphMemoryBlock; 2]) -> Result<(), CaptureError> {
+pub(crate) fn through(
+    capture: &Capture<'_>,
+    blocks: [GraphMemoryBlock; 2],
+) -> Result<(), CaptureError> {
     let main = capture.main();
     let mut scratch = capture.acquire::<u8>(BYTES)?;
     capture.copy(main, &mut scratch, &capture.block(&blocks[0])?)?;
@@ -53,7 +56,7 @@ fn captured(
     (graph.unwrap_or_else(|error: CaptureError| panic!("{error}")), blocks)
 }
 
-fn runs(graph: &mut CapturedGraph, blocks: [GraphMemoryBlock; 2], value: u8) {
+pub(crate) fn runs<S>(graph: &mut CapturedGraph<S>, blocks: [GraphMemoryBlock; 2], value: u8) {
     graph.write(&blocks[0], &[value; BYTES]).unwrap();
     graph.replay().unwrap();
     let mut bytes = [0; BYTES];
@@ -127,8 +130,8 @@ fn a_reset_arena_stops_its_graph() {
         assert_eq!(refused, Err(CaptureError::Memory(stale)));
     }
     third.clear(&stream).unwrap();
-    drop(graph);
-    // With the graph gone, the arena is free.
+    drop((graph, prepared));
+    // With the graph gone, and what it was made from, the arena is free.
     drop(CaptureSession::new(&stream).unwrap().prepare(third).unwrap());
 }
 

@@ -21,9 +21,11 @@ mod mutations;
 mod opened;
 mod planned;
 mod programs;
+mod retries;
 mod scopes;
 mod shared_cases;
 mod steps;
+mod updates;
 
 use driver_conformance::driver::Device;
 use pool_cuda::Cuda;

@@ -8,7 +8,7 @@ use crate::error::GraphMemoryError;
 use crate::request::GRANULE;
 
 /// Where the next region goes, and which ones are live.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
@@ -106,11 +106,20 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// Begins anew for one more capture, which never runs beside those before: they stay good.
+    /// These books with another policy and no region.
     #[cfg(feature = "cuda-backend")]
-    pub(super) fn share(&mut self, policy: ArenaPolicy) {
-        self.policy = policy;
-        self.begin();
+    pub(super) fn anew(&self, policy: ArenaPolicy) -> Self {
+        let mut anew = Self { policy, ..self.clone() };
+        anew.begin();
+        anew
+    }
+
+    /// As they stood once, unless a reset came between: then nothing of that is good any more.
+    #[cfg(feature = "cuda-backend")]
+    pub(super) fn put_back(&mut self, earlier: &Self) {
+        if earlier.resets == self.resets {
+            *self = Self { foreign: self.foreign, ..earlier.clone() };
+        }
     }
 
     pub(super) fn is_linear(&self) -> bool {

@@ -2,6 +2,8 @@
 //! moving an offset.
 
 mod book;
+#[cfg(feature = "cuda-backend")]
+mod mark;
 mod plan;
 mod stats;
 
@@ -9,6 +11,8 @@ use std::fmt;
 
 use pool_core::Device;
 
+#[cfg(feature = "cuda-backend")]
+pub(crate) use mark::ArenaMark;
 pub use plan::{ArenaPlan, ArenaPlanError, Divergence};
 pub use stats::ArenaStats;
 
@@ -201,11 +205,6 @@ impl<M: MemorySource> CudaArena<M> {
 /// For the arenas of streams.
 #[cfg(feature = "cuda-backend")]
 impl<M: MemorySource> CudaArena<M> {
-    /// Begins anew for one more capture, whose runs are ordered with those of the ones before.
-    pub(crate) fn share(&self, policy: ArenaPolicy) {
-        self.shared.book.lock().share(policy);
-    }
-
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared }
     }

@@ -6,22 +6,22 @@
 //! driver alone. It is hidden, and no feature, because what it hides is a few lines that always build.
 
 use std::fmt;
+use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::sys;
 
 use super::error::CaptureError;
 use super::prepared::PreparedCapture;
-use super::scope::{Capture, Recorded};
-use crate::captured::Graph;
+use super::scope::Capture;
+use super::setting::{Made, Purpose, Setting};
 use crate::verify::Verified;
 
 /// What a body was captured as; not verified yet, and never run.
 #[doc(hidden)]
 pub struct DissectedCapture {
     // In the order in which they may go, as in `CapturedGraph`.
-    graph: Graph,
-    recorded: Recorded,
-    prepared: PreparedCapture,
+    made: Made,
+    setting: Arc<Setting>,
 }
 
 impl PreparedCapture {
@@ -32,12 +32,12 @@ impl PreparedCapture {
     /// As [`capture`](Self::capture), but for what is found by verifying.
     #[doc(hidden)]
     pub fn dissect<S, E: From<CaptureError>>(
-        self,
+        &self,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<DissectedCapture, E> {
-        let (graph, recorded) = self.run(state, body)?;
-        Ok(DissectedCapture { graph, recorded, prepared: self })
+        let setting = Arc::clone(self.setting());
+        Ok(DissectedCapture { made: setting.run(Purpose::Graph, state, body)?, setting })
     }
 }
 
@@ -47,7 +47,7 @@ impl DissectedCapture {
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
-        self.graph.handle()
+        self.made.graph.handle()
     }
 
     /// Verifies the graph as it is now: what [`PreparedCapture::capture`] does before it makes it
@@ -58,12 +58,14 @@ impl DissectedCapture {
     /// [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verified, CaptureError> {
-        self.prepared.verify(&self.graph, &self.recorded.regions)
+        let Made { graph, recorded, .. } = &self.made;
+        let (_, verified) = self.setting.verify(graph, &recorded.regions)?;
+        Ok(verified)
     }
 }
 
 impl fmt::Debug for DissectedCapture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DissectedCapture").field("graph", &self.graph).finish_non_exhaustive()
+        f.debug_struct("DissectedCapture").field("graph", &self.made.graph).finish_non_exhaustive()
     }
 }

@@ -9,6 +9,7 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
+use crate::captured::UpdateRefused;
 use crate::error::GraphMemoryError;
 use crate::verify::LayoutViolation;
 
@@ -29,6 +30,8 @@ pub enum CaptureError {
     ArenaPlan(ArenaPlanError),
     /// The graph that came out does not order what shares bytes.
     Layout(LayoutViolation),
+    /// The executable graph cannot take what an update brings.
+    Update(UpdateRefused),
     /// The stream is the default one, which cannot be captured: what other streams do would enter.
     DefaultStream,
     /// The session has the stream already.
@@ -110,12 +113,23 @@ pub enum CaptureError {
         /// Bytes of each.
         size: usize,
     },
-    /// The body does something else than in the dry run that its plan was made from.
+    /// The body does something else than in the dry run that its plan was made from, or than in the
+    /// capture of the graph that it is to update.
     Diverged {
         /// Which step it was, from 1.
         step: usize,
-        /// How many the dry run had.
+        /// How many that run had.
         planned: usize,
+    },
+    /// In an update, a temporary does not lie where the graph has it: views were dropped in another
+    /// order.
+    Moved {
+        /// Which temporary, from 0.
+        temporary: usize,
+        /// Where it lies in the arena, for the graph.
+        before: u64,
+        /// Where it would lie.
+        now: u64,
     },
     /// The graph allocates or frees memory by nodes of its own.
     MemoryNodes {
@@ -141,6 +155,7 @@ impl fmt::Display for CaptureError {
             Self::Pool(error) => error.fmt(f),
             Self::Plan(error) => write!(f, "there is no plan for the capture: {error}"),
             Self::ArenaPlan(error) => error.fmt(f),
+            Self::Update(error) => error.fmt(f),
             Self::Layout(error) => write!(f, "the graph is not right for its memory: {error}"),
             Self::DefaultStream => {
                 f.write_str("a default stream cannot be captured: make one with `new_stream`")
@@ -205,8 +220,13 @@ impl fmt::Display for CaptureError {
             }
             Self::Diverged { step, planned } => write!(
                 f,
-                "step {step} is not that of the dry run, which had {planned}: probe again with what \
-                 the body does now"
+                "step {step} is not that of the dry run or graph that the body has to follow, which \
+                 had {planned}: probe, or capture, again with what it does now"
+            ),
+            Self::Moved { temporary, before, now } => write!(
+                f,
+                "temporary {temporary} of the update is at offset {now} of the arena, that of the graph \
+                 at {before}: drop views in the same order, or capture another graph"
             ),
             Self::MemoryNodes { nodes } => write!(
                 f,
@@ -235,6 +255,7 @@ impl Error for CaptureError {
             Self::Plan(error) => Some(error),
             Self::ArenaPlan(error) => Some(error),
             Self::Layout(error) => Some(error),
+            Self::Update(error) => Some(error),
             _ => None,
         }
     }

@@ -96,8 +96,9 @@ impl Capture<'_> {
     ///
     /// What the work reads and writes, in this and every later replay, is in the views of `uses`, and
     /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
-    /// stays, and is used by nothing else meanwhile, for as long as the graph lives. It goes to this
-    /// stream, and leaves the capture as it is.
+    /// stays, and is used by nothing else meanwhile, for as long as the graph lives, or until an
+    /// [update](crate::CapturedGraph::update) has replaced the work. It goes to this stream, and leaves the
+    /// capture as it is.
     ///
     /// # Errors
     ///

@@ -10,15 +10,18 @@ use super::error::CaptureError;
 use super::footprint::Probe;
 use super::prepared::PreparedCapture;
 use super::scope::Capture;
+use super::setting::Setting;
+use super::trace::Trace;
 use crate::arena::CudaArena;
-use crate::captured::{CapturedGraph, OwnArena};
+use crate::captured::{CapturedGraph, GraphMemory, OwnArena};
 use crate::device::DeviceMemory;
 use crate::error::GraphMemoryError;
 use crate::lease::Lease;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
-/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs the body with a
-/// [`Capture`], and what comes out is a [`CapturedGraph`].
+/// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies with a
+/// [`Capture`] each, and what comes out is a [`CapturedGraph`], which can be
+/// [updated](CapturedGraph::update).
 ///
 /// ```no_run
 /// use pool_cuda::Cuda;
@@ -130,14 +133,7 @@ impl CaptureSession {
     /// [`CaptureError::WrongContext`], and [`CaptureError::ArenaInUse`] where another graph has the
     /// arena.
     pub fn prepare(self, arena: CudaArena) -> Result<PreparedCapture, CaptureError> {
-        let own = self.streams[0].context();
-        let other = arena.source().context();
-        if own.cu_ctx() != other.cu_ctx() {
-            let (session, other) = (own.ordinal(), other.ordinal());
-            return Err(CaptureError::WrongContext { session, other });
-        }
-        let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
-        Ok(PreparedCapture::new(self.streams, self.leases, self.mode, Arc::new(arena)))
+        self.with_arena(arena, None)
     }
 
     /// The second state, with the arena of a graph that runs on the same stream: as the runs of both
@@ -165,9 +161,11 @@ impl CaptureSession {
         if requested > capacity {
             return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
         }
-        let arena = Arc::clone(graph.arena());
-        let prepared = PreparedCapture::new(self.streams, self.leases, self.mode, arena);
-        Ok(prepared.following(probe.followed()).sharing(probe.policy()))
+        let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
+        let begin = memory.arena.arena().mark_anew(probe.policy());
+        let Self { streams, mode, .. } = self;
+        let planned = probe.followed();
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -179,7 +177,27 @@ impl CaptureSession {
     pub fn planned(self, probe: &Probe) -> Result<PreparedCapture, CaptureError> {
         let source = DeviceMemory::of_context(Arc::clone(self.streams[0].context()));
         let arena = CudaArena::new(source, probe.arena_bytes(), probe.policy())?;
-        Ok(self.prepare(arena)?.following(probe.followed()))
+        self.with_arena(arena, probe.followed())
+    }
+
+    /// With an arena of its own, from where that stands now.
+    fn with_arena(
+        self,
+        arena: CudaArena,
+        planned: Option<Trace>,
+    ) -> Result<PreparedCapture, CaptureError> {
+        let own = self.streams[0].context();
+        let other = arena.source().context();
+        if own.cu_ctx() != other.cu_ctx() {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            return Err(CaptureError::WrongContext { session, other });
+        }
+        let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
+        let Self { streams, leases, mode } = self;
+        // Leased before it is marked: where it is reset in between, the lease says so.
+        let memory = GraphMemory::new(Arc::new(arena), leases);
+        let begin = memory.arena.arena().mark();
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

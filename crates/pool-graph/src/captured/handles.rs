@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use sys::CUgraphNodeType_enum as NodeType;
 use sys::CUmemorytype_enum as MemoryType;
 
+use super::refusal::{NodeKind, UpdateReason, UpdateRefused};
+use crate::capture::CaptureError;
 use crate::capture::driver::{bind, wait_for};
 use crate::device::graph_reading::{edges, nodes};
 use crate::device::{answer, unheeding_captures};
@@ -36,13 +37,20 @@ unsafe impl Send for Graph {}
 /// What a graph has in it.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Handles of the nodes; their places are the numbers in `order`.
-    pub(crate) nodes: Vec<u64>,
+    /// The nodes; their places are the numbers in `order`.
+    pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
     /// Addresses on the device that nodes name, with bytes: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
     /// How many nodes allocate or free memory.
     pub(crate) memory_nodes: usize,
+}
+
+/// A node of a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    pub(crate) handle: u64,
+    pub(crate) kind: NodeKind,
 }
 
 impl Graph {
@@ -80,9 +88,9 @@ impl Graph {
         let order = GraphOrder { nodes: nodes.len(), edges: edges.collect() };
         let mut contents = Contents { order, ..Contents::default() };
         for (number, &node) in nodes.iter().enumerate() {
-            contents.read_node(number, node)?;
+            let kind = contents.read_node(number, node)?;
+            contents.nodes.push(Node { handle: node.addr() as u64, kind });
         }
-        contents.nodes = nodes.into_iter().map(|node| node.addr() as u64).collect();
         Ok(contents)
     }
 
@@ -97,22 +105,21 @@ impl Graph {
 }
 
 impl Contents {
-    /// What a node does with memory, as far as it says.
-    fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
-        let mut kind = MaybeUninit::<sys::CUgraphNodeType>::uninit();
-        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
-        let asked = unsafe { sys::cuGraphNodeGetType(node, kind.as_mut_ptr()) };
+    /// What kind a node is, noting what it does with memory, as far as it says.
+    fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
+        // Read as a number: a driver may know more kinds than the bindings, whose enum is `repr(u32)`.
+        let mut kind = u32::MAX;
+        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3) and as large.
+        let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
         answer("cuGraphNodeGetType", asked.result())?;
-        // SAFETY: the call has succeeded, so it wrote a type.
-        match unsafe { kind.assume_init() } {
-            NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC | NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
-                self.memory_nodes += 1;
-            }
-            NodeType::CU_GRAPH_NODE_TYPE_MEMSET => self.read_fill(number, node)?,
-            NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.read_copy(number, node)?,
+        let kind = NodeKind::of_driver(kind);
+        match kind {
+            NodeKind::Allocate | NodeKind::Free => self.memory_nodes += 1,
+            NodeKind::Fill => self.read_fill(number, node)?,
+            NodeKind::Copy => self.read_copy(number, node)?,
             _ => {}
         }
-        Ok(())
+        Ok(kind)
     }
 
     fn read_fill(&mut self, number: usize, node: sys::CUgraphNode) -> Result<(), CudaError> {
@@ -160,6 +167,15 @@ impl Drop for Graph {
     }
 }
 
+/// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may know more of them than the
+/// bindings, whose enum is `repr(u32)`.
+#[repr(C)]
+struct Told {
+    result: u32,
+    node: sys::CUgraphNode,
+    _from: sys::CUgraphNode,
+}
+
 /// A graph ready to be launched. Never given out.
 #[derive(Debug)]
 pub(crate) struct Executable {
@@ -183,6 +199,36 @@ impl Executable {
         // SAFETY: as above.
         let uploaded = unsafe { sys::cuGraphUpload(self.handle, stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
+    }
+
+    /// Takes the parameters of the nodes of another graph, whose contents are these; the context is
+    /// bound.
+    ///
+    /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
+    /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
+    /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
+    /// performed" (driver API, `cuGraphExecUpdate`).
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::Update`] where it was not performed. Of any other error CUDA does not say what it
+    /// leaves: what both graphs name must stay.
+    pub(crate) fn update(
+        &mut self,
+        graph: &Graph,
+        contents: &Contents,
+    ) -> Result<(), CaptureError> {
+        let mut told = Told { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
+        let place = (&raw mut told).cast();
+        // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
+        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.handle, graph.handle, place) };
+        if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
+            return Ok(answer("cuGraphExecUpdate", updated.result())?);
+        }
+        let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
+        // Only compared: the driver may name one of its own.
+        let node = contents.nodes.iter().find(|one| one.handle == node).map(|one| one.kind);
+        Err(CaptureError::Update(UpdateRefused { reason, node }))
     }
 }
 

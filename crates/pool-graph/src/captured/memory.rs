@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
-use super::handles::HostBuffer;
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::CudaArena;
+use crate::capture::CaptureError;
 use crate::device::DeviceMemory;
 use crate::lease::Lease;
 
-/// Host buffers, leases, and the arena, which only graphs of one stream have together.
+/// Leases, and the arena, which only graphs of one stream have together.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
-    pub(crate) host: Vec<parking_lot::Mutex<Option<HostBuffer>>>,
     /// Of the arena first, then of blocks.
     pub(crate) leases: Vec<Lease>,
     pub(crate) arena: Arc<OwnArena>,
 }
 
 impl GraphMemory {
-    pub(crate) fn new(
-        host: Vec<Option<HostBuffer>>,
-        leases: Vec<Lease>,
-        arena: Arc<OwnArena>,
-    ) -> Self {
-        let host = host.into_iter().map(parking_lot::Mutex::new).collect();
-        Self { host, leases, arena }
+    pub(crate) fn new(arena: Arc<OwnArena>, blocks: Vec<Lease>) -> Self {
+        let mut leases = vec![arena.arena().lease()];
+        leases.extend(blocks);
+        Self { leases, arena }
+    }
+
+    /// Whether nobody was given any of it since.
+    pub(crate) fn check(&self) -> Result<(), CaptureError> {
+        Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
     /// Whether a range is one of a leased block: what the graph's state is made of.

@@ -2,7 +2,9 @@
 
 mod handles;
 mod memory;
+mod refusal;
 mod registry;
+mod update;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +12,14 @@ use std::sync::Arc;
 use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
 
-pub(crate) use handles::{Executable, Graph, HostBuffer};
+pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, holds_block};
+pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
 pub(crate) use registry::Capturing;
 
 use crate::block::GraphMemoryBlock;
 use crate::capture::driver::{bind, wait_for};
-use crate::capture::{CaptureError, Footprint, HostArgument};
+use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
 use registry::{Remains, is_captured};
 
@@ -38,6 +41,10 @@ use registry::{Remains, is_captured};
 ///    the arena is on the same one.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
+/// 6. *An update changes all of it or nothing.* It is a capture of its own, in the graph's memory, by a
+///    body that takes the same steps, and verified like the first. What it replaces, the old nodes and what
+///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
+///    new ones. Where the driver does not say whether it was performed, both stay.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -50,7 +57,9 @@ use registry::{Remains, is_captured};
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
-/// | a graph dropped during a capture | destroyed when that is over |
+/// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
+/// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
+/// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
 /// ```compile_fail,E0382
 /// # fn f(graph: pool_graph::CapturedGraph<Vec<u8>>) {
@@ -85,54 +94,85 @@ use registry::{Remains, is_captured};
 /// });
 /// # }
 /// ```
+/// ```compile_fail,E0596
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(graph: &CapturedGraph<()>) {
+/// graph.update(|_, ()| Ok::<(), CaptureError>(())); // replays are of the old nodes or of the new ones
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<u32>) {
+/// let factor = graph.state().unwrap();
+/// graph.update(|_, _: &mut u32| Ok::<(), CaptureError>(())); // its body has the state
+/// *factor = 2;
+/// # }
+/// ```
+/// ```compile_fail,E0499
+/// # use pool_graph::{CaptureError, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// graph.update(|_, ()| graph.replay()); // not in its own capture
+/// # }
+/// ```
+/// ```compile_fail,E0521
+/// # use pool_graph::{CaptureError, CaptureView, CapturedGraph};
+/// # fn f(mut graph: CapturedGraph<()>) {
+/// let mut kept: Option<CaptureView<'_, f32>> = None;
+/// graph.update(|capture, (): &mut ()| {
+///     kept = Some(capture.acquire::<f32>(8)?); // a view stays in the body
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
 #[must_use = "a graph that is dropped gives its memory back"]
 pub struct CapturedGraph<S = ()> {
-    // Do not reorder: fields are dropped in this order. First executable and graph, which name the
-    // memory, once the last run is over; then the state, which may be what runs used; then the memory
-    // itself, with host arguments before leases. The stream and its context outlive them all.
+    // Do not reorder: fields are dropped in this order. First executable, graph and host arguments,
+    // once the last run is over; then the state, which may be what runs used; then leases and arena. The
+    // stream and its context outlive them all.
     runs: Runs,
     state: S,
-    memory: Arc<GraphMemory>,
-    stream: Arc<CudaStream>,
+    setting: Arc<Setting>,
+    pattern: Pattern,
     footprint: Footprint,
     verified: Verified,
 }
 
-/// What a capture hands over.
-pub(crate) struct Parts {
-    pub(crate) executable: Executable,
-    pub(crate) graph: Graph,
-    pub(crate) memory: Arc<GraphMemory>,
-    pub(crate) stream: Arc<CudaStream>,
-    pub(crate) footprint: Footprint,
-    pub(crate) verified: Verified,
-}
-
 /// Executable and graph, until they are dropped; their memory stays until they are really destroyed.
 struct Runs {
-    of: Option<(Executable, Graph)>,
-    memory: Arc<GraphMemory>,
-    stream: Arc<CudaStream>,
+    of: Option<Parts>,
+    setting: Arc<Setting>,
+}
+
+/// What an update replaces, and the executable that it changes.
+struct Parts {
+    executable: Executable,
+    graph: Graph,
+    /// What copies from the host read; an argument of no bytes needs no memory.
+    host: Vec<Option<HostBuffer>>,
+    /// What an update brought of which the driver did not say whether it was performed.
+    doubtful: Vec<HostBuffer>,
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        if let Some((executable, graph)) = self.of.take() {
-            let (memory, stream) = (Arc::clone(&self.memory), Arc::clone(&self.stream));
-            Remains::new(executable, graph, memory, stream).end();
-        }
+        let Some(Parts { executable, graph, host, doubtful }) = self.of.take() else { return };
+        let host = host.into_iter().flatten().chain(doubtful).collect();
+        let setting = Arc::clone(&self.setting);
+        Remains { executable: Some(executable), graph, host, setting }.end();
     }
 }
 
 impl<S> CapturedGraph<S> {
-    pub(crate) fn new(parts: Parts, state: S) -> Self {
-        let Parts { executable, graph, memory, stream, footprint, verified } = parts;
-        let runs = Runs {
-            of: Some((executable, graph)),
-            memory: Arc::clone(&memory),
-            stream: Arc::clone(&stream),
-        };
-        Self { runs, state, memory, stream, footprint, verified }
+    pub(crate) fn new(
+        executable: Executable,
+        examined: Examined,
+        setting: Arc<Setting>,
+        state: S,
+    ) -> Self {
+        let Examined { graph, host, pattern, footprint, verified, .. } = examined;
+        let parts = Parts { executable, graph, host, doubtful: Vec::new() };
+        let runs = Runs { of: Some(parts), setting: Arc::clone(&setting) };
+        Self { runs, state, setting, pattern, footprint, verified }
     }
 
     /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
@@ -144,11 +184,8 @@ impl<S> CapturedGraph<S> {
     /// [`CaptureError::Capturing`], and what the driver refuses.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
         self.check("be replayed")?;
-        let Self { runs, stream, .. } = self;
-        match &mut runs.of {
-            Some((executable, _)) => Ok(executable.launch(stream)?),
-            None => Err(CaptureError::Spoiled),
-        }
+        let stream = self.setting.stream();
+        Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
     /// Sends to the device what a launch needs there, ahead of the first one.
@@ -158,11 +195,8 @@ impl<S> CapturedGraph<S> {
     /// As [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
         self.check("be uploaded")?;
-        let Self { runs, stream, .. } = self;
-        match &mut runs.of {
-            Some((executable, _)) => Ok(executable.upload(stream)?),
-            None => Err(CaptureError::Spoiled),
-        }
+        let stream = self.setting.stream();
+        Ok(self.runs.parts()?.executable.upload(stream)?)
     }
 
     /// Waits, on the host, for all runs.
@@ -172,7 +206,7 @@ impl<S> CapturedGraph<S> {
     /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         self.check_stream("be waited for")?;
-        Ok(wait_for(&self.stream)?)
+        Ok(wait_for(self.stream())?)
     }
 
     /// The graph's state, once all runs are over.
@@ -211,7 +245,7 @@ impl<S> CapturedGraph<S> {
             return Ok(());
         }
         // SAFETY: a block that the graph holds, of as many bytes. The stream is that of all its runs.
-        Ok(unsafe { handles::read(&self.stream, bytes, address) }?)
+        Ok(unsafe { handles::read(self.stream(), bytes, address) }?)
     }
 
     /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
@@ -232,7 +266,7 @@ impl<S> CapturedGraph<S> {
             return Ok(());
         }
         // SAFETY: as in `read`.
-        Ok(unsafe { handles::write(&self.stream, address, bytes) }?)
+        Ok(unsafe { handles::write(self.stream(), address, bytes) }?)
     }
 
     /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
@@ -248,10 +282,10 @@ impl<S> CapturedGraph<S> {
     ) -> Result<(), CaptureError> {
         self.synchronize()?;
         let bytes: &[u8] = bytemuck::cast_slice(elements);
-        let host = &self.memory.host;
+        let host = &mut self.runs.parts()?.host;
         let none = CaptureError::NoSuchArgument { asked: argument.0, arguments: host.len() };
-        let Some(buffer) = host.get(argument.0) else { return Err(none) };
-        match buffer.lock().as_mut() {
+        let Some(buffer) = host.get_mut(argument.0) else { return Err(none) };
+        match buffer {
             None if bytes.is_empty() => Ok(()),
             Some(buffer) if buffer.len() == bytes.len() => {
                 buffer.bytes_mut().copy_from_slice(bytes);
@@ -264,7 +298,7 @@ impl<S> CapturedGraph<S> {
     /// The stream that it runs on.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
-        &self.stream
+        self.setting.stream()
     }
 
     /// What its temporaries take.
@@ -281,28 +315,35 @@ impl<S> CapturedGraph<S> {
 
     /// For graphs that share its arena.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
-        &self.memory.arena
+        &self.setting.memory().arena
     }
 
     /// Where a block is that the graph keeps, and that has as many bytes.
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         let (address, bytes) = (block.device_pointer(), bytes as u64);
-        if bytes <= block.size() && self.memory.holds_block(address, block.size()) {
+        if bytes <= block.size() && self.setting.memory().holds_block(address, block.size()) {
             return Ok(address);
         }
         Err(CaptureError::NotLeased { address, bytes })
     }
 
     fn check(&self, operation: &'static str) -> Result<(), CaptureError> {
-        self.memory.leases.iter().try_for_each(crate::Lease::check)?;
+        self.setting.memory().check()?;
         self.check_stream(operation)
     }
 
     fn check_stream(&self, operation: &'static str) -> Result<(), CaptureError> {
-        if is_captured(&self.stream) {
+        if is_captured(self.stream()) {
             return Err(CaptureError::Capturing { operation });
         }
-        Ok(bind(self.stream.context())?)
+        Ok(bind(self.stream().context())?)
+    }
+}
+
+impl Runs {
+    /// They are there until the drop.
+    fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
+        self.of.as_mut().ok_or(CaptureError::Spoiled)
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::handles::{Executable, Graph};
-use super::memory::GraphMemory;
+use super::handles::{Executable, Graph, HostBuffer};
+use crate::capture::Setting;
 use crate::capture::driver::{bind, is_capturing, wait_for};
 
 static CAPTURES: Mutex<Captures> =
@@ -22,13 +22,13 @@ struct Captures {
     deferred: Vec<Remains>,
 }
 
-/// What is left of a dropped graph: destroyed in this order.
+/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order.
 #[derive(Debug)]
 pub(super) struct Remains {
-    executable: Executable,
-    graph: Graph,
-    memory: Arc<GraphMemory>,
-    stream: Arc<CudaStream>,
+    pub(super) executable: Option<Executable>,
+    pub(super) graph: Graph,
+    pub(super) host: Vec<HostBuffer>,
+    pub(super) setting: Arc<Setting>,
 }
 
 fn key(stream: &CudaStream) -> (usize, usize) {
@@ -86,24 +86,16 @@ pub(super) fn give_arena_back(address: u64) {
 }
 
 impl Remains {
-    pub(super) fn new(
-        executable: Executable,
-        graph: Graph,
-        memory: Arc<GraphMemory>,
-        stream: Arc<CudaStream>,
-    ) -> Self {
-        Self { executable, graph, memory, stream }
-    }
-
     /// Destroys them, now or when the last capture of the process ends. What of the graph still runs is
     /// waited for first: its state goes after it.
     pub(super) fn end(self) {
-        let _ = bind(self.stream.context());
+        let stream = self.setting.stream();
+        let _ = bind(stream.context());
         // A stream that is captured cannot be waited for, and holds no run: sessions wait before they
         // begin.
-        let captured = is_captured(&self.stream) || is_capturing(&self.stream).unwrap_or(false);
+        let captured = is_captured(stream) || is_capturing(stream).unwrap_or(false);
         if !captured {
-            let _ = wait_for(&self.stream);
+            let _ = wait_for(stream);
         }
         let now = {
             let mut captures = CAPTURES.lock();
@@ -120,11 +112,12 @@ impl Remains {
     }
 
     fn destroy(self) {
-        let Self { executable, graph, memory, stream } = self;
-        let _ = bind(stream.context());
-        let _ = wait_for(&stream);
+        let Self { executable, graph, host, setting } = self;
+        let _ = bind(setting.stream().context());
+        let _ = wait_for(setting.stream());
         drop(executable);
         drop(graph);
-        drop(memory);
+        drop(host);
+        drop(setting);
     }
 }

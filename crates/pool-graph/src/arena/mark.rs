@@ -1,0 +1,118 @@
+//! Where a capture begins in an arena, so that it can begin there again: after one that failed, and to
+//! give the same regions to an update of its graph.
+
+use super::book::ArenaBook;
+use super::{ArenaPolicy, CudaArena};
+use crate::source::MemorySource;
+
+/// The books of an arena as they stood, or as they would stand anew.
+#[derive(Clone, Debug)]
+pub(crate) struct ArenaMark(ArenaBook);
+
+/// Regions that are taken from a mark on. Dropped, they are given back: the books are as before, with
+/// the regions that were live then.
+#[derive(Debug)]
+#[must_use = "the regions are given back as soon as this is dropped"]
+pub(crate) struct Tentative<'a, M: MemorySource> {
+    arena: &'a CudaArena<M>,
+    before: Option<ArenaBook>,
+}
+
+impl<M: MemorySource> CudaArena<M> {
+    /// Here.
+    pub(crate) fn mark(&self) -> ArenaMark {
+        ArenaMark(self.shared.book.lock().clone())
+    }
+
+    /// At the start of the arena, for whoever never runs beside those who have regions.
+    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> ArenaMark {
+        ArenaMark(self.shared.book.lock().anew(policy))
+    }
+
+    /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
+    /// nothing where the arena was reset since: whoever marked it has a lease that says so.
+    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Tentative<'_, M> {
+        let mut book = self.shared.book.lock();
+        let before = book.clone();
+        book.put_back(&mark.0);
+        Tentative { arena: self, before: Some(before) }
+    }
+}
+
+impl<M: MemorySource> Tentative<'_, M> {
+    /// They stay.
+    pub(crate) fn keep(mut self) {
+        self.before = None;
+    }
+}
+
+impl<M: MemorySource> Drop for Tentative<'_, M> {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            self.arena.shared.book.lock().put_back(before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ArenaPolicy, CudaArena, SyntheticMemory};
+
+    fn arena() -> CudaArena<SyntheticMemory> {
+        CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone).unwrap()
+    }
+
+    #[test]
+    fn regions_come_again_at_the_same_places() {
+        let arena = arena();
+        let kept = arena.allocate(256).unwrap();
+        let mark = arena.mark();
+        let tentative = arena.begin_at(&mark);
+        let first = arena.allocate(512).unwrap();
+        assert_eq!(first.offset(), 256, "what lived at the mark stays");
+        drop(tentative);
+        assert_eq!(arena.stats().live_bytes, kept.size());
+        let tentative = arena.begin_at(&mark);
+        assert_eq!(arena.allocate(512).unwrap(), first);
+        tentative.keep();
+        let behind = arena.allocate(256).unwrap();
+        // An update takes the same regions, and leaves what was allocated since.
+        let tentative = arena.begin_at(&mark);
+        assert_eq!(arena.allocate(512).unwrap(), first);
+        drop(tentative);
+        assert_eq!(arena.allocate(256).unwrap().offset(), behind.offset() + 256);
+    }
+
+    #[test]
+    fn a_reset_is_not_undone() {
+        let arena = arena();
+        let _taken = arena.allocate(256).unwrap();
+        let mark = arena.mark();
+        let tentative = arena.begin_at(&mark);
+        arena.reset();
+        drop(tentative);
+        assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
+        drop(arena.begin_at(&mark));
+        assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
+    }
+
+    #[test]
+    fn foreign_returns_are_counted_for_ever() {
+        let arena = arena();
+        let tentative = arena.begin_at(&arena.mark());
+        let _foreign = arena.deallocate(8);
+        drop(tentative);
+        assert_eq!(arena.stats().foreign_deallocations, 1);
+    }
+
+    #[test]
+    fn anew_has_another_policy_and_no_region() {
+        let arena = arena();
+        let _taken = arena.allocate(256).unwrap();
+        let mark = arena.mark_anew(ArenaPolicy::Linear);
+        assert_eq!(arena.stats().live_regions, 1, "a mark changes nothing");
+        arena.begin_at(&mark).keep();
+        assert!(arena.rewinds());
+        assert_eq!(arena.allocate(256).unwrap().offset(), 0);
+    }
+}

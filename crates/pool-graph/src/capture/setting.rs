@@ -1,0 +1,207 @@
+//! What the captures of one session run on: it runs a body, and examines what came out. The session's
+//! graphs keep it, for an update is one more capture in the same place.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::driver::{CaptureMode, OrderEvent, UnderWay, bind, is_capturing, wait_for};
+use super::error::CaptureError;
+use super::footprint::{self, Footprint};
+use super::region::Region;
+use super::scope::{Capture, Live, Recorded};
+use super::trace::Trace;
+use crate::arena::ArenaMark;
+use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer};
+use crate::verify::{Access, LaidOut, Verified, verify_layout};
+
+/// Streams, mode and memory of captures, and where they begin in the arena.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(super) mode: CaptureMode,
+    /// The trace of a dry run, which captures follow.
+    pub(super) planned: Option<Trace>,
+    pub(super) begin: ArenaMark,
+    // Do not reorder: memory goes before the streams that used it.
+    pub(super) memory: GraphMemory,
+    pub(super) streams: Vec<Arc<CudaStream>>,
+}
+
+/// What a body is run for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'p> {
+    /// A graph, which has its regions of the arena from then on.
+    Graph,
+    /// Other parameters for a graph, in the regions that it has.
+    Update(&'p Pattern),
+}
+
+/// What an update has to do again.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    trace: Trace,
+    /// Where the temporaries lie in the arena, in the order in which they were taken.
+    offsets: Vec<u64>,
+}
+
+/// What came out of a body.
+pub(crate) struct Made {
+    pub(super) graph: Graph,
+    pub(super) recorded: Recorded,
+    /// How far the arena was used.
+    peak: u64,
+}
+
+/// A graph that was read back and verified, with what its nodes read on the host.
+pub(crate) struct Examined {
+    pub(crate) graph: Graph,
+    pub(crate) host: Vec<Option<HostBuffer>>,
+    pub(crate) contents: Contents,
+    pub(crate) pattern: Pattern,
+    pub(crate) footprint: Footprint,
+    pub(crate) verified: Verified,
+}
+
+impl Setting {
+    /// The stream that is captured, and that graphs run on.
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.streams[0]
+    }
+
+    pub(crate) fn memory(&self) -> &GraphMemory {
+        &self.memory
+    }
+
+    /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
+    /// before.
+    pub(crate) fn run<S, E: From<CaptureError>>(
+        &self,
+        purpose: Purpose<'_>,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<Made, E> {
+        let own = self.stream().context();
+        bind(own).map_err(CaptureError::from)?;
+        // Whoever captures with the same arena has the same first stream: from here on, the arena's
+        // books are this capture's.
+        let _capturing = Capturing::enter(self.streams.iter())
+            .map_err(|stream| CaptureError::AlreadyCapturing { stream })?;
+        self.memory.check()?;
+        self.settle_streams()?;
+        let arena = self.memory.arena.arena();
+        let regions = arena.begin_at(&self.begin);
+        let event = OrderEvent::new(own).map_err(CaptureError::from)?;
+        let followed = purpose.followed().or(self.planned.as_ref());
+        let live = Live { arena, event: &event };
+        let capture = Capture::new(&self.streams, &self.memory.leases, Some(live), followed);
+        // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
+        // captured no more when the rest goes.
+        let under_way = UnderWay::begin(self.stream(), self.mode).map_err(CaptureError::from)?;
+        body(&capture, state)?;
+        bind(own).map_err(CaptureError::from)?;
+        capture.join_all()?;
+        let graph = under_way.end().map_err(CaptureError::from)?;
+        let recorded = capture.into_recorded();
+        if followed.is_some_and(|followed| recorded.trace != *followed) {
+            let planned = followed.map_or(0, Trace::steps);
+            return Err(CaptureError::Diverged { step: recorded.trace.steps(), planned }.into());
+        }
+        // A body that reset the arena had its bytes handed out a second time.
+        self.memory.check()?;
+        let graph = graph.ok_or(CaptureError::Spoiled)?;
+        let peak = arena.stats().high_water_bytes;
+        if matches!(purpose, Purpose::Graph) {
+            regions.keep();
+        }
+        Ok(Made { graph, recorded, peak })
+    }
+
+    /// No stream is captured by someone else, and all their work is done.
+    fn settle_streams(&self) -> Result<(), CaptureError> {
+        self.streams.iter().try_for_each(|stream| {
+            if is_capturing(stream)? {
+                let stream = stream.cu_stream().addr() as u64;
+                return Err(CaptureError::AlreadyCapturing { stream });
+            }
+            Ok(wait_for(stream)?)
+        })
+    }
+
+    /// Reads the graph back, node by node and edge by edge, and compares what it orders with where its
+    /// temporaries lie.
+    pub(crate) fn examine(
+        &self,
+        made: Made,
+        purpose: Purpose<'_>,
+    ) -> Result<Examined, CaptureError> {
+        let Made { graph, recorded, peak } = made;
+        let (contents, verified) = self.verify(&graph, &recorded.regions)?;
+        let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
+        let offsets: Vec<u64> =
+            recorded.regions.iter().filter_map(|region| region.offset).collect();
+        purpose.check_offsets(&offsets)?;
+        let pattern = Pattern { trace: recorded.trace, offsets };
+        Ok(Examined { graph, host: recorded.host, contents, pattern, footprint, verified })
+    }
+
+    /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
+    pub(super) fn verify(
+        &self,
+        graph: &Graph,
+        regions: &[Region],
+    ) -> Result<(Contents, Verified), CaptureError> {
+        let contents = graph.contents()?;
+        if contents.memory_nodes > 0 {
+            return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
+        }
+        let handles = contents.nodes.iter().map(|node| node.handle);
+        let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
+        // A handle that the graph does not have becomes a number that it does not have: refused.
+        let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
+        let layout: Vec<LaidOut> = regions
+            .iter()
+            .filter_map(|region| {
+                let users = || region.users.values();
+                let last = || users().flat_map(|uses| &uses.last.nodes);
+                let earlier = users().flat_map(|uses| &uses.earlier);
+                Some(LaidOut {
+                    offset: region.offset?,
+                    bytes: region.bytes,
+                    uses: earlier.chain(last()).map(number).collect(),
+                    after: region.after.iter().map(number).collect(),
+                    until: last().map(number).collect(),
+                })
+            })
+            .collect();
+        let arena = &self.memory.arena;
+        let (base, capacity) = (arena.address(), arena.arena().capacity());
+        let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
+            let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
+            Some(Access { node, offset, bytes })
+        };
+        let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
+        let verified = verify_layout(&contents.order, &layout, &accesses)?;
+        Ok((contents, verified))
+    }
+}
+
+impl<'p> Purpose<'p> {
+    fn followed(self) -> Option<&'p Trace> {
+        match self {
+            Purpose::Graph => None,
+            Purpose::Update(pattern) => Some(&pattern.trace),
+        }
+    }
+
+    /// The temporaries of an update lie where the graph has them. The same steps see to that, except
+    /// where an arena rewinds by the order in which views are dropped.
+    fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
+        let Purpose::Update(pattern) = self else { return Ok(()) };
+        let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);
+        differs.map_or(Ok(()), |temporary| {
+            let (before, now) = (pattern.offsets[temporary], offsets[temporary]);
+            Err(CaptureError::Moved { temporary, before, now })
+        })
+    }
+}
