@@ -15,6 +15,7 @@ mod captures;
 mod graphs;
 mod planned;
 mod programs;
+mod scope_limits;
 mod scopes;
 mod shared_cases;
 mod steps;
