@@ -50,9 +50,28 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     })
 }
 
+/// A little of it: each call that a scope makes in a capture, once or twice.
+fn small_body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureError> {
+    ends.with_views(capture, |scope, from, to| {
+        let mut sum = scope.try_acquire_filled(N, 0.1_f64)?;
+        capture.scope(capture.branch(0)?, |inner| {
+            axpy.on_stream(inner.context().stream(), 2.0, from, &mut sum)
+        })?;
+        Ok(to.copy_from(&sum.as_view())?)
+    })
+}
+
+/// What that makes of an input.
+fn small_result(input: &[f64]) -> Vec<f64> {
+    input.iter().map(|&number| 2.0_f64.mul_add(number, 0.1)).collect()
+}
+
+type Body = fn(&Capture<'_>, Ends, &Axpy) -> Result<(), CaptureError>;
+
 fn planned(
     streams: &[Arc<CudaStream>; 2],
     axpy: &Axpy,
+    body: Body,
 ) -> Result<(CapturedGraph, Ends), CaptureError> {
     let (session, ends) = Ends::of_session(&[&streams[0], &streams[1]])?;
     let run = |capture: &Capture<'_>, (): &mut ()| body(capture, ends, axpy);
@@ -68,7 +87,7 @@ fn captured_scopes_do_not_race() {
         start_anew(simulator, Settings::default(), seed);
         let streams = streams();
         let axpy = Axpy::load(streams[0].context());
-        let (mut graph, ends) = planned(&streams, &axpy).unwrap();
+        let (mut graph, ends) = planned(&streams, &axpy, body).unwrap();
         for round in 0..2 {
             let expected = eager(&axpy, &streams[1], &input(round));
             assert_same_bits(&ends.run(&mut graph, &input(round)).unwrap(), &expected);
@@ -86,7 +105,7 @@ fn a_thousand_replays_of_a_scope_ask_for_launches_alone() {
     let streams = streams();
     let axpy = Axpy::load(streams[0].context());
     let expected = eager(&axpy, &streams[1], &input(9));
-    let (mut graph, ends) = planned(&streams, &axpy).unwrap();
+    let (mut graph, ends) = planned(&streams, &axpy, body).unwrap();
     graph.upload().unwrap();
     graph.write(&ends.from, &input(9)).unwrap();
     let free = || cudarc::driver::result::mem_get_info().unwrap().0;
@@ -147,9 +166,9 @@ const GIVEN_UP: [&str; 9] = [
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn every_call_of_captured_scopes_may_fail() {
     let simulator = start();
-    let script = |streams: &[Arc<CudaStream>; 2], axpy: &Axpy, expected: &[f64]| {
-        let (mut graph, ends) = planned(streams, axpy)?;
-        assert_same_bits(&ends.run(&mut graph, &input(6))?, expected);
+    let script = |streams: &[Arc<CudaStream>; 2], axpy: &Axpy| {
+        let (mut graph, ends) = planned(streams, axpy, small_body)?;
+        assert_same_bits(&ends.run(&mut graph, &input(6))?, &small_result(&input(6)));
         Ok::<(), CaptureError>(())
     };
     let (mut failures, mut absorbed) = (0, 0);
@@ -157,10 +176,9 @@ fn every_call_of_captured_scopes_may_fail() {
         start_anew(simulator, Settings::default(), nth);
         let streams = streams();
         let axpy = Axpy::load(streams[0].context());
-        let expected = eager(&axpy, &streams[1], &input(6));
         simulator.forget_calls();
         simulator.fail_any_call(nth, 999);
-        let ended = script(&streams, &axpy, &expected);
+        let ended = script(&streams, &axpy);
         let log = simulator.log();
         let Some(failed) = log.iter().find(|call| call.code == 999).cloned() else {
             assert_eq!(ended, Ok(()));
@@ -173,7 +191,7 @@ fn every_call_of_captured_scopes_may_fail() {
         }
         // What cudarc keeps of an error for its next call is not the next script's.
         let _ = streams[0].context().check_err();
-        let again = script(&streams, &axpy, &expected);
+        let again = script(&streams, &axpy);
         assert_eq!(again, Ok(()), "after call {nth}, {}: {ended:?}", failed.name);
         drop((streams, axpy));
         simulator.assert_clean();
@@ -183,5 +201,5 @@ fn every_call_of_captured_scopes_may_fail() {
         }
     }
     println!("{failures} failures answered, {absorbed} absorbed");
-    assert!(failures > 100);
+    assert!(failures > 50);
 }

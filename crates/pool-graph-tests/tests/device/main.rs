@@ -22,6 +22,7 @@ mod opened;
 mod planned;
 mod programs;
 mod retries;
+mod scope_limits;
 mod scopes;
 mod shared_cases;
 mod steps;
