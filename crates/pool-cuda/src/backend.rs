@@ -85,7 +85,7 @@ unsafe impl PoolBackend for Cuda {
         if settled.is_ok() || why == Reuse::HandOut {
             return settled;
         }
-        if matches!(settled, Err(CudaError::Capturing { .. })) {
+        if matches!(settled, Err(CudaError::Capturing { .. })) && stream.source().is_none() {
             // The block is freed after the capture, and its users are waited for then.
             return Ok(());
         }

@@ -37,24 +37,25 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
-    /// captured and the other is not, and [`CudaError::Call`] where the driver refuses.
+    /// captured and the other is not, or one of the two has memory of a graph, and [`CudaError::Call`] where the driver refuses.
     pub fn copy_from(&mut self, source: &DeviceView<'_, T>) -> Result<(), CudaError> {
         check_lengths(source.len(), self.len())?;
         let bytes = self.region().bytes;
         if bytes == 0 {
             return Ok(());
         }
-        self.region().join()?;
         let stream = self.region().stream();
+        stream.check_owner(source.region().stream())?;
+        self.region().join()?;
         source.region().lend_anywhere(stream.stream())?;
         let (own, other) = (stream.device().context(), source.region().stream().device().context());
-        bind(own)?;
         let (to, from) = (self.address(), source.address());
         if own.cu_ctx() == other.cu_ctx() {
             // SAFETY: both ranges are those of views, one of them exclusive, so they are apart; the
             // stream comes after all that uses them, and whatever uses them later after it.
-            return unsafe { driver::copy_on_device(to, from, bytes, stream.stream()) };
+            return unsafe { transfer::copy(stream, to, from, bytes) };
         }
+        bind(own)?;
         // SAFETY: as above.
         unsafe { driver::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
@@ -64,7 +65,8 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Capturing`] in a capture for a
-    /// value of more than 4 bytes that does not repeat itself.
+    /// value of more than 4 bytes that does not repeat itself, except where the pool has a
+    /// [source](crate::BlockSource).
     pub fn fill(&mut self, value: T) -> Result<(), CudaError> {
         if self.region().bytes == 0 {
             return Ok(());

@@ -52,6 +52,11 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, context })))
     }
 
+    /// The device of a context, where nothing will be allocated: no memory pool is made.
+    pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
+        Self(Arc::new(Inner { memory: None, context }))
+    }
+
     /// The same device with plain allocations instead of stream-ordered ones, as where a device has
     /// no memory pools: for comparison, and for tools that do not know those.
     #[must_use]

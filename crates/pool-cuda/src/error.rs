@@ -55,6 +55,13 @@ pub enum CudaError {
         /// What was to be done.
         operation: &'static str,
     },
+    /// The [source](crate::BlockSource) that the pool was given has no such block.
+    NoBlock {
+        /// Bytes asked for.
+        requested: usize,
+        /// Why, and what to do.
+        why: &'static str,
+    },
     /// A copy between ranges of different lengths.
     LengthMismatch {
         /// Elements of the source.
@@ -166,6 +173,9 @@ impl fmt::Display for CudaError {
                 "a stream is being captured, so the pool cannot {operation}: do it once before the \
                  capture"
             ),
+            Self::NoBlock { requested, why } => {
+                write!(f, "there is no block of {requested} bytes: {why}")
+            }
             Self::LengthMismatch { source, destination } => write!(
                 f,
                 "{source} elements cannot be copied to {destination}: the lengths must agree"

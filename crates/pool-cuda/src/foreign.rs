@@ -42,6 +42,15 @@ pub(crate) enum Foreign {
     Somewhere(Arc<CudaContext>),
 }
 
+/// A stream that memory is lent to.
+pub(crate) struct Borrower<'a> {
+    pub(crate) stream: &'a CudaStream,
+    /// The same, as it is kept.
+    pub(crate) by: Foreign,
+    /// Whether it may become a part of the capture that the pool's stream is in.
+    pub(crate) admitted: bool,
+}
+
 impl Foreign {
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
@@ -74,30 +83,24 @@ impl ForeignUses {
     pub(crate) fn lend(
         &self,
         block: Address,
-        stream: &CudaStream,
-        by: Foreign,
+        to: Borrower<'_>,
         own: &CudaStream,
     ) -> Result<(), CudaError> {
         if !self.on.get() {
             return Ok(());
         }
-        let ordered = self.order(block, stream, &by, own);
+        let ordered = self.order(block, &to, own);
         // Where the driver failed to order them, the host may wait instead, and the stream is then used.
         if matches!(ordered, Ok(()) | Err(CudaError::Call { .. })) {
-            self.note(block, by);
+            self.note(block, to.by);
         }
         ordered
     }
 
-    fn order(
-        &self,
-        block: Address,
-        stream: &CudaStream,
-        by: &Foreign,
-        own: &CudaStream,
-    ) -> Result<(), CudaError> {
+    fn order(&self, block: Address, to: &Borrower<'_>, own: &CudaStream) -> Result<(), CudaError> {
+        let Borrower { stream, by, admitted } = to;
         bind(own.context())?;
-        if driver::is_capturing(stream)? != driver::is_capturing(own)? {
+        if !admitted && driver::is_capturing(stream)? != driver::is_capturing(own)? {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
         }
         self.join_where(own, |used| used.block == block && !used.by.is(by))?;
@@ -116,6 +119,18 @@ impl ForeignUses {
     /// Makes the pool's stream `own` come after all other streams that use the block.
     pub(crate) fn join(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         self.join_where(own, |used| used.block == block)
+    }
+
+    /// Makes the pool's stream `own` come after all other streams that use any block.
+    pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
+        let mut seen: Vec<Foreign> = Vec::new();
+        for used in &*self.uses.borrow() {
+            if !seen.iter().any(|by| by.is(&used.by)) {
+                self.join_one(&used.by, own)?;
+                seen.push(used.by.clone());
+            }
+        }
+        Ok(())
     }
 
     /// As [`join`](Self::join), when nobody can enqueue anything with the block any more.

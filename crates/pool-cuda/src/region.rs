@@ -10,7 +10,7 @@ use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
 use crate::driver::Address;
 use crate::error::CudaError;
-use crate::foreign::{Foreign, keep, keep_shared};
+use crate::foreign::{Borrower, Foreign, keep, keep_shared};
 use crate::stream::{DeviceStream, check_context};
 
 /// Part of a block that a view covers.
@@ -92,7 +92,8 @@ impl Region {
         // SAFETY: the region's view is in use, on the pool's thread (type).
         unsafe { self.slot.arm() };
         let own = self.stream();
-        own.foreign().lend(self.block(), stream, by, own.stream())
+        let admitted = own.admit(stream)?;
+        own.foreign().lend(self.block(), Borrower { stream, by, admitted }, own.stream())
     }
 
     /// The address for work on a stream, which is ordered with the pool's. Where that is not possible,

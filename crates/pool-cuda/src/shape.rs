@@ -102,12 +102,24 @@ impl ShapeDescriptor {
         for (number, length) in numbers.iter_mut().zip(all) {
             *number = length as u64;
         }
-        stream.bind_outside_capture("write a new shape")?;
-        let cell = stream.shapes().take(stream)?;
         let bytes = bytemuck::cast_slice(&numbers[..2 + 2 * rank]);
-        // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this shape; who
-        // read an earlier one there is in the pool's stream. The context is bound.
-        unsafe { stream.staging().upload(cell.address, bytes, stream.stream()) }?;
+        let cell = match stream.source() {
+            Some(source) => {
+                let cell = stream.shapes().take(stream)?;
+                stream.bind()?;
+                // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this
+                // shape; who read an earlier one there is in the pool's stream.
+                unsafe { source.write(cell.address, bytes) }?;
+                cell
+            }
+            None => {
+                stream.bind_outside_capture("write a new shape")?;
+                let cell = stream.shapes().take(stream)?;
+                // SAFETY: as above. The context is bound.
+                unsafe { stream.staging().upload(cell.address, bytes, stream.stream()) }?;
+                cell
+            }
+        };
         let address = cell.address;
         self.0 = Some(cell);
         Ok(address)
@@ -156,7 +168,7 @@ pub trait AcquireShaped<'s> {
     /// # Errors
     ///
     /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture, and all of [`Scope::try_acquire_nd`].
+    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire_nd`].
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],

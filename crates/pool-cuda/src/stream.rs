@@ -12,6 +12,7 @@ use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::foreign::{ForeignUses, announce};
 use crate::shape::ShapeCells;
+use crate::source::BlockSource;
 use crate::staging::Staging;
 
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
@@ -41,6 +42,8 @@ pub struct DeviceStream {
     shapes: Arc<ShapeCells>,
     /// What a call met that could not answer.
     unanswered: Cell<Option<CudaError>>,
+    /// Where blocks come from instead of the device.
+    source: Option<Box<dyn BlockSource>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
@@ -75,16 +78,44 @@ impl DeviceStream {
         if is_per_thread(&stream) {
             return Err(CudaError::WrongContext { ordinal: device.ordinal() });
         }
+        Ok(Self::new(device.clone(), stream, None))
+    }
+
+    /// A stream whose pool takes its blocks from a source: for streams that are captured.
+    ///
+    /// What would wait on the host, or copy host memory that nobody keeps, is refused by
+    /// [`CudaError::Capturing`] without asking the driver: [`synchronize`](Self::synchronize), copies to
+    /// the host, and copies of slices from it. Fills, copies on the device, shapes and launches work.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::WrongContext`] for the per-thread default stream.
+    pub fn of_source(stream: Arc<CudaStream>, source: impl BlockSource) -> Result<Self, CudaError> {
+        if is_per_thread(&stream) {
+            return Err(CudaError::WrongContext {
+                ordinal: crate::device::ordinal(stream.context()),
+            });
+        }
+        let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
+        Ok(Self::new(device, stream, Some(Box::new(source))))
+    }
+
+    fn new(
+        device: CudaDevice,
+        stream: Arc<CudaStream>,
+        source: Option<Box<dyn BlockSource>>,
+    ) -> Self {
         announce(&stream);
-        Ok(Self {
+        Self {
             foreign: ForeignUses::default(),
             staging: Staging::default(),
             deferred: RefCell::default(),
             shapes: Arc::default(),
             unanswered: Cell::new(None),
+            source,
             stream,
-            device: device.clone(),
-        })
+            device,
+        }
     }
 
     /// The stream of this thread, on the device that it has [chosen](crate::Cuda::set_device): made at
@@ -121,8 +152,10 @@ impl DeviceStream {
     ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where waiting, or work that came before, failed.
+    /// [`CudaError::Call`] where waiting, or work that came before, failed; [`CudaError::Capturing`]
+    /// where the pool has a [source](Self::of_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
+        self.refuse_with_source("be waited for")?;
         self.bind()?;
         driver::synchronize(&self.stream)
     }
@@ -145,8 +178,23 @@ impl DeviceStream {
         self.foreign.set_on(on);
     }
 
+    /// Makes the stream come after all other streams that memory of its pool was used on, and after
+    /// all that they hold now.
+    ///
+    /// The pool does this by itself for a block that is used again. What this is for is the end of a
+    /// capture, or of a part of it: there the streams must have come together.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Capturing`] where one of the streams is being captured and the other is not, and
+    /// [`CudaError::Call`] where the driver fails to order them.
+    pub fn join_other_streams(&self) -> Result<(), CudaError> {
+        self.foreign.join_all(&self.stream)
+    }
+
     /// Waits, on the host, for all work of the context.
     pub(crate) fn wait_for_all(&self) -> Result<(), CudaError> {
+        self.refuse_with_source("be waited for")?;
         self.bind()?;
         driver::synchronize_context()
     }
@@ -163,6 +211,43 @@ impl DeviceStream {
         &self.shapes
     }
 
+    pub(crate) fn source(&self) -> Option<&dyn BlockSource> {
+        self.source.as_deref()
+    }
+
+    /// Whether nothing is put on the stream, and addresses are of no memory.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.source().is_some_and(BlockSource::is_dry)
+    }
+
+    /// Whether memory of both streams' pools lives and dies together, as far as graphs are concerned.
+    pub(crate) fn check_owner(&self, other: &Self) -> Result<(), CudaError> {
+        let owner = |stream: &Self| stream.source().map(BlockSource::owner);
+        if owner(self) == owner(other) {
+            return Ok(());
+        }
+        Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
+    }
+
+    /// Whether another stream may be made to come after this one; true where the source said so, which
+    /// then also has said what becomes of a stream that is not captured yet.
+    pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
+        match self.source() {
+            None => Ok(false),
+            Some(source) if source.is_dry() => {
+                Err(CudaError::Capturing { operation: "use memory of a dry run on a real stream" })
+            }
+            Some(source) => source.admit(other).map(|()| true),
+        }
+    }
+
+    fn refuse_with_source(&self, operation: &'static str) -> Result<(), CudaError> {
+        match self.source {
+            Some(_) => Err(CudaError::Capturing { operation }),
+            None => Ok(()),
+        }
+    }
+
     /// Makes the device's context the thread's current one.
     pub(crate) fn bind(&self) -> Result<(), CudaError> {
         bind(self.device.context())
@@ -170,6 +255,7 @@ impl DeviceStream {
 
     /// Binds, and refuses while the stream is captured: for what cannot become part of a graph.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
+        self.refuse_with_source(operation)?;
         self.bind()?;
         match driver::is_capturing(&self.stream)? {
             true => Err(CudaError::Capturing { operation }),
@@ -186,6 +272,9 @@ impl DeviceStream {
 
     /// Allocates memory that the stream's work may use.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
+        if let Some(source) = self.source() {
+            return source.allocate(bytes);
+        }
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let allocated = match self.device.memory_pool() {
@@ -208,6 +297,11 @@ impl DeviceStream {
     /// The address came from [`allocate`](Self::allocate) of a stream of the same device object, was
     /// not freed, and all that uses it is in this stream or done.
     pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
+        if let Some(source) = self.source() {
+            // SAFETY: the caller's promise.
+            unsafe { source.free(address) };
+            return Ok(());
+        }
         let freed = match self.bind_outside_capture("free memory") {
             Ok(()) => {
                 self.free_deferred();
@@ -256,6 +350,9 @@ impl DeviceStream {
 
     /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
+        if self.source.is_some() {
+            return Ok(());
+        }
         self.bind()?;
         if driver::is_capturing(&self.stream)? {
             return Ok(());

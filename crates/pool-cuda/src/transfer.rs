@@ -16,9 +16,31 @@ pub(crate) unsafe fn set_bytes(
     value: u8,
     bytes: usize,
 ) -> Result<(), CudaError> {
+    if stream.is_dry() {
+        return Ok(());
+    }
     stream.bind()?;
     // SAFETY: the caller's promise.
     unsafe { driver::set_bytes(to, value, bytes, stream.stream()) }
+}
+
+/// Copies bytes within the stream's context.
+///
+/// # Safety
+///
+/// Both ranges are allocated and apart, and using them in the pool's stream is the caller's right.
+pub(crate) unsafe fn copy(
+    stream: &DeviceStream,
+    to: Address,
+    from: Address,
+    bytes: usize,
+) -> Result<(), CudaError> {
+    if stream.is_dry() {
+        return Ok(());
+    }
+    stream.bind()?;
+    // SAFETY: the caller's promise.
+    unsafe { driver::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
 /// Copies bytes from the host; they have left `from` when this returns.
@@ -62,6 +84,9 @@ pub(crate) unsafe fn fill(
     element: &[u8],
     length: usize,
 ) -> Result<(), CudaError> {
+    if stream.is_dry() {
+        return Ok(());
+    }
     let bytes = element.len() * length;
     let queue = stream.stream();
     match Pattern::of(element) {
@@ -107,6 +132,9 @@ impl Pattern {
     }
 }
 
+/// How much of a fill comes from the host where a source keeps it.
+const SOURCE_FILL_BYTES: usize = 4 << 10;
+
 /// Fills with what no fill of the driver can repeat: some elements from the host, and then copies on
 /// the device of what is there already, each twice as long as the one before.
 ///
@@ -120,9 +148,20 @@ unsafe fn fill_by_doubling(
     length: usize,
 ) -> Result<(), CudaError> {
     let bytes = element.len() * length;
-    stream.bind_outside_capture("copy from the host")?;
-    // SAFETY: the caller's promise; the context is bound.
-    let first = unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?;
+    let first = match stream.source() {
+        Some(source) => {
+            let first = (SOURCE_FILL_BYTES / element.len()).clamp(1, length);
+            stream.bind()?;
+            // SAFETY: the caller's promise, for the first elements.
+            unsafe { source.write(to, &element.repeat(first)) }?;
+            first
+        }
+        None => {
+            stream.bind_outside_capture("copy from the host")?;
+            // SAFETY: the caller's promise; the context is bound.
+            unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
+        }
+    };
     let mut done = first * element.len();
     while done < bytes {
         let next = done.min(bytes - done);

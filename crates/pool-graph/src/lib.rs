@@ -26,8 +26,9 @@
 //!
 //! With the feature `cuda`, a `CaptureSession` turns work into a `CapturedGraph` that owns what its nodes
 //! name. A dry run of the work gives its footprint and a plan before memory is taken, and
-//! [`verify_layout`] checks what came out against the nodes and edges of the graph. `CapturedGraph::update`
-//! gives it other parameters.
+//! [`verify_layout`] checks what came out against the nodes and edges of the graph. In the body,
+//! `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the capture's arena.
+//! `CapturedGraph::update` gives a graph other parameters.
 //!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
@@ -59,7 +60,7 @@ pub use book::Reset;
 #[cfg(feature = "cuda-backend")]
 pub use capture::{
     Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, FailedCapture,
-    Footprint, HostArgument, PreparedCapture, Probe, Use,
+    Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda-backend")]
 pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};

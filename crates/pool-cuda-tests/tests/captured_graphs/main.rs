@@ -11,9 +11,12 @@
 
 mod cases;
 mod faults;
+mod scopes;
 
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;
+#[path = "../../../pool-graph-tests/tests/device/steps.rs"]
+mod steps;
 #[path = "../simulated/support.rs"]
 #[allow(dead_code, reason = "what the other tests need is in it, too")]
 mod support;

@@ -1,5 +1,7 @@
 //! A step of the conjugate-gradient method, captured once and replayed until the system is solved: the
-//! same bits as the same kernels launched one by one, with the bytes that each policy takes.
+//! same bits as the same kernels launched one by one. The step is one function over a scope, run eagerly
+//! and captured as it is; beside it stands the same with temporaries of the capture, which share bytes, in
+//! an arena of each policy.
 //!
 //! `cargo run -p pool-graph-tests --example graph_replay -- [--simulated] [--side N]`; on a device, or on
 //! the simulated driver by the flag and where there is none.
@@ -9,6 +11,7 @@ mod method;
 #[path = "../../../pool-cuda/examples/conjugate_gradient/poisson.rs"]
 #[allow(dead_code, reason = "the other example needs more of it")]
 mod poisson;
+mod step;
 #[path = "../../../pool-cuda/examples/support/mod.rs"]
 mod support;
 
@@ -20,8 +23,8 @@ use clap::Parser;
 use cudarc::driver::CudaStream;
 use pool_cuda::{Cuda, CudaDevice};
 use pool_graph::{
-    ArenaPolicy, CUDAGraphMemoryPool, CaptureSession, CapturedGraph, CudaArena, DeviceMemory,
-    GraphPoolConfig, PreparedCapture,
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureSession, CapturedGraph, CudaArena,
+    DeviceMemory, GraphPoolConfig, PreparedCapture,
 };
 
 use kernels::Kernels;
@@ -53,11 +56,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let kernels = Kernels::load(&device)?;
 
-    let eager = Method::new(&pool, &problem)?;
-    let expected = eager.run_eagerly(&pool, &kernels, &stream, &problem, arguments.steps)?;
+    let (expected, bytes) = step::run_eagerly(&kernels, &stream, &problem, arguments.steps)?;
+    println!("    eager: {bytes} bytes of temporaries");
 
     let mut solution = Vec::new();
-    for policy in ["Monotone", "Linear", "Planned"] {
+    for policy in ["Scope", "Monotone", "Linear", "Planned"] {
         let method = Method::new(&pool, &problem)?;
         let mut graph = capture(policy, &device, &stream, &pool, &method, &kernels)?;
         method.write_start(&mut graph, &problem)?;
@@ -98,8 +101,12 @@ fn capture(
     kernels: &Kernels,
 ) -> Result<CapturedGraph, Box<dyn Error>> {
     let session = CaptureSession::new(stream)?.lease(pool.lease(&method.ids())?);
+    let body = |capture: &Capture<'_>, (): &mut ()| match policy {
+        "Scope" => method.step_in_a_scope(capture, kernels),
+        _ => method.step(capture, kernels),
+    };
     // Known before any memory is taken.
-    let probe = session.probe(&mut (), |capture, ()| method.step(capture, kernels))?;
+    let probe = session.probe(&mut (), body)?;
     let arena = |policy| -> Result<CudaArena, Box<dyn Error>> {
         Ok(CudaArena::new(DeviceMemory::new(device), probe.footprint().sum, policy)?)
     };
@@ -108,5 +115,5 @@ fn capture(
         "Linear" => session.prepare(arena(ArenaPolicy::Linear)?)?,
         _ => session.planned(&probe)?,
     };
-    Ok(prepared.capture((), |capture, ()| method.step(capture, kernels))?)
+    Ok(prepared.capture((), body)?)
 }

@@ -1,16 +1,15 @@
-//! The method's arrays, and its step: once as a capture, once launched kernel by kernel.
+//! The method's arrays, and its step as the body of a capture: once with temporaries of the capture, which
+//! share bytes, and once through a scope.
 
 use std::error::Error;
-use std::sync::Arc;
 
-use cudarc::driver::{CudaStream, result};
-use pool_core::{PodElement, bytemuck};
 use pool_graph::{
     BlockId, CUDAGraphMemoryPool, Capture, CaptureError, CapturedGraph, GraphMemoryBlock,
 };
 
 use crate::kernels::Kernels;
 use crate::poisson::Poisson;
+use crate::step::{Arrays, step};
 
 /// What stays from step to step: the matrix, and three vectors.
 pub(crate) struct Method {
@@ -50,7 +49,7 @@ impl Method {
         [&self.values, &self.columns, &self.starts].map(GraphMemoryBlock::device_pointer)
     }
 
-    /// One step, as a body of a capture (Hestenes and Stiefel, 1952).
+    /// One step with temporaries of the capture, each given back as soon as nothing uses it.
     #[expect(
         clippy::multiple_unsafe_ops_per_block,
         reason = "a launch, and its being enqueued, are one promise: that the uses beside it are right"
@@ -113,6 +112,36 @@ impl Method {
         unsafe { capture.enqueue(main, &uses, |stream| kernels.scale_by_ratio(stream, to, rows)) }
     }
 
+    /// The step of the eager run, as it is.
+    pub(crate) fn step_in_a_scope(
+        &self,
+        capture: &Capture<'_>,
+        kernels: &Kernels,
+    ) -> Result<(), CaptureError> {
+        let main = capture.main();
+        let mut values = capture.block(&self.values)?;
+        let [mut columns, mut starts] =
+            [capture.block(&self.columns)?, capture.block(&self.starts)?];
+        let mut x = capture.block(&self.x)?;
+        let mut residual = capture.block(&self.residual)?;
+        let mut direction = capture.block(&self.direction)?;
+        let values = capture.lend(main, &mut values)?;
+        let columns = capture.lend(main, &mut columns)?;
+        let starts = capture.lend(main, &mut starts)?;
+        let mut x = capture.lend(main, &mut x)?;
+        let mut residual = capture.lend(main, &mut residual)?;
+        let mut direction = capture.lend(main, &mut direction)?;
+        let mut arrays = Arrays {
+            values: values.view()?,
+            columns: columns.view()?,
+            starts: starts.view()?,
+            x: x.view_mut()?,
+            residual: residual.view_mut()?,
+            direction: direction.view_mut()?,
+        };
+        capture.scope(main, |scope| step(scope, kernels, &mut arrays))
+    }
+
     /// Matrix, right-hand side, and zero as the first answer.
     pub(crate) fn write_start(
         &self,
@@ -126,64 +155,4 @@ impl Method {
         graph.write(&self.residual, &problem.right)?;
         graph.write(&self.direction, &problem.right)
     }
-
-    /// The same steps, launched kernel by kernel; the answer.
-    pub(crate) fn run_eagerly(
-        &self,
-        pool: &CUDAGraphMemoryPool,
-        kernels: &Kernels,
-        stream: &Arc<CudaStream>,
-        problem: &Poisson,
-        steps: usize,
-    ) -> Result<Vec<f64>, Box<dyn Error>> {
-        let rows = self.rows;
-        upload(stream, &self.values, &problem.values)?;
-        upload(stream, &self.columns, &problem.columns)?;
-        upload(stream, &self.starts, &problem.starts)?;
-        upload(stream, &self.x, &vec![0.0_f64; rows])?;
-        upload(stream, &self.residual, &problem.right)?;
-        upload(stream, &self.direction, &problem.right)?;
-        let [x, r, d] =
-            [&self.x, &self.residual, &self.direction].map(GraphMemoryBlock::device_pointer);
-        let image = pool.allocate((rows * size_of::<f64>()) as u64)?;
-        let scalars = pool.allocate(3 * 256)?;
-        let [q, rr] = [image.device_pointer(), scalars.device_pointer()];
-        let [dq, next] = [rr + 256, rr + 512];
-        for _ in 0..steps {
-            // SAFETY: here and below, the addresses are of blocks that are as long, on one stream.
-            unsafe { result::memset_d8_async(rr, 0, 3 * 256, stream.cu_stream()) }?;
-            // SAFETY: as above.
-            unsafe { kernels.multiply(stream, self.matrix(), d, q, rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.dot(stream, [r, r, rr], rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.dot(stream, [d, q, dq], rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.add_ratio(stream, [rr, dq, d, x], 1.0, rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.add_ratio(stream, [rr, dq, q, r], -1.0, rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.dot(stream, [r, r, next], rows) }?;
-            // SAFETY: as above.
-            unsafe { kernels.scale_by_ratio(stream, [next, rr, r, d], rows) }?;
-        }
-        let mut answer = vec![0.0_f64; rows];
-        // SAFETY: the block is as long, and the answer stays until the stream has been waited for.
-        unsafe { result::memcpy_dtoh_async(&mut answer, x, stream.cu_stream()) }?;
-        stream.synchronize()?;
-        Ok(answer)
-    }
-}
-
-/// Copies to a block and waits.
-fn upload<T: PodElement>(
-    stream: &CudaStream,
-    block: &GraphMemoryBlock,
-    elements: &[T],
-) -> Result<(), Box<dyn Error>> {
-    let bytes: &[u8] = bytemuck::cast_slice(elements);
-    // SAFETY: the block is as long, and the elements stay until the stream has been waited for.
-    unsafe { result::memcpy_htod_async(block.device_pointer(), bytes, stream.cu_stream()) }?;
-    stream.synchronize()?;
-    Ok(())
 }

@@ -16,7 +16,9 @@ mod graphs;
 mod planned;
 mod programs;
 mod retries;
+mod scopes;
 mod shared_cases;
+mod steps;
 mod updates;
 
 use driver_conformance::driver::Device;

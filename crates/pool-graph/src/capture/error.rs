@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use pool_core::PoolError;
 use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
@@ -21,6 +22,8 @@ pub enum CaptureError {
     Driver(CudaError),
     /// The arena, or a lease.
     Memory(GraphMemoryError<CudaError>),
+    /// A pool of the body's scopes.
+    Pool(PoolError<CudaError>),
     /// The planner has no plan.
     Plan(PlanError),
     /// The plan cannot be followed.
@@ -74,6 +77,16 @@ pub enum CaptureError {
     },
     /// What was given belongs to another capture.
     ForeignView,
+    /// A scope is open on the stream: a pool has one at a time.
+    ScopeOpen {
+        /// The stream: 0 is the session's, 1 its first branch.
+        stream: usize,
+    },
+    /// Memory that is lent to device views, whose uses the capture does not see.
+    Lent {
+        /// Where it begins.
+        address: u64,
+    },
     /// Memory that no lease of the session holds.
     NotLeased {
         /// Where it begins.
@@ -139,6 +152,7 @@ impl fmt::Display for CaptureError {
         match self {
             Self::Driver(error) => error.fmt(f),
             Self::Memory(error) => error.fmt(f),
+            Self::Pool(error) => error.fmt(f),
             Self::Plan(error) => write!(f, "there is no plan for the capture: {error}"),
             Self::ArenaPlan(error) => error.fmt(f),
             Self::Update(error) => error.fmt(f),
@@ -179,6 +193,16 @@ impl fmt::Display for CaptureError {
             Self::ForeignView => {
                 f.write_str("the memory belongs to another capture: use what this one gave")
             }
+            Self::ScopeOpen { stream } => write!(
+                f,
+                "a scope is open on stream {stream} of the session: use `scope.scope()` of that one, \
+                 or end it first"
+            ),
+            Self::Lent { address } => write!(
+                f,
+                "the memory at {address:#x} is lent to device views: drop the `Lent` before the \
+                 capture uses it"
+            ),
             Self::NotLeased { address, bytes } => write!(
                 f,
                 "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block \
@@ -227,6 +251,7 @@ impl Error for CaptureError {
         match self {
             Self::Driver(error) => Some(error),
             Self::Memory(error) => Some(error),
+            Self::Pool(error) => Some(error),
             Self::Plan(error) => Some(error),
             Self::ArenaPlan(error) => Some(error),
             Self::Layout(error) => Some(error),

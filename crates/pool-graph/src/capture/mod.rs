@@ -3,19 +3,24 @@
 pub(crate) mod driver;
 mod error;
 mod footprint;
+mod lent;
 mod model;
 mod operations;
 mod prepared;
+mod record;
 mod region;
 mod scope;
+mod scoped;
 mod session;
 mod setting;
+mod source;
 mod trace;
 mod view;
 
 pub use driver::CaptureMode;
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
+pub use lent::Lent;
 pub use prepared::{FailedCapture, PreparedCapture};
 pub use scope::{Capture, CaptureStream, HostArgument};
 pub use session::CaptureSession;

@@ -73,17 +73,17 @@ impl Capture<'_> {
         from: &[T],
     ) -> Result<HostArgument, CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let number = self.recorded.borrow().host.len();
+        let number = self.record.lock().host.len();
         let (target, bytes) = (to.device_pointer(), to.bytes());
         self.operation("copy from host", stream, &[to.write()], |stream| {
             if bytes == 0 {
-                self.recorded.borrow_mut().host.push(None);
+                self.record.lock().host.push(None);
                 return Ok(());
             }
             let buffer = HostBuffer::new(bytemuck::cast_slice(from), stream.context())?;
             // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
             unsafe { driver::copy_from_host(stream, target, buffer.address(), bytes) }?;
-            self.recorded.borrow_mut().host.push(Some(buffer));
+            self.record.lock().host.push(Some(buffer));
             Ok(())
         })?;
         Ok(HostArgument(number))

@@ -20,6 +20,10 @@ pub(super) struct Region {
     pub(super) readers: Vec<usize>,
     /// The last use on each stream.
     pub(super) users: BTreeMap<usize, Markers>,
+    /// Whether it is a block of a scope's pool: in use until the capture ends.
+    pub(super) kept: bool,
+    /// Whether it is a device view's now, whose uses nobody notes.
+    pub(super) lent: bool,
 }
 
 /// Where a stream stood after a use.

@@ -4,20 +4,21 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pool_core::{Element, PodElement};
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver::{self, OrderEvent};
+use super::driver::OrderEvent;
 use super::error::CaptureError;
-use super::model::Model;
+use super::record::Record;
+pub(super) use super::record::Recorded;
 use super::region::{Markers, Region};
+use super::scoped::Pools;
 use super::trace::{Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
-use crate::captured::{HostBuffer, holds_block};
+use crate::captured::holds_block;
 use crate::lease::Lease;
 use crate::request::GRANULE;
 
@@ -37,14 +38,13 @@ pub struct HostArgument(pub(crate) usize);
 /// writer before it reads, and for readers, too, before it writes. Streams that use nothing in common
 /// stay apart, unless [`wait`](Self::wait) says otherwise.
 pub struct Capture<'c> {
-    id: u64,
     streams: &'c [Arc<CudaStream>],
     leases: &'c [Lease],
     /// None in a dry run.
     live: Option<Live<'c>>,
-    /// The trace to follow.
-    planned: Option<&'c Trace>,
-    pub(super) recorded: RefCell<Recorded>,
+    pub(super) record: Arc<Record>,
+    /// Those of scopes.
+    pub(super) pools: RefCell<Pools>,
 }
 
 /// What a capture has and a dry run has not.
@@ -53,20 +53,6 @@ pub(super) struct Live<'c> {
     pub(super) event: &'c OrderEvent,
 }
 
-/// What the body did so far. Never borrowed while code of the body, or a drop, may run.
-pub(super) struct Recorded {
-    pub(super) model: Model,
-    pub(super) trace: Trace,
-    pub(super) regions: Vec<Region>,
-    /// An argument of no bytes needs no memory.
-    pub(super) host: Vec<Option<HostBuffer>>,
-    /// Where the next temporary of a dry run begins.
-    dry: u64,
-}
-
-/// Where a dry run puts its temporaries: where no device has memory.
-const DRY_BASE: u64 = 1 << 62;
-
 impl<'c> Capture<'c> {
     pub(super) fn new(
         streams: &'c [Arc<CudaStream>],
@@ -74,24 +60,19 @@ impl<'c> Capture<'c> {
         live: Option<Live<'c>>,
         planned: Option<&'c Trace>,
     ) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let recorded = Recorded {
-            model: Model::new(streams.len()),
-            trace: Trace::default(),
-            regions: Vec::new(),
-            host: Vec::new(),
-            dry: DRY_BASE,
-        };
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id, streams, leases, live, planned, recorded: RefCell::new(recorded) }
+        let record = Record::new(streams, live.as_ref().map(|live| live.arena), planned);
+        let pools = RefCell::new(Pools::new(streams.len()));
+        Self { streams, leases, live, record: Arc::new(record), pools }
     }
 
     pub(super) fn into_recorded(self) -> Recorded {
-        self.recorded.into_inner()
+        let Self { record, pools, .. } = self;
+        drop(pools);
+        record.finish()
     }
 
     pub(super) fn id(&self) -> u64 {
-        self.id
+        self.record.id()
     }
 
     /// Whether this is a dry run: nothing is put on streams, and memory is addresses alone.
@@ -145,22 +126,8 @@ impl<'c> Capture<'c> {
         let stream = self.check(stream)?;
         let bytes = rounded::<T>(elements)?;
         self.begin(stream)?;
-        self.step(&Step::Acquire { stream, bytes })?;
-        let after = self.frontier(stream)?;
-        let (address, offset) = self.take(bytes)?;
-        let mut recorded = self.recorded.borrow_mut();
-        let taken_by = recorded.model.operation(stream);
-        recorded.regions.push(Region {
-            address,
-            bytes,
-            offset: Some(offset),
-            taken_by,
-            after,
-            writer: stream,
-            readers: Vec::new(),
-            users: std::collections::BTreeMap::new(),
-        });
-        Ok(CaptureView::new(self, recorded.regions.len() - 1, elements))
+        let region = self.record.acquire(&Step::Acquire { stream, bytes }, false)?;
+        Ok(CaptureView::new(self, region, elements))
     }
 
     /// A block of a pool, as elements: what the graph reads and writes for others. Of elements as many
@@ -177,7 +144,7 @@ impl<'c> Capture<'c> {
         if !holds_block(self.leases, address, bytes) {
             return Err(CaptureError::NotLeased { address, bytes });
         }
-        let mut recorded = self.recorded.borrow_mut();
+        let mut recorded = self.record.lock();
         let same = |region: &Region| !region.is_temporary() && region.address == address;
         let region = match recorded.regions.iter().position(same) {
             Some(region) => region,
@@ -191,6 +158,8 @@ impl<'c> Capture<'c> {
                     writer: 0,
                     readers: Vec::new(),
                     users: std::collections::BTreeMap::new(),
+                    kept: false,
+                    lent: false,
                 });
                 recorded.regions.len() - 1
             }
@@ -206,7 +175,7 @@ impl<'c> Capture<'c> {
     /// What the driver refuses, and where the arena allows one stream alone.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
-        self.step(&Step::Wait { later, earlier })?;
+        self.record.step(&Step::Wait { later, earlier })?;
         self.begin(later)?;
         self.order(later, earlier)
     }
@@ -220,14 +189,15 @@ impl<'c> Capture<'c> {
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
         let stream = self.check(stream)?;
-        if uses.iter().any(|one| one.capture != self.id) {
+        if uses.iter().any(|one| one.capture != self.id()) {
             return Err(CaptureError::ForeignView);
         }
+        self.check_not_lent(uses)?;
         let of_step = uses.iter().map(|one| (one.region, one.writes)).collect();
-        self.step(&Step::Operation { kind, stream, uses: of_step })?;
+        self.record.step(&Step::Operation { kind, stream, uses: of_step })?;
         self.begin(stream)?;
         for one in uses {
-            let before = self.recorded.borrow().regions[one.region].waited_for(one.writes);
+            let before = self.record.lock().regions[one.region].waited_for(one.writes);
             for earlier in before {
                 self.order(stream, earlier)?;
             }
@@ -235,8 +205,8 @@ impl<'c> Capture<'c> {
         if !self.is_dry() {
             work(&self.streams[stream])?;
         }
-        let nodes = self.frontier(stream)?;
-        let mut recorded = self.recorded.borrow_mut();
+        let nodes = self.record.frontier(stream)?;
+        let mut recorded = self.record.lock();
         let operation = recorded.model.operation(stream);
         for one in uses {
             let markers = Markers { operation, nodes: nodes.clone() };
@@ -247,68 +217,41 @@ impl<'c> Capture<'c> {
 
     /// Joins every branch: a graph ends in one stream.
     pub(super) fn join_all(&self) -> Result<(), CaptureError> {
-        (1..self.streams.len()).try_for_each(|branch| {
-            let begun = self.recorded.borrow().model.has_begun(branch);
-            if begun { self.order(0, branch) } else { Ok(()) }
-        })
+        self.end_scopes()?;
+        for branch in 1..self.streams.len() {
+            let begun = self.record.lock().model.has_begun(branch);
+            if begun {
+                self.order(0, branch)?;
+            }
+        }
+        self.record.keep_to_the_end()
     }
 
     /// Takes a stream into the capture: it comes after what the session's stream holds.
-    fn begin(&self, stream: usize) -> Result<(), CaptureError> {
-        let begun = self.recorded.borrow().model.has_begun(stream);
+    pub(super) fn begin(&self, stream: usize) -> Result<(), CaptureError> {
+        let begun = self.record.lock().model.has_begun(stream);
         if begun { Ok(()) } else { self.order(stream, 0) }
     }
 
     fn order(&self, later: usize, earlier: usize) -> Result<(), CaptureError> {
-        if !self.recorded.borrow().model.must_wait(later, earlier) {
+        if !self.record.lock().must_wait(later, earlier) {
             return Ok(());
         }
         if let Some(live) = &self.live {
-            live.arena.forked()?;
+            self.record.fork()?;
             live.event.order(&self.streams[later], &self.streams[earlier])?;
         }
-        self.recorded.borrow_mut().model.wait(later, earlier);
+        self.record.lock().model.wait(later, earlier);
         Ok(())
     }
 
-    /// The address of new bytes, and where they lie in the arena.
-    fn take(&self, bytes: u64) -> Result<(u64, u64), CaptureError> {
-        if let Some(live) = &self.live {
-            let region = live.arena.allocate(bytes)?;
-            return Ok((region.device_pointer(), region.offset()));
-        }
-        let mut recorded = self.recorded.borrow_mut();
-        let address = recorded.dry;
-        let overflow = CaptureError::SizeOverflow {
-            elements: usize::try_from(bytes).unwrap_or(usize::MAX),
-            size: 1,
-        };
-        recorded.dry = address.checked_add(bytes).ok_or(overflow)?;
-        Ok((address, address - DRY_BASE))
+    fn check_not_lent(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
+        let recorded = self.record.lock();
+        let lent = uses.iter().map(|one| &recorded.regions[one.region]).find(|region| region.lent);
+        lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
     }
 
-    /// The handles of the nodes that a stream has come to; none in a dry run.
-    fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
-        if self.is_dry() {
-            return Ok(Vec::new());
-        }
-        driver::frontier(&self.streams[stream])?.ok_or(CaptureError::Spoiled)
-    }
-
-    /// Notes a step, which must be that of the plan, if there is one.
-    fn step(&self, step: &Step) -> Result<(), CaptureError> {
-        let mut recorded = self.recorded.borrow_mut();
-        recorded.trace.add(step);
-        match self.planned {
-            Some(planned) if !recorded.trace.begins(planned) => Err(CaptureError::Diverged {
-                step: recorded.trace.steps(),
-                planned: planned.steps(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn check(&self, stream: CaptureStream) -> Result<usize, CaptureError> {
+    pub(super) fn check(&self, stream: CaptureStream) -> Result<usize, CaptureError> {
         let branches = self.streams.len() - 1;
         match stream.0 {
             known if known <= branches => Ok(known),
@@ -317,15 +260,7 @@ impl<'c> Capture<'c> {
     }
 
     pub(super) fn address(&self, region: usize) -> u64 {
-        self.recorded.borrow().regions[region].address
-    }
-
-    /// A view is gone: an arena that rewinds may have its bytes.
-    pub(super) fn release(&self, region: usize) {
-        let region = self.recorded.borrow().regions[region].clone();
-        if let (Some(live), true) = (&self.live, region.is_temporary()) {
-            let _ended = live.arena.deallocate(region.address);
-        }
+        self.record.lock().regions[region].address
     }
 }
 
@@ -340,11 +275,11 @@ fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
 
 impl fmt::Debug for Capture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let recorded = self.recorded.borrow();
+        let steps = self.record.lock().trace.steps();
         f.debug_struct("Capture")
             .field("dry", &self.is_dry())
             .field("streams", &self.streams.len())
-            .field("steps", &recorded.trace.steps())
+            .field("steps", &steps)
             .finish_non_exhaustive()
     }
 }

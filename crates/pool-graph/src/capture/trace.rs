@@ -9,6 +9,10 @@ use std::hash::{Hash, Hasher};
 pub(super) enum Step {
     /// Memory was taken.
     Acquire { stream: usize, bytes: u64 },
+    /// A pool of scopes took a block.
+    Block { stream: usize, bytes: u64 },
+    /// A scope was opened or closed.
+    Scope { stream: usize, opens: bool },
     /// An operation, of its kind, on a stream; the regions that it uses, and whether it writes them.
     Operation { kind: &'static str, stream: usize, uses: Vec<(usize, bool)> },
     /// A stream waits for another one.

@@ -76,7 +76,7 @@ impl<'c, T> CaptureView<'c, T> {
 
 impl<T> Drop for CaptureView<'_, T> {
     fn drop(&mut self) {
-        self.capture.release(self.region);
+        self.capture.record.release(self.region);
     }
 }
 

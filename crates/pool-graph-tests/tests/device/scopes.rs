@@ -1,0 +1,436 @@
+//! Scopes in the body of a capture: the step of an eager run, captured unchanged, and what becomes of
+//! those who go too far.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use pool_core::{Pool, PoolError};
+use pool_cuda::{AcquireShaped, Cuda, CudaError, DeviceStream};
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, GraphMemoryError, PreparedCapture,
+};
+
+use crate::steps::{Axpy, BYTES, Ends, N, assert_same_bits, eager, input};
+use crate::{memory, require_device};
+
+fn stream() -> Arc<CudaStream> {
+    Cuda::device(0).unwrap().context().new_stream().unwrap()
+}
+
+fn arena(policy: ArenaPolicy) -> CudaArena {
+    CudaArena::new(memory(), 1 << 17, policy).unwrap()
+}
+
+/// A session with an arena that never hands bytes out again, and its ends.
+fn prepared(streams: &[&Arc<CudaStream>]) -> (PreparedCapture, Ends) {
+    let (session, ends) = Ends::of_session(streams).unwrap();
+    (session.prepare(arena(ArenaPolicy::Monotone)).unwrap(), ends)
+}
+
+/// Captures a body for a monotone arena.
+fn captured(
+    streams: &[&Arc<CudaStream>],
+    body: impl FnOnce(&Capture<'_>, Ends) -> Result<(), CaptureError>,
+) -> Result<(CapturedGraph, Ends), CaptureError> {
+    let (prepared, ends) = prepared(streams);
+    Ok((prepared.capture((), |capture, ()| body(capture, ends))?, ends))
+}
+
+fn check_replays(graph: &mut CapturedGraph, ends: &Ends, axpy: &Axpy, stream: &Arc<CudaStream>) {
+    for round in 0..3 {
+        let expected = eager(axpy, stream, &input(round));
+        assert_same_bits(&ends.run(graph, &input(round)).unwrap(), &expected);
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_step_is_the_same_eager_and_captured() {
+    let _present = require_device();
+    let (stream, other) = (stream(), stream());
+    let axpy = Axpy::load(stream.context());
+    for policy in [Some(ArenaPolicy::Monotone), Some(ArenaPolicy::Linear), None] {
+        let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+        let body = |capture: &Capture<'_>, (): &mut ()| ends.body(capture, &axpy);
+        let probe = session.probe(&mut (), body).unwrap();
+        // Three blocks: two of the outer scope, one that the inner ones have in turn.
+        assert_eq!(probe.temporaries(), 3);
+        assert_eq!(probe.footprint().peak, probe.footprint().sum, "blocks share nothing");
+        let prepared = match policy {
+            Some(policy) => session.prepare(arena(policy)),
+            None => session.planned(&probe),
+        };
+        let mut graph: CapturedGraph = prepared.unwrap().capture((), body).unwrap();
+        assert_eq!(graph.footprint(), probe.footprint(), "what was foreseen is what it is");
+        check_replays(&mut graph, &ends, &axpy, &other);
+    }
+}
+
+/// What is acquired before and after scopes shares bytes with its like, never with their blocks.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn blocks_of_scopes_are_used_again_by_scopes_alone() {
+    let _present = require_device();
+    let stream = stream();
+    let axpy = Axpy::load(stream.context());
+    let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+    let places = std::cell::RefCell::new(Vec::new());
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        let main = capture.main();
+        let note = |address: u64| places.borrow_mut().push(address);
+        for _ in 0..3 {
+            let mut scratch = capture.acquire::<f64>(N)?;
+            capture.copy(main, &mut scratch, &capture.block(&ends.from)?)?;
+            capture.fill_bytes(main, &mut scratch, 0)?;
+            note(scratch.device_pointer());
+            drop(scratch);
+            ends.with_views(capture, |scope, from, to| {
+                let mut view = scope.try_acquire::<f64>(N)?;
+                note(view.address());
+                view.copy_from(from)?;
+                Ok(to.copy_from(&view.as_view())?)
+            })?;
+        }
+        Ok::<(), CaptureError>(())
+    };
+    let probe = session.probe(&mut (), body).unwrap();
+    assert_eq!(probe.temporaries(), 4);
+    places.take();
+    let mut graph = session.planned(&probe).unwrap().capture((), body).unwrap();
+    let found = places.take();
+    let (temporaries, blocks): (Vec<_>, Vec<_>) =
+        found.iter().enumerate().partition(|(place, _)| place % 2 == 0);
+    let of = |found: Vec<(usize, &u64)>| found.into_iter().map(|(_, &at)| at).collect::<Vec<u64>>();
+    let (temporaries, blocks) = (of(temporaries), of(blocks));
+    assert!(blocks.iter().all(|&block| block == blocks[0]), "{blocks:x?}");
+    // The first one's bytes may be the block's: it was over by then. The later ones' are their own.
+    assert_eq!(temporaries[1], temporaries[2]);
+    assert!(temporaries[1].abs_diff(blocks[0]) >= BYTES);
+    assert_same_bits(&ends.run(&mut graph, &input(5)).unwrap(), &input(5));
+    drop(axpy);
+}
+
+/// What a slot leaves behind when it grows, and what is trimmed, is the same pool's again.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_a_scope_frees_is_used_again_by_its_pool() {
+    let _present = require_device();
+    let stream = stream();
+    let (session, _) = Ends::of_session(&[&stream]).unwrap();
+    let addresses = std::cell::RefCell::new(Vec::new());
+    let probe: Result<_, CaptureError> = session.probe(&mut (), |capture, ()| {
+        for lengths in [&[31][..], &[63], &[63, 20], &[20, 63]] {
+            capture.scope(capture.main(), |scope| {
+                for &length in lengths {
+                    addresses.borrow_mut().push(scope.try_acquire::<f64>(length)?.address());
+                }
+                Ok::<(), CaptureError>(())
+            })?;
+        }
+        capture.scope(capture.main(), |scope| {
+            assert_eq!(scope.trim().slots, 2);
+            addresses.borrow_mut().push(scope.try_acquire::<f64>(20)?.address());
+            Ok::<(), CaptureError>(())
+        })
+    });
+    let probe = probe.unwrap();
+    let addresses = addresses.into_inner();
+    let (small, large) = (addresses[0], addresses[1]);
+    // The second slot had the small block, and then needs a large one.
+    assert_eq!(addresses[2..5], [large, small, large]);
+    assert_eq!(addresses[6], small);
+    assert_eq!(probe.temporaries(), 3);
+    assert_eq!(probe.footprint().sum, 256 + 2 * 512);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_body_whose_scopes_take_something_else_diverges() {
+    let _present = require_device();
+    let stream = stream();
+    let lengths = |lengths: &'static [usize]| {
+        move |capture: &Capture<'_>, (): &mut ()| {
+            capture.scope(capture.main(), |scope| {
+                for &length in lengths {
+                    scope.try_acquire_zeroed::<f64>(length)?;
+                }
+                Ok::<(), CaptureError>(())
+            })
+        }
+    };
+    for other in [&[1000, 3000][..], &[1000], &[1000, 2000, 100], &[2000, 1000]] {
+        let (session, _) = Ends::of_session(&[&stream]).unwrap();
+        let probe = session.probe(&mut (), lengths(&[1000, 2000])).unwrap();
+        let left: Result<CapturedGraph, CaptureError> =
+            session.planned(&probe).unwrap().capture((), lengths(other));
+        assert!(matches!(left, Err(CaptureError::Diverged { .. })), "{other:?}: {left:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_stream_has_one_scope_at_a_time() {
+    let _present = require_device();
+    let (stream, side) = (stream(), stream());
+    let axpy = Axpy::load(stream.context());
+    let body = |capture: &Capture<'_>, ends: Ends| {
+        let (main, branch) = (capture.main(), capture.branch(0)?);
+        capture.scope(main, |outer| {
+            let refused = capture.scope(main, |_| Ok::<(), CaptureError>(()));
+            assert_eq!(refused, Err(CaptureError::ScopeOpen { stream: 0 }));
+            let mut kept = outer.try_acquire_zeroed::<f64>(N)?;
+            capture.scope(branch, |inner| {
+                let mut view = inner.try_acquire_filled(N, 1.0_f64)?;
+                view.fill(2.0)?;
+                let stream = inner.context().stream();
+                axpy.on_stream(stream, 1.0, &view.as_view(), &mut kept)
+            })?;
+            let mut to = capture.block(&ends.to)?;
+            let mut to = capture.lend(main, &mut to)?;
+            Ok::<(), CaptureError>(to.view_mut()?.copy_from(&kept.as_view())?)
+        })
+    };
+    let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();
+    assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
+
+    // The same by a plan: in the dry run both scopes are on one stream, which is thrown away.
+    let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| body(capture, ends);
+    let probe = session.probe(&mut (), body).unwrap();
+    let mut graph = session.planned(&probe).unwrap().capture((), body).unwrap();
+    assert_same_bits(&ends.run(&mut graph, &input(0)).unwrap(), &[2.0; N]);
+}
+
+/// A view is used on the session's other stream; whoever comes later comes after that.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn another_stream_of_the_session_uses_a_view() {
+    let _present = require_device();
+    let (stream, side, stranger) = (stream(), stream(), stream());
+    let axpy = Axpy::load(stream.context());
+    let body = |capture: &Capture<'_>, ends: Ends| {
+        let branch = capture.branch(0)?;
+        ends.with_views(capture, |scope, from, _| {
+            let strange = from.on(&stranger).map(|_| ());
+            assert!(matches!(strange, Err(CudaError::Capturing { .. })), "{strange:?}");
+            for _ in 0..2 {
+                let inner = scope.scope();
+                let mut sum = inner.try_acquire_filled(N, 0.5_f64)?;
+                // The branch is no part of the capture yet the first time.
+                axpy.on_stream(&side, 2.0, from, &mut sum)?;
+            }
+            Ok(())
+        })?;
+        // The model must know that the branch holds more than it has seen.
+        let mut after = capture.acquire_on::<f64>(branch, N)?;
+        capture.copy(branch, &mut after, &capture.block(&ends.from)?)?;
+        capture.wait(capture.main(), branch)?;
+        capture.copy(capture.main(), &mut capture.block(&ends.to)?, &after)
+    };
+    let (mut graph, ends) = captured(&[&stream, &side], body).unwrap();
+    assert_same_bits(&ends.run(&mut graph, &input(1)).unwrap(), &input(1));
+
+    // An arena that rewinds by the order of calls allows no second stream.
+    let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
+    let prepared = session.prepare(arena(ArenaPolicy::Linear)).unwrap();
+    let forked: Result<CapturedGraph, CaptureError> =
+        prepared.capture((), |capture, ()| body(capture, ends));
+    let fork = CaptureError::Memory(GraphMemoryError::ForkedCapture { rewinds: 0 });
+    assert_eq!(forked.expect_err("it forks"), fork);
+
+    // A dry run has no such stream: nothing may be put there.
+    let (session, ends) = Ends::of_session(&[&stream, &side]).unwrap();
+    let dry: Result<_, CaptureError> =
+        session.probe(&mut (), |capture, ()| body(capture, ends)).map(|_| ());
+    assert!(matches!(dry, Err(CaptureError::Driver(CudaError::Capturing { .. }))), "{dry:?}");
+}
+
+/// Each refusal leaves the capture as it is.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_cannot_be_captured_is_refused_by_name() {
+    let _present = require_device();
+    let (stream, elsewhere) = (stream(), stream());
+    let axpy = Axpy::load(stream.context());
+    let outside = |stream: &Arc<CudaStream>| {
+        Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap())
+    };
+    // One on the very stream, one on another.
+    let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
+    let (same, other) = (same.scope(), other.scope());
+    let mut strangers = [same.acquire_zeroed::<f64>(N), other.acquire_zeroed::<f64>(N)];
+    let mut body = |capture: &Capture<'_>, ends: Ends| {
+        let refused = |answer: Result<(), CudaError>| {
+            assert!(matches!(answer, Err(CudaError::Capturing { .. })), "{answer:?}");
+        };
+        ends.with_views(capture, |scope, from, to| {
+            let mut view = scope.try_acquire_zeroed::<f64>(N)?;
+            refused(view.to_vec().map(drop));
+            refused(view.copy_to_host(&mut [0.0; N]));
+            refused(view.copy_from_host(&[0.0; N]));
+            refused(scope.context().synchronize());
+            let from_host = scope.try_acquire_from(&[1.0_f64; N]).map(drop);
+            let capturing = |error| {
+                matches!(error, PoolError::Backend { source: CudaError::Capturing { .. }, .. })
+            };
+            assert!(from_host.is_err_and(capturing));
+            for stranger in &mut strangers {
+                refused(view.copy_from(&stranger.as_view()));
+                refused(stranger.copy_from(&view.as_view()));
+            }
+            let _released = scope.trim();
+            view.copy_from(from)?;
+            Ok(to.copy_from(&view.as_view())?)
+        })
+    };
+    let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+    let probe = session.probe(&mut (), |capture, ()| body(capture, ends));
+    drop(probe.unwrap_or_else(|error: CaptureError| panic!("{error}")));
+    let (mut graph, ends) = captured(&[&stream], body).unwrap();
+    assert_same_bits(&ends.run(&mut graph, &input(2)).unwrap(), &input(2));
+    drop(axpy);
+}
+
+/// The shape is copied in each replay, from memory that the graph keeps.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn shapes_are_captured() {
+    let _present = require_device();
+    let stream = stream();
+    let body = |capture: &Capture<'_>, ends: Ends| {
+        let main = capture.main();
+        let mut to = capture.block::<u64>(&ends.to)?;
+        let mut to = capture.lend(main, &mut to)?;
+        capture.scope(main, |scope| {
+            let mut addresses = Vec::new();
+            for _ in 0..2 {
+                let inner = scope.scope();
+                let shaped = inner.try_acquire_shaped::<f32>(&[3, 5])?;
+                addresses.push(shaped.shape.address());
+            }
+            assert!(addresses[0] != 0 && addresses[0] == addresses[1], "it is known by then");
+            to.view_mut()?.fill(0x0102_0304_0506_0708)?;
+            Ok::<(), CaptureError>(())
+        })
+    };
+    let (mut graph, ends) = captured(&[&stream], body).unwrap();
+    for _ in 0..2 {
+        graph.write(&ends.to, &[0_u64; N]).unwrap();
+        graph.replay().unwrap();
+        let mut numbers = [0_u64; N];
+        graph.read(&ends.to, &mut numbers).unwrap();
+        assert!(numbers.iter().all(|&number| number == 0x0102_0304_0506_0708));
+    }
+    let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+    let probe: Result<_, CaptureError> = session.probe(&mut (), |capture, ()| body(capture, ends));
+    assert_eq!(probe.unwrap().temporaries(), 2, "an array, and the memory of shapes");
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn memory_is_lent_once_and_not_used_meanwhile() {
+    let _present = require_device();
+    let stream = stream();
+    let body = |capture: &Capture<'_>, ends: Ends| {
+        let main = capture.main();
+        let address = ends.from.device_pointer();
+        let mut from = capture.block::<f64>(&ends.from)?;
+        let mut again = capture.block::<f64>(&ends.from)?;
+        let mut scratch = capture.acquire::<f64>(N)?;
+        {
+            let _lent = capture.lend(main, &mut from)?;
+            let refused = capture.lend(main, &mut again).map(drop);
+            assert_eq!(refused, Err(CaptureError::Lent { address }));
+            let refused = capture.copy(main, &mut scratch, &again);
+            assert_eq!(refused, Err(CaptureError::Lent { address }));
+        }
+        capture.copy(main, &mut scratch, &again)?;
+        // A temporary that is lent for good keeps its bytes.
+        let mut other = capture.acquire::<f64>(N)?;
+        let kept = other.device_pointer();
+        let mut lent = capture.lend(main, &mut other)?;
+        lent.view_mut()?.fill_with_zeros()?;
+        std::mem::forget(lent);
+        drop(other);
+        let last = capture.acquire::<f64>(N)?;
+        assert_ne!(last.device_pointer(), kept);
+        drop(last);
+        capture.copy(main, &mut capture.block(&ends.to)?, &scratch)
+    };
+    for policy in [Some(ArenaPolicy::Linear), None] {
+        let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+        let body = |capture: &Capture<'_>, (): &mut ()| body(capture, ends);
+        let prepared = match policy {
+            Some(policy) => session.prepare(arena(policy)),
+            None => {
+                let probe = session.probe(&mut (), body).unwrap();
+                session.planned(&probe)
+            }
+        };
+        let mut graph: CapturedGraph = prepared.unwrap().capture((), body).unwrap();
+        assert_same_bits(&ends.run(&mut graph, &input(4)).unwrap(), &input(4));
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_arena_without_room_is_a_pools_error() {
+    let _present = require_device();
+    let stream = stream();
+    let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+    let arena = CudaArena::new(memory(), 2 * BYTES, ArenaPolicy::Monotone).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        ends.with_views(capture, |scope, from, to| {
+            let refused = scope.try_acquire::<f64>(4 * N).map(drop);
+            let no_block = |error: &PoolError<CudaError>| {
+                matches!(error, PoolError::OutOfMemory { source: CudaError::NoBlock { .. }, .. })
+            };
+            assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
+            // Whoever can do with less goes on.
+            let mut view = scope.try_acquire::<f64>(N)?;
+            view.copy_from(from)?;
+            Ok(to.copy_from(&view.as_view())?)
+        })
+    };
+    let mut graph: CapturedGraph = session
+        .prepare(arena)
+        .unwrap()
+        .capture((), body)
+        .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+    assert_same_bits(&ends.run(&mut graph, &input(3)).unwrap(), &input(3));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_body_that_fails_or_panics_in_a_scope() {
+    let _present = require_device();
+    let (stream, side) = (stream(), stream());
+    let axpy = Axpy::load(stream.context());
+    for panics in [false, true] {
+        let fail = |capture: &Capture<'_>, ends: Ends| {
+            ends.with_views(capture, |scope, from, _| {
+                let mut sum = scope.try_acquire_filled(N, 0.5_f64)?;
+                axpy.on_stream(&side, 2.0, from, &mut sum)?;
+                capture.scope(capture.branch(0)?, |inner| {
+                    inner.try_acquire_zeroed::<f64>(N)?;
+                    assert!(!panics, "the body panics");
+                    Err(CaptureError::DefaultStream)
+                })
+            })
+        };
+        let left = catch_unwind(AssertUnwindSafe(|| captured(&[&stream, &side], fail).map(drop)));
+        match left {
+            Ok(answer) => assert_eq!(answer, Err(CaptureError::DefaultStream)),
+            Err(_) => assert!(panics),
+        }
+        // The streams are as before, and a body that catches goes on.
+        let caught = |capture: &Capture<'_>, ends: Ends| {
+            let left = catch_unwind(AssertUnwindSafe(|| fail(capture, ends)));
+            assert!(left.is_err() == panics);
+            ends.body(capture, &axpy)
+        };
+        let (mut graph, ends) = captured(&[&stream, &side], caught).unwrap();
+        check_replays(&mut graph, &ends, &axpy, &stream);
+    }
+}

@@ -1,0 +1,164 @@
+//! A step that knows scopes and views alone, run eagerly and captured.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use cudarc::nvrtc::Ptx;
+use pool_core::{Pool, Scope};
+use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut, Launch};
+use pool_graph::{
+    CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph, DeviceMemory,
+    GraphMemoryBlock, GraphPoolConfig,
+};
+use pool_kernels::elementwise;
+
+/// Elements of the arrays.
+pub(crate) const N: usize = 200;
+
+/// Bytes of an array.
+pub(crate) const BYTES: u64 = (N * size_of::<f64>()) as u64;
+
+const GRID: LaunchConfig =
+    LaunchConfig { grid_dim: (2, 1, 1), block_dim: (128, 1, 1), shared_mem_bytes: 0 };
+
+/// `y = factor * x + y`.
+pub(crate) struct Axpy(CudaFunction);
+
+impl Axpy {
+    pub(crate) fn load(context: &Arc<CudaContext>) -> Self {
+        let module = context.load_module(Ptx::from_src(elementwise::MODULE.text())).unwrap();
+        Self(module.load_function(elementwise::AXPY.f64).unwrap())
+    }
+
+    pub(crate) fn on_scope(
+        &self,
+        scope: &Scope<'_, Cuda>,
+        factor: f64,
+        x: &DeviceView<'_, f64>,
+        y: &mut DeviceViewMut<'_, f64>,
+    ) -> Result<(), CaptureError> {
+        let count = N as u64;
+        let mut launch = scope.launch(&self.0);
+        launch.arg(&factor).arg(x).arg(y).arg(&count);
+        // SAFETY: the parameters are those of `AXPY`, and both arrays have as many elements.
+        unsafe { launch.launch(GRID) }?;
+        Ok(())
+    }
+
+    /// The same on a stream that is not the views' own.
+    pub(crate) fn on_stream(
+        &self,
+        stream: &Arc<CudaStream>,
+        factor: f64,
+        x: &DeviceView<'_, f64>,
+        y: &mut DeviceViewMut<'_, f64>,
+    ) -> Result<(), CaptureError> {
+        let count = N as u64;
+        let (x, y) = (x.on(stream)?, y.on(stream)?);
+        let mut launch = stream.launch_builder(&self.0);
+        launch.arg(&factor).arg(&x).arg(&y).arg(&count);
+        // SAFETY: as above; the stream is the one that both were lent to.
+        unsafe { launch.launch(GRID) }?;
+        Ok(())
+    }
+}
+
+/// The step: nothing in it knows whether it is captured. Its elements of 8 bytes are filled with what no
+/// fill of the driver can repeat.
+pub(crate) fn step(
+    scope: &mut Scope<'_, Cuda>,
+    axpy: &Axpy,
+    input: &DeviceView<'_, f64>,
+    output: &mut DeviceViewMut<'_, f64>,
+) -> Result<(), CaptureError> {
+    let mut sum = scope.try_acquire_filled(N, 0.1_f64)?;
+    let mut total = scope.try_acquire_zeroed::<f64>(N)?;
+    axpy.on_scope(scope, 2.0, input, &mut sum)?;
+    for factor in [1.0, 0.3, 7.0] {
+        let inner = scope.scope();
+        let mut scratch = inner.try_acquire_like::<f64>(&sum)?;
+        scratch.copy_from(&sum.as_view())?;
+        axpy.on_scope(&inner, factor, &sum.as_view(), &mut scratch)?;
+        axpy.on_scope(&inner, 1.0, &scratch.as_view(), &mut total)?;
+    }
+    output.copy_from(&total.as_view()).map_err(CaptureError::from)
+}
+
+/// What the step makes of an input, eagerly.
+pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec<f64> {
+    let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap());
+    let mut scope = pool.scope();
+    let input = scope.acquire_from(input);
+    let mut output = scope.acquire::<f64>(N);
+    step(&mut scope.scope(), axpy, &input.as_view(), &mut output).unwrap();
+    output.to_vec().unwrap()
+}
+
+/// Some input that is different in each round.
+pub(crate) fn input(round: u32) -> Vec<f64> {
+    (0..N).map(|place| f64::from(round) + (place as f64).sin()).collect()
+}
+
+/// Two blocks, from one of which a graph reads and to the other of which it writes.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) from: GraphMemoryBlock,
+    pub(crate) to: GraphMemoryBlock,
+}
+
+impl Ends {
+    /// The ends of a session on these streams, which leases them.
+    pub(crate) fn of_session(
+        streams: &[&Arc<CudaStream>],
+    ) -> Result<(CaptureSession, Self), CaptureError> {
+        let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
+        let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+        let pool = CUDAGraphMemoryPool::new(memory, config);
+        let ends = Self { from: pool.allocate(BYTES)?, to: pool.allocate(BYTES)? };
+        let lease = pool.lease(&[ends.from.id(), ends.to.id()])?;
+        let session = CaptureSession::new(streams[0])?.lease(lease);
+        let branch = |session: CaptureSession, stream: &&Arc<CudaStream>| session.branch(stream);
+        Ok((streams[1..].iter().try_fold(session, branch)?, ends))
+    }
+
+    /// The step as a body, on the session's stream.
+    pub(crate) fn body(&self, capture: &Capture<'_>, axpy: &Axpy) -> Result<(), CaptureError> {
+        self.with_views(capture, |scope, from, to| step(scope, axpy, from, to))
+    }
+
+    /// A body on the session's stream, with both ends as device views.
+    pub(crate) fn with_views(
+        &self,
+        capture: &Capture<'_>,
+        body: impl FnOnce(
+            &mut Scope<'_, Cuda>,
+            &DeviceView<'_, f64>,
+            &mut DeviceViewMut<'_, f64>,
+        ) -> Result<(), CaptureError>,
+    ) -> Result<(), CaptureError> {
+        let main = capture.main();
+        let (mut from, mut to) = (capture.block(&self.from)?, capture.block(&self.to)?);
+        let (from, mut to) = (capture.lend(main, &mut from)?, capture.lend(main, &mut to)?);
+        capture.scope(main, |scope| body(scope, &from.view()?, &mut to.view_mut()?))
+    }
+
+    /// One replay.
+    pub(crate) fn run<S>(
+        &self,
+        graph: &mut CapturedGraph<S>,
+        input: &[f64],
+    ) -> Result<Vec<f64>, CaptureError> {
+        graph.write(&self.from, input)?;
+        graph.replay()?;
+        let mut output = vec![0.0; N];
+        graph.read(&self.to, &mut output)?;
+        Ok(output)
+    }
+}
+
+/// That two arrays are the same, bit by bit.
+#[track_caller]
+pub(crate) fn assert_same_bits(one: &[f64], other: &[f64]) {
+    let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(one), bits(other));
+}

@@ -1,0 +1,261 @@
+//! What a body did so far, and what it takes its memory from: the capture and the pools of its scopes
+//! have it together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::driver;
+use super::error::CaptureError;
+use super::model::Model;
+use super::region::{Markers, Region};
+use super::trace::{Step, Trace};
+use crate::arena::CudaArena;
+use crate::captured::HostBuffer;
+
+/// A body's account, and its source of memory.
+pub(super) struct Record {
+    id: u64,
+    streams: Vec<Arc<CudaStream>>,
+    /// None in a dry run.
+    arena: Option<CudaArena>,
+    /// The trace to follow.
+    planned: Option<Trace>,
+    recorded: Mutex<Recorded>,
+}
+
+/// What the body did so far.
+pub(super) struct Recorded {
+    pub(super) model: Model,
+    pub(super) trace: Trace,
+    pub(super) regions: Vec<Region>,
+    /// An argument of no bytes needs no memory.
+    pub(super) host: Vec<Option<HostBuffer>>,
+    /// What went wrong where nobody could be told.
+    pub(super) broken: Option<CaptureError>,
+    /// Of each stream, what is put there without being noted here.
+    open: Vec<Open>,
+    /// Where the next temporary of a dry run begins.
+    dry: u64,
+}
+
+/// Work of scopes and lent views on a stream: nothing tells of each of their operations.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    guards: usize,
+    scope: bool,
+    /// Other streams that were given memory of theirs.
+    touched: Vec<usize>,
+}
+
+/// Where a dry run puts its temporaries: where no device has memory.
+const DRY_BASE: u64 = 1 << 62;
+
+impl Record {
+    pub(super) fn new(
+        streams: &[Arc<CudaStream>],
+        arena: Option<&CudaArena>,
+        planned: Option<&Trace>,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            streams: streams.to_vec(),
+            arena: arena.map(|arena| CudaArena::of_shared(Arc::clone(arena.shared()))),
+            planned: planned.cloned(),
+            recorded: Mutex::new(Recorded::new(streams.len())),
+        }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn is_dry(&self) -> bool {
+        self.arena.is_none()
+    }
+
+    pub(super) fn streams(&self) -> &[Arc<CudaStream>] {
+        &self.streams
+    }
+
+    /// What the body did so far. Never held while code of the body, or a drop, may run.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock()
+    }
+
+    /// The account is closed.
+    pub(super) fn finish(&self) -> Recorded {
+        std::mem::replace(&mut *self.lock(), Recorded::new(0))
+    }
+
+    /// Notes a step, which must be that of the plan, if there is one.
+    pub(super) fn step(&self, step: &Step) -> Result<(), CaptureError> {
+        let mut recorded = self.lock();
+        recorded.trace.add(step);
+        match &self.planned {
+            Some(planned) if !recorded.trace.begins(planned) => Err(CaptureError::Diverged {
+                step: recorded.trace.steps(),
+                planned: planned.steps(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The handles of the nodes that a stream has come to; none in a dry run.
+    pub(super) fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+        if self.is_dry() {
+            return Ok(Vec::new());
+        }
+        driver::frontier(&self.streams[stream])?.ok_or(CaptureError::Spoiled)
+    }
+
+    /// Takes bytes for a stream that has begun; the number of their region.
+    pub(super) fn acquire(&self, step: &Step, kept: bool) -> Result<usize, CaptureError> {
+        let (Step::Acquire { stream, bytes } | Step::Block { stream, bytes }) = *step else {
+            return Err(CaptureError::Spoiled);
+        };
+        self.step(step)?;
+        let after = self.frontier(stream)?;
+        let (address, offset) = self.take(bytes)?;
+        let mut recorded = self.lock();
+        let taken_by = recorded.model.operation(stream);
+        recorded.regions.push(Region {
+            address,
+            bytes,
+            offset: Some(offset),
+            taken_by,
+            after,
+            writer: stream,
+            readers: Vec::new(),
+            users: BTreeMap::new(),
+            kept,
+            lent: false,
+        });
+        Ok(recorded.regions.len() - 1)
+    }
+
+    /// The address of new bytes, and where they lie in the arena.
+    fn take(&self, bytes: u64) -> Result<(u64, u64), CaptureError> {
+        if let Some(arena) = &self.arena {
+            let region = arena.allocate(bytes)?;
+            return Ok((region.device_pointer(), region.offset()));
+        }
+        let mut recorded = self.lock();
+        let address = recorded.dry;
+        let overflow = CaptureError::SizeOverflow {
+            elements: usize::try_from(bytes).unwrap_or(usize::MAX),
+            size: 1,
+        };
+        recorded.dry = address.checked_add(bytes).ok_or(overflow)?;
+        Ok((address, address - DRY_BASE))
+    }
+
+    /// A region is not used by its view any more: an arena that rewinds may have its bytes.
+    pub(super) fn release(&self, region: usize) {
+        let over = {
+            let recorded = self.lock();
+            let region = &recorded.regions[region];
+            // What is lent still, to a guard that was forgotten, stays.
+            (region.is_temporary() && !region.lent).then_some(region.address)
+        };
+        if let (Some(arena), Some(address)) = (&self.arena, over) {
+            let _ended = arena.deallocate(address);
+        }
+    }
+
+    /// The capture forks: whether its arena allows that.
+    pub(super) fn fork(&self) -> Result<(), CaptureError> {
+        self.arena.as_ref().map_or(Ok(()), |arena| Ok(arena.forked()?))
+    }
+
+    /// Another stream of the session is about to come after this one, to use memory of its scopes.
+    pub(super) fn admit(&self, stream: usize, other: usize) -> Result<(), CaptureError> {
+        if stream == other {
+            return Ok(());
+        }
+        self.fork()?;
+        let mut recorded = self.lock();
+        recorded.model.operation(stream);
+        recorded.model.wait(other, stream);
+        if !recorded.open[stream].touched.contains(&other) {
+            recorded.open[stream].touched.push(other);
+        }
+        Ok(())
+    }
+
+    /// What is kept is used until the end: by the last operation, which comes after all others.
+    pub(super) fn keep_to_the_end(&self) -> Result<(), CaptureError> {
+        let nodes = self.frontier(0)?;
+        let mut recorded = self.lock();
+        let stays = |region: &Region| region.is_temporary() && (region.kept || region.lent);
+        if !recorded.regions.iter().any(stays) {
+            return Ok(());
+        }
+        let operation = recorded.model.operation(0);
+        for region in recorded.regions.iter_mut().filter(|region| stays(region)) {
+            region.users.insert(0, Markers { operation, nodes: nodes.clone() });
+        }
+        Ok(())
+    }
+}
+
+impl Recorded {
+    fn new(streams: usize) -> Self {
+        Self {
+            model: Model::new(streams),
+            trace: Trace::default(),
+            regions: Vec::new(),
+            host: Vec::new(),
+            broken: None,
+            open: vec![Open::default(); streams],
+            dry: DRY_BASE,
+        }
+    }
+
+    /// Whether a stream has to wait so that its next operation comes after all of another one's.
+    pub(super) fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
+        if later != earlier && self.may_hold_more(earlier) {
+            self.model.operation(earlier);
+        }
+        self.model.must_wait(later, earlier)
+    }
+
+    /// Whether a stream may hold work that was not noted.
+    fn may_hold_more(&self, stream: usize) -> bool {
+        let touches = |open: &Open| open.guards > 0 && open.touched.contains(&stream);
+        self.open[stream].guards > 0 || self.open.iter().any(touches)
+    }
+
+    /// Work that is not noted begins on a stream.
+    pub(super) fn open(&mut self, stream: usize) {
+        self.open[stream].guards += 1;
+    }
+
+    /// Some such work is over, and the stream has come after what others did of it: now it is noted, as
+    /// one operation of each.
+    pub(super) fn close(&mut self, stream: usize) {
+        let mut open = std::mem::take(&mut self.open[stream]);
+        for &other in &open.touched {
+            self.model.operation(other);
+        }
+        self.model.operation(stream);
+        open.guards = open.guards.saturating_sub(1);
+        if open.guards == 0 {
+            open.touched.clear();
+        }
+        self.open[stream] = open;
+    }
+
+    /// The one scope of a stream; false where there is one.
+    pub(super) fn open_scope(&mut self, stream: usize) -> bool {
+        !std::mem::replace(&mut self.open[stream].scope, true)
+    }
+
+    pub(super) fn close_scope(&mut self, stream: usize) {
+        self.open[stream].scope = false;
+    }
+}
