@@ -11,7 +11,9 @@ pub trait Launch {
     /// arguments: `scope.launch(&function).arg(&mut view).arg(&n)`.
     ///
     /// The launch itself is unsafe, as cudarc says. Its contract here: views of other pools, whose
-    /// stream is another one, are given as `view.on(scope.context().stream())?`. An argument that could
+    /// stream is another one, are given as `view.on(scope.context().stream())?`; and where the stream is
+    /// captured, all memory that the kernel uses stays for as long as the graph, as that of a pool with a
+    /// [source](crate::BlockSource) does. An argument that could
     /// not be ordered after other streams' uses of its memory is passed as the address 0; see
     /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered).
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;

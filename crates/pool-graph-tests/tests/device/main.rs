@@ -16,6 +16,7 @@ mod graphs;
 mod planned;
 mod programs;
 mod retries;
+mod scope_limits;
 mod scopes;
 mod shared_cases;
 mod steps;

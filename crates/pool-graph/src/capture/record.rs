@@ -20,8 +20,9 @@ use crate::captured::HostBuffer;
 pub(super) struct Record {
     id: u64,
     streams: Vec<Arc<CudaStream>>,
-    /// None in a dry run.
-    arena: Option<CudaArena>,
+    is_dry: bool,
+    /// None in a dry run, and once the capture is over: pools that were forgotten keep no memory.
+    arena: Mutex<Option<CudaArena>>,
     /// The trace to follow.
     planned: Option<Trace>,
     recorded: Mutex<Recorded>,
@@ -64,7 +65,8 @@ impl Record {
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             streams: streams.to_vec(),
-            arena: arena.map(|arena| CudaArena::of_shared(Arc::clone(arena.shared()))),
+            is_dry: arena.is_none(),
+            arena: Mutex::new(arena.map(|arena| CudaArena::of_shared(Arc::clone(arena.shared())))),
             planned: planned.cloned(),
             recorded: Mutex::new(Recorded::new(streams.len())),
         }
@@ -75,7 +77,7 @@ impl Record {
     }
 
     pub(super) fn is_dry(&self) -> bool {
-        self.arena.is_none()
+        self.is_dry
     }
 
     pub(super) fn streams(&self) -> &[Arc<CudaStream>] {
@@ -89,6 +91,7 @@ impl Record {
 
     /// The account is closed.
     pub(super) fn finish(&self) -> Recorded {
+        drop(self.arena.lock().take());
         std::mem::replace(&mut *self.lock(), Recorded::new(0))
     }
 
@@ -140,8 +143,9 @@ impl Record {
 
     /// The address of new bytes, and where they lie in the arena.
     fn take(&self, bytes: u64) -> Result<(u64, u64), CaptureError> {
-        if let Some(arena) = &self.arena {
-            let region = arena.allocate(bytes)?;
+        if !self.is_dry {
+            let arena = self.arena.lock();
+            let region = arena.as_ref().ok_or(CaptureError::Spoiled)?.allocate(bytes)?;
             return Ok((region.device_pointer(), region.offset()));
         }
         let mut recorded = self.lock();
@@ -162,14 +166,14 @@ impl Record {
             // What is lent still, to a guard that was forgotten, stays.
             (region.is_temporary() && !region.lent).then_some(region.address)
         };
-        if let (Some(arena), Some(address)) = (&self.arena, over) {
+        if let (Some(arena), Some(address)) = (&*self.arena.lock(), over) {
             let _ended = arena.deallocate(address);
         }
     }
 
     /// The capture forks: whether its arena allows that.
     pub(super) fn fork(&self) -> Result<(), CaptureError> {
-        self.arena.as_ref().map_or(Ok(()), |arena| Ok(arena.forked()?))
+        self.arena.lock().as_ref().map_or(Ok(()), |arena| Ok(arena.forked()?))
     }
 
     /// Another stream of the session is about to come after this one, to use memory of its scopes.
