@@ -143,9 +143,9 @@ impl Ends {
     }
 
     /// One replay.
-    pub(crate) fn run(
+    pub(crate) fn run<S>(
         &self,
-        graph: &mut CapturedGraph,
+        graph: &mut CapturedGraph<S>,
         input: &[f64],
     ) -> Result<Vec<f64>, CaptureError> {
         graph.write(&self.from, input)?;

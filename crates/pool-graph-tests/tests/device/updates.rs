@@ -14,6 +14,7 @@ use pool_graph::{
 use pool_kernels::elementwise;
 
 use crate::graphs::{arena, pool, stream};
+use crate::steps::{Axpy, Ends, N, assert_same_bits, input};
 use crate::{memory, require_device};
 
 const COUNT: usize = 300;
@@ -310,4 +311,43 @@ fn temporaries_that_would_move_are_refused() {
     assert_eq!(graph.update(body), Err(moved));
     graph.replay().unwrap();
     graph.synchronize().unwrap();
+}
+
+/// Launches of a scope, and constants that it copies from the host, are updated like all others.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_graph_with_a_scope_is_updated() {
+    let _present = require_device();
+    let stream = stream();
+    let axpy = Axpy::load(stream.context());
+    let (session, ends) = Ends::of_session(&[&stream]).unwrap();
+    // What the view is filled with, and what the input is multiplied by; a factor of 0 panics.
+    let body = |capture: &Capture<'_>, &mut (fill, factor): &mut (f64, f64)| {
+        ends.with_views(capture, |scope, from, to| {
+            let mut sum = scope.try_acquire_filled(N, fill)?;
+            axpy.on_scope(scope, factor, from, &mut sum)?;
+            assert!(factor != 0.0, "as it should");
+            Ok(to.copy_from(&sum.as_view())?)
+        })
+    };
+    let probe: Result<_, CaptureError> = session.probe(&mut (0.1, 2.0), body);
+    let prepared = session.planned(&probe.unwrap()).unwrap();
+    let mut graph: CapturedGraph<_> = prepared.capture((0.1, 2.0), body).unwrap();
+    let check = |graph: &mut CapturedGraph<_>, fill: f64, factor: f64| {
+        let expected: Vec<f64> = input(3).iter().map(|x| factor.mul_add(*x, fill)).collect();
+        assert_same_bits(&ends.run(graph, &input(3)).unwrap(), &expected);
+    };
+    check(&mut graph, 0.1, 2.0);
+    *graph.state().unwrap() = (0.3, 5.0);
+    graph.update(body).unwrap();
+    check(&mut graph, 0.3, 5.0);
+    *graph.state().unwrap() = (0.7, 0.0);
+    assert!(catch_unwind(AssertUnwindSafe(|| graph.update(body))).is_err());
+    check(&mut graph, 0.3, 5.0);
+    // The driver fills with zeros by itself: that is another kind of node.
+    *graph.state().unwrap() = (0.0, 1.0);
+    let refused = graph.update(body);
+    let Err(CaptureError::Update(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.reason, UpdateReason::NodeTypeChanged);
+    check(&mut graph, 0.3, 5.0);
 }
