@@ -80,7 +80,8 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, context })))
     }
 
-    /// The device of a context that was made elsewhere.
+    /// The device of a context that was made elsewhere. Where that has no stream yet, cudarc waits for all of
+    /// it before it makes the first one, which no thread may be capturing anything beside.
     ///
     /// # Errors
     ///

@@ -206,6 +206,16 @@ impl ForeignUses {
         Ok(())
     }
 
+    /// Whether all who use a block do so in a context.
+    pub(crate) fn are_within(&self, block: Address, context: &CudaContext) -> bool {
+        let uses = self.uses.borrow();
+        uses.iter().filter(|used| used.block == block).all(|used| match &used.by {
+            Foreign::Stream(stream) => stream.context().cu_ctx() == context.cu_ctx(),
+            Foreign::Somewhere(theirs) => theirs.cu_ctx() == context.cu_ctx(),
+            Foreign::OtherDevice => false,
+        })
+    }
+
     /// Who uses a block, for when this does not live on.
     pub(crate) fn of_block(&self, block: Address) -> Self {
         let uses = self.uses.borrow().iter().filter(|used| used.block == block).cloned().collect();

@@ -100,31 +100,25 @@ impl Region {
     /// the address is 0, which the driver refuses, and the reason is kept for
     /// [`DeviceStream::take_unanswered`].
     pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
-        let ordered = if self.is_own(stream) {
-            let joined = self.join();
-            self.note_another_device();
-            joined
-        } else {
-            check_context(self.stream().device().context(), stream)
-                .and_then(|()| self.lend_to(stream, keep(stream)))
-        };
-        self.address_if(ordered)
+        let foreign = self.stream().foreign();
+        let may_be_elsewhere = foreign.may_be_for_another_device(self.block());
+        if !self.is_own(stream) {
+            let ordered = check_context(self.stream().device().context(), stream)
+                .and_then(|()| self.lend_to(stream, keep(stream)));
+            return self.address_if(ordered);
+        }
+        let joined = self.join();
+        if may_be_elsewhere && self.bytes > 0 {
+            // SAFETY: the region's view is in use, on the pool's thread (type).
+            unsafe { self.slot.arm() };
+            foreign.note_another_device(self.block());
+        }
+        self.address_if(joined)
     }
 
     /// Notes that cudarc asked for the pool's stream: a copy to another device begins so.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().foreign().note_question(self.block());
-    }
-
-    /// Where cudarc may be about to copy the memory to another device, without saying so.
-    fn note_another_device(&self) {
-        let own = self.stream();
-        if self.bytes == 0 || !own.foreign().may_be_for_another_device(self.block()) {
-            return;
-        }
-        // SAFETY: the region's view is in use, on the pool's thread (type).
-        unsafe { self.slot.arm() };
-        own.foreign().note_another_device(self.block());
     }
 
     /// The address for work on the pool's own stream; as [`address_for`](Self::address_for).
@@ -145,14 +139,14 @@ impl Region {
         }
     }
 
-    /// Where the driver failed to order two streams, the host waits for both.
+    /// Where the driver failed to order streams of one context, the host waits for all of it.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let stream = self.stream();
         stream.keep_unanswered(Err(error));
-        match error {
-            CudaError::Call { .. } if stream.wait_for_all().is_ok() => self.address,
-            _ => 0,
-        }
+        let is_made_up_for = matches!(error, CudaError::Call { .. })
+            && stream.foreign().are_within(self.block(), stream.device().context())
+            && stream.wait_for_all().is_ok();
+        if is_made_up_for { self.address } else { 0 }
     }
 }

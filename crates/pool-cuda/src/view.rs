@@ -247,8 +247,9 @@ mod sealed {
 /// # Errors
 ///
 /// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a stream from elsewhere,
-/// [`CudaError::Capturing`] where one of the two streams is being captured and the other is not, and
-/// [`CudaError::Call`] where the driver fails to order them.
+/// [`CudaError::Capturing`] where one of the two streams is in a capture that the other is not in, or both
+/// are in one and some stream used the memory before it began, and [`CudaError::Call`] where the driver
+/// fails to order them.
 pub fn record_use(view: &impl OnDevice, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
     view.lend(stream)
 }

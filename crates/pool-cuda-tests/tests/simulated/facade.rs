@@ -2,12 +2,37 @@
 //! that does not know which of them it runs on.
 
 use std::sync::Arc;
+use std::thread;
 
 use cuda_sim_control::Settings;
 use pool_facade::prelude::*;
 use pool_facade::{LocalPool, PoolBackend, half::f16, set_stream};
 
-use crate::support::{start, start_anew};
+use crate::support::{in_many_orders, start, start_anew};
+
+/// What a thread finds when it asks for a pool for the first time.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_fresh_thread_gets_its_own_pool() {
+    in_many_orders(|_| {
+        let parent = || {
+            with_pool!(Cuda, scope => {
+                let held = scope.acquire_filled(1000, 1_u8);
+                let (address, theirs) = (held.address(), Arc::clone(held.pool_stream()));
+                let child = move || {
+                    assert_eq!((local::<Cuda>().stats().pools, local::<Cuda>().stats().growths), (1, 0));
+                    with_pool!(Cuda, scope => {
+                        let other = scope.acquire_filled(1000, 2_u8);
+                        assert!(other.address() != address && other.pool_stream() != &theirs);
+                    });
+                };
+                thread::spawn(child).join().unwrap();
+                assert_eq!(held.to_vec().unwrap(), [1; 1000]);
+            });
+        };
+        thread::spawn(parent).join().unwrap();
+    });
+}
 
 /// Generic over the backend: a copy by way of two temporaries.
 fn copy_twice<B: PoolBackend>(
@@ -45,18 +70,19 @@ fn the_same_code_on_host_and_device() {
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn host_and_device_in_one_macro() {
-    let simulator = start();
-    for round in 0..10_u8 {
-        let found = with_pool!(Cpu: host, Cuda: device => {
-            let there = device.acquire_filled(100, f16::from_f32(f32::from(round)));
-            let here = host.acquire_zeroed::<f16>(100);
-            there.copy_to_host(here).unwrap();
-            here[99].to_f32()
-        });
-        assert_eq!(found, f32::from(round));
-    }
-    assert_eq!(local::<Cuda>().stats().growths, 1);
-    simulator.assert_clean();
+    let work = || {
+        for round in 0..10_u8 {
+            let found = with_pool!(Cpu: host, Cuda: device => {
+                let there = device.acquire_filled(100, f16::from_f32(f32::from(round)));
+                let here = host.acquire_zeroed::<f16>(100);
+                there.copy_to_host(here).unwrap();
+                here[99].to_f32()
+            });
+            assert_eq!(found, f32::from(round));
+        }
+        assert_eq!(local::<Cuda>().stats().growths, 1);
+    };
+    in_many_orders(|_| thread::spawn(work).join().unwrap());
 }
 
 #[test]
@@ -111,7 +137,7 @@ fn a_thread_gives_everything_back_when_it_ends() {
             guard.configure(PoolConfig::new().byte_limit(1 << 20)).unwrap();
             assert!(guard.scope().try_acquire::<u8>(2 << 20).is_err());
         };
-        std::thread::spawn(work).join().unwrap();
+        thread::spawn(work).join().unwrap();
     }
     simulator.assert_clean();
     simulator.assert_no_leaks();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
 
@@ -17,8 +17,8 @@ fn told(source: CudaError) -> PoolError<CudaError> {
     PoolError::Backend { operation: "run the script", source }
 }
 
-/// Grow, scopes, another stream, transfers, shapes, trim.
-fn script(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) -> Ended {
+/// Grow, scopes, a stream that the pool knows and one that it does not, transfers, shapes, trim.
+fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
     for length in [100, 300] {
         let mut outer = pool.scope();
         let mut view = outer.try_acquire_filled(length, 1.0_f64)?;
@@ -27,6 +27,10 @@ fn script(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) -> Ended {
         more.fill(4).map_err(told)?;
         more.fill_with_zeros().map_err(told)?;
         pool_cuda::record_use(&view, other).map_err(told)?;
+        if more.device_ptr_mut(unknown).0 == 0 {
+            let why = inner.context().take_unanswered();
+            return Err(told(why.unwrap_or(CudaError::NoDevice)));
+        }
         let shaped = inner.try_acquire_shaped::<f64>(&[length, 1])?;
         let (mut array, _) = shaped.array.into_parts();
         array.copy_from(&view.as_view()).map_err(told)?;
@@ -44,22 +48,24 @@ fn script(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) -> Ended {
     Ok(())
 }
 
+fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<CudaError>> {
+    let made = device.context().new_stream();
+    made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
+}
+
 /// Everything from the device on; the pool must work after the script, whatever became of it.
 fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
-    let other = device
-        .context()
-        .new_stream()
-        .map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))?;
-    announce(&other);
+    let others = [another_stream(&device)?, another_stream(&device)?];
+    announce(&others[0]);
     let mut pool = Pool::<Cuda>::try_new(device.new_stream().map_err(told)?, Default::default())?;
-    let ended = script(&mut pool, &other);
+    let ended = script(&mut pool, &others);
     let was_to_fail = ended.is_err();
     if was_to_fail {
         simulator.forget_failures();
         // Nobody answers for what failed: the same script runs through.
         let _ = pool.context().take_unanswered();
-        if let Err(error) = script(&mut pool, &other) {
+        if let Err(error) = script(&mut pool, &others) {
             panic!("after {ended:?} the script answers {error}");
         }
         assert_eq!(pool.context().take_unanswered(), None);
@@ -69,9 +75,10 @@ fn run(simulator: Simulator) -> Ended {
 
 /// The calls whose failure loses something for good: each by its name, and which of that name it is in a run.
 ///
-/// They are the ends of the run's two streams. A stream is cudarc's, as users have it in their hands;
+/// They are the ends of the run's three streams. A stream is cudarc's, as users have it in their hands;
 /// cudarc destroys it in a destructor, notes an error with its context, and lets the handle go.
-const GIVEN_UP: &[(&str, usize)] = &[("cuStreamDestroy_v2", 0), ("cuStreamDestroy_v2", 1)];
+const GIVEN_UP: &[(&str, usize)] =
+    &[("cuStreamDestroy_v2", 0), ("cuStreamDestroy_v2", 1), ("cuStreamDestroy_v2", 2)];
 
 /// Which call failed: its name, and how many of that name came before it.
 fn failed_call(simulator: Simulator) -> Option<(String, usize)> {

@@ -284,6 +284,29 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
     }
 }
 
+/// Waiting for the pool's own device is no waiting for another one.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_event_that_fails_is_not_made_up_for_across_devices() {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+        let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
+        let (mut near, mut far) = (pool(&here), pool(&there));
+        let (near, far) = (near.scope(), far.scope());
+        let mut from = near.acquire_filled(N, 1_u8);
+        let mut to = far.acquire::<u8>(N);
+        to.copy_from(&from.as_view()).unwrap();
+        let stream = Arc::clone(near.context().stream());
+        simulator.fail_call("cuEventCreate", 1, 999);
+        assert_eq!(from.device_ptr_mut(&stream).0, 0, "an address that the driver refuses");
+        assert!(near.context().take_unanswered().is_some());
+        stream.memset_zeros(&mut from).unwrap();
+        assert_eq!(to.to_vec().unwrap(), [1; N]);
+        simulator.assert_clean();
+    }
+}
+
 /// A block that another stream uses is not handed out in a capture, which waiting would spoil, and is
 /// freed after it.
 #[test]

@@ -1,6 +1,6 @@
 //! What cannot be: other devices, lost contexts, faults of the device. Each is an error with a name.
 
-use cuda_sim_control::{Mistake, Report, Settings};
+use cuda_sim_control::{Mistake, Report, Settings, Simulator};
 use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
 use pool_core::{Compaction, Pool, PoolError, Scope};
 use pool_cuda::{
@@ -8,12 +8,24 @@ use pool_cuda::{
 };
 use pool_kernels::elementwise;
 
-use crate::support::{function, pool, start, start_anew};
+use crate::support::{function, orders, pool, start, start_anew};
 
-fn two_devices() -> cuda_sim_control::Simulator {
+fn two_devices() -> Simulator {
     let simulator = start();
     start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
     simulator
+}
+
+/// Runs a program with two devices in many orders. After each, nothing is reported but what the program has
+/// taken from the reports, and all is given back.
+fn with_two_devices(program: impl Fn(Simulator, [CudaDevice; 2])) {
+    let simulator = start();
+    for seed in 0..orders() {
+        start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+        program(simulator, [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap()));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
 }
 
 #[test]
@@ -59,31 +71,29 @@ fn a_driver_that_does_not_start() {
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_stream_of_another_device() {
-    let simulator = two_devices();
-    let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
-    let mut pool = pool(&here);
-    let far = there.context().new_stream().unwrap();
-    let scope = pool.scope();
-    let mut view = scope.acquire_zeroed::<u32>(100);
-    let wrong = CudaError::WrongDevice { memory: 0, stream: 1 };
-    assert_eq!(record_use(&view, &far), Err(wrong));
-    assert_eq!(view.on(&far).unwrap_err(), wrong);
-    let text = wrong.to_string();
-    assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
-    // cudarc's traits cannot answer: the address is one that the driver refuses.
-    assert_eq!(view.device_ptr(&far).0, 0);
-    assert_eq!(scope.context().take_unanswered(), Some(wrong));
-    assert!(far.memset_zeros(&mut view).is_err());
-    assert_eq!(view.to_vec().unwrap(), [0; 100]);
-    simulator.forget_reports();
+    with_two_devices(|simulator, [here, there]| {
+        let mut pool = pool(&here);
+        let far = there.context().new_stream().unwrap();
+        let scope = pool.scope();
+        let mut view = scope.acquire_zeroed::<u32>(100);
+        let wrong = CudaError::WrongDevice { memory: 0, stream: 1 };
+        assert_eq!(record_use(&view, &far), Err(wrong));
+        assert_eq!(view.on(&far).unwrap_err(), wrong);
+        let text = wrong.to_string();
+        assert!(text.contains("device 0") && text.contains("device 1"), "{text}");
+        // cudarc's traits cannot answer: the address is one that the driver refuses.
+        assert_eq!(view.device_ptr(&far).0, 0);
+        assert_eq!(scope.context().take_unanswered(), Some(wrong));
+        assert!(far.memset_zeros(&mut view).is_err());
+        simulator.forget_reports();
+        assert_eq!(view.to_vec().unwrap(), [0; 100]);
+    });
 }
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn pools_of_two_devices_side_by_side() {
-    let simulator = two_devices();
-    {
-        let (here, there) = (Cuda::device(0).unwrap(), Cuda::device(1).unwrap());
+    with_two_devices(|_, [here, there]| {
         let (mut near, mut far) = (pool(&here), pool(&there));
         for round in 0..5_u16 {
             let (near, far) = (near.scope(), far.scope());
@@ -92,9 +102,7 @@ fn pools_of_two_devices_side_by_side() {
             assert_eq!(one.to_vec().unwrap(), [round; 99]);
             assert_eq!(two.to_vec().unwrap(), [round + 1; 99]);
         }
-    }
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
+    });
 }
 
 /// Somebody else lets go of the context once too often.

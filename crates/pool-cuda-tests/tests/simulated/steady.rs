@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cuda_sim_control::{DriverCall, Simulator};
+use cuda_sim_control::{DriverCall, Settings, Simulator};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, LaunchConfig, PushKernelArg,
 };
 use pool_core::{NdView, Pool};
-use pool_cuda::{AcquireShaped, Cuda, Launch};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, Launch};
 use pool_kernels::elementwise;
 
-use crate::support::{calls_like, function, pool, start};
+use crate::support::{calls_like, function, orders, pool, start, start_anew};
 
 /// How many scopes: the driver's log holds the calls of that many.
 const SCOPES: usize = 10_000;
@@ -164,8 +164,16 @@ fn numbers_at(pool: &mut Pool<Cuda>, dims: &[usize]) -> Vec<u64> {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn reuse_of_other_ranks_and_lengths_keeps_the_block() {
     let simulator = start();
-    let device = Cuda::device(0).unwrap();
-    let mut pool = pool(&device);
+    for seed in 0..orders() {
+        start_anew(simulator, Settings::default(), seed);
+        reuse_of_other_ranks_and_lengths(simulator, &Cuda::device(0).unwrap());
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+fn reuse_of_other_ranks_and_lengths(simulator: Simulator, device: &CudaDevice) {
+    let mut pool = pool(device);
     let address = pool.scope().acquire::<f32>(1000).address();
     simulator.forget_calls();
     let free = device.memory().unwrap();
@@ -184,5 +192,4 @@ fn reuse_of_other_ranks_and_lengths_keeps_the_block() {
 
     pool.scope().acquire::<f32>(2000);
     assert_eq!(simulator.calls("cuMemFreeAsync"), 1, "growth frees the old block");
-    simulator.assert_clean();
 }
