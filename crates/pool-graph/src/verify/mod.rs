@@ -38,7 +38,8 @@ pub struct LaidOut {
     pub bytes: u64,
     /// Every use comes after all of these nodes.
     pub after: Vec<usize>,
-    /// Every use is one of these nodes, or comes before one of them. None: it is not used at all.
+    /// Every use is one of these nodes, or comes before one of them; all come after all of `after`.
+    /// None: it is not used at all.
     pub until: Vec<usize>,
 }
 
@@ -99,8 +100,11 @@ pub fn verify_layout(
     layout: &[LaidOut],
     accesses: &[Access],
 ) -> Result<Verified, LayoutViolation> {
-    let ancestors = Ancestors::of(graph)?;
-    check_names(graph, layout, accesses)?;
+    let of_layout = layout.iter().flat_map(|region| region.after.iter().chain(&region.until));
+    let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
+    let ancestors = Ancestors::of(graph, named.clone())?;
+    check_names(graph, named, layout)?;
+    check_beginnings(&ancestors, layout)?;
     let mut verified = Verified { sharing: 0, accesses: accesses.len() };
     // In the order of offsets, whatever shares bytes with a region stands soon after it.
     let mut by_offset: Vec<usize> =
@@ -147,16 +151,28 @@ fn is_of(ancestors: &Ancestors, access: &Access, region: &LaidOut) -> bool {
         && region.until.iter().any(|&last| last == node || ancestors.is_before(node, last))
 }
 
-/// Every node that is named exists, and no region or access leaves what an offset can say.
+/// The nodes that use a region really come after those that it says it comes after.
+fn check_beginnings(ancestors: &Ancestors, layout: &[LaidOut]) -> Result<(), LayoutViolation> {
+    for (region, laid_out) in layout.iter().enumerate() {
+        let begins = laid_out.after.iter();
+        let pairs = begins.flat_map(|&after| laid_out.until.iter().map(move |&node| (after, node)));
+        let early =
+            |&(after, node): &(usize, usize)| after != node && !ancestors.is_before(after, node);
+        if let Some((after, node)) = pairs.into_iter().find(early) {
+            return Err(LayoutViolation::EarlyUse { region, node, after });
+        }
+    }
+    Ok(())
+}
+
+/// Every node that is named exists, and no region leaves what an offset can say.
 fn check_names(
     graph: &GraphOrder,
+    mut named: impl Iterator<Item = usize>,
     layout: &[LaidOut],
-    accesses: &[Access],
 ) -> Result<(), LayoutViolation> {
     let nodes = graph.nodes;
-    let of_layout = layout.iter().flat_map(|region| region.after.iter().chain(&region.until));
-    let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
-    if let Some(node) = named.into_iter().find(|&node| node >= nodes) {
+    if let Some(node) = named.find(|&node| node >= nodes) {
         return Err(LayoutViolation::UnknownNode { node, nodes });
     }
     let too_long = |region: &LaidOut| region.offset.checked_add(region.bytes).is_none();

@@ -47,6 +47,28 @@ fn a_region_that_is_used_until_the_other_begins_is_not_in_its_way() {
     assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
 }
 
+/// The second region says that it comes after the last use of the first one, and its node does not.
+#[test]
+fn a_programmatic_edge_to_the_first_use_orders_nothing() {
+    let mut graph = chain(2);
+    let layout = [region(0, &[], &[0]), region(0, &[0], &[1])];
+    assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
+    graph.edges[0].full = false;
+    let refused = LayoutViolation::EarlyUse { region: 1, node: 1, after: 0 };
+    assert_eq!(verify_layout(&graph, &layout, &[]), Err(refused));
+}
+
+#[test]
+fn a_graph_of_more_nodes_than_memory_is_looked_at_where_it_is_named() {
+    let nodes = usize::MAX;
+    let edge = OrderEdge { from: nodes - 1, to: 0, full: true };
+    let graph = GraphOrder { nodes, edges: vec![edge] };
+    let layout = [region(0, &[], &[nodes - 1]), region(0, &[nodes - 1], &[0])];
+    assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
+    let unknown = verify_layout(&graph, &[region(0, &[], &[nodes])], &[]);
+    assert_eq!(unknown, Err(LayoutViolation::UnknownNode { node: nodes, nodes }));
+}
+
 #[test]
 fn an_access_belongs_to_the_region_that_lives_then() {
     let graph = chain(4);
@@ -134,6 +156,15 @@ fn planned(sample: &Sample) -> Vec<LaidOut> {
 
 /// What the verifier should say of sharing, the plain way.
 fn is_right(graph: &GraphOrder, layout: &[LaidOut]) -> bool {
+    let begins_late = |one: &LaidOut| {
+        let after = |user: usize| {
+            one.after.iter().all(|&begin| begin == user || reaches(graph, begin, user))
+        };
+        one.until.iter().all(|&user| after(user))
+    };
+    if !layout.iter().all(begins_late) {
+        return false;
+    }
     let before = |one: &LaidOut, other: &LaidOut| {
         one.until.iter().all(|&last| {
             other.after.iter().any(|&begin| last == begin || reaches(graph, last, begin))
