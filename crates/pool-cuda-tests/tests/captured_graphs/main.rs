@@ -9,6 +9,7 @@
     reason = "this is how tests fail"
 )]
 
+mod attacks;
 mod cases;
 
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]

@@ -281,7 +281,7 @@ fn arguments_of_the_host_change_between_replays() {
     }
     let short = graph.set_argument(argument, &[1_u8]);
     assert_eq!(short, Err(CaptureError::NoSuchArgument { asked: 0, arguments: 1 }));
-    assert_eq!(graph.into_state(), Some(argument));
+    assert_eq!(graph.into_state().unwrap(), Some(argument));
 }
 
 /// Two threads capture at once, and drop graphs meanwhile: neither notices the other.

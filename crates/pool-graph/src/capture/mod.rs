@@ -3,6 +3,7 @@
 pub(crate) mod driver;
 mod error;
 mod footprint;
+mod frontiers;
 mod model;
 mod operations;
 mod prepared;

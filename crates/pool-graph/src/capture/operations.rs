@@ -73,7 +73,7 @@ impl Capture<'_> {
         from: &[T],
     ) -> Result<HostArgument, CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let number = self.recorded.borrow().host.len();
+        let (capture, number) = (self.id(), self.recorded.borrow().host.len());
         let (target, bytes) = (to.device_pointer(), to.bytes());
         self.operation("copy from host", stream, &[to.write()], |stream| {
             if bytes == 0 {
@@ -86,7 +86,7 @@ impl Capture<'_> {
             self.recorded.borrow_mut().host.push(Some(buffer));
             Ok(())
         })?;
-        Ok(HostArgument(number))
+        Ok(HostArgument { capture, number })
     }
 
     /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. Not called in a
@@ -97,11 +97,12 @@ impl Capture<'_> {
     /// What the work reads and writes, in this and every later replay, is in the views of `uses`, and
     /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
     /// stays, and is used by nothing else meanwhile, for as long as the graph lives. It goes to this
-    /// stream, and leaves the capture as it is.
+    /// stream, and leaves the capture as it is. The same holds for what work that fails has put there
+    /// by then.
     ///
     /// # Errors
     ///
-    /// What the work answers, and what the driver refuses.
+    /// What the work answers, [`CaptureError::ForeignWork`], and what the driver refuses.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,

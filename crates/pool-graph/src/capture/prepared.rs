@@ -1,19 +1,21 @@
 //! A session with memory: it runs the body, reads back what came out, has it verified, and hands it
 //! over as a graph.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver::{CaptureMode, OrderEvent, UnderWay, bind, is_capturing, wait_for};
+use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint;
 use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaPolicy;
-use crate::captured::{CapturedGraph, Capturing, Contents, Graph, GraphMemory, OwnArena, Parts};
+use crate::captured::{
+    CapturedGraph, Capturing, Contents, Graph, GraphMemory, OwnArena, Parts, Shares,
+};
 use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, verify_layout};
 
@@ -22,7 +24,7 @@ use crate::verify::{Access, LaidOut, verify_layout};
 pub struct PreparedCapture {
     // In the order in which they may go: what the arena's memory is used by, then the arena.
     streams: Vec<Arc<CudaStream>>,
-    leases: Vec<Lease>,
+    leases: Arc<Vec<Lease>>,
     mode: CaptureMode,
     planned: Option<Trace>,
     /// For one more capture in an arena that has some: its policy for this one.
@@ -37,6 +39,7 @@ impl PreparedCapture {
         mode: CaptureMode,
         arena: Arc<OwnArena>,
     ) -> Self {
+        let leases = Arc::new(leases);
         Self { streams, leases, mode, planned: None, shared: None, arena }
     }
 
@@ -61,8 +64,8 @@ impl PreparedCapture {
     /// # Errors
     ///
     /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Spoiled`]; and what the
-    /// driver refuses.
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Spoiled`],
+    /// [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`]; and what the driver refuses.
     pub fn capture<S, E: From<CaptureError>>(
         self,
         mut state: S,
@@ -80,9 +83,7 @@ impl PreparedCapture {
     ) -> Result<(Graph, Recorded), E> {
         let own = self.streams[0].context();
         bind(own).map_err(CaptureError::from)?;
-        let capturing = Capturing::enter(self.streams.iter())
-            .map_err(|stream| CaptureError::AlreadyCapturing { stream })?;
-        self.settle_streams()?;
+        let capturing = Capturing::enter(&self.streams)?;
         if let Some(policy) = &self.shared {
             self.arena.arena().share(policy.clone());
         }
@@ -92,7 +93,9 @@ impl PreparedCapture {
         let capture = Capture::new(&self.streams, &self.leases, Some(live), planned);
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
-        let under_way = UnderWay::begin(&self.streams[0], self.mode).map_err(CaptureError::from)?;
+        let stolen = || self.keep_for_ever(&capture);
+        let under_way = UnderWay::begin(&self.streams[0], self.mode, &stolen);
+        let under_way = under_way.map_err(CaptureError::from)?;
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
         capture.join_all()?;
@@ -100,22 +103,17 @@ impl PreparedCapture {
         let recorded = capture.into_recorded();
         drop(event);
         drop(capturing);
-        if planned.is_some_and(|planned| recorded.trace != *planned) {
-            let planned = planned.map_or(0, Trace::steps);
-            return Err(CaptureError::Diverged { step: recorded.trace.steps(), planned }.into());
+        let leaves = |planned: &Trace| Some((recorded.trace.leaves(planned)?, planned.steps()));
+        if let Some((step, planned)) = planned.and_then(leaves) {
+            return Err(CaptureError::Diverged { step, planned }.into());
         }
         Ok((graph.ok_or(CaptureError::Spoiled)?, recorded))
     }
 
-    /// No stream is captured by someone else, and all their work is done.
-    fn settle_streams(&self) -> Result<(), CaptureError> {
-        self.streams.iter().try_for_each(|stream| {
-            if is_capturing(stream)? {
-                let stream = stream.cu_stream().addr() as u64;
-                return Err(CaptureError::AlreadyCapturing { stream });
-            }
-            Ok(wait_for(stream)?)
-        })
+    /// The capture is somebody else's, who may run it: its memory is kept for ever.
+    fn keep_for_ever(&self, capture: &Capture<'_>) {
+        std::mem::forget((Arc::clone(&self.arena), Arc::clone(&self.leases)));
+        std::mem::forget(std::mem::take(&mut capture.recorded.borrow_mut().host));
     }
 
     fn finish<S>(
@@ -131,13 +129,30 @@ impl PreparedCapture {
         let verified = self.verify(&contents, &recorded.regions)?;
         let peak = self.arena.arena().stats().high_water_bytes;
         let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
+        let shares = self.share_blocks(&recorded.regions)?;
         let executable = graph.instantiate()?;
         let mut leases = vec![self.arena.arena().lease()];
-        leases.extend(self.leases);
-        let memory = Arc::new(GraphMemory::new(recorded.host, leases, self.arena));
+        leases.extend(Arc::into_inner(self.leases).unwrap_or_default());
+        let memory =
+            Arc::new(GraphMemory::new(recorded.capture, recorded.host, shares, leases, self.arena));
         let stream = Arc::clone(&self.streams[0]);
         let parts = Parts { executable, graph, memory, stream, footprint, verified };
         Ok(CapturedGraph::new(parts, state))
+    }
+
+    /// Notes what the graph does with the blocks that it keeps.
+    fn share_blocks(&self, regions: &[Region]) -> Result<Shares, CaptureError> {
+        let written: HashSet<u64> = regions
+            .iter()
+            .filter(|region| region.written && !region.is_temporary())
+            .map(|region| region.address)
+            .collect();
+        let mut shares = Shares::default();
+        for block in self.leases.iter().flat_map(Lease::blocks) {
+            let writes = written.contains(&block.device_pointer());
+            shares.add(block.id(), &self.streams[0], writes)?;
+        }
+        Ok(shares)
     }
 
     /// Translates what was recorded into what the verifier asks for, and asks it.

@@ -18,16 +18,18 @@ pub(super) struct Region {
     pub(super) writer: usize,
     /// Streams that have read it since.
     pub(super) readers: Vec<usize>,
-    /// The last use on each stream.
+    /// The uses on each stream.
     pub(super) users: BTreeMap<usize, Markers>,
+    /// Whether one of them writes.
+    pub(super) written: bool,
 }
 
-/// Where a stream stood after a use.
+/// The uses on a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Markers {
-    /// The operation of the model.
+    /// The last operation of the model.
     pub(super) operation: usize,
-    /// The handles of the graph's nodes; none in a dry run.
+    /// The handles of the nodes that came to be the stream's last with each of them; none in a dry run.
     pub(super) nodes: Vec<u64>,
 }
 
@@ -44,7 +46,10 @@ impl Region {
 
     /// Notes a use.
     pub(super) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
-        self.users.insert(stream, markers);
+        let users = self.users.entry(stream).or_default();
+        users.operation = markers.operation;
+        users.nodes.extend(markers.nodes);
+        self.written |= writes;
         if writes {
             self.writer = stream;
             self.readers.clear();

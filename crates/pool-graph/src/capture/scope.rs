@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pool_core::{Element, PodElement};
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver::{self, OrderEvent};
+use super::driver::OrderEvent;
 use super::error::CaptureError;
+use super::frontiers::Frontiers;
 use super::model::Model;
 use super::region::{Markers, Region};
 use super::trace::{Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
-use crate::captured::{HostBuffer, holds_block};
+use crate::captured::{HostBuffer, lease_of};
 use crate::lease::Lease;
 use crate::request::GRANULE;
 
@@ -28,7 +29,10 @@ pub struct CaptureStream(usize);
 /// Host memory that the graph copies from in each replay; see
 /// [`CapturedGraph::set_argument`](crate::CapturedGraph::set_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HostArgument(pub(crate) usize);
+pub struct HostArgument {
+    pub(crate) capture: u64,
+    pub(crate) number: usize,
+}
 
 /// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go to
 /// the streams of the session.
@@ -55,9 +59,12 @@ pub(super) struct Live<'c> {
 
 /// What the body did so far. Never borrowed while code of the body, or a drop, may run.
 pub(super) struct Recorded {
+    /// The number of the capture.
+    pub(super) capture: u64,
     pub(super) model: Model,
     pub(super) trace: Trace,
     pub(super) regions: Vec<Region>,
+    frontiers: Frontiers,
     /// An argument of no bytes needs no memory.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// Where the next temporary of a dry run begins.
@@ -75,14 +82,16 @@ impl<'c> Capture<'c> {
         planned: Option<&'c Trace>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let recorded = Recorded {
+            capture: id,
             model: Model::new(streams.len()),
             trace: Trace::default(),
             regions: Vec::new(),
+            frontiers: Frontiers::new(streams.len()),
             host: Vec::new(),
             dry: DRY_BASE,
         };
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { id, streams, leases, live, planned, recorded: RefCell::new(recorded) }
     }
 
@@ -146,7 +155,7 @@ impl<'c> Capture<'c> {
         let bytes = rounded::<T>(elements)?;
         self.begin(stream)?;
         self.step(&Step::Acquire { stream, bytes })?;
-        let after = self.frontier(stream)?;
+        let after = self.expect(stream)?;
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.recorded.borrow_mut();
         let taken_by = recorded.model.operation(stream);
@@ -159,6 +168,7 @@ impl<'c> Capture<'c> {
             writer: stream,
             readers: Vec::new(),
             users: std::collections::BTreeMap::new(),
+            written: false,
         });
         Ok(CaptureView::new(self, recorded.regions.len() - 1, elements))
     }
@@ -174,8 +184,13 @@ impl<'c> Capture<'c> {
         block: &GraphMemoryBlock,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
         let (address, bytes) = (block.device_pointer(), block.size());
-        if !holds_block(self.leases, address, bytes) {
+        let Some(lease) = lease_of(self.leases, block) else {
             return Err(CaptureError::NotLeased { address, bytes });
+        };
+        let (own, other) = (self.streams[0].context(), lease.context());
+        if other.is_some_and(|other| other.cu_ctx() != own.cu_ctx()) {
+            let other = other.map_or(0, |other| other.ordinal());
+            return Err(CaptureError::WrongContext { session: own.ordinal(), other });
         }
         let mut recorded = self.recorded.borrow_mut();
         let same = |region: &Region| !region.is_temporary() && region.address == address;
@@ -191,6 +206,7 @@ impl<'c> Capture<'c> {
                     writer: 0,
                     readers: Vec::new(),
                     users: std::collections::BTreeMap::new(),
+                    written: false,
                 });
                 recorded.regions.len() - 1
             }
@@ -232,25 +248,32 @@ impl<'c> Capture<'c> {
                 self.order(stream, earlier)?;
             }
         }
+        let before = self.expect(stream)?;
+        let mut worked = Ok(());
+        let mut nodes = Vec::new();
         if !self.is_dry() {
-            work(&self.streams[stream])?;
+            self.recorded.borrow_mut().frontiers.leave(stream);
+            worked = work(&self.streams[stream]);
+            // What failed halfway has put something on the stream by then, and that uses the memory.
+            nodes = self.recorded.borrow_mut().frontiers.arrive(self.streams, stream)?;
+            nodes.retain(|node| !before.contains(node));
         }
-        let nodes = self.frontier(stream)?;
         let mut recorded = self.recorded.borrow_mut();
         let operation = recorded.model.operation(stream);
         for one in uses {
             let markers = Markers { operation, nodes: nodes.clone() };
             recorded.regions[one.region].used(stream, one.writes, markers);
         }
-        Ok(())
+        worked
     }
 
-    /// Joins every branch: a graph ends in one stream.
+    /// Joins every branch: a graph ends in one stream. Nobody else has put anything on any of them.
     pub(super) fn join_all(&self) -> Result<(), CaptureError> {
         (1..self.streams.len()).try_for_each(|branch| {
             let begun = self.recorded.borrow().model.has_begun(branch);
             if begun { self.order(0, branch) } else { Ok(()) }
-        })
+        })?;
+        (0..self.streams.len()).try_for_each(|stream| self.expect(stream).map(drop))
     }
 
     /// Takes a stream into the capture: it comes after what the session's stream holds.
@@ -265,7 +288,11 @@ impl<'c> Capture<'c> {
         }
         if let Some(live) = &self.live {
             live.arena.forked()?;
+            self.expect(later)?;
+            self.expect(earlier)?;
+            self.recorded.borrow_mut().frontiers.leave(later);
             live.event.order(&self.streams[later], &self.streams[earlier])?;
+            self.recorded.borrow_mut().frontiers.arrive(self.streams, later)?;
         }
         self.recorded.borrow_mut().model.wait(later, earlier);
         Ok(())
@@ -287,12 +314,13 @@ impl<'c> Capture<'c> {
         Ok((address, address - DRY_BASE))
     }
 
-    /// The handles of the nodes that a stream has come to; none in a dry run.
-    fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+    /// The handles of the nodes that a stream has come to by this capture's work, and by nobody else's;
+    /// none in a dry run.
+    fn expect(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.is_dry() {
             return Ok(Vec::new());
         }
-        driver::frontier(&self.streams[stream])?.ok_or(CaptureError::Spoiled)
+        self.recorded.borrow().frontiers.check(self.streams, stream)
     }
 
     /// Notes a step, which must be that of the plan, if there is one.

@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use super::handles::HostBuffer;
 use super::registry::{give_arena_back, take_arena};
+use super::sharing::Shares;
 use crate::arena::CudaArena;
+use crate::block::GraphMemoryBlock;
 use crate::device::DeviceMemory;
 use crate::lease::Lease;
 
 /// Host buffers, leases, and the arena, which only graphs of one stream have together.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
+    /// The capture that `host` is from.
+    pub(crate) capture: u64,
     pub(crate) host: Vec<parking_lot::Mutex<Option<HostBuffer>>>,
+    /// What the graph does with its blocks.
+    #[expect(dead_code, reason = "it is there to be dropped with the memory")]
+    pub(crate) shares: Shares,
     /// Of the arena first, then of blocks.
     pub(crate) leases: Vec<Lease>,
     pub(crate) arena: Arc<OwnArena>,
@@ -19,22 +26,26 @@ pub(crate) struct GraphMemory {
 
 impl GraphMemory {
     pub(crate) fn new(
+        capture: u64,
         host: Vec<Option<HostBuffer>>,
+        shares: Shares,
         leases: Vec<Lease>,
         arena: Arc<OwnArena>,
     ) -> Self {
         let host = host.into_iter().map(parking_lot::Mutex::new).collect();
-        Self { host, leases, arena }
+        Self { capture, host, shares, leases, arena }
     }
 
-    /// Whether a range is one of a leased block: what the graph's state is made of.
-    pub(crate) fn holds_block(&self, address: u64, bytes: u64) -> bool {
-        holds_block(&self.leases, address, bytes)
+    /// Whether a block is leased: what the graph's state is made of.
+    pub(crate) fn holds_block(&self, block: &GraphMemoryBlock) -> bool {
+        lease_of(&self.leases, block).is_some()
     }
 }
 
-pub(crate) fn holds_block(leases: &[Lease], address: u64, bytes: u64) -> bool {
-    leases.iter().any(|lease| !lease.blocks().is_empty() && lease.contains(address, bytes))
+/// The lease of a block, by its name: a block value that is out of date may have an address in another
+/// block that is leased, and would be a second name for its bytes.
+pub(crate) fn lease_of<'l>(leases: &'l [Lease], block: &GraphMemoryBlock) -> Option<&'l Lease> {
+    leases.iter().find(|lease| lease.blocks().iter().any(|held| held.id() == block.id()))
 }
 
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.

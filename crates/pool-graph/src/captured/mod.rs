@@ -3,6 +3,7 @@
 mod handles;
 mod memory;
 mod registry;
+mod sharing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
-pub(crate) use memory::{GraphMemory, OwnArena, holds_block};
+pub(crate) use memory::{GraphMemory, OwnArena, lease_of};
 pub(crate) use registry::Capturing;
+pub(crate) use sharing::Shares;
 
 use crate::block::GraphMemoryBlock;
-use crate::capture::driver::{bind, wait_for};
+use crate::capture::driver::{bind, is_capturing, wait_for};
 use crate::capture::{CaptureError, Footprint, HostArgument};
 use crate::verify::Verified;
-use registry::{Remains, is_captured};
+use registry::{Remains, StreamUse, come_to_rest};
 
 /// A graph, ready to be replayed, with all that its nodes name.
 ///
@@ -91,7 +93,8 @@ pub struct CapturedGraph<S = ()> {
     // memory, once the last run is over; then the state, which may be what runs used; then the memory
     // itself, with host arguments before leases. The stream and its context outlive them all.
     runs: Runs,
-    state: S,
+    /// Empty once it has been taken out.
+    state: Option<S>,
     memory: Arc<GraphMemory>,
     stream: Arc<CudaStream>,
     footprint: Footprint,
@@ -132,7 +135,7 @@ impl<S> CapturedGraph<S> {
             memory: Arc::clone(&memory),
             stream: Arc::clone(&stream),
         };
-        Self { runs, state, memory, stream, footprint, verified }
+        Self { runs, state: Some(state), memory, stream, footprint, verified }
     }
 
     /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
@@ -143,7 +146,8 @@ impl<S> CapturedGraph<S> {
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
     /// [`CaptureError::Capturing`], and what the driver refuses.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
-        self.check("be replayed")?;
+        self.check_leases()?;
+        let _in_use = self.check_sessions("be replayed")?;
         let Self { runs, stream, .. } = self;
         match &mut runs.of {
             Some((executable, _)) => Ok(executable.launch(stream)?),
@@ -157,7 +161,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// As [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
-        self.check("be uploaded")?;
+        self.check_leases()?;
+        let _in_use = self.check_stream("be uploaded")?;
         let Self { runs, stream, .. } = self;
         match &mut runs.of {
             Some((executable, _)) => Ok(executable.upload(stream)?),
@@ -171,7 +176,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
-        self.check_stream("be waited for")?;
+        let _in_use = self.check_stream("be waited for")?;
         Ok(wait_for(&self.stream)?)
     }
 
@@ -182,14 +187,21 @@ impl<S> CapturedGraph<S> {
     /// As [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
-        Ok(&mut self.state)
+        self.state.as_mut().ok_or(CaptureError::Spoiled)
     }
 
     /// Ends the graph: its memory is given back, its state is not. Waits for its runs.
-    pub fn into_state(self) -> S {
-        let Self { runs, state, .. } = self;
-        drop(runs);
-        state
+    ///
+    /// # Errors
+    ///
+    /// The graph as it is, where somebody captures its stream by hand: runs cannot be waited for then.
+    #[expect(clippy::result_large_err, reason = "it is what was given, and is rarely given back")]
+    pub fn into_state(mut self) -> Result<S, Self> {
+        if !come_to_rest(&self.stream) {
+            return Err(self);
+        }
+        let state = self.state.take();
+        state.ok_or(self)
     }
 
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
@@ -205,7 +217,7 @@ impl<S> CapturedGraph<S> {
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        self.check_stream("be read from")?;
+        let _in_use = self.check_stream("be read from")?;
         let bytes = bytemuck::cast_slice_mut(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -219,14 +231,18 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
+    /// block, too.
     pub fn write<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
         elements: &[T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        self.check_stream("be written to")?;
+        let _in_use = self.check_stream("be written to")?;
+        // A graph of another stream may read the block whenever it likes.
+        let mut alone = Shares::default();
+        alone.add(block.id(), &self.stream, true)?;
         let bytes = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -249,8 +265,10 @@ impl<S> CapturedGraph<S> {
         self.synchronize()?;
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let host = &self.memory.host;
-        let none = CaptureError::NoSuchArgument { asked: argument.0, arguments: host.len() };
-        let Some(buffer) = host.get(argument.0) else { return Err(none) };
+        let HostArgument { capture, number } = argument;
+        let none = CaptureError::NoSuchArgument { asked: number, arguments: host.len() };
+        let own = host.get(number).filter(|_| capture == self.memory.capture);
+        let Some(buffer) = own else { return Err(none) };
         match buffer.lock().as_mut() {
             None if bytes.is_empty() => Ok(()),
             Some(buffer) if buffer.len() == bytes.len() => {
@@ -287,22 +305,40 @@ impl<S> CapturedGraph<S> {
     /// Where a block is that the graph keeps, and that has as many bytes.
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         let (address, bytes) = (block.device_pointer(), bytes as u64);
-        if bytes <= block.size() && self.memory.holds_block(address, block.size()) {
+        if bytes <= block.size() && self.memory.holds_block(block) {
             return Ok(address);
         }
         Err(CaptureError::NotLeased { address, bytes })
     }
 
-    fn check(&self, operation: &'static str) -> Result<(), CaptureError> {
-        self.memory.leases.iter().try_for_each(crate::Lease::check)?;
-        self.check_stream(operation)
+    /// Every lease is good still.
+    fn check_leases(&self) -> Result<(), CaptureError> {
+        Ok(self.memory.leases.iter().try_for_each(crate::Lease::check)?)
     }
 
-    fn check_stream(&self, operation: &'static str) -> Result<(), CaptureError> {
-        if is_captured(&self.stream) {
-            return Err(CaptureError::Capturing { operation });
+    /// No session captures the stream while the answer lives.
+    fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
+        let in_use = StreamUse::begin(&self.stream).ok_or(CaptureError::Capturing { operation })?;
+        bind(self.stream.context())?;
+        Ok(in_use)
+    }
+
+    /// The same, and nobody captures it by hand, either.
+    fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
+        let in_use = self.check_sessions(operation)?;
+        match is_capturing(&self.stream)? {
+            true => Err(CaptureError::Capturing { operation }),
+            false => Ok(in_use),
         }
-        Ok(bind(self.stream.context())?)
+    }
+}
+
+impl<S> Drop for CapturedGraph<S> {
+    fn drop(&mut self) {
+        // A run that cannot be waited for may use the state for ever.
+        if self.state.is_some() && !come_to_rest(&self.stream) {
+            std::mem::forget(self.state.take());
+        }
     }
 }
 
