@@ -11,22 +11,22 @@ use pool_graph::{
 
 use crate::{memory, require_device};
 
-const BYTES: usize = 4096;
+pub(crate) const BYTES: usize = 4096;
 
-fn stream() -> Arc<CudaStream> {
+pub(crate) fn stream() -> Arc<CudaStream> {
     Cuda::device(0).unwrap().context().new_stream().unwrap()
 }
 
-fn pool() -> CUDAGraphMemoryPool {
+pub(crate) fn pool() -> CUDAGraphMemoryPool {
     CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
 }
 
-fn arena() -> CudaArena {
+pub(crate) fn arena() -> CudaArena {
     CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
 }
 
 /// A session on a stream with two blocks of a pool, with an arena.
-fn prepared(
+pub(crate) fn prepared(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
 ) -> (PreparedCapture, [GraphMemoryBlock; 2]) {
@@ -37,14 +37,17 @@ fn prepared(
 }
 
 /// From the one block to the other one through a temporary.
-fn through(capture: &Capture<'_>, blocks: [GraphMemoryBlock; 2]) -> Result<(), CaptureError> {
+pub(crate) fn through(
+    capture: &Capture<'_>,
+    blocks: [GraphMemoryBlock; 2],
+) -> Result<(), CaptureError> {
     let main = capture.main();
     let mut scratch = capture.acquire::<u8>(BYTES)?;
     capture.copy(main, &mut scratch, &capture.block(&blocks[0])?)?;
     capture.copy(main, &mut capture.block(&blocks[1])?, &scratch)
 }
 
-fn captured(
+pub(crate) fn captured(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
 ) -> (CapturedGraph, [GraphMemoryBlock; 2]) {
@@ -53,7 +56,7 @@ fn captured(
     (graph.unwrap_or_else(|error: CaptureError| panic!("{error}")), blocks)
 }
 
-fn runs(graph: &mut CapturedGraph, blocks: [GraphMemoryBlock; 2], value: u8) {
+pub(crate) fn runs(graph: &mut CapturedGraph, blocks: [GraphMemoryBlock; 2], value: u8) {
     graph.write(&blocks[0], &[value; BYTES]).unwrap();
     graph.replay().unwrap();
     let mut bytes = [0; BYTES];

@@ -11,6 +11,7 @@
 #[path = "../../../pool-graph/tests/cases/mod.rs"]
 mod cases;
 
+mod attacks;
 mod captures;
 mod graphs;
 mod planned;
