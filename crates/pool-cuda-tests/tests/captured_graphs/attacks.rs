@@ -130,7 +130,8 @@ fn work_by_hand_in_the_body_is_refused() {
     without_a_report(|| {
         let stream = stream();
         let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(&stream)).unwrap());
-        drop(temporaries.scope().try_acquire::<u8>(4096).unwrap()); // the block is there
+        // Now the block is there: no allocation comes into the capture.
+        let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
         let session = CaptureSession::new(&stream).unwrap();
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
             let mut view = capture.acquire::<u8>(100)?;
@@ -341,4 +342,24 @@ fn a_capture_in_a_capture() {
         inner.read(&blocks[1], &mut byte).unwrap();
         assert_eq!(byte, [2]);
     });
+}
+
+/// A lease of another device's block, in a session of this one.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_block_of_another_device() {
+    let simulator = start();
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+    let elsewhere = DeviceMemory::new(&Cuda::device(1).unwrap());
+    let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+    let pool = CUDAGraphMemoryPool::new(elsewhere, config);
+    let block = pool.allocate(BYTES).unwrap();
+    let session = CaptureSession::new(&stream()).unwrap();
+    let session = session.lease(pool.lease(&[block.id()]).unwrap());
+    let body = |capture: &Capture<'_>, (): &mut ()| capture.block::<u8>(&block).map(drop);
+    let refused = CaptureError::WrongContext { session: 0, other: 1 };
+    assert_eq!(session.probe(&mut (), body).map(drop), Err(refused.clone()));
+    let made: Made = session.prepare(arena()).unwrap().capture((), body);
+    assert_eq!(made.map(drop), Err(refused));
+    simulator.assert_clean();
 }

@@ -28,16 +28,18 @@ use registry::{Remains, StreamUse, come_to_rest};
 ///
 /// 1. *The addresses in its nodes are of memory that it owns.* What safe code puts into a capture
 ///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
-///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in `unsafe`.
+///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in
+///    `unsafe`. What comes onto a stream past the capture is noticed, for the capture knows where it left
+///    each stream.
 /// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
 ///    can return or be given a leased block; an arena that was reset is told by its generation, and the
 ///    graph then refuses.
 /// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
 ///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
-///    until the capture is over.
+///    until the capture is over. What cannot be waited for, because its stream is captured by hand, stays.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
-///    the arena is on the same one.
+///    the arena is on the same one. Blocks that graphs of two streams have are only read.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
 ///
@@ -50,6 +52,8 @@ use registry::{Remains, StreamUse, come_to_rest};
 /// | pool, arena, stream or context dropped before the graph | the graph keeps them |
 /// | replay after the arena was reset | `StaleLease` |
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
+/// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
+/// | work put on a stream of the session past the capture | `ForeignWork` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped during a capture | destroyed when that is over |
@@ -68,6 +72,22 @@ use registry::{Remains, StreamUse, come_to_rest};
 /// ```compile_fail,E0599
 /// # fn f(graph: &pool_graph::CapturedGraph<()>) {
 /// let another = (*graph).clone(); // its runs are its own
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use pool_graph::{CaptureError, PreparedCapture};
+/// # fn f(prepared: PreparedCapture) {
+/// prepared.capture((), |capture, (): &mut ()| {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| capture.main()); // the capture is one thread's
+///     });
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+/// ```compile_fail,E0599
+/// # fn f(lease: &pool_graph::Lease) {
+/// let another = (*lease).clone(); // each graph has leases of its own
 /// # }
 /// ```
 /// ```compile_fail,E0382
@@ -195,7 +215,6 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// The graph as it is, where somebody captures its stream by hand: runs cannot be waited for then.
-    #[expect(clippy::result_large_err, reason = "it is what was given, and is rarely given back")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if !come_to_rest(&self.stream) {
             return Err(self);
