@@ -122,30 +122,33 @@ fn a_block_of_two_graphs_on_two_streams() {
     });
 }
 
-/// Safe calls of the device pool, in the body, on the session's stream: the pool's memory would be in
-/// the nodes of a graph that has no lease of it.
+/// Safe calls of a device pool in the body, on the session's stream, or on one that was made to wait for
+/// it: the pool's memory would be in the nodes of a graph that has no lease of it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn work_by_hand_in_the_body_is_refused() {
     without_a_report(|| {
-        let stream = stream();
-        let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(&stream)).unwrap());
-        // Now the block is there: no allocation comes into the capture.
-        let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
-        let session = CaptureSession::new(&stream).unwrap();
-        let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-            let mut view = capture.acquire::<u8>(100)?;
-            capture.fill_bytes(capture.main(), &mut view, 1)?;
-            let scope = temporaries.scope();
-            let mut smuggled = scope.try_acquire::<u8>(4096).unwrap();
-            smuggled.fill(9).unwrap();
-            Ok(())
-        });
-        assert!(matches!(made, Err(CaptureError::ForeignWork { .. })), "{made:?}");
-        drop(temporaries);
-        if let Ok(mut graph) = made {
-            graph.replay().unwrap();
-            graph.synchronize().unwrap();
+        for joined in [false, true] {
+            let (main, side) = (stream(), stream());
+            let by_hand = Arc::clone(if joined { &side } else { &main });
+            let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(by_hand).unwrap());
+            // Now the block is there: no allocation comes into the capture.
+            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let session = CaptureSession::new(&main).unwrap();
+            let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                let mut view = capture.acquire::<u8>(100)?;
+                capture.fill_bytes(capture.main(), &mut view, 1)?;
+                if joined {
+                    side.join(&main)?;
+                }
+                let scope = temporaries.scope();
+                scope.try_acquire::<u8>(4096).unwrap().fill(9)?;
+                if joined {
+                    main.join(&side)?;
+                }
+                Ok(())
+            });
+            assert!(matches!(made, Err(CaptureError::ForeignWork { .. })), "{made:?}");
         }
     });
 }

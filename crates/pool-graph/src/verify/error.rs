@@ -15,16 +15,6 @@ pub enum LayoutViolation {
         /// The other one.
         second: usize,
     },
-    /// A node uses a region before another one is complete that every use comes after, as was said: the
-    /// edges between them order no memory.
-    EarlyUse {
-        /// The region.
-        region: usize,
-        /// The node that uses it.
-        node: usize,
-        /// The node that it must come after.
-        after: usize,
-    },
     /// A node accesses bytes of the arena that are no region's at that time.
     StrayAccess {
         /// The node.
@@ -61,11 +51,6 @@ impl fmt::Display for LayoutViolation {
                 f,
                 "regions #{first} and #{second} share bytes, and no edges of full completion lead \
                  from all uses of the one to the other"
-            ),
-            Self::EarlyUse { region, node, after } => write!(
-                f,
-                "node {node} uses region #{region}, and no edges of full completion lead to it from node \
-                 {after}, after which the region begins"
             ),
             Self::StrayAccess { node, offset, bytes } => write!(
                 f,
