@@ -119,9 +119,9 @@ impl<M: MemorySource> Lease<M> {
 #[cfg(feature = "cuda-backend")]
 impl Lease<DeviceMemory> {
     /// The context of its blocks; none of an arena.
-    pub(crate) fn context(&self) -> Option<&Arc<CudaContext>> {
+    pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
-            Held::Blocks { shared, .. } => Some(shared.source.context()),
+            Held::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
             Held::Arena { .. } => None,
         }
     }

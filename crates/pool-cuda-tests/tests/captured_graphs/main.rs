@@ -11,6 +11,7 @@
 
 mod attacks;
 mod cases;
+mod programmatic;
 
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;

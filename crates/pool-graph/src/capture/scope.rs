@@ -178,7 +178,8 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where no lease of the session holds it.
+    /// [`CaptureError::NotLeased`] where no lease of the session holds it, [`CaptureError::WrongContext`]
+    /// where it is another device's.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
@@ -187,10 +188,10 @@ impl<'c> Capture<'c> {
         let Some(lease) = lease_of(self.leases, block) else {
             return Err(CaptureError::NotLeased { address, bytes });
         };
-        let (own, other) = (self.streams[0].context(), lease.context());
-        if other.is_some_and(|other| other.cu_ctx() != own.cu_ctx()) {
-            let other = other.map_or(0, |other| other.ordinal());
-            return Err(CaptureError::WrongContext { session: own.ordinal(), other });
+        let own = self.streams[0].context();
+        if let Some(other) = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx()) {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            return Err(CaptureError::WrongContext { session, other });
         }
         let mut recorded = self.recorded.borrow_mut();
         let same = |region: &Region| !region.is_temporary() && region.address == address;
