@@ -3,6 +3,8 @@
 use std::fmt;
 
 use pool_core::Device;
+#[cfg(feature = "cuda-backend")]
+use pool_cuda::cudarc::driver::CudaContext;
 
 use crate::arena::ArenaShared;
 use crate::block::GraphMemoryBlock;
@@ -90,10 +92,10 @@ impl<M: MemorySource> Lease<M> {
         self.ranges().any(|range| range.contains(address, bytes))
     }
 
-    /// Bytes of all ranges.
+    /// Bytes of all ranges; a block that was leased twice counts twice.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.ranges().map(|range| range.bytes).sum()
+        self.ranges().fold(0, |bytes, range| bytes.saturating_add(range.bytes))
     }
 
     /// Whether a graph that was captured into this memory may be replayed still.
@@ -111,6 +113,17 @@ impl<M: MemorySource> Lease<M> {
             return Ok(());
         }
         Err(GraphMemoryError::StaleLease { leased: *generation, current })
+    }
+}
+
+#[cfg(feature = "cuda-backend")]
+impl Lease<DeviceMemory> {
+    /// The context of its blocks; none of an arena.
+    pub(crate) fn context(&self) -> Option<&CudaContext> {
+        match &self.held {
+            Held::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
+            Held::Arena { .. } => None,
+        }
     }
 }
 

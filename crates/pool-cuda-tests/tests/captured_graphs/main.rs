@@ -9,8 +9,10 @@
     reason = "this is how tests fail"
 )]
 
+mod attacks;
 mod cases;
 mod faults;
+mod programmatic;
 mod random;
 mod scopes;
 

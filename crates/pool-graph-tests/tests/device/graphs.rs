@@ -47,7 +47,7 @@ pub(crate) fn through(
     capture.copy(main, &mut capture.block(&blocks[1])?, &scratch)
 }
 
-fn captured(
+pub(crate) fn captured(
     stream: &Arc<CudaStream>,
     pool: &CUDAGraphMemoryPool,
 ) -> (CapturedGraph, [GraphMemoryBlock; 2]) {
@@ -284,7 +284,7 @@ fn arguments_of_the_host_change_between_replays() {
     }
     let short = graph.set_argument(argument, &[1_u8]);
     assert_eq!(short, Err(CaptureError::NoSuchArgument { asked: 0, arguments: 1 }));
-    assert_eq!(graph.into_state(), Some(argument));
+    assert_eq!(graph.into_state().unwrap(), Some(argument));
 }
 
 /// Two threads capture at once, and drop graphs meanwhile: neither notices the other.

@@ -15,6 +15,7 @@ mod cases;
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
 mod generator;
 
+mod attacks;
 mod captures;
 mod graphs;
 mod mutations;

@@ -147,7 +147,7 @@ fn replays_before_an_update_use_the_old_scalar_those_after_it_the_new_one() {
         place.numbers_are(&mut graph, expected);
     }
     assert_eq!((graph.footprint(), graph.verified()), (footprint, verified));
-    assert_eq!(graph.into_state().factor, 7.0);
+    assert_eq!(graph.into_state().unwrap().factor, 7.0);
 }
 
 /// Whatever is refused, and whenever, the graph does what it did, and can be updated afterwards.

@@ -66,19 +66,28 @@ pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 }
 
 /// A capture that has begun. Dropped, it is given up: the stream is captured no more.
-#[derive(Debug)]
-pub(super) struct UnderWay {
+pub(super) struct UnderWay<'r> {
     stream: Arc<CudaStream>,
+    /// What the driver calls it; none while it has not been asked.
+    id: Option<u64>,
     ended: bool,
+    /// Called when somebody else has ended it, and has its graph.
+    stolen: &'r dyn Fn(),
 }
 
-impl UnderWay {
+impl<'r> UnderWay<'r> {
     /// Begins; the context is bound.
-    pub(super) fn begin(stream: &Arc<CudaStream>, mode: CaptureMode) -> Result<Self, CudaError> {
+    pub(super) fn begin(
+        stream: &Arc<CudaStream>,
+        mode: CaptureMode,
+        stolen: &'r dyn Fn(),
+    ) -> Result<Self, CudaError> {
         // SAFETY: the stream is live (1).
         let begun = unsafe { sys::cuStreamBeginCapture_v2(stream.cu_stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
-        Ok(Self { stream: Arc::clone(stream), ended: false })
+        let mut under_way = Self { stream: Arc::clone(stream), id: None, ended: false, stolen };
+        under_way.id = capture_under_way(stream)?.map(|capture| capture.id);
+        Ok(under_way)
     }
 
     /// Ends it; none where it was spoiled without an error.
@@ -88,12 +97,25 @@ impl UnderWay {
 
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
+        if self.is_stolen() {
+            (self.stolen)();
+            return Ok(None);
+        }
         let ended = self.ask_to_end();
         // Whatever the driver says, the stream must not be left captured.
         if ended.is_err() && is_capturing(&self.stream) == Ok(true) {
             drop(self.ask_to_end());
         }
         ended
+    }
+
+    /// Whether the stream is captured no more, or by another capture. One that is spoiled is there still.
+    fn is_stolen(&self) -> bool {
+        match capture_under_way(&self.stream) {
+            Ok(Some(capture)) => self.id.is_some_and(|id| id != capture.id),
+            Ok(None) => is_capturing(&self.stream) == Ok(false),
+            Err(_) => false,
+        }
     }
 
     fn ask_to_end(&self) -> Result<Option<Graph>, CudaError> {
@@ -107,7 +129,7 @@ impl UnderWay {
 }
 
 /// The body failed or unwound: what was captured is thrown away.
-impl Drop for UnderWay {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if !self.ended {
             let _ = bind(self.stream.context());

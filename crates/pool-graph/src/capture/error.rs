@@ -68,6 +68,15 @@ pub enum CaptureError {
         /// That of the graph's.
         graph: u64,
     },
+    /// Graphs on two streams have a block together, and one of them writes it.
+    SharedBlock {
+        /// The block's number.
+        block: u64,
+        /// The handle of the session's stream, or of the graph's that was to write, as a number.
+        session: u64,
+        /// That of the other graph's.
+        graph: u64,
+    },
     /// The session has no such branch.
     NoSuchBranch {
         /// The branch asked for, from 0.
@@ -138,7 +147,13 @@ pub enum CaptureError {
     },
     /// The capture was ended or spoiled by something in its body.
     Spoiled,
-    /// A dry run has no memory, so nothing that needs some can be asked of it.
+    /// Something came onto a stream of the session, and so into the graph, that the body did not put
+    /// there through the capture.
+    ForeignWork {
+        /// The stream's handle, as a number.
+        stream: u64,
+    },
+    /// The graph has no such argument: it is another capture's, or of another length.
     NoSuchArgument {
         /// The argument asked for, from 0.
         asked: usize,
@@ -186,6 +201,11 @@ impl fmt::Display for CaptureError {
                 f,
                 "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share \
                  an arena run one after the other, on one stream"
+            ),
+            Self::SharedBlock { block, session, graph } => write!(
+                f,
+                "block {block} is a graph's on stream {graph:#x}, and stream {session:#x} comes neither \
+                 before nor after that: use one stream, or only read the block on both"
             ),
             Self::NoSuchBranch { asked, branches } => {
                 write!(f, "there is no branch {asked}: the session has {branches}, counted from 0")
@@ -238,9 +258,15 @@ impl fmt::Display for CaptureError {
                 "the capture was ended or spoiled by its body: do not begin, end or wait for \
                  streams of the session there",
             ),
+            Self::ForeignWork { stream } => write!(
+                f,
+                "work came onto stream {stream:#x} past the capture, and the graph would not own the \
+                 memory that it names: put it there by `enqueue`, or on another stream"
+            ),
             Self::NoSuchArgument { asked, arguments } => write!(
                 f,
-                "there is no host argument {asked} of such a length: the graph has {arguments}"
+                "host argument {asked} is another capture's or of another length: the graph has \
+                 {arguments}, use what its own capture gave"
             ),
         }
     }

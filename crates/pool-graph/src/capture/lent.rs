@@ -161,13 +161,10 @@ impl<'v> Returned<'v> {
 impl Drop for Returned<'_> {
     fn drop(&mut self) {
         let record = &self.capture.record;
-        {
-            let mut recorded = record.lock();
-            recorded.close(self.place);
-            recorded.regions[self.of.region].lent = false;
-        }
+        let closed = record.close(self.place);
+        record.lock().regions[self.of.region].lent = false;
         let noted = self.capture.operation("return", self.stream, &[self.of], |_| Ok(()));
-        if let Err(error) = noted {
+        if let Err(error) = closed.and(noted) {
             record.lock().broken.get_or_insert(error);
         }
     }

@@ -73,7 +73,7 @@ impl Capture<'_> {
         from: &[T],
     ) -> Result<HostArgument, CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let number = self.record.lock().host.len();
+        let (capture, number) = (self.id(), self.record.lock().host.len());
         let (target, bytes) = (to.device_pointer(), to.bytes());
         self.operation("copy from host", stream, &[to.write()], |stream| {
             if bytes == 0 {
@@ -86,7 +86,7 @@ impl Capture<'_> {
             self.record.lock().host.push(Some(buffer));
             Ok(())
         })?;
-        Ok(HostArgument(number))
+        Ok(HostArgument { capture, number })
     }
 
     /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. Not called in a
@@ -98,11 +98,11 @@ impl Capture<'_> {
     /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
     /// stays, and is used by nothing else meanwhile, for as long as the graph lives, or until an
     /// [update](crate::CapturedGraph::update) has replaced the work. It goes to this stream, and leaves the
-    /// capture as it is.
+    /// capture as it is. The same holds for what work that fails has put there by then.
     ///
     /// # Errors
     ///
-    /// What the work answers, and what the driver refuses.
+    /// What the work answers, [`CaptureError::ForeignWork`], and what the driver refuses.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,

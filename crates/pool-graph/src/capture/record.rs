@@ -10,6 +10,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::driver;
 use super::error::CaptureError;
+use super::frontiers::Frontiers;
 use super::model::Model;
 use super::region::{Markers, Region};
 use super::trace::{Step, Trace};
@@ -30,9 +31,12 @@ pub(super) struct Record {
 
 /// What the body did so far.
 pub(super) struct Recorded {
+    /// The number of the capture.
+    pub(super) capture: u64,
     pub(super) model: Model,
     pub(super) trace: Trace,
     pub(super) regions: Vec<Region>,
+    pub(super) frontiers: Frontiers,
     /// An argument of no bytes needs no memory.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// What went wrong where nobody could be told.
@@ -60,15 +64,17 @@ impl Record {
         streams: &[Arc<CudaStream>],
         arena: Option<&CudaArena>,
         planned: Option<&Trace>,
+        id: Option<u64>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = id.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            id,
             streams: streams.to_vec(),
             is_dry: arena.is_none(),
             arena: Mutex::new(arena.map(|arena| CudaArena::of_shared(Arc::clone(arena.shared())))),
             planned: planned.cloned(),
-            recorded: Mutex::new(Recorded::new(streams.len())),
+            recorded: Mutex::new(Recorded::new(id, streams.len())),
         }
     }
 
@@ -92,7 +98,7 @@ impl Record {
     /// The account is closed.
     pub(super) fn finish(&self) -> Recorded {
         drop(self.arena.lock().take());
-        std::mem::replace(&mut *self.lock(), Recorded::new(0))
+        std::mem::replace(&mut *self.lock(), Recorded::new(self.id, 0))
     }
 
     /// Notes a step, which must be that of the plan, if there is one.
@@ -108,8 +114,34 @@ impl Record {
         }
     }
 
+    /// The handles of the nodes that a stream has come to by this capture's work, and by nobody else's;
+    /// none in a dry run. While a scope is open there, or a view is lent, their work is not told apart.
+    pub(super) fn expect(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+        if self.is_dry() {
+            return Ok(Vec::new());
+        }
+        let recorded = self.lock();
+        if recorded.may_hold_more(stream) {
+            drop(recorded);
+            return self.frontier(stream);
+        }
+        recorded.frontiers.check(&self.streams, stream)
+    }
+
+    /// Work of a scope, or with a lent view, is over: the streams stand where it left them.
+    pub(super) fn close(&self, stream: usize) -> Result<(), CaptureError> {
+        let mut recorded = self.lock();
+        let moved = recorded.close(stream);
+        if self.is_dry() {
+            return Ok(());
+        }
+        moved
+            .into_iter()
+            .try_for_each(|stream| recorded.frontiers.arrive(&self.streams, stream).map(drop))
+    }
+
     /// The handles of the nodes that a stream has come to; none in a dry run.
-    pub(super) fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+    fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.is_dry() {
             return Ok(Vec::new());
         }
@@ -122,7 +154,7 @@ impl Record {
             return Err(CaptureError::Spoiled);
         };
         self.step(step)?;
-        let after = self.frontier(stream)?;
+        let after = self.expect(stream)?;
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
@@ -135,6 +167,7 @@ impl Record {
             writer: stream,
             readers: Vec::new(),
             users: BTreeMap::new(),
+            written: false,
             kept,
             lent: false,
         });
@@ -182,6 +215,7 @@ impl Record {
             return Ok(());
         }
         self.fork()?;
+        self.expect(other)?;
         let mut recorded = self.lock();
         recorded.model.operation(stream);
         recorded.model.wait(other, stream);
@@ -208,9 +242,11 @@ impl Record {
 }
 
 impl Recorded {
-    fn new(streams: usize) -> Self {
+    fn new(capture: u64, streams: usize) -> Self {
         Self {
+            capture,
             model: Model::new(streams),
+            frontiers: Frontiers::new(streams),
             trace: Trace::default(),
             regions: Vec::new(),
             host: Vec::new(),
@@ -240,18 +276,20 @@ impl Recorded {
     }
 
     /// Some such work is over, and the stream has come after what others did of it: now it is noted, as
-    /// one operation of each.
-    pub(super) fn close(&mut self, stream: usize) {
+    /// one operation of each. Which streams those are.
+    fn close(&mut self, stream: usize) -> Vec<usize> {
         let mut open = std::mem::take(&mut self.open[stream]);
         for &other in &open.touched {
             self.model.operation(other);
         }
         self.model.operation(stream);
+        let moved = open.touched.iter().copied().chain([stream]).collect();
         open.guards = open.guards.saturating_sub(1);
         if open.guards == 0 {
             open.touched.clear();
         }
         self.open[stream] = open;
+        moved
     }
 
     /// The one scope of a stream; false where there is one.

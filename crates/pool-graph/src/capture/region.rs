@@ -20,6 +20,8 @@ pub(super) struct Region {
     pub(super) readers: Vec<usize>,
     /// The uses on each stream.
     pub(super) users: BTreeMap<usize, Uses>,
+    /// Whether one of them writes.
+    pub(super) written: bool,
     /// Whether it is a block of a scope's pool: in use until the capture ends.
     pub(super) kept: bool,
     /// Whether it is a device view's now, whose uses nobody notes.
@@ -34,12 +36,12 @@ pub(super) struct Uses {
     pub(super) earlier: Vec<u64>,
 }
 
-/// Where a stream stood after a use.
+/// A use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Markers {
     /// The operation of the model.
     pub(super) operation: usize,
-    /// The handles of the graph's nodes; none in a dry run.
+    /// The handles of the nodes that came to be the stream's last with it; none in a dry run.
     pub(super) nodes: Vec<u64>,
 }
 
@@ -57,8 +59,13 @@ impl Region {
     /// Notes a use.
     pub(super) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
         let on_stream = self.users.entry(stream).or_default();
-        let before = std::mem::replace(&mut on_stream.last, markers);
-        on_stream.earlier.extend(before.nodes);
+        on_stream.last.operation = markers.operation;
+        // Work that put nothing on the stream comes to no node.
+        if !markers.nodes.is_empty() {
+            let before = std::mem::replace(&mut on_stream.last.nodes, markers.nodes);
+            on_stream.earlier.extend(before);
+        }
+        self.written |= writes;
         if writes {
             self.writer = stream;
             self.readers.clear();

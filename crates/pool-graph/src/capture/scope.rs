@@ -18,7 +18,7 @@ use super::trace::{Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
-use crate::captured::holds_block;
+use crate::captured::lease_of;
 use crate::lease::Lease;
 use crate::request::GRANULE;
 
@@ -29,7 +29,10 @@ pub struct CaptureStream(usize);
 /// Host memory that the graph copies from in each replay; see
 /// [`CapturedGraph::set_argument`](crate::CapturedGraph::set_argument).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HostArgument(pub(crate) usize);
+pub struct HostArgument {
+    pub(crate) capture: u64,
+    pub(crate) number: usize,
+}
 
 /// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go to
 /// the streams of the session.
@@ -59,8 +62,9 @@ impl<'c> Capture<'c> {
         leases: &'c [Lease],
         live: Option<Live<'c>>,
         planned: Option<&'c Trace>,
+        id: Option<u64>,
     ) -> Self {
-        let record = Record::new(streams, live.as_ref().map(|live| live.arena), planned);
+        let record = Record::new(streams, live.as_ref().map(|live| live.arena), planned, id);
         let pools = RefCell::new(Pools::new(streams.len()));
         Self { streams, leases, live, record: Arc::new(record), pools }
     }
@@ -135,14 +139,20 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where no lease of the session holds it.
+    /// [`CaptureError::NotLeased`] where no lease of the session holds it, [`CaptureError::WrongContext`]
+    /// where it is another device's.
     pub fn block<T: Element>(
         &'c self,
         block: &GraphMemoryBlock,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
         let (address, bytes) = (block.device_pointer(), block.size());
-        if !holds_block(self.leases, address, bytes) {
+        let Some(lease) = lease_of(self.leases, block) else {
             return Err(CaptureError::NotLeased { address, bytes });
+        };
+        let own = self.streams[0].context();
+        if let Some(other) = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx()) {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            return Err(CaptureError::WrongContext { session, other });
         }
         let mut recorded = self.record.lock();
         let same = |region: &Region| !region.is_temporary() && region.address == address;
@@ -160,6 +170,7 @@ impl<'c> Capture<'c> {
                     users: std::collections::BTreeMap::new(),
                     kept: false,
                     lent: false,
+                    written: false,
                 });
                 recorded.regions.len() - 1
             }
@@ -202,20 +213,26 @@ impl<'c> Capture<'c> {
                 self.order(stream, earlier)?;
             }
         }
+        let before = self.record.expect(stream)?;
+        let mut worked = Ok(());
+        let mut nodes = Vec::new();
         if !self.is_dry() {
-            work(&self.streams[stream])?;
+            self.record.lock().frontiers.leave(stream);
+            worked = work(&self.streams[stream]);
+            // What failed halfway has put something on the stream by then, and that uses the memory.
+            nodes = self.record.lock().frontiers.arrive(self.streams, stream)?;
+            nodes.retain(|node| !before.contains(node));
         }
-        let nodes = self.record.frontier(stream)?;
         let mut recorded = self.record.lock();
         let operation = recorded.model.operation(stream);
         for one in uses {
             let markers = Markers { operation, nodes: nodes.clone() };
             recorded.regions[one.region].used(stream, one.writes, markers);
         }
-        Ok(())
+        worked
     }
 
-    /// Joins every branch: a graph ends in one stream.
+    /// Joins every branch: a graph ends in one stream. Nobody else has put anything on any of them.
     pub(super) fn join_all(&self) -> Result<(), CaptureError> {
         self.end_scopes()?;
         for branch in 1..self.streams.len() {
@@ -224,6 +241,7 @@ impl<'c> Capture<'c> {
                 self.order(0, branch)?;
             }
         }
+        (0..self.streams.len()).try_for_each(|stream| self.record.expect(stream).map(drop))?;
         self.record.keep_to_the_end()
     }
 
@@ -239,7 +257,11 @@ impl<'c> Capture<'c> {
         }
         if let Some(live) = &self.live {
             self.record.fork()?;
+            self.record.expect(later)?;
+            self.record.expect(earlier)?;
+            self.record.lock().frontiers.leave(later);
             live.event.order(&self.streams[later], &self.streams[earlier])?;
+            self.record.lock().frontiers.arrive(self.streams, later)?;
         }
         self.record.lock().model.wait(later, earlier);
         Ok(())

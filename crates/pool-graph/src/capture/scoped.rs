@@ -25,7 +25,7 @@ pub(super) struct Pools {
 /// A stream of a dry run: captured, so that what is launched on it is never run.
 struct DryStream {
     // In this order: the capture is given up, then the stream goes.
-    _under_way: UnderWay,
+    _under_way: UnderWay<'static>,
     stream: Arc<CudaStream>,
 }
 
@@ -35,7 +35,7 @@ impl DryStream {
         // What earlier calls left with the context is not this call's.
         let _ = context.check_err();
         let stream = unheeding_captures(|| context.new_stream())?;
-        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed)?;
+        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &|| ())?;
         Ok(Self { _under_way: under_way, stream })
     }
 }
@@ -194,6 +194,8 @@ struct Opened<'a> {
 
 impl<'a> Opened<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
+        capture.begin(stream)?;
+        capture.record.expect(stream)?;
         if !capture.record.lock().open_scope(stream) {
             return Err(CaptureError::ScopeOpen { stream });
         }
@@ -201,7 +203,6 @@ impl<'a> Opened<'a> {
         let opened = Self { capture, stream };
         capture.record.lock().open(stream);
         capture.record.step(&Step::Scope { stream, opens: true })?;
-        capture.begin(stream)?;
         Ok(opened)
     }
 }
@@ -210,10 +211,10 @@ impl Drop for Opened<'_> {
     fn drop(&mut self) {
         let record = &self.capture.record;
         let noted = record.step(&Step::Scope { stream: self.stream, opens: false });
+        let closed = record.close(self.stream);
         let mut recorded = record.lock();
-        recorded.close(self.stream);
         recorded.close_scope(self.stream);
-        if let Err(error) = noted {
+        if let Err(error) = noted.and(closed) {
             recorded.broken.get_or_insert(error);
         }
     }

@@ -119,7 +119,7 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(&self.streams, &self.leases, None, None);
+        let capture = Capture::new(&self.streams, &self.leases, None, None, None);
         body(&capture, state)?;
         capture.join_all()?;
         let recorded = capture.into_recorded();

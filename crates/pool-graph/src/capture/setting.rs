@@ -1,19 +1,20 @@
 //! What the captures of one session run on: it runs a body, and examines what came out. The session's
 //! graphs keep it, for an update is one more capture in the same place.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver::{CaptureMode, OrderEvent, UnderWay, bind, is_capturing, wait_for};
+use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
 use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaMark;
-use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer};
+use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer, Shares};
+use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, Verified, verify_layout};
 
 /// Streams, mode and memory of captures, and where they begin in the arena.
@@ -40,6 +41,8 @@ pub(crate) enum Purpose<'p> {
 /// What an update has to do again.
 #[derive(Debug)]
 pub(crate) struct Pattern {
+    /// The number of the graph's captures, by which it knows its host arguments.
+    pub(crate) capture: u64,
     trace: Trace,
     /// Where the temporaries lie in the arena, in the order in which they were taken.
     offsets: Vec<u64>,
@@ -59,6 +62,7 @@ pub(crate) struct Examined {
     pub(crate) host: Vec<Option<HostBuffer>>,
     pub(crate) contents: Contents,
     pub(crate) pattern: Pattern,
+    pub(crate) shares: Shares,
     pub(crate) footprint: Footprint,
     pub(crate) verified: Verified,
 }
@@ -76,7 +80,7 @@ impl Setting {
     /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
     /// before.
     pub(crate) fn run<S, E: From<CaptureError>>(
-        &self,
+        self: &Arc<Self>,
         purpose: Purpose<'_>,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
@@ -85,27 +89,28 @@ impl Setting {
         bind(own).map_err(CaptureError::from)?;
         // Whoever captures with the same arena has the same first stream: from here on, the arena's
         // books are this capture's.
-        let _capturing = Capturing::enter(self.streams.iter())
-            .map_err(|stream| CaptureError::AlreadyCapturing { stream })?;
+        let _capturing = Capturing::enter(&self.streams)?;
         self.memory.check()?;
-        self.settle_streams()?;
         let arena = self.memory.arena.arena();
         let regions = arena.begin_at(&self.begin);
         let event = OrderEvent::new(own).map_err(CaptureError::from)?;
         let followed = purpose.followed().or(self.planned.as_ref());
         let live = Live { arena, event: &event };
-        let capture = Capture::new(&self.streams, &self.memory.leases, Some(live), followed);
+        let leases = &self.memory.leases;
+        let capture = Capture::new(&self.streams, leases, Some(live), followed, purpose.capture());
+        let stolen = || self.keep_for_ever(&capture);
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
-        let under_way = UnderWay::begin(self.stream(), self.mode).map_err(CaptureError::from)?;
+        let under_way = UnderWay::begin(self.stream(), self.mode, &stolen);
+        let under_way = under_way.map_err(CaptureError::from)?;
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
         capture.join_all()?;
         let graph = under_way.end().map_err(CaptureError::from)?;
         let recorded = capture.into_recorded();
-        if followed.is_some_and(|followed| recorded.trace != *followed) {
-            let planned = followed.map_or(0, Trace::steps);
-            return Err(CaptureError::Diverged { step: recorded.trace.steps(), planned }.into());
+        let leaves = |planned: &Trace| Some((recorded.trace.leaves(planned)?, planned.steps()));
+        if let Some((step, planned)) = followed.and_then(leaves) {
+            return Err(CaptureError::Diverged { step, planned }.into());
         }
         // A body that reset the arena had its bytes handed out a second time.
         self.memory.check()?;
@@ -117,15 +122,25 @@ impl Setting {
         Ok(Made { graph, recorded, peak })
     }
 
-    /// No stream is captured by someone else, and all their work is done.
-    fn settle_streams(&self) -> Result<(), CaptureError> {
-        self.streams.iter().try_for_each(|stream| {
-            if is_capturing(stream)? {
-                let stream = stream.cu_stream().addr() as u64;
-                return Err(CaptureError::AlreadyCapturing { stream });
-            }
-            Ok(wait_for(stream)?)
-        })
+    /// The capture is somebody else's, who may run it: its memory is kept for ever.
+    fn keep_for_ever(self: &Arc<Self>, capture: &Capture<'_>) {
+        std::mem::forget(Arc::clone(self));
+        std::mem::forget(std::mem::take(&mut capture.record.lock().host));
+    }
+
+    /// Notes what a graph does with the blocks that it keeps.
+    fn share_blocks(&self, regions: &[Region]) -> Result<Shares, CaptureError> {
+        let written: HashSet<u64> = regions
+            .iter()
+            .filter(|region| region.written && !region.is_temporary())
+            .map(|region| region.address)
+            .collect();
+        let mut shares = Shares::default();
+        for block in self.memory.leases.iter().flat_map(Lease::blocks) {
+            let writes = written.contains(&block.device_pointer());
+            shares.add(block.id(), self.stream(), writes)?;
+        }
+        Ok(shares)
     }
 
     /// Reads the graph back, node by node and edge by edge, and compares what it orders with where its
@@ -141,8 +156,14 @@ impl Setting {
         let offsets: Vec<u64> =
             recorded.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
-        let pattern = Pattern { trace: recorded.trace, offsets };
-        Ok(Examined { graph, host: recorded.host, contents, pattern, footprint, verified })
+        let shares = match purpose {
+            Purpose::Graph => self.share_blocks(&recorded.regions)?,
+            // The same steps use the same blocks.
+            Purpose::Update(_) => Shares::default(),
+        };
+        let Recorded { capture, trace, host, .. } = recorded;
+        let pattern = Pattern { capture, trace, offsets };
+        Ok(Examined { graph, host, contents, pattern, shares, footprint, verified })
     }
 
     /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
@@ -187,6 +208,14 @@ impl Setting {
 }
 
 impl<'p> Purpose<'p> {
+    /// The number that the capture has: an update's is that of the graph.
+    fn capture(self) -> Option<u64> {
+        match self {
+            Purpose::Graph => None,
+            Purpose::Update(pattern) => Some(pattern.capture),
+        }
+    }
+
     fn followed(self) -> Option<&'p Trace> {
         match self {
             Purpose::Graph => None,

@@ -36,6 +36,12 @@ impl Trace {
         self.after.len()
     }
 
+    /// The first step, from 1, that is not the other's; where one has ended, the one behind its end.
+    pub(super) fn leaves(&self, other: &Self) -> Option<usize> {
+        let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
+        (self != other).then(|| same.count() + 1)
+    }
+
     /// Whether so far this is how the other one begins.
     pub(super) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
@@ -67,5 +73,7 @@ mod tests {
         followed.add(&acquire(512));
         assert!(!followed.begins(&planned), "the other one has ended");
         assert_eq!(planned.steps(), 2);
+        assert_eq!((planned.leaves(&planned), left.leaves(&planned)), (None, Some(2)));
+        assert_eq!((followed.leaves(&planned), planned.leaves(&followed)), (Some(3), Some(3)));
     }
 }

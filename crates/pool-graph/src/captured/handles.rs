@@ -128,9 +128,10 @@ impl Contents {
         // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
-        let row = fill.width as u64 * u64::from(fill.elementSize);
-        let rows_before_last = (fill.height.max(1) as u64 - 1) * fill.pitch as u64;
-        self.accesses.push((number, fill.dst, rows_before_last + row));
+        // What a node says is not ours: no number of it may overflow.
+        let row = (fill.width as u64).saturating_mul(u64::from(fill.elementSize));
+        let rows_before_last = (fill.height.max(1) as u64 - 1).saturating_mul(fill.pitch as u64);
+        self.accesses.push((number, fill.dst, rows_before_last.saturating_add(row)));
         Ok(())
     }
 
@@ -143,16 +144,16 @@ impl Contents {
         let copy = unsafe { place.assume_init() };
         let (rows, planes) = (copy.Height.max(1) as u64, copy.Depth.max(1) as u64);
         let extent = |pitch: usize, height: usize| {
-            let before = (planes - 1) * height as u64 + rows - 1;
-            before * pitch as u64 + copy.WidthInBytes as u64
+            let before = (planes - 1).saturating_mul(height as u64).saturating_add(rows - 1);
+            before.saturating_mul(pitch as u64).saturating_add(copy.WidthInBytes as u64)
         };
         let is_device = |kind| kind != MemoryType::CU_MEMORYTYPE_HOST;
         if is_device(copy.srcMemoryType) {
-            let from = copy.srcDevice + copy.srcXInBytes as u64;
+            let from = copy.srcDevice.saturating_add(copy.srcXInBytes as u64);
             self.accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
         }
         if is_device(copy.dstMemoryType) {
-            let to = copy.dstDevice + copy.dstXInBytes as u64;
+            let to = copy.dstDevice.saturating_add(copy.dstXInBytes as u64);
             self.accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::CudaArena;
+use crate::block::GraphMemoryBlock;
 use crate::capture::CaptureError;
 use crate::device::DeviceMemory;
 use crate::lease::Lease;
@@ -28,14 +29,16 @@ impl GraphMemory {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
-    /// Whether a range is one of a leased block: what the graph's state is made of.
-    pub(crate) fn holds_block(&self, address: u64, bytes: u64) -> bool {
-        holds_block(&self.leases, address, bytes)
+    /// Whether a block is leased: what the graph's state is made of.
+    pub(crate) fn holds_block(&self, block: &GraphMemoryBlock) -> bool {
+        lease_of(&self.leases, block).is_some()
     }
 }
 
-pub(crate) fn holds_block(leases: &[Lease], address: u64, bytes: u64) -> bool {
-    leases.iter().any(|lease| !lease.blocks().is_empty() && lease.contains(address, bytes))
+/// The lease of a block, by its name: a block value that is out of date may have an address in another
+/// block that is leased, and would be a second name for its bytes.
+pub(crate) fn lease_of<'l>(leases: &'l [Lease], block: &GraphMemoryBlock) -> Option<&'l Lease> {
+    leases.iter().find(|lease| lease.blocks().iter().any(|held| held.id() == block.id()))
 }
 
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.

@@ -4,6 +4,7 @@ mod handles;
 mod memory;
 mod refusal;
 mod registry;
+mod sharing;
 mod update;
 
 use std::fmt;
@@ -13,15 +14,16 @@ use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
-pub(crate) use memory::{GraphMemory, OwnArena, holds_block};
+pub(crate) use memory::{GraphMemory, OwnArena, lease_of};
 pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
 pub(crate) use registry::Capturing;
+pub(crate) use sharing::Shares;
 
 use crate::block::GraphMemoryBlock;
-use crate::capture::driver::{bind, wait_for};
+use crate::capture::driver::{bind, is_capturing, wait_for};
 use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
-use registry::{Remains, is_captured};
+use registry::{Remains, StreamUse, come_to_rest};
 
 /// A graph, ready to be replayed, with all that its nodes name.
 ///
@@ -29,16 +31,18 @@ use registry::{Remains, is_captured};
 ///
 /// 1. *The addresses in its nodes are of memory that it owns.* What safe code puts into a capture
 ///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
-///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in `unsafe`.
+///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in
+///    `unsafe`. What comes onto a stream past the capture is noticed, for the capture knows where it left
+///    each stream.
 /// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
 ///    can return or be given a leased block; an arena that was reset is told by its generation, and the
 ///    graph then refuses.
 /// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
 ///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
-///    until the capture is over.
+///    until the capture is over. What cannot be waited for, because its stream is captured by hand, stays.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
-///    the arena is on the same one.
+///    the arena is on the same one. Blocks that graphs of two streams have are only read.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
 /// 6. *An update changes all of it or nothing.* It is a capture of its own, in the graph's memory, by a
@@ -55,6 +59,8 @@ use registry::{Remains, is_captured};
 /// | pool, arena, stream or context dropped before the graph | the graph keeps them |
 /// | replay after the arena was reset | `StaleLease` |
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
+/// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
+/// | work put on a stream of the session past the capture | `ForeignWork` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
@@ -75,6 +81,22 @@ use registry::{Remains, is_captured};
 /// ```compile_fail,E0599
 /// # fn f(graph: &pool_graph::CapturedGraph<()>) {
 /// let another = (*graph).clone(); // its runs are its own
+/// # }
+/// ```
+/// ```compile_fail,E0277
+/// # use pool_graph::{CaptureError, PreparedCapture};
+/// # fn f(prepared: PreparedCapture) {
+/// prepared.capture((), |capture, (): &mut ()| {
+///     std::thread::scope(|scope| {
+///         scope.spawn(|| capture.main()); // the capture is one thread's
+///     });
+///     Ok::<(), CaptureError>(())
+/// });
+/// # }
+/// ```
+/// ```compile_fail,E0599
+/// # fn f(lease: &pool_graph::Lease) {
+/// let another = (*lease).clone(); // each graph has leases of its own
 /// # }
 /// ```
 /// ```compile_fail,E0382
@@ -130,7 +152,8 @@ pub struct CapturedGraph<S = ()> {
     // once the last run is over; then the state, which may be what runs used; then leases and arena. The
     // stream and its context outlive them all.
     runs: Runs,
-    state: S,
+    /// Empty once it has been taken out.
+    state: Option<S>,
     setting: Arc<Setting>,
     pattern: Pattern,
     footprint: Footprint,
@@ -151,14 +174,18 @@ struct Parts {
     host: Vec<Option<HostBuffer>>,
     /// What an update brought of which the driver did not say whether it was performed.
     doubtful: Vec<HostBuffer>,
+    /// What the graph does with its blocks.
+    shares: Shares,
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let Some(Parts { executable, graph, host, doubtful }) = self.of.take() else { return };
+        let Some(Parts { executable, graph, host, doubtful, shares }) = self.of.take() else {
+            return;
+        };
         let host = host.into_iter().flatten().chain(doubtful).collect();
         let setting = Arc::clone(&self.setting);
-        Remains { executable: Some(executable), graph, host, setting }.end();
+        Remains { executable: Some(executable), graph, host, shares, setting }.end();
     }
 }
 
@@ -169,10 +196,10 @@ impl<S> CapturedGraph<S> {
         setting: Arc<Setting>,
         state: S,
     ) -> Self {
-        let Examined { graph, host, pattern, footprint, verified, .. } = examined;
-        let parts = Parts { executable, graph, host, doubtful: Vec::new() };
+        let Examined { graph, host, pattern, shares, footprint, verified, .. } = examined;
+        let parts = Parts { executable, graph, host, doubtful: Vec::new(), shares };
         let runs = Runs { of: Some(parts), setting: Arc::clone(&setting) };
-        Self { runs, state, setting, pattern, footprint, verified }
+        Self { runs, state: Some(state), setting, pattern, footprint, verified }
     }
 
     /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
@@ -183,7 +210,8 @@ impl<S> CapturedGraph<S> {
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
     /// [`CaptureError::Capturing`], and what the driver refuses.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
-        self.check("be replayed")?;
+        self.setting.memory().check()?;
+        let _in_use = self.check_sessions("be replayed")?;
         let stream = self.setting.stream();
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
@@ -194,7 +222,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// As [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
-        self.check("be uploaded")?;
+        self.setting.memory().check()?;
+        let _in_use = self.check_stream("be uploaded")?;
         let stream = self.setting.stream();
         Ok(self.runs.parts()?.executable.upload(stream)?)
     }
@@ -205,7 +234,7 @@ impl<S> CapturedGraph<S> {
     ///
     /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
-        self.check_stream("be waited for")?;
+        let _in_use = self.check_stream("be waited for")?;
         Ok(wait_for(self.stream())?)
     }
 
@@ -216,14 +245,21 @@ impl<S> CapturedGraph<S> {
     /// As [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
-        Ok(&mut self.state)
+        self.state.as_mut().ok_or(CaptureError::Spoiled)
     }
 
     /// Ends the graph: its memory is given back, its state is not. Waits for its runs.
-    pub fn into_state(self) -> S {
-        let Self { runs, state, .. } = self;
-        drop(runs);
-        state
+    ///
+    /// # Errors
+    ///
+    /// The graph as it is, where somebody captures its stream by hand: runs cannot be waited for then.
+    #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
+    pub fn into_state(mut self) -> Result<S, Self> {
+        if !come_to_rest(self.stream()) {
+            return Err(self);
+        }
+        let state = self.state.take();
+        state.ok_or(self)
     }
 
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
@@ -239,7 +275,7 @@ impl<S> CapturedGraph<S> {
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        self.check_stream("be read from")?;
+        let _in_use = self.check_stream("be read from")?;
         let bytes = bytemuck::cast_slice_mut(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -253,14 +289,18 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
+    /// block, too.
     pub fn write<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
         elements: &[T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        self.check_stream("be written to")?;
+        let _in_use = self.check_stream("be written to")?;
+        // A graph of another stream may read the block whenever it likes.
+        let mut alone = Shares::default();
+        alone.add(block.id(), self.stream(), true)?;
         let bytes = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
@@ -282,9 +322,11 @@ impl<S> CapturedGraph<S> {
     ) -> Result<(), CaptureError> {
         self.synchronize()?;
         let bytes: &[u8] = bytemuck::cast_slice(elements);
+        let HostArgument { capture, number } = argument;
+        let is_own = capture == self.pattern.capture;
         let host = &mut self.runs.parts()?.host;
-        let none = CaptureError::NoSuchArgument { asked: argument.0, arguments: host.len() };
-        let Some(buffer) = host.get_mut(argument.0) else { return Err(none) };
+        let none = CaptureError::NoSuchArgument { asked: number, arguments: host.len() };
+        let Some(buffer) = host.get_mut(number).filter(|_| is_own) else { return Err(none) };
         match buffer {
             None if bytes.is_empty() => Ok(()),
             Some(buffer) if buffer.len() == bytes.len() => {
@@ -321,22 +363,27 @@ impl<S> CapturedGraph<S> {
     /// Where a block is that the graph keeps, and that has as many bytes.
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         let (address, bytes) = (block.device_pointer(), bytes as u64);
-        if bytes <= block.size() && self.setting.memory().holds_block(address, block.size()) {
+        if bytes <= block.size() && self.setting.memory().holds_block(block) {
             return Ok(address);
         }
         Err(CaptureError::NotLeased { address, bytes })
     }
 
-    fn check(&self, operation: &'static str) -> Result<(), CaptureError> {
-        self.setting.memory().check()?;
-        self.check_stream(operation)
+    /// No session captures the stream while the answer lives.
+    fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
+        let in_use =
+            StreamUse::begin(self.stream()).ok_or(CaptureError::Capturing { operation })?;
+        bind(self.stream().context())?;
+        Ok(in_use)
     }
 
-    fn check_stream(&self, operation: &'static str) -> Result<(), CaptureError> {
-        if is_captured(self.stream()) {
-            return Err(CaptureError::Capturing { operation });
+    /// The same, and nobody captures it by hand, either.
+    fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
+        let in_use = self.check_sessions(operation)?;
+        match is_capturing(self.stream())? {
+            true => Err(CaptureError::Capturing { operation }),
+            false => Ok(in_use),
         }
-        Ok(bind(self.stream().context())?)
     }
 }
 
@@ -344,6 +391,15 @@ impl Runs {
     /// They are there until the drop.
     fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
         self.of.as_mut().ok_or(CaptureError::Spoiled)
+    }
+}
+
+impl<S> Drop for CapturedGraph<S> {
+    fn drop(&mut self) {
+        // A run that cannot be waited for may use the state for ever.
+        if self.state.is_some() && !come_to_rest(self.stream()) {
+            std::mem::forget(self.state.take());
+        }
     }
 }
 

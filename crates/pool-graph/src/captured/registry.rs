@@ -1,22 +1,39 @@
 //! The captures under way in this process: which streams they have, and what is to be destroyed once
-//! they are over. A graph that is destroyed during a capture may spoil it, whichever thread does it.
+//! they are over. A graph that is destroyed during a capture may spoil it, whichever thread does it; and
+//! what is put on a stream while a session captures it would become a part of that graph.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use pool_cuda::cudarc::driver::CudaStream;
 
 use super::handles::{Executable, Graph, HostBuffer};
-use crate::capture::Setting;
+use super::sharing::Shares;
 use crate::capture::driver::{bind, is_capturing, wait_for};
+use crate::capture::{CaptureError, Setting};
 
-static CAPTURES: Mutex<Captures> =
-    Mutex::new(Captures { streams: Vec::new(), arenas: Vec::new(), deferred: Vec::new() });
+static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
+    streams: Vec::new(),
+    settled: Vec::new(),
+    in_use: Vec::new(),
+    arenas: Vec::new(),
+    deferred: Vec::new(),
+});
+
+/// A stream has come to rest, or is in use no more.
+static CHANGED: Condvar = Condvar::new();
+
+/// What tells a stream from every other one: its handle and context.
+type Key = (usize, usize);
 
 /// Held for a look or a change, and for no call of the driver.
 struct Captures {
-    /// The streams that are captured, by handle and context.
-    streams: Vec<(usize, usize)>,
+    /// The streams that sessions have for a capture.
+    streams: Vec<Key>,
+    /// Those of them whose work from before is done.
+    settled: Vec<Key>,
+    /// The streams that a graph is calling the driver for, once for each call.
+    in_use: Vec<Key>,
     /// Where the arenas begin that a session or a graph has.
     arenas: Vec<u64>,
     deferred: Vec<Remains>,
@@ -28,47 +45,88 @@ pub(super) struct Remains {
     pub(super) executable: Option<Executable>,
     pub(super) graph: Graph,
     pub(super) host: Vec<HostBuffer>,
+    pub(super) shares: Shares,
     pub(super) setting: Arc<Setting>,
 }
 
-fn key(stream: &CudaStream) -> (usize, usize) {
+fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
 }
 
 /// Streams that are captured by a session, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Capturing(Vec<(usize, usize)>);
+pub(crate) struct Capturing(Vec<Key>);
 
 impl Capturing {
-    /// All of them, or the handle of the first that is captured already.
-    pub(crate) fn enter<'s>(
-        streams: impl Iterator<Item = &'s Arc<CudaStream>>,
-    ) -> Result<Self, u64> {
-        let keys: Vec<(usize, usize)> = streams.map(|stream| key(stream)).collect();
-        let mut captures = CAPTURES.lock();
-        if let Some(taken) = keys.iter().find(|key| captures.streams.contains(key)) {
-            return Err(taken.0 as u64);
+    /// Takes all of them, which nobody else captures, and waits until their work is done.
+    pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
+        let capturing = Self::reserve(streams.iter().map(|stream| key(stream)).collect())?;
+        for stream in streams {
+            if is_capturing(stream)? {
+                let stream = stream.cu_stream().addr() as u64;
+                return Err(CaptureError::AlreadyCapturing { stream });
+            }
+            wait_for(stream)?;
         }
-        captures.streams.extend(&keys);
-        Ok(Self(keys))
+        CAPTURES.lock().settled.extend(&capturing.0);
+        CHANGED.notify_all();
+        Ok(capturing)
+    }
+
+    fn reserve(keys: Vec<Key>) -> Result<Self, CaptureError> {
+        let mut captures = CAPTURES.lock();
+        loop {
+            if let Some(taken) = keys.iter().find(|key| captures.streams.contains(key)) {
+                return Err(CaptureError::AlreadyCapturing { stream: taken.0 as u64 });
+            }
+            if !keys.iter().any(|key| captures.in_use.contains(key)) {
+                captures.streams.extend(&keys);
+                return Ok(Self(keys));
+            }
+            CHANGED.wait(&mut captures);
+        }
     }
 }
 
 impl Drop for Capturing {
     fn drop(&mut self) {
-        let due = {
+        {
             let mut captures = CAPTURES.lock();
             captures.streams.retain(|key| !self.0.contains(key));
-            let over = captures.streams.is_empty();
-            if over { std::mem::take(&mut captures.deferred) } else { Vec::new() }
-        };
-        due.into_iter().for_each(Remains::destroy);
+            captures.settled.retain(|key| !self.0.contains(key));
+        }
+        CHANGED.notify_all();
+        Remains::end_deferred();
     }
 }
 
-/// Whether a session captures this stream.
-pub(super) fn is_captured(stream: &CudaStream) -> bool {
-    CAPTURES.lock().streams.contains(&key(stream))
+/// A call of the driver on a stream, until it is dropped: no session captures the stream meanwhile.
+#[derive(Debug)]
+#[must_use = "a session may capture the stream as soon as this is dropped"]
+pub(super) struct StreamUse(Key);
+
+impl StreamUse {
+    /// `None` where a session captures it.
+    pub(super) fn begin(stream: &CudaStream) -> Option<Self> {
+        let key = key(stream);
+        let mut captures = CAPTURES.lock();
+        if captures.streams.contains(&key) {
+            return None;
+        }
+        captures.in_use.push(key);
+        Some(Self(key))
+    }
+}
+
+impl Drop for StreamUse {
+    fn drop(&mut self) {
+        {
+            let mut captures = CAPTURES.lock();
+            let place = captures.in_use.iter().position(|key| *key == self.0);
+            place.map(|place| captures.in_use.swap_remove(place));
+        }
+        CHANGED.notify_all();
+    }
 }
 
 /// Takes an arena for one session or graph; false where it is taken.
@@ -89,35 +147,66 @@ impl Remains {
     /// Destroys them, now or when the last capture of the process ends. What of the graph still runs is
     /// waited for first: its state goes after it.
     pub(super) fn end(self) {
-        let stream = self.setting.stream();
-        let _ = bind(stream.context());
-        // A stream that is captured cannot be waited for, and holds no run: sessions wait before they
-        // begin.
-        let captured = is_captured(stream) || is_capturing(stream).unwrap_or(false);
-        if !captured {
-            let _ = wait_for(stream);
+        if let Some(kept) = self.destroy() {
+            CAPTURES.lock().deferred.push(kept);
         }
-        let now = {
-            let mut captures = CAPTURES.lock();
-            if captures.streams.is_empty() && !captured {
-                Some(self)
-            } else {
-                captures.deferred.push(self);
-                None
-            }
-        };
-        if let Some(remains) = now {
-            remains.destroy();
-        }
+        Self::end_deferred();
     }
 
-    fn destroy(self) {
-        let Self { executable, graph, host, setting } = self;
-        let _ = bind(setting.stream().context());
-        let _ = wait_for(setting.stream());
+    /// Destroys those that had to wait, as far as that may be now.
+    fn end_deferred() {
+        let due = {
+            let mut captures = CAPTURES.lock();
+            if !captures.streams.is_empty() {
+                return;
+            }
+            std::mem::take(&mut captures.deferred)
+        };
+        let kept: Vec<Self> = due.into_iter().filter_map(Self::destroy).collect();
+        CAPTURES.lock().deferred.extend(kept);
+    }
+
+    /// Destroys them, unless a capture is under way.
+    fn destroy(self) -> Option<Self> {
+        let stream = self.setting.stream();
+        if !come_to_rest(stream) || !CAPTURES.lock().streams.is_empty() {
+            return Some(self);
+        }
+        let _ = bind(stream.context());
+        let Self { executable, graph, host, shares, setting } = self;
         drop(executable);
         drop(graph);
         drop(host);
+        drop(shares);
         drop(setting);
+        None
     }
+}
+
+/// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
+/// cannot be, because somebody captures the stream by hand.
+pub(super) fn come_to_rest(stream: &CudaStream) -> bool {
+    loop {
+        if let Some(_in_use) = StreamUse::begin(stream) {
+            let _ = bind(stream.context());
+            if is_capturing(stream) == Ok(true) {
+                return false;
+            }
+            let _ = wait_for(stream);
+            return true;
+        }
+        if wait_until_settled(stream) {
+            return true;
+        }
+    }
+}
+
+/// Waits until a session has waited for what the stream held before; false where it gave up.
+fn wait_until_settled(stream: &CudaStream) -> bool {
+    let key = key(stream);
+    let mut captures = CAPTURES.lock();
+    while captures.streams.contains(&key) && !captures.settled.contains(&key) {
+        CHANGED.wait(&mut captures);
+    }
+    captures.settled.contains(&key)
 }

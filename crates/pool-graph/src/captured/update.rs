@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::handles::{Graph, HostBuffer};
 use super::registry::Remains;
+use super::sharing::Shares;
 use super::{CapturedGraph, Runs};
 use crate::capture::{Capture, CaptureError, Examined, Purpose};
 
@@ -50,9 +51,12 @@ impl<S> CapturedGraph<S> {
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.check("be updated")?;
+        self.setting.memory().check()?;
+        // Only looked at: the capture takes the stream for itself.
+        drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
-        let made = self.setting.run(purpose, &mut self.state, body)?;
+        let state = self.state.as_mut().ok_or(CaptureError::Spoiled)?;
+        let made = self.setting.run(purpose, state, body)?;
         let examined = self.setting.examine(made, purpose)?;
         let (footprint, verified) = (examined.footprint, examined.verified);
         self.runs.update(examined)?;
@@ -83,6 +87,7 @@ impl Runs {
 
     /// What no launch to come reads. The runs before were waited for.
     fn end(&self, graph: Graph, host: Vec<HostBuffer>) {
-        Remains { executable: None, graph, host, setting: Arc::clone(&self.setting) }.end();
+        let (shares, setting) = (Shares::default(), Arc::clone(&self.setting));
+        Remains { executable: None, graph, host, shares, setting }.end();
     }
 }

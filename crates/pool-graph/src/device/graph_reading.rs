@@ -9,6 +9,8 @@ use super::memory::answer;
 
 /// A capture under way.
 pub(crate) struct CaptureUnderWay {
+    /// What tells it from every other capture of the process.
+    pub(crate) id: u64,
     pub(crate) graph: sys::CUgraph,
     /// The nodes that come before whatever is put on the stream next.
     pub(crate) frontier: Vec<sys::CUgraphNode>,
@@ -44,11 +46,11 @@ pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnd
         return Ok(None);
     }
     if count == 0 || nodes.is_null() {
-        return Ok(Some(CaptureUnderWay { graph, frontier: Vec::new() }));
+        return Ok(Some(CaptureUnderWay { id, graph, frontier: Vec::new() }));
     }
     // SAFETY: the driver gave so many handles, which stay until the next call on this stream.
     let frontier = unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec();
-    Ok(Some(CaptureUnderWay { graph, frontier }))
+    Ok(Some(CaptureUnderWay { id, graph, frontier }))
 }
 
 /// How many nodes a graph has.

@@ -105,8 +105,12 @@ pub fn verify_layout(
     layout: &[LaidOut],
     accesses: &[Access],
 ) -> Result<Verified, LayoutViolation> {
-    let ancestors = Ancestors::of(graph)?;
-    check_names(graph, layout, accesses)?;
+    let of_layout = layout
+        .iter()
+        .flat_map(|region| region.uses.iter().chain(&region.after).chain(&region.until));
+    let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
+    let ancestors = Ancestors::of(graph, named.clone())?;
+    check_names(graph, named, layout)?;
     let shown: Vec<Shown> = layout.iter().map(|region| Shown::of(region, &ancestors)).collect();
     let is_before = |earlier: usize, later: usize| {
         shown[earlier].end
@@ -168,10 +172,13 @@ fn has_not_ended(ancestors: &Ancestors, region: &LaidOut, node: usize) -> bool {
     region.until.iter().any(|&last| last == node || ancestors.is_before(node, last))
 }
 
-/// Whether what ends the one is complete before the other begins.
+/// Whether what ends the one is complete before the other begins, and before its last uses: that these
+/// come after what the other begins after is what was said, so they are looked at themselves.
 fn follows(ancestors: &Ancestors, earlier: &LaidOut, later: &LaidOut) -> bool {
     earlier.until.iter().all(|&last| {
-        later.after.iter().any(|&begin| last == begin || ancestors.is_before(last, begin))
+        let begins = |&begin: &usize| last == begin || ancestors.is_before(last, begin);
+        let is_over = |&user: &usize| ancestors.is_before(last, user);
+        later.after.iter().any(begins) && later.until.iter().all(is_over)
     })
 }
 
@@ -184,17 +191,14 @@ fn is_of(ancestors: &Ancestors, access: &Access, region: &LaidOut) -> bool {
         && has_not_ended(ancestors, region, access.node)
 }
 
-/// Every node that is named exists, and no region or access leaves what an offset can say.
-fn check_names<'a>(
+/// Every node that is named exists, and no region leaves what an offset can say.
+fn check_names(
     graph: &GraphOrder,
-    layout: &'a [LaidOut],
-    accesses: &[Access],
+    mut named: impl Iterator<Item = usize>,
+    layout: &[LaidOut],
 ) -> Result<(), LayoutViolation> {
     let nodes = graph.nodes;
-    let of_region = |region: &'a LaidOut| [&region.uses, &region.after, &region.until];
-    let of_layout = layout.iter().flat_map(of_region).flatten();
-    let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
-    if let Some(node) = named.into_iter().find(|&node| node >= nodes) {
+    if let Some(node) = named.find(|&node| node >= nodes) {
         return Err(LayoutViolation::UnknownNode { node, nodes });
     }
     let too_long = |region: &LaidOut| region.offset.checked_add(region.bytes).is_none();

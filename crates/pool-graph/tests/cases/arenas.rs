@@ -52,6 +52,32 @@ pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M
     assert_eq!(arena.remaining(), 0);
 }
 
+/// What no arena has room for is told with the numbers, and changes nothing.
+pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M>) {
+    let arena = CudaArena::new(subject.source.clone(), 1000, ArenaPolicy::Monotone).unwrap();
+    arena.allocate(300).unwrap();
+    for size in [513, 1 << 40, 1 << 63, u64::MAX - 255, u64::MAX] {
+        assert!(matches!(
+            arena.allocate(size),
+            Err(GraphMemoryError::ArenaExhausted { requested, used: 512, capacity: 1024 })
+                if requested == size
+        ));
+    }
+    assert!(arena.allocate_aligned(0, 1 << 63).is_err());
+    for alignment in [0, 3, 257, u64::MAX] {
+        let refused = arena.allocate_aligned(1, alignment);
+        assert!(matches!(refused, Err(GraphMemoryError::BadAlignment { .. })));
+    }
+    assert_eq!((arena.stats().allocations, arena.remaining()), (1, 512));
+    for (capacity, zero) in [(0, true), (u64::MAX, false), (u64::MAX - 254, false)] {
+        match CudaArena::new(subject.source.clone(), capacity, ArenaPolicy::Monotone).err() {
+            Some(GraphMemoryError::ZeroSize) => assert!(zero),
+            Some(GraphMemoryError::SizeOverflow { size, .. }) => assert_eq!(size, capacity),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// A linear arena takes back what is dead at its top, and refuses a capture that forks.
 pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Linear).unwrap();

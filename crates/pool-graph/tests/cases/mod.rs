@@ -18,6 +18,7 @@ macro_rules! shared_cases {
             @tests $run, [$(#[$attribute])*]:
             pools::sizes_and_alignments,
             pools::impossible_requests,
+            pools::the_maximum_holds,
             pools::same_addresses_after_reset,
             pools::retention,
             pools::neighbours_merge,
@@ -26,6 +27,7 @@ macro_rules! shared_cases {
             pools::leased_memory_stays,
             arenas::regions_are_aligned,
             arenas::monotone_never_reuses,
+            arenas::requests_at_the_edges,
             arenas::linear_rewinds,
             arenas::leases_keep_the_buffer,
         }

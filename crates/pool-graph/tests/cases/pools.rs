@@ -65,6 +65,23 @@ pub(crate) fn impossible_requests<M: MemorySource + Clone>(subject: &Subject<M>)
     assert!(pool.allocate(1).is_ok());
 }
 
+/// Neither the first bytes nor later ones go over the maximum, and a refusal says by how much.
+pub(crate) fn the_maximum_holds<M: MemorySource + Clone>(subject: &Subject<M>) {
+    let pool = subject.pool(512 * MIB, 40 * MIB + 100);
+    assert_eq!((pool.allocated_bytes(), pool.block_count()), (40 * MIB, 3));
+    assert!(pool.refusal().is_none(), "the maximum ends it, not the source");
+    let blocks = [16, 16, 8].map(|size| pool.allocate(size * MIB).unwrap());
+    let (all, most) = (40 * MIB, 40 * MIB + 100);
+    assert!(matches!(
+        pool.allocate(1),
+        Err(GraphMemoryError::CapacityExceeded { requested: 1, used, reserved, capacity })
+            if (used, reserved, capacity) == (all, all, most)
+    ));
+    pool.deallocate(blocks[2].id()).unwrap();
+    assert!(pool.allocate(8 * MIB + 1).is_err());
+    assert_eq!(pool.allocate(8 * MIB).unwrap().device_pointer(), blocks[2].device_pointer());
+}
+
 /// The same sequence gets the same addresses after every reset, grown chunks and large ones among
 /// them, and takes nothing more from the source.
 pub(crate) fn same_addresses_after_reset<M: MemorySource + Clone>(subject: &Subject<M>) {

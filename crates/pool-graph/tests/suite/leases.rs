@@ -62,6 +62,15 @@ fn what_a_reset_left_is_taken_back_with_the_last_lease() {
 }
 
 #[test]
+fn bytes_of_a_block_that_is_leased_twice_end_at_what_can_be_said() {
+    let source = SyntheticMemory::new();
+    let pool = pool(&source);
+    let half = pool.allocate(1 << 63).unwrap().id();
+    assert_eq!(pool.lease(&[half]).unwrap().bytes(), 1 << 63);
+    assert_eq!(pool.lease(&[half, half]).unwrap().bytes(), u64::MAX);
+}
+
+#[test]
 fn a_lease_of_nothing_holds_nothing() {
     let source = SyntheticMemory::new();
     let pool = pool(&source);

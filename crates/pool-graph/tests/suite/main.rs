@@ -13,6 +13,7 @@
 mod cases;
 
 mod arena;
+mod attacks;
 mod faults;
 mod leases;
 mod limits;

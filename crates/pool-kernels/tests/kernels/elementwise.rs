@@ -55,9 +55,7 @@ fn fill() {
             compare::<E>(&gpu.download(&to)?, expected)
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 #[test]
@@ -76,9 +74,7 @@ fn copy() {
             if from == data && to == data { Ok(()) } else { Err(format!("{}: {to:?}", E::NAME)) }
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 /// One fused operation: one rounding.
@@ -101,9 +97,7 @@ fn axpy() {
             compare::<E>(&gpu.download(&to)?, expected)
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 #[test]
@@ -122,9 +116,7 @@ fn scale() {
             compare::<E>(&gpu.download(&on_device)?, expected)
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 /// A kernel of two arrays whose operation rounds once.
@@ -148,17 +140,13 @@ fn check_pairs<E: Element>(gpu: &Gpu, kernels: Kernels, operation: fn(f64, f64) 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn add() {
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check_pairs(&gpu, ADD, |x, y| x + y));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check_pairs(gpu, ADD, |x, y| x + y)));
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn mul() {
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check_pairs(&gpu, MUL, |x, y| x * y));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check_pairs(gpu, MUL, |x, y| x * y)));
 }
 
 /// A kernel of one array, in place in every other case.
@@ -192,18 +180,14 @@ fn exp() {
         };
         check_map::<E>(gpu, EXP, |random| random.f64() * 30.0 - 19.0, reference);
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn relu() {
-    let gpu = Gpu::open(MODULE);
     let reference = |x: f64| Reference::exact(x.max(0.0));
-    for_each_type!(check_map(&gpu, RELU, number, reference));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check_map(gpu, RELU, number, reference)));
 }
 
 /// Infinities, what is no number, zeros, and results that are too large or too small for their type.
@@ -226,7 +210,5 @@ fn values_at_the_edges() {
         run(RELU, &values, &[infinity, 0.0, none, 0.0, 0.0, 1000.0, 0.0]);
         run(COPY, &values[..2], &values[..2]);
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }

@@ -81,9 +81,7 @@ fn gather() {
             Err(format!("{}: {actual:?} instead of {expected:?}", E::NAME))
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 /// What a captured launch gathers is what the description says when the graph is launched.

@@ -57,6 +57,13 @@ impl Gpu {
         Self { stream: context.new_stream().unwrap(), context, modules }
     }
 
+    /// Lets a check use it with one module, and closes it.
+    pub(crate) fn with(module: Module, check: impl FnOnce(&Self)) {
+        let gpu = Self::open(module);
+        check(&gpu);
+        gpu.close();
+    }
+
     pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
         self.modules.iter().find_map(|module| module.load_function(name).ok()).unwrap()
     }

@@ -86,9 +86,7 @@ fn matmul() {
             compare::<E>(&gpu.download(&to)?, expected)
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 #[test]
@@ -114,7 +112,5 @@ fn transpose() {
             Err(format!("{}: {actual:?} instead of {expected:?}", E::NAME))
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }

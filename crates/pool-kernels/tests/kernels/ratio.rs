@@ -62,15 +62,11 @@ fn check<E: Float>(gpu: &Gpu, kernels: FloatKernels, of_first: bool) {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn axpy_ratio() {
-    let gpu = Gpu::open(MODULE);
-    for_each_float!(check(&gpu, AXPY_RATIO, true));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_float!(check(gpu, AXPY_RATIO, true)));
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn xpay_ratio() {
-    let gpu = Gpu::open(MODULE);
-    for_each_float!(check(&gpu, XPAY_RATIO, false));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_float!(check(gpu, XPAY_RATIO, false)));
 }

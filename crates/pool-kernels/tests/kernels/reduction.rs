@@ -68,15 +68,11 @@ fn check<E: Element>(gpu: &Gpu, kernels: Kernels, arrays: usize) {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn sum() {
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu, SUM, 1));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu, SUM, 1)));
 }
 
 #[test]
 #[ignore = "needs a CUDA device"]
 fn dot() {
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu, DOT, 2));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu, DOT, 2)));
 }

@@ -88,9 +88,7 @@ fn softmax() {
             compare::<E>(&gpu.download(to)?, expected.into_iter())
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }
 
 /// With a the differences from the mean, v variance and ε, and r its reciprocal root:
@@ -175,7 +173,5 @@ fn layer_norm() {
             compare::<E>(&gpu.download(to)?, expected.into_iter())
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_type!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_type!(check(gpu)));
 }

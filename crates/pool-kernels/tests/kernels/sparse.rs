@@ -74,7 +74,5 @@ fn spmv() {
             compare::<E>(&gpu.download(&to)?, expected)
         });
     }
-    let gpu = Gpu::open(MODULE);
-    for_each_float!(check(&gpu));
-    gpu.close();
+    Gpu::with(MODULE, |gpu| for_each_float!(check(gpu)));
 }

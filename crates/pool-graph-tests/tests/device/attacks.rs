@@ -1,0 +1,271 @@
+//! Who would take a graph's memory away, run it beside another one, or bring memory of others into it:
+//! each is told so, on whatever device there is.
+
+use std::sync::Barrier;
+
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CaptureMode, CaptureSession, CapturedGraph, CudaArena,
+    GraphMemoryError, Probe,
+};
+
+use crate::graphs::{BYTES, arena, captured, pool, prepared, runs, stream, through};
+use crate::{memory, require_device};
+
+type Made<S = ()> = Result<CapturedGraph<S>, CaptureError>;
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_graph_replays_after_trim_reset_and_disposal() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (mut graph, blocks) = captured(&stream, &pool);
+    runs(&mut graph, blocks, 1);
+    assert_eq!(pool.trim().unwrap(), 0, "its chunk is the graph's");
+    assert_eq!(pool.reset().unwrap().leased, 2);
+    runs(&mut graph, blocks, 2);
+    assert!(pool.dispose().kept_bytes > 0);
+    runs(&mut graph, blocks, 3);
+    drop(pool);
+    runs(&mut graph, blocks, 4);
+    assert_eq!(memory().take_unanswered(), None);
+}
+
+/// An arena that a session has is no other session's, by whatever handle; and what shares it does so on
+/// the stream of its graph.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn two_graphs_of_one_arena_never_run_at_once() {
+    let _present = require_device();
+    let (own, other, pool) = (stream(), stream(), pool());
+    let arena = arena();
+    arena.install(&own).unwrap();
+    let handles = [(); 3].map(|()| CudaArena::on(&own).unwrap());
+    let session = CaptureSession::new(&own).unwrap().prepare(arena).unwrap();
+    let [second, third, cleared] = handles;
+    for (stream, handle) in [(&own, second), (&other, third)] {
+        let refused = CaptureSession::new(stream).unwrap().prepare(handle);
+        assert!(matches!(refused, Err(CaptureError::ArenaInUse { .. })));
+    }
+    cleared.clear(&own).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        let mut scratch = capture.acquire::<u8>(100)?;
+        capture.fill_bytes(capture.main(), &mut scratch, 1)
+    };
+    let graph: Made = session.capture((), body);
+    let graph = graph.unwrap();
+    let elsewhere = CaptureSession::new(&other).unwrap();
+    let probe: Result<Probe, CaptureError> = elsewhere.probe(&mut (), body);
+    let refused = elsewhere.beside(&graph, &probe.unwrap());
+    assert!(matches!(refused, Err(CaptureError::AnotherStream { .. })));
+    drop((graph, pool));
+    drop(CaptureSession::new(&other).unwrap().prepare(cleared).unwrap());
+}
+
+/// Each of two threads captures and, in its body, drops the graph of the other one's stream.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn each_capture_drops_the_graph_of_the_other_s_stream() {
+    let _present = require_device();
+    for mode in [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed] {
+        let (streams, pool) = ([stream(), stream()], pool());
+        let [(first, _), (second, _)] = streams.each_ref().map(|stream| captured(stream, &pool));
+        // What waits for the whole device comes before.
+        let sessions = streams.each_ref().map(|stream| {
+            let blocks = [(); 2].map(|()| pool.allocate(BYTES as u64).unwrap());
+            let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+            let session = CaptureSession::new(stream).unwrap().lease(lease).mode(mode);
+            (session.prepare(arena()).unwrap(), blocks)
+        });
+        let parts = sessions.into_iter().zip([second, first]);
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            for (value, ((session, blocks), others)) in (1..).zip(parts) {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    let graph: Made = session.capture((), |capture, ()| {
+                        barrier.wait();
+                        drop(others);
+                        barrier.wait();
+                        through(capture, blocks)?;
+                        barrier.wait();
+                        Ok(())
+                    });
+                    barrier.wait();
+                    runs(&mut graph.unwrap(), blocks, value);
+                });
+            }
+        });
+    }
+}
+
+/// One thread replays on a stream as another one captures it again and again: a run is refused or is
+/// one, and none becomes a part of a capture.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn replays_and_captures_of_one_stream_on_two_threads() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (mut graph, blocks) = captured(&stream, &pool);
+    let captures: Vec<_> = (0..20).map(|_| prepared(&stream, &pool)).collect();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (graph, over) = (&mut graph, &over);
+        scope.spawn(move || {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                for answer in [graph.replay(), graph.synchronize()] {
+                    let may_be = matches!(answer, Ok(()) | Err(CaptureError::Capturing { .. }));
+                    assert!(may_be, "{answer:?}");
+                }
+            }
+        });
+        let made: Vec<Made> = captures
+            .into_iter()
+            .map(|(session, blocks)| {
+                session.capture((), |capture, ()| {
+                    std::thread::yield_now();
+                    through(capture, blocks)
+                })
+            })
+            .collect();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        for graph in made {
+            assert_eq!(graph.unwrap().verified().accesses, 2);
+        }
+    });
+    runs(&mut graph, blocks, 9);
+}
+
+/// A graph ends on one thread while another one captures its stream: its state goes once its runs are
+/// over, whichever comes first.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_graph_that_ends_while_its_stream_is_captured() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (mut old, _) = captured(&stream, &pool);
+    let (session, blocks) = prepared(&stream, &pool);
+    old.replay().unwrap();
+    let graph: Made = session.capture((), |capture, ()| {
+        std::thread::spawn(move || old.into_state().unwrap()).join().unwrap();
+        through(capture, blocks)
+    });
+    runs(&mut graph.unwrap(), blocks, 3);
+}
+
+/// Views that are forgotten, and a panic in work that the body catches.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn bodies_that_forget_and_catch() {
+    let _present = require_device();
+    let (stream, pool) = (stream(), pool());
+    let (session, blocks) = prepared(&stream, &pool);
+    let graph: Made = session.capture((), |capture, ()| {
+        std::mem::forget(capture.acquire::<u64>(16)?);
+        std::mem::forget(capture.block::<u8>(&blocks[0])?);
+        let panics = || {
+            let work = |_: &_| panic!("as it should");
+            // SAFETY: nothing is put on the stream.
+            unsafe { capture.enqueue(capture.main(), &[], work) }
+        };
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+        assert!(caught.is_err());
+        through(capture, blocks)
+    });
+    assert_eq!(graph.map(|_| ()), Err(CaptureError::Spoiled), "nobody knows what it left");
+    let (mut graph, blocks) = captured(&stream, &pool);
+    runs(&mut graph, blocks, 6);
+}
+
+/// More than there are addresses, in a dry run, where no memory says no.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn dry_runs_of_more_than_there_are_addresses() {
+    let _present = require_device();
+    let session = CaptureSession::new(&stream()).unwrap();
+    for (elements, count) in [(1 << 62, 2), (1 << 62, 3), (1 << 61, 8), (usize::MAX, 1)] {
+        let probe = session.probe(&mut (), |capture, ()| {
+            let mut views = Vec::new();
+            for _ in 0..count {
+                let mut view = capture.acquire::<u8>(elements)?;
+                capture.fill_bytes(capture.main(), &mut view, 1)?;
+                views.push(view);
+            }
+            Ok(())
+        });
+        match probe {
+            Ok(probe) => assert_eq!(probe.footprint().peak, elements as u64 * count),
+            Err(error) => assert!(
+                matches!(error, CaptureError::SizeOverflow { .. } | CaptureError::Plan(_)),
+                "{error}"
+            ),
+        }
+    }
+    let empty = session.probe(&mut (), |capture, ()| {
+        (0..3).try_for_each(|_| capture.acquire::<[u8; 0]>(usize::MAX).map(drop))
+    });
+    let empty: Result<Probe, CaptureError> = empty;
+    assert_eq!(empty.unwrap().temporaries(), 3);
+}
+
+/// What another body was probed for is not what this one does, in number, order or size.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_probe_of_another_body() {
+    let _present = require_device();
+    let stream = stream();
+    let session = || CaptureSession::new(&stream).unwrap();
+    let fill = |sizes: &'static [usize]| {
+        move |capture: &Capture<'_>, (): &mut ()| {
+            for &size in sizes {
+                let mut view = capture.acquire::<u8>(size)?;
+                capture.fill_bytes(capture.main(), &mut view, 1)?;
+            }
+            Ok(())
+        }
+    };
+    let probe: Result<Probe, CaptureError> = session().probe(&mut (), fill(&[256, 512]));
+    let probe = probe.unwrap();
+    for (sizes, step) in [(&[512][..], 1), (&[256], 3), (&[256, 512, 1], 5), (&[256, 1024], 3)] {
+        let made: Made = session().planned(&probe).unwrap().capture((), fill(sizes));
+        let diverged = CaptureError::Diverged { step, planned: 4 };
+        assert_eq!(made.map(|_| ()), Err(diverged), "{sizes:?}");
+    }
+    // Fresh bytes for what is not in the plan: there are none behind an arena of the plan's size.
+    let fresh = probe.on_divergence(pool_graph::Divergence::FreshBytes);
+    let made: Made = session().planned(&fresh).unwrap().capture((), fill(&[512, 512]));
+    assert!(
+        matches!(made, Err(CaptureError::Memory(GraphMemoryError::ArenaExhausted { .. }))),
+        "{made:?}"
+    );
+}
+
+/// An arena is one stream's, whoever asks and from which thread; dropped, it stays there.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_installed_arena_that_is_dropped_and_cleared_by_others() {
+    let _present = require_device();
+    let (own, other) = (stream(), stream());
+    let arena = CudaArena::new(memory(), 4096, ArenaPolicy::Monotone).unwrap();
+    let region = arena.allocate(100).unwrap();
+    arena.install(&own).unwrap();
+    drop(arena);
+    std::thread::scope(|scope| {
+        let of_others = scope.spawn(|| {
+            let again = CudaArena::new(memory(), 4096, ArenaPolicy::Monotone).unwrap();
+            let refused = again.install(&own);
+            assert!(matches!(refused, Err(GraphMemoryError::AlreadyInstalled { .. })));
+            let refused = again.clear(&own);
+            assert!(matches!(refused, Err(GraphMemoryError::NotInstalled { .. })));
+            let found = CudaArena::on(&own).unwrap();
+            assert!(found.contains(region.device_pointer(), 100));
+            let refused = found.install(&other);
+            assert!(matches!(refused, Err(GraphMemoryError::AlreadyInstalled { .. })));
+            found.clear(&own).unwrap();
+            assert!(CudaArena::on(&own).is_none());
+            let refused = found.clear(&own);
+            assert!(matches!(refused, Err(GraphMemoryError::NotInstalled { .. })));
+        });
+        of_others.join().unwrap();
+    });
+}
