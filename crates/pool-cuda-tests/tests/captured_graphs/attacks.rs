@@ -10,7 +10,7 @@ use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
-    CudaArena, DeviceMemory, GraphMemoryBlock, GraphPoolConfig,
+    CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
 };
 
 use crate::support::{orders, start, start_anew};
@@ -303,7 +303,11 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
                 capture.fill_bytes(capture.main(), &mut second, 2)?;
                 capture.copy(capture.main(), &mut capture.block(&output)?, &first)
             });
-            assert!(matches!(made, Err(CaptureError::Layout(_))), "{made:?}");
+            match made {
+                Err(CaptureError::Memory(GraphMemoryError::StaleLease { .. })) if resets => {}
+                Err(CaptureError::Layout(_)) if !resets => {}
+                _ => panic!("{made:?}"),
+            }
             CudaArena::on(&stream).unwrap().clear(&stream).unwrap();
         }
     });

@@ -57,7 +57,7 @@ fn two_graphs_of_one_arena_never_run_at_once() {
     let probe: Result<Probe, CaptureError> = elsewhere.probe(&mut (), body);
     let refused = elsewhere.beside(&graph, &probe.unwrap());
     assert!(matches!(refused, Err(CaptureError::AnotherStream { .. })));
-    drop((graph, pool));
+    drop((graph, session, pool));
     drop(CaptureSession::new(&other).unwrap().prepare(cleared).unwrap());
 }
 

@@ -178,7 +178,7 @@ fn a_refused_update_leaves_the_graph_as_it_was() {
     assert_eq!(refused, Err(CaptureError::Spoiled));
     place.multiplies_by(&mut graph, 2.0);
     let nothing = graph.update(|_, _| Ok::<(), CaptureError>(()));
-    assert_eq!(nothing, Err(CaptureError::Diverged { step: 0, planned: 3 }));
+    assert_eq!(nothing, Err(CaptureError::Diverged { step: 1, planned: 3 }));
     place.multiplies_by(&mut graph, 2.0);
     let panics = Wanted { panics: true, ..other.clone() };
     let run = AssertUnwindSafe(|| place.update(&mut graph, panics));

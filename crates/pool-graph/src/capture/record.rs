@@ -140,6 +140,21 @@ impl Record {
             .try_for_each(|stream| recorded.frontiers.arrive(&self.streams, stream).map(drop))
     }
 
+    /// Does what may make streams of the capture wait for each other, by other ways than this account.
+    pub(super) fn moves_streams(&self, work: impl FnOnce()) -> Result<(), CaptureError> {
+        let begun = |stream: &usize| *stream == 0 || self.lock().model.has_begun(*stream);
+        let streams: Vec<usize> = (0..self.streams.len()).filter(begun).collect();
+        streams.iter().try_for_each(|&stream| self.expect(stream).map(drop))?;
+        work();
+        if self.is_dry() {
+            return Ok(());
+        }
+        let mut recorded = self.lock();
+        streams
+            .into_iter()
+            .try_for_each(|stream| recorded.frontiers.arrive(&self.streams, stream).map(drop))
+    }
+
     /// The handles of the nodes that a stream has come to; none in a dry run.
     fn frontier(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.is_dry() {

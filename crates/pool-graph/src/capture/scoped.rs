@@ -145,7 +145,7 @@ impl<'c> Capture<'c> {
     /// The pools go, while what they may still put on the streams is captured.
     pub(super) fn end_scopes(&self) -> Result<(), CaptureError> {
         let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
-        drop(scopes);
+        self.record.moves_streams(|| drop(scopes))?;
         self.check_unbroken()
     }
 
