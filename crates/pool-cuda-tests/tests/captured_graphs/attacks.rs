@@ -153,6 +153,41 @@ fn work_by_hand_in_the_body_is_refused() {
     });
 }
 
+/// While a scope is open, what comes onto its stream past the capture is known by the memory that it names;
+/// what `enqueue` puts there is the caller's to answer for.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
+    without_a_report(|| {
+        for enqueued in [false, true] {
+            let main = stream();
+            let context = DeviceStream::given(Arc::clone(&main)).unwrap();
+            let mut temporaries = Pool::<Cuda>::new(context);
+            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let session = CaptureSession::new(&main).unwrap();
+            let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                capture.scope(capture.main(), |scope| {
+                    scope.try_acquire::<u8>(100)?.fill(1)?;
+                    let besides = temporaries.scope();
+                    let mut view = besides.try_acquire::<u8>(4096)?;
+                    if !enqueued {
+                        return Ok(view.fill(9)?);
+                    }
+                    // SAFETY: the pool, and with it the block, is there until the graph is gone.
+                    unsafe { capture.enqueue(capture.main(), &[], |_| Ok(view.fill(9)?)) }?;
+                    scope.try_acquire::<u8>(100)?.fill(2)?;
+                    Ok::<(), CaptureError>(())
+                })
+            });
+            match made {
+                Ok(mut graph) if enqueued => graph.replay().and(graph.synchronize()).unwrap(),
+                Err(CaptureError::ForeignMemory { bytes: 4096, .. }) if !enqueued => {}
+                _ => panic!("{made:?}"),
+            }
+        }
+    });
+}
+
 /// The body ends the capture by hand and has an executable of its own.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]

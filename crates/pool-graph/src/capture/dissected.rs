@@ -59,7 +59,7 @@ impl DissectedCapture {
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verified, CaptureError> {
         let Made { graph, recorded, .. } = &self.made;
-        let (_, verified) = self.setting.verify(graph, &recorded.regions)?;
+        let (_, verified) = self.setting.verify(graph, recorded)?;
         Ok(verified)
     }
 }

@@ -153,6 +153,14 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
+    /// A fill or a copy in the graph names memory that the graph does not own, and that no operation of the
+    /// capture answers for.
+    ForeignMemory {
+        /// Where it begins.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
     /// The graph has no such argument: it is another capture's, or of another length.
     NoSuchArgument {
         /// The argument asked for, from 0.
@@ -262,6 +270,11 @@ impl fmt::Display for CaptureError {
                 f,
                 "work came onto stream {stream:#x} past the capture, and the graph would not own the \
                  memory that it names: put it there by `enqueue`, or on another stream"
+            ),
+            Self::ForeignMemory { address, bytes } => write!(
+                f,
+                "a fill or a copy of {bytes} bytes at {address:#x} came into the graph, which does not own \
+                 them: lease the block, or put the work there by `enqueue`"
             ),
             Self::NoSuchArgument { asked, arguments } => write!(
                 f,

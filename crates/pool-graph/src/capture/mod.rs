@@ -4,6 +4,7 @@ mod dissected;
 pub(crate) mod driver;
 mod error;
 mod footprint;
+mod foreign_memory;
 mod frontiers;
 mod lent;
 mod model;

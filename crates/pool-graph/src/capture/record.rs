@@ -10,6 +10,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::driver;
 use super::error::CaptureError;
+use super::foreign_memory::Span;
 use super::frontiers::Frontiers;
 use super::model::Model;
 use super::region::{Markers, Region};
@@ -37,6 +38,8 @@ pub(super) struct Recorded {
     pub(super) trace: Trace,
     pub(super) regions: Vec<Region>,
     pub(super) frontiers: Frontiers,
+    /// The operations that were put on streams.
+    pub(super) operations: Vec<Span>,
     /// An argument of no bytes needs no memory.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// What went wrong where nobody could be told.
@@ -262,6 +265,7 @@ impl Recorded {
             capture,
             model: Model::new(streams),
             frontiers: Frontiers::new(streams),
+            operations: Vec::new(),
             trace: Trace::default(),
             regions: Vec::new(),
             host: Vec::new(),

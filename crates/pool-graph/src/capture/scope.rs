@@ -10,6 +10,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::driver::OrderEvent;
 use super::error::CaptureError;
+use super::foreign_memory::Span;
 use super::record::Record;
 pub(super) use super::record::Recorded;
 use super::region::{Markers, Region};
@@ -220,8 +221,10 @@ impl<'c> Capture<'c> {
             self.record.lock().frontiers.leave(stream);
             worked = work(&self.streams[stream]);
             // What failed halfway has put something on the stream by then, and that uses the memory.
-            nodes = self.record.lock().frontiers.arrive(self.streams, stream)?;
-            nodes.retain(|node| !before.contains(node));
+            let mut recorded = self.record.lock();
+            let after = recorded.frontiers.arrive(self.streams, stream)?;
+            nodes = after.iter().copied().filter(|node| !before.contains(node)).collect();
+            recorded.operations.push(Span { before, after });
         }
         let mut recorded = self.record.lock();
         let operation = recorded.model.operation(stream);

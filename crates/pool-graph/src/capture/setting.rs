@@ -9,6 +9,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
+use super::foreign_memory::Known;
 use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
@@ -151,7 +152,7 @@ impl Setting {
         purpose: Purpose<'_>,
     ) -> Result<Examined, CaptureError> {
         let Made { graph, recorded, peak } = made;
-        let (contents, verified) = self.verify(&graph, &recorded.regions)?;
+        let (contents, verified) = self.verify(&graph, &recorded)?;
         let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
         let offsets: Vec<u64> =
             recorded.regions.iter().filter_map(|region| region.offset).collect();
@@ -170,7 +171,7 @@ impl Setting {
     pub(super) fn verify(
         &self,
         graph: &Graph,
-        regions: &[Region],
+        recorded: &Recorded,
     ) -> Result<(Contents, Verified), CaptureError> {
         let contents = graph.contents()?;
         if contents.memory_nodes > 0 {
@@ -180,6 +181,9 @@ impl Setting {
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
+        let Recorded { regions, operations, host, .. } = recorded;
+        let memory = &self.memory;
+        Known { memory, host, operations, numbers: &numbers }.check(&contents)?;
         let layout: Vec<LaidOut> = regions
             .iter()
             .filter_map(|region| {

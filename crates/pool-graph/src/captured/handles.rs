@@ -21,6 +21,7 @@ use crate::capture::CaptureError;
 use crate::capture::driver::{bind, wait_for};
 use crate::device::graph_reading::{edges, nodes};
 use crate::device::{answer, unheeding_captures};
+use crate::lease::LeasedRange;
 use crate::verify::{GraphOrder, OrderEdge};
 
 /// A graph: what the executable was made from.
@@ -42,6 +43,8 @@ pub(crate) struct Contents {
     pub(crate) order: GraphOrder,
     /// Addresses on the device that nodes name, with bytes: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
+    /// The same, on the host.
+    pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// How many nodes allocate or free memory.
     pub(crate) memory_nodes: usize,
 }
@@ -151,10 +154,16 @@ impl Contents {
         if is_device(copy.srcMemoryType) {
             let from = copy.srcDevice.saturating_add(copy.srcXInBytes as u64);
             self.accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
+        } else {
+            let from = (copy.srcHost.addr() as u64).saturating_add(copy.srcXInBytes as u64);
+            self.host_accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
         }
         if is_device(copy.dstMemoryType) {
             let to = copy.dstDevice.saturating_add(copy.dstXInBytes as u64);
             self.accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
+        } else {
+            let to = (copy.dstHost.addr() as u64).saturating_add(copy.dstXInBytes as u64);
+            self.host_accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
         }
         Ok(())
     }
@@ -275,6 +284,12 @@ impl HostBuffer {
 
     pub(crate) fn len(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether all of `[address, address + bytes)` is in it.
+    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
+        let range = LeasedRange { address: self.address().addr() as u64, bytes: self.bytes as u64 };
+        range.contains(address, bytes)
     }
 
     /// Its bytes. Whoever writes them sees to it that no run of the graph reads them meanwhile.

@@ -60,7 +60,7 @@ use registry::{Remains, StreamUse, come_to_rest};
 /// | replay after the arena was reset | `StaleLease` |
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
-/// | work put on a stream of the session past the capture | `ForeignWork` |
+/// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
