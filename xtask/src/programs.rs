@@ -43,6 +43,14 @@ enum Message {
     Other,
 }
 
+impl Artifact {
+    /// Whether it is of the crate in the directory of this name.
+    pub(crate) fn is_of(&self, crate_name: &str) -> bool {
+        let directory = self.manifest_path.parent().and_then(Path::file_name);
+        directory.is_some_and(|directory| directory == crate_name)
+    }
+}
+
 impl Target {
     /// Whether it is a `bin`, `bench`, `cdylib` or what else manifests know.
     pub(crate) fn is(&self, kind: &str) -> bool {

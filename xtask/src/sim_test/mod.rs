@@ -7,11 +7,11 @@
 mod process;
 mod programs;
 mod sanitizer;
+mod several;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use process::{Ending, Run};
+use process::Ending;
 use programs::Program;
 use sanitizer::Sanitizer;
 
@@ -80,12 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         |own: &&Simulated| arguments.package.as_ref().is_none_or(|package| package == own.package);
     let packages: Vec<Simulated> = SIMULATED.iter().filter(wanted).copied().collect();
     let programs = programs::build(&packages, arguments.sanitizer)?;
-    let mut tally = Tally::default();
-    for seed in arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds) {
-        for program in &programs {
-            run_program(program, seed, arguments, &mut tally)?;
-        }
-    }
+    let tally = several::run(&cases(&programs, arguments), arguments)?;
     if tally.passed + tally.failed + tally.skipped == 0 {
         return Err("no test was run: nothing is of that name".into());
     }
@@ -93,34 +88,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn run_program(
-    program: &Program,
+/// A test with a seed.
+#[derive(Debug)]
+struct Case<'p> {
+    program: &'p Program,
+    test: &'p str,
     seed: u64,
-    arguments: &Arguments,
-    tally: &mut Tally,
-) -> Result<(), TaskError> {
+}
+
+/// All that was asked for: seed by seed.
+fn cases<'p>(programs: &'p [Program], arguments: &Arguments) -> Vec<Case<'p>> {
+    let seeds = arguments.first_seed..arguments.first_seed.saturating_add(arguments.seeds);
     let chosen = |test: &&String| arguments.only.as_ref().is_none_or(|part| test.contains(part));
-    for test in program.tests.iter().filter(chosen) {
-        let patience = Duration::from_secs(arguments.patience);
-        let ending =
-            process::run(program, test, &Run { seed, background: arguments.background, patience })?;
-        let name = format!("{} {test}, seed {seed}", program.package);
+    let of_program = |seed, program: &'p Program| {
+        let tests = program.tests.iter().filter(chosen);
+        tests.map(move |test| Case { program, test, seed }).collect::<Vec<_>>()
+    };
+    let of_seed = |seed| programs.iter().flat_map(move |program| of_program(seed, program));
+    seeds.flat_map(of_seed).collect()
+}
+
+impl Tally {
+    /// Counts a test, and says what there is to say.
+    fn add(&mut self, case: &Case<'_>, ending: Ending) {
+        let name = format!("{} {}, seed {}", case.program.package, case.test, case.seed);
         match ending {
             Ending::Passed(figures) => {
-                tally.passed += 1;
+                self.passed += 1;
                 figures.iter().for_each(|figure| println!("{name}: {figure}"));
             }
             Ending::NotAsked(why) => {
-                tally.skipped += 1;
+                self.skipped += 1;
                 println!("SKIPPED: {name}: {why}");
             }
             Ending::Failed(output) => {
-                tally.failed += 1;
+                self.failed += 1;
                 println!("FAILED: {name}\n{output}");
             }
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

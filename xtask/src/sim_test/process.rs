@@ -14,6 +14,8 @@ pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) background: bool,
     pub(super) patience: Duration,
+    /// Which of the processes at a time it is.
+    pub(super) place: usize,
 }
 
 /// How a test ended.
@@ -35,7 +37,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 ///
 /// When no process can be started.
 pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, TaskError> {
-    let mut log = log_file(program)?;
+    let mut log = log_file(program, run.place)?;
     let mut command = Command::new(&program.path);
     command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads", "1"]);
     command.env("CUDA_SIM_SEED", run.seed.to_string());
@@ -57,8 +59,8 @@ pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, Ta
 }
 
 /// A fresh file beside the program: a pipe that nobody reads would stop a test that says much.
-fn log_file(program: &Program) -> Result<File, TaskError> {
-    let path = program.path.with_extension("sim-test.log");
+fn log_file(program: &Program, place: usize) -> Result<File, TaskError> {
+    let path = program.path.with_extension(format!("sim-test-{place}.log"));
     let options = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
     Ok(options)
 }

@@ -18,7 +18,8 @@ pub(super) struct Program {
     pub(super) tests: Vec<String>,
 }
 
-/// Builds the programs of these crates.
+/// Builds the programs of these crates: all by one command, so that what they have in common is built
+/// once, with the same features.
 ///
 /// # Errors
 ///
@@ -27,12 +28,17 @@ pub(super) fn build(
     packages: &[Simulated],
     sanitizer: Option<Sanitizer>,
 ) -> Result<Vec<Program>, TaskError> {
+    let named = packages.iter().flat_map(|own| ["--package", own.package]);
+    let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(named).collect();
+    let artifacts = built(sanitizer, &test)?;
+    let simulator = match simulator_of(&artifacts) {
+        Some(library) => library,
+        None => simulator(sanitizer)?,
+    };
     let mut programs = Vec::new();
-    let simulator = simulator(sanitizer)?;
     for own in packages {
-        let test = ["test", "--no-run", "--tests", "--package", own.package];
-        for artifact in built(sanitizer, &test)? {
-            let Some(path) = artifact.executable.filter(|_| artifact.profile.test) else {
+        for artifact in artifacts.iter().filter(|artifact| artifact.is_of(own.package)) {
+            let Some(path) = artifact.executable.clone().filter(|_| artifact.profile.test) else {
                 continue;
             };
             let tests = programs::ignored_tests(&path)?;
@@ -47,13 +53,17 @@ pub(super) fn build(
     Ok(programs)
 }
 
-/// The simulator's library, built as the tests are.
+/// The simulator's library, built as the tests are, where they do not need it.
 fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     let built = built(sanitizer, &["build", "--profile", "test", "--package", "cuda-sim"])?;
+    Ok(simulator_of(&built).ok_or("cargo names no file of the simulator")?)
+}
+
+fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =
         |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
-    let library = built.iter().find(is_it).and_then(|artifact| artifact.filenames.first());
-    Ok(library.ok_or("cargo names no file of the simulator")?.clone())
+    let files = &artifacts.iter().find(is_it)?.filenames;
+    files.iter().find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
 }
 
 /// A directory of its own: where cargo builds, nothing may have that name.
