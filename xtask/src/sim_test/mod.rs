@@ -56,6 +56,10 @@ pub(crate) struct Arguments {
     /// Only this crate.
     #[arg(long, value_name = "CRATE")]
     package: Option<String>,
+    /// Build the tests of the whole workspace, with all features: nothing has to be built where
+    /// `cargo xtask test` has run the others before.
+    #[arg(long, conflicts_with = "sanitizer")]
+    workspace: bool,
     /// Seconds after which a test is stopped, and has failed.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     patience: u64,
@@ -79,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let wanted =
         |own: &&Simulated| arguments.package.as_ref().is_none_or(|package| package == own.package);
     let packages: Vec<Simulated> = SIMULATED.iter().filter(wanted).copied().collect();
-    let programs = programs::build(&packages, arguments.sanitizer)?;
+    let programs = programs::build(&packages, arguments.sanitizer, arguments.workspace)?;
     let tally = several::run(&cases(&programs, arguments), arguments)?;
     if tally.passed + tally.failed + tally.skipped == 0 {
         return Err("no test was run: nothing is of that name".into());

@@ -6,6 +6,7 @@ use super::Simulated;
 use super::sanitizer::Sanitizer;
 use crate::TaskError;
 use crate::programs::{self, Artifact};
+use crate::test::features::EVERYTHING;
 
 /// A test program.
 #[derive(Clone, Debug)]
@@ -27,9 +28,14 @@ pub(super) struct Program {
 pub(super) fn build(
     packages: &[Simulated],
     sanitizer: Option<Sanitizer>,
+    whole_workspace: bool,
 ) -> Result<Vec<Program>, TaskError> {
-    let named = packages.iter().flat_map(|own| ["--package", own.package]);
-    let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(named).collect();
+    let features = EVERYTHING.join(",");
+    let what = match whole_workspace {
+        true => vec!["--workspace", "--features", &features],
+        false => packages.iter().flat_map(|own| ["--package", own.package]).collect(),
+    };
+    let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(what).collect();
     let artifacts = built(sanitizer, &test)?;
     let simulator = match simulator_of(&artifacts) {
         Some(library) => library,

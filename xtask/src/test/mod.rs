@@ -6,7 +6,7 @@
 
 #[cfg(test)]
 mod dependencies;
-mod features;
+pub(crate) mod features;
 mod invocation;
 mod report;
 mod runner;

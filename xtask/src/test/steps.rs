@@ -109,7 +109,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
-    let test = Invocation::counted_task("xtask sim-test --patience");
+    let test = Invocation::counted_task("xtask sim-test --workspace --patience");
     let test = test.with([setting.patience()]).variable("POOL_SIM_ORDERS", setting.orders());
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
