@@ -8,6 +8,8 @@ use crate::TaskError;
 const CASES: u32 = 2_000;
 /// The same with `--full`.
 const CASES_IN_FULL: u32 = 20_000;
+/// The same under a sanitizer, where a program takes several times as long.
+const CASES_UNDER_SANITIZERS: u32 = 500;
 /// The same under Miri, where a program takes a second: with 25 lexical and 25 dynamic ones 50 for
 /// each borrow model.
 const CASES_UNDER_MIRI: u32 = 25;
@@ -62,6 +64,11 @@ impl Setting {
     /// Random programs per property test.
     pub(crate) fn cases(&self) -> String {
         if self.full { CASES_IN_FULL } else { CASES }.to_string()
+    }
+
+    /// The same under a sanitizer.
+    pub(crate) fn cases_under_sanitizers(&self) -> String {
+        if self.full { CASES_IN_FULL } else { CASES_UNDER_SANITIZERS }.to_string()
     }
 
     /// Seconds after which a test on the simulated driver is stopped.

@@ -260,7 +260,7 @@ fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocati
         .with(["--no-fail-fast", "--target", SANITIZED_TARGET])
         .variable("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"))
         .variable("CARGO_TARGET_DIR", directory)
-        .variable("POOL_TEST_CASES", setting.cases()))
+        .variable("POOL_TEST_CASES", setting.cases_under_sanitizers()))
 }
 
 fn packages(names: &[&str]) -> Vec<String> {
