@@ -10,8 +10,12 @@ use crate::error::CudaError;
 /// The capture that a stream is in, as the driver numbers them. A spoiled one counts as 0.
 pub(crate) type Capture = Option<u64>;
 
-/// Whether a stream is being captured into a graph.
-pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
+/// Whether a stream is being captured into a graph, by whomever.
+///
+/// # Errors
+///
+/// [`CudaError::Call`] where the driver does not say.
+pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
     let status = unsafe { result::stream::is_capturing(stream.cu_stream()) };
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
@@ -90,7 +94,7 @@ unsafe fn capture_info(
 
 /// Makes a call that a capture of another stream may forbid to this thread, and would be spoiled by,
 /// though it has nothing to do with it: waiting for an event, page-locked memory, trimming.
-pub(crate) fn unheeding_captures<T>(call: impl FnOnce() -> T) -> T {
+pub fn unheeding_captures<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     // SAFETY: the place outlives the call, which gives back the mode that was before.
     let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };

@@ -56,6 +56,8 @@ mod transfer;
 mod view;
 
 pub use backend::DeviceBlock;
+#[doc(hidden)] // for `pool-graph`, which captures
+pub use capturing::{is_capturing, unheeding_captures};
 pub use code::DriverCode;
 pub use cuda::Cuda;
 pub use cudarc;

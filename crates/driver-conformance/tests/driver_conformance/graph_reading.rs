@@ -1,9 +1,9 @@
 //! Reading a captured graph back: nodes, edges, and what edges wait for.
 
 use driver_conformance::driver::{
-    self, Attribute, Edge, Event, Graph, HostBuffer, Kind, Mode, Node, Outcome, Stream,
+    self, Attribute, Device, Edge, Event, Graph, HostBuffer, Kind, Mode, Node, Outcome, Stream,
 };
-use driver_conformance::{Gate, Kernels, ask, codes};
+use driver_conformance::{Answers, Gate, Kernels, ask, codes};
 
 fn kinds(graph: &Graph) -> Outcome<Vec<Kind>> {
     graph.nodes()?.iter().map(Node::kind).collect()
@@ -17,6 +17,15 @@ fn shape(graph: &Graph) -> Outcome<String> {
     let mut edges: Vec<String> = graph.edges()?.iter().map(edge).collect();
     edges.sort();
     Ok(edges.join(" "))
+}
+
+/// Whether the device has programmatic dependencies; where not, the answers are skipped.
+fn has_programmatic_edges(device: &Device, answers: &mut Answers) -> Outcome<bool> {
+    let major = device.attribute(Attribute::CapabilityMajor)?;
+    if major < 9 {
+        answers.skip(&format!("needs compute capability 9.0, this device has {major}.x"));
+    }
+    Ok(major >= 9)
 }
 
 #[test]
@@ -91,9 +100,7 @@ fn nodes_added_by_hand() {
 #[ignore = "needs a CUDA device"]
 fn a_programmatic_edge() {
     ask("a programmatic dependency in a capture", |device, answers| {
-        let major = device.attribute(Attribute::CapabilityMajor)?;
-        if major < 9 {
-            answers.skip(&format!("needs compute capability 9.0, this device has {major}.x"));
+        if !has_programmatic_edges(device, answers)? {
             return Ok(());
         }
         let (stream, span) = (Stream::non_blocking()?, driver::allocate(64)?);
@@ -143,9 +150,7 @@ fn edges_change() {
 #[ignore = "needs a CUDA device"]
 fn an_edge_becomes_programmatic() {
     ask("a programmatic edge put into a captured graph", |device, answers| {
-        let major = device.attribute(Attribute::CapabilityMajor)?;
-        if major < 9 {
-            answers.skip(&format!("needs compute capability 9.0, this device has {major}.x"));
+        if !has_programmatic_edges(device, answers)? {
             return Ok(());
         }
         let (stream, span) = (Stream::non_blocking()?, driver::allocate(64)?);

@@ -96,8 +96,19 @@ fn a_thousand_replays_ask_for_launches_alone() {
     let (mut graph, blocks) = graph_of(&streams).unwrap();
     graph.upload().unwrap();
     graph.write(&blocks[0], &[7_u8; BYTES]).unwrap();
-    let free = || cudarc::driver::result::mem_get_info().unwrap().0;
-    let before = free();
+    let before = free_bytes();
+    replay_a_thousand_times(simulator, &mut graph);
+    let mut bytes = [0_u8; BYTES];
+    graph.read(&blocks[1], &mut bytes).unwrap();
+    assert_eq!(bytes, [7; BYTES]);
+    assert_eq!(free_bytes(), before);
+    drop((graph, streams));
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+/// Of the driver they ask the current context and the launch.
+pub(crate) fn replay_a_thousand_times<S>(simulator: Simulator, graph: &mut CapturedGraph<S>) {
     simulator.forget_calls();
     for _ in 0..1000 {
         graph.replay().unwrap();
@@ -106,13 +117,11 @@ fn a_thousand_replays_ask_for_launches_alone() {
     let count = |name: &str| log.iter().filter(|call| call.name == name).count();
     assert_eq!((count("cuGraphLaunch"), count("cuCtxGetCurrent")), (1000, 1000));
     assert_eq!(log.len(), 2000);
-    let mut bytes = [0_u8; BYTES];
-    graph.read(&blocks[1], &mut bytes).unwrap();
-    assert_eq!(bytes, [7; BYTES]);
-    assert_eq!(free(), before);
-    drop((graph, streams));
-    simulator.assert_clean();
-    simulator.assert_no_leaks();
+}
+
+/// Of the device.
+pub(crate) fn free_bytes() -> usize {
+    cudarc::driver::result::mem_get_info().unwrap().0
 }
 
 fn planned(simulator: Simulator, program: &Program, replays: usize) {

@@ -10,7 +10,7 @@ use crate::cases::{BYTES, body, graph_of, replay, script, streams, update};
 use crate::support::{start, start_anew};
 
 /// Calls of destructors, which nobody tries again.
-const GIVEN_UP: [&str; 8] = [
+pub(crate) const GIVEN_UP: [&str; 8] = [
     "cuStreamDestroy_v2",
     "cuDevicePrimaryCtxRelease_v2",
     "cuEventDestroy_v2",

@@ -11,12 +11,12 @@
 use std::ptr;
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_cuda::{CudaError, is_capturing, unheeding_captures};
 
 use crate::captured::Graph;
+use crate::device::answer;
 use crate::device::graph_reading::capture_under_way;
-use crate::device::{answer, unheeding_captures};
 
 /// Which calls of other threads spoil a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,15 +54,6 @@ pub(crate) fn wait_for(stream: &CudaStream) -> Result<(), CudaError> {
     // SAFETY: the stream is live (1).
     let waited = unheeding_captures(|| unsafe { sys::cuStreamSynchronize(stream.cu_stream()) });
     answer("cuStreamSynchronize", waited.result())
-}
-
-/// Whether a stream is being captured, by whomever.
-pub(crate) fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
-    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is live (1), the place good (2).
-    let asked = unsafe { sys::cuStreamIsCapturing(stream.cu_stream(), &raw mut status) };
-    answer("cuStreamIsCapturing", asked.result())?;
-    Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 
 /// A capture that has begun. Dropped, it is given up: the stream is captured no more.

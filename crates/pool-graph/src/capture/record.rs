@@ -135,12 +135,7 @@ impl Record {
     pub(super) fn close(&self, stream: usize) -> Result<(), CaptureError> {
         let mut recorded = self.lock();
         let moved = recorded.close(stream);
-        if self.is_dry() {
-            return Ok(());
-        }
-        moved
-            .into_iter()
-            .try_for_each(|stream| recorded.frontiers.arrive(&self.streams, stream).map(drop))
+        self.arrive(&mut recorded, moved)
     }
 
     /// Does what may make streams of the capture wait for each other, by other ways than this account.
@@ -149,13 +144,16 @@ impl Record {
         let streams: Vec<usize> = (0..self.streams.len()).filter(begun).collect();
         streams.iter().try_for_each(|&stream| self.expect(stream).map(drop))?;
         work();
+        self.arrive(&mut self.lock(), streams)
+    }
+
+    /// These streams stand where they were left just now.
+    fn arrive(&self, recorded: &mut Recorded, streams: Vec<usize>) -> Result<(), CaptureError> {
         if self.is_dry() {
             return Ok(());
         }
-        let mut recorded = self.lock();
-        streams
-            .into_iter()
-            .try_for_each(|stream| recorded.frontiers.arrive(&self.streams, stream).map(drop))
+        let mut arrive = |stream| recorded.frontiers.arrive(&self.streams, stream).map(drop);
+        streams.into_iter().try_for_each(&mut arrive)
     }
 
     /// The handles of the nodes that a stream has come to; none in a dry run.

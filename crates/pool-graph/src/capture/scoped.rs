@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig, PoolError, Scope};
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{Cuda, CudaError, DeviceStream, announce};
+use pool_cuda::{Cuda, CudaError, DeviceStream, announce, unheeding_captures};
 
 use super::driver::{CaptureMode, UnderWay, bind};
 use super::error::CaptureError;
 use super::scope::{Capture, CaptureStream};
 use super::source::FromArena;
 use super::trace::Step;
-use crate::device::unheeding_captures;
 
 /// The pools of a body's scopes, one for each stream that had one.
 pub(super) struct Pools {

@@ -12,15 +12,15 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_cuda::{CudaError, unheeding_captures};
 use sys::CUmemorytype_enum as MemoryType;
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefused};
 use crate::capture::CaptureError;
 use crate::capture::driver::{bind, wait_for};
+use crate::device::answer;
 use crate::device::graph_reading::{edges, nodes};
-use crate::device::{answer, unheeding_captures};
 use crate::lease::LeasedRange;
 use crate::verify::{GraphOrder, OrderEdge};
 

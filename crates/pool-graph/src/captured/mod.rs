@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::is_capturing;
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, lease_of};
@@ -20,7 +21,7 @@ pub(crate) use registry::Capturing;
 pub(crate) use sharing::Shares;
 
 use crate::block::GraphMemoryBlock;
-use crate::capture::driver::{bind, is_capturing, wait_for};
+use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
 use registry::{Remains, StreamUse, come_to_rest};

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::is_capturing;
 
 use super::handles::{Executable, Graph, HostBuffer};
 use super::sharing::Shares;
-use crate::capture::driver::{bind, is_capturing, wait_for};
+use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Setting};
 
 static CAPTURES: Mutex<Captures> = Mutex::new(Captures {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{CudaDevice, CudaError};
+use pool_cuda::{CudaDevice, CudaError, unheeding_captures};
 
 use crate::source::MemorySource;
 
@@ -121,17 +121,4 @@ pub(crate) fn answer<T>(
     result: Result<T, DriverError>,
 ) -> Result<T, CudaError> {
     result.map_err(|error| CudaError::Call { call, code: error.into() })
-}
-
-/// Makes a call that a capture may forbid to this thread, and would be spoiled by.
-pub(crate) fn unheeding_captures<T>(call: impl FnOnce() -> T) -> T {
-    let mut mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the place outlives the call, which gives back the mode that was before.
-    let exchanged = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
-    let answer = call();
-    if exchanged == sys::CUresult::CUDA_SUCCESS {
-        // SAFETY: as above. It cannot be refused what it was told by the driver itself.
-        let _ = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
-    }
-    answer
 }

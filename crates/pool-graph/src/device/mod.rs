@@ -14,6 +14,6 @@ mod without;
 #[cfg(feature = "cuda-backend")]
 pub use memory::DeviceMemory;
 #[cfg(feature = "cuda-backend")]
-pub(crate) use memory::{answer, unheeding_captures};
+pub(crate) use memory::answer;
 #[cfg(not(feature = "cuda-backend"))]
 pub use without::DeviceMemory;
