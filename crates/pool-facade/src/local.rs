@@ -39,6 +39,9 @@ mod sealed {
         /// Gives a pool back.
         fn put(_: Key, pool: Pool<Self>);
 
+        /// Drops the idle pools that hold more than memory.
+        fn drop_holders(_: Key);
+
         /// The list of idle pools, for what is rare.
         fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R;
 
@@ -149,12 +152,12 @@ impl<B: LocalPool> LocalGuard<B> {
         released
     }
 
-    /// Clears this pool and drops the thread's idle pools.
+    /// Frees every block of this pool and of the thread's idle pools, and forgets their peaks. Idle
+    /// pools that hold more than memory are dropped: those of [`Cuda`](crate::Cuda), with their streams.
     pub fn clear(&mut self) -> Released {
         let mut released = self.pool.clear();
-        while let Some(mut idle) = B::with_list(KEY, FreeList::take) {
-            released = released.plus(idle.clear());
-        }
+        for_each_idle::<B>(|pool| released = released.plus(pool.clear()));
+        B::drop_holders(KEY);
         released
     }
 
@@ -174,15 +177,17 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 }
 
-/// Runs `f` on each idle pool of this thread, and puts them back in the order they were in.
+/// Runs `f` on each idle pool of this thread, and puts them back in the order they were in; after a
+/// panic in another one.
 fn for_each_idle<B: LocalPool>(mut f: impl FnMut(&mut Pool<B>)) {
-    let mut pools = Vec::new();
-    while let Some(mut pool) = B::with_list(KEY, FreeList::take) {
-        f(&mut pool);
-        pools.push(pool);
+    let mut guards = Vec::new();
+    while let Some(pool) = B::with_list(KEY, FreeList::take) {
+        let mut guard = LocalGuard::<B> { pool: ManuallyDrop::new(pool), thread: PhantomData };
+        f(&mut guard.pool);
+        guards.push(guard);
     }
-    while let Some(pool) = pools.pop() {
-        B::put(KEY, pool);
+    while let Some(guard) = guards.pop() {
+        drop(guard);
     }
 }
 
@@ -253,8 +258,12 @@ mod cpu {
 
         #[inline]
         fn put(_: Key, pool: Pool<Self>) {
-            IDLE.with(|idle| idle.put(pool));
+            // SAFETY: pools of this list are in guards alone, which have taken or made them, on this
+            // thread, and drop none: they put it back, or are forgotten.
+            IDLE.with(|idle| unsafe { idle.put_back(pool) });
         }
+
+        fn drop_holders(_: Key) {}
 
         fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {
             IDLE.with(f)
@@ -272,7 +281,7 @@ mod cuda {
     //! of which a pool is taken by its stream.
 
     use super::sealed::{Key, Storage};
-    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError};
+    use super::{FreeList, KEY, LocalPool, Pool, PoolConfig, PoolError};
     use pool_cuda::{Cuda, CudaError, DeviceStream};
     use std::cell::Cell;
 
@@ -316,6 +325,13 @@ mod cuda {
         #[inline]
         fn put(_: Key, pool: Pool<Self>) {
             IDLE.with(|idle| idle.put(pool));
+        }
+
+        /// Every pool holds its stream, and so its device.
+        fn drop_holders(_: Key) {
+            while let Some(pool) = Self::with_list(KEY, FreeList::take) {
+                drop(pool);
+            }
         }
 
         fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {

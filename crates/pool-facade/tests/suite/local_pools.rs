@@ -116,7 +116,7 @@ fn trim_frees_what_is_idle_and_spares_what_is_held() {
 }
 
 #[test]
-fn clear_leaves_one_pool_as_new() {
+fn clear_empties_every_pool_that_is_not_held() {
     on_fresh_thread(|| {
         make_idle(4);
         let mut held = local::<Cpu>();
@@ -124,13 +124,13 @@ fn clear_leaves_one_pool_as_new() {
         let mut guard = local::<Cpu>();
         assert_eq!(guard.clear().slots, 3);
         let stats = guard.stats();
-        assert_eq!((stats.pools, stats.reserved_bytes, stats.high_water_slots), (1, 0, 0));
+        assert_eq!((stats.pools, stats.reserved_bytes, stats.high_water_slots), (3, 0, 0));
         assert_eq!(stats.peak_reserved_bytes, 0);
         assert_eq!(view, [5; 1000]);
         drop((guard, held));
-        assert_eq!(idle_pools(), 2);
+        assert_eq!(idle_pools(), 4);
         with_pool!(scope => { scope.acquire_filled(10, 1_u8); });
-        assert_eq!(idle_pools(), 2);
+        assert_eq!(idle_pools(), 4);
     });
 }
 
@@ -265,7 +265,7 @@ fn everything_rare_beside_open_scopes() {
                 guard.scope().acquire_filled(ways, u64::MAX);
                 guard.compact(&Compaction::default());
                 guard.clear();
-                assert_eq!(guard.stats().pools, 1);
+                assert_eq!((guard.stats().pools, guard.stats().reserved_bytes), (1, 0));
                 inner.scope().acquire_filled(ways, 3_u64);
                 inner.trim();
             }
