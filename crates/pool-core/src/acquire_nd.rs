@@ -5,7 +5,7 @@ use crate::backend::{HostBackend, PoolBackend, SlotRef};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, ShapeError};
 use crate::nd_view::NdView;
-use crate::raw::{CachedShape, Cursor, Place, SlotPointer};
+use crate::raw::{Cursor, Place, SlotPointer, Way};
 use crate::scope::Scope;
 use crate::shape::{Dims, DynamicShape, Fitting, Shape, element_count};
 use crate::view::PoolView;
@@ -239,41 +239,45 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// The block's first [`length`](DescribedBlock::length) elements are the caller's for `'s`, once:
     /// at most one exclusive view may be made of them. The descriptor must not come into the hands of
     /// safe code that could write it.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn try_acquire_described<T: PodElement>(
         &self,
         dims: &[usize],
     ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise.
-        if let Some(described) = unsafe { self.acquire_described_again::<T>(dims) } {
-            return Ok(described);
-        }
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
-        let (slot, cached) = prepare_described::<B, T>(place, dims)?;
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+            Some(described) => described,
+            None => prepare_described::<B, T>(place, dims)?,
+        };
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        Ok(DescribedBlock::new(slot, cached))
+        Ok(DescribedBlock::new(slot, way))
     }
 
-    /// As [`try_acquire_described`](Self::try_acquire_described) where the slot has the shape and room
-    /// for it; otherwise `None`, and nothing has happened. It calls nothing that is not inlined.
+    /// As [`try_acquire_described`](Self::try_acquire_described).
+    ///
+    /// # Panics
+    ///
+    /// With the text of its error.
     ///
     /// # Safety
     ///
     /// As for [`try_acquire_described`](Self::try_acquire_described).
     #[inline(always)]
-    pub unsafe fn acquire_described_again<T: PodElement>(
-        &self,
-        dims: &[usize],
-    ) -> Option<DescribedBlock<'s, B>> {
+    #[track_caller]
+    pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
-        let (slot, cached) = unsafe { place.fitting_shape::<T>(dims) }?;
-        // SAFETY: the slot at this cursor, which fits.
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+            Some(described) => described,
+            None => prepare_described_or_panic::<B, T>(place, dims),
+        };
+        // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step(slot) };
-        Some(DescribedBlock::new(slot, cached))
+        DescribedBlock::new(slot, way)
     }
 }
 
@@ -290,8 +294,9 @@ fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     Ok((slot, length, dims.store::<B, T>(slot, length)?))
 }
 
-/// A reserved slot and its cached shape.
-type Described<'s, B> = (SlotPointer<'s, B>, CachedShape<'s, B>);
+/// A reserved slot and its cached shape: two words, so that the cold function returns them in
+/// registers.
+type Described<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
 
 /// As [`prepare`], with the descriptor of a dynamic shape.
 #[cold]
@@ -303,6 +308,24 @@ fn prepare_described<'s, B: PoolBackend, T: Element>(
     let length = element_count(dims, size_of::<T>())?;
     let slot = place.prepare::<T>(length)?;
     Ok((slot, slot.cached_shape::<T>(dims, length)?))
+}
+
+/// As [`prepare_described`].
+///
+/// # Panics
+///
+/// With the text of its error.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> Described<'s, B> {
+    match prepare_described::<B, T>(place, dims) {
+        Ok(described) => described,
+        Err(error) => Cursor::<B>::fail(&error),
+    }
 }
 
 /// What [`Scope::try_acquire_described`] returns.
@@ -322,10 +345,15 @@ pub struct DescribedBlock<'s, B: PoolBackend> {
 }
 
 impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
-    #[inline]
-    fn new(slot: SlotPointer<'s, B>, cached: CachedShape<'s, B>) -> Self {
-        let CachedShape { shape, count, descriptor } = cached;
-        Self { block: slot.block(), slot: slot.reference(), length: count, shape, descriptor }
+    #[inline(always)]
+    fn new(slot: SlotPointer<'s, B>, way: &'s mut Way<B>) -> Self {
+        Self {
+            block: slot.block(),
+            slot: slot.reference(),
+            length: way.count,
+            shape: DynamicShape(&way.lengths),
+            descriptor: &mut way.descriptor,
+        }
     }
 }
 

@@ -152,7 +152,7 @@ impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
 
     /// The row-major strides, in elements; all zero where an axis is.
     pub fn strides(&self) -> &'s [usize] {
-        self.dims.strides
+        self.dims.strides()
     }
 }
 

@@ -1,7 +1,9 @@
 //! Shapes: how many elements along each axis. Fixed ranks 1 to 6 are arrays or tuples of lengths and
 //! cost nothing; a dynamic rank is a slice of lengths and is served by the shape cache.
 
+use alloc::vec::Vec;
 use core::fmt;
+use core::slice;
 
 use crate::backend::PoolBackend;
 use crate::element::Element;
@@ -174,8 +176,8 @@ impl Dims for &[usize] {
         place: Place<'s, B>,
     ) -> Option<Fitting<'s, B, Self>> {
         // SAFETY: the caller's promise.
-        let (slot, cached) = unsafe { place.fitting_shape::<T>(self) }?;
-        Some((slot, cached.count, cached.shape))
+        let (slot, way) = unsafe { place.fitting_shape::<T>(self) }?;
+        Some((slot, way.count, DynamicShape(&way.lengths)))
     }
 
     #[cold]
@@ -197,7 +199,7 @@ impl Dims for &[usize] {
         slot: SlotPointer<'s, B>,
         count: usize,
     ) -> Result<DynamicShape<'s>, PoolError<B::Error>> {
-        Ok(slot.cached_shape::<T>(self, count)?.shape)
+        Ok(DynamicShape(&slot.cached_shape::<T>(self, count)?.lengths))
     }
 }
 
@@ -210,30 +212,80 @@ impl<'a> Shape for &'a [usize] {
     }
 }
 
-/// A shape of dynamic rank and its row-major strides, borrowed from the slot's shape cache.
-#[derive(Clone, Copy, Debug)]
-pub struct DynamicShape<'s> {
-    pub(crate) dims: &'s [usize],
-    pub(crate) strides: &'s [usize],
+/// Dims of a dynamic rank and their row-major strides, in one piece of memory.
+pub(crate) struct Lengths {
+    /// The dims, then as many strides.
+    lengths: Vec<usize>,
+    /// Half as many as there are lengths.
+    rank: usize,
 }
+
+impl Lengths {
+    /// The dims and their strides; the bytes that were asked for where there is no memory for them.
+    pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
+        let rank = dims.len();
+        let mut lengths = Vec::new();
+        lengths.try_reserve_exact(2 * rank).map_err(|_| 2 * size_of_val(dims))?;
+        lengths.resize(2 * rank, 0);
+        let (own_dims, strides) = lengths.split_at_mut(rank);
+        own_dims.copy_from_slice(dims);
+        write_row_major_strides(dims, strides);
+        Ok(Self { lengths, rank })
+    }
+
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub(crate) fn dims(&self) -> &[usize] {
+        // SAFETY: `of` made twice `rank` lengths, which nothing changes; the dims are the first half.
+        unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
+    }
+
+    #[inline(always)]
+    fn strides(&self) -> &[usize] {
+        // SAFETY: as in `dims`.
+        let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
+        // SAFETY: as in `dims`; the strides are the second half.
+        unsafe { slice::from_raw_parts(strides, self.rank) }
+    }
+}
+
+/// A shape of dynamic rank and its row-major strides, borrowed from the slot's shape cache.
+#[derive(Clone, Copy)]
+pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
 
 impl<'s> DynamicShape<'s> {
     /// The lengths along the axes, in elements.
+    #[inline]
     #[must_use]
     pub fn dims(&self) -> &'s [usize] {
-        self.dims
+        self.0.dims()
     }
 
     /// The strides of the axes, in elements; all zero where an axis is.
+    #[inline]
     #[must_use]
     pub fn strides(&self) -> &'s [usize] {
-        self.strides
+        self.0.strides()
+    }
+}
+
+impl fmt::Debug for DynamicShape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamicShape")
+            .field("dims", &self.dims())
+            .field("strides", &self.strides())
+            .finish()
     }
 }
 
 impl AsRef<[usize]> for DynamicShape<'_> {
+    #[inline]
     fn as_ref(&self) -> &[usize] {
-        self.dims
+        self.dims()
     }
 }
 

@@ -128,10 +128,11 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     #[inline]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
-        if let Some(array) = array_again(self, dims) {
-            return array;
-        }
-        array_or_panic(self, dims)
+        // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which is
+        // unsized and so cannot be swapped or replaced, and never the descriptor.
+        let parts = unsafe { self.acquire_described::<T>(dims) };
+        // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
+        unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) }
     }
 
     #[inline]
@@ -139,57 +140,10 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
         &self,
         dims: &[usize],
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-        match array_again(self, dims) {
-            Some(array) => Ok(array),
-            None => array_anew(self, dims),
-        }
-    }
-}
-
-/// The array of a shape that the slot has had before; `None`, and nothing has happened, otherwise.
-///
-/// Always inlined: a call would keep the cursor in memory, which costs as much as the rest.
-#[inline(always)]
-fn array_again<'s, T: PodElement>(
-    scope: &Scope<'s, Cpu>,
-    dims: &[usize],
-) -> Option<&'s mut ArrayRef<T, IxDyn>> {
-    // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which
-    // is unsized and so cannot be swapped or replaced, and never the descriptor.
-    let parts = unsafe { scope.acquire_described_again::<T>(dims) }?;
-    // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
-    Some(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
-}
-
-/// The array of a shape that is new to the slot, or does not fit its block.
-#[cold]
-#[inline(never)]
-fn array_anew<'s, T: PodElement>(
-    scope: &Scope<'s, Cpu>,
-    dims: &[usize],
-) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
-    // SAFETY: as in `array_again`.
-    let parts = unsafe { scope.try_acquire_described::<T>(dims) }?;
-    // SAFETY: as in `array_again`.
-    Ok(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
-}
-
-/// As [`array_anew`].
-///
-/// # Panics
-///
-/// With the text of its error.
-#[cold]
-#[inline(never)]
-#[track_caller]
-#[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
-fn array_or_panic<'s, T: PodElement>(
-    scope: &Scope<'s, Cpu>,
-    dims: &[usize],
-) -> &'s mut ArrayRef<T, IxDyn> {
-    match array_anew(scope, dims) {
-        Ok(array) => array,
-        Err(error) => panic!("{error}"),
+        // SAFETY: as in `acquire_array_dyn`.
+        let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
+        // SAFETY: as in `acquire_array_dyn`.
+        Ok(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
     }
 }
 
@@ -217,7 +171,7 @@ impl Header {
     /// # Safety
     ///
     /// If a header was made, it was for elements `T`.
-    #[inline]
+    #[inline(always)]
     unsafe fn array<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
@@ -263,12 +217,37 @@ impl Header {
 /// An `&mut ArrayRef` allows safe code to change the header in place (`swap_axes`, `slice_collapse`),
 /// but not to put another address into it: what such methods do is derive addresses from the one that
 /// is there. So where the address is the block's, it is the one that the header was made with.
-#[inline]
+#[inline(always)]
 fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicShape<'_>) -> bool {
-    header.as_ptr() == block.as_ptr().cast_const()
-        && header.shape() == shape.dims()
-        && as_lengths(header.strides()) == shape.strides()
+    let (dims, strides) = (header.shape(), as_lengths(header.strides()));
+    let rank = shape.dims().len();
+    if header.as_ptr() != block.as_ptr() || dims.len() != rank || strides.len() != rank {
+        return false;
+    }
+    if !(PIECE..=2 * PIECE).contains(&rank) {
+        return dims == shape.dims() && strides == shape.strides();
+    }
+    // The first four and the last four, which may overlap: less than two calls of the C library.
+    let different = |left: &[usize], right: &[usize], from: usize| {
+        let left = left.as_ptr().wrapping_add(from).cast::<u128>();
+        let right = right.as_ptr().wrapping_add(from).cast::<u128>();
+        (0..size_of::<[usize; PIECE]>() / size_of::<u128>()).fold(0, |different, word| {
+            // SAFETY: `rank` lengths have a piece at 0, and one that ends at the rank; this is part of it.
+            let left = unsafe { left.wrapping_add(word).read_unaligned() };
+            // SAFETY: as above.
+            different | (left ^ unsafe { right.wrapping_add(word).read_unaligned() })
+        })
+    };
+    let last = rank - PIECE;
+    different(dims, shape.dims(), 0)
+        | different(dims, shape.dims(), last)
+        | different(strides, shape.strides(), 0)
+        | different(strides, shape.strides(), last)
+        == 0
 }
+
+/// Lengths that are compared at once.
+const PIECE: usize = 4;
 
 /// # Safety
 ///

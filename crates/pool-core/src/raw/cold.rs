@@ -253,14 +253,13 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
 ///
 /// The slot is idle.
 pub(super) unsafe fn forget_shapes<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    let record = slot.record().as_ptr();
-    // SAFETY: the record is live and nothing holds a reference to it.
-    let shapes = unsafe { (*record).shapes };
-    let Some(shapes) = NonNull::new(shapes) else {
+    let place = slot.shapes().as_ptr();
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    let Some(shapes) = NonNull::new(unsafe { *place }) else {
         return;
     };
-    // SAFETY: as above. The set leaves the record before its descriptors' `Drop` runs.
-    unsafe { (*record).shapes = null_mut() };
+    // SAFETY: as above. The set leaves its place before its descriptors' `Drop` runs.
+    unsafe { *place = null_mut() };
     // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle.
     unsafe { drop_box(shapes) };
 }

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use super::cold;
 use super::cursor::assert_aligned;
 use super::fits::fits;
-use super::shape_set::{self, CachedShape};
+use super::shape_set::{self, Way};
 use super::slot::SlotPointer;
 use super::table::Slot;
 use crate::backend::PoolBackend;
@@ -68,14 +68,15 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     pub(crate) unsafe fn fitting_shape<T: Element>(
         self,
         dims: &[usize],
-    ) -> Option<(SlotPointer<'s, B>, CachedShape<'s, B>)> {
+    ) -> Option<(SlotPointer<'s, B>, &'s mut Way<B>)> {
         // What fits no element at all is a sentinel, or has things to be done first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller's promise.
-        let cached = unsafe { shape_set::find::<B, T>(slot, dims) }?;
-        self.fitting::<T>(cached.count)?;
+        let way = unsafe { shape_set::find::<B, T>(slot, dims) }?;
+        // A set is dropped with its slot's block, so what is in it fits (invariant 8).
+        debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
         shape_set::note_hit(slot);
-        Some((slot, cached))
+        Some((slot, way))
     }
 
     /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.

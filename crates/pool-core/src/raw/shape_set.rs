@@ -5,14 +5,13 @@
 use alloc::vec::Vec;
 use core::any::TypeId;
 use core::ptr::NonNull;
-use core::slice;
 
 use super::host::try_box;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
-use crate::shape::{DynamicShape, write_row_major_strides};
+use crate::shape::Lengths;
 
 /// The shapes of one slot, newest use unordered; eviction goes round robin.
 pub(crate) struct ShapeSet<B: PoolBackend> {
@@ -24,28 +23,13 @@ pub(crate) struct ShapeSet<B: PoolBackend> {
 }
 
 /// One remembered shape.
-struct Way<B: PoolBackend> {
+pub(crate) struct Way<B: PoolBackend> {
     element: TypeId,
-    lengths: Lengths,
+    pub(crate) lengths: Lengths,
     /// The elements of the shape: the product of the dims, checked when the way was made.
-    count: usize,
-    descriptor: B::Descriptor,
-}
-
-/// Dims and row-major strides, in one piece of memory.
-struct Lengths {
-    /// The dims, then as many strides.
-    lengths: Vec<usize>,
-    /// Half as many as there are lengths.
-    rank: usize,
-}
-
-/// A shape of the cache, and what the backend keeps beside it.
-#[derive(Debug)]
-pub(crate) struct CachedShape<'s, B: PoolBackend> {
-    pub(crate) shape: DynamicShape<'s>,
     pub(crate) count: usize,
-    pub(crate) descriptor: &'s mut B::Descriptor,
+    /// What the backend keeps beside the shape.
+    pub(crate) descriptor: B::Descriptor,
 }
 
 /// The shape `dims` of elements `T` in the slot's set, if it is there. Nothing of `dims` is trusted:
@@ -58,17 +42,17 @@ pub(crate) struct CachedShape<'s, B: PoolBackend> {
 pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
-) -> Option<CachedShape<'s, B>> {
-    // SAFETY: the record is live and nothing holds a reference to it.
-    let mut shapes = NonNull::new(unsafe { (*slot.record().as_ptr()).shapes })?;
+) -> Option<&'s mut Way<B>> {
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
     // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from it is
     // in use (caller), so this is its only reference for `'s`.
     let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
     let element = TypeId::of::<T>();
-    // A loop and no iterator's `find`, which the compiler does not always inline.
+    #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
     for way in &mut set.ways {
         if way.is(element, dims) {
-            return Some(way.cached());
+            return Some(way);
         }
     }
     None
@@ -90,11 +74,11 @@ pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],
     count: usize,
-) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
     // SAFETY: the caller's promise.
-    if let Some(cached) = unsafe { find::<B, T>(slot, dims) } {
+    if let Some(way) = unsafe { find::<B, T>(slot, dims) } {
         note_hit(slot);
-        return Ok(cached);
+        return Ok(way);
     }
     // SAFETY: the caller's promise; the reference above is gone.
     unsafe { insert(slot, TypeId::of::<T>(), dims, count) }
@@ -112,7 +96,7 @@ unsafe fn insert<'s, B: PoolBackend>(
     element: TypeId,
     dims: &[usize],
     count: usize,
-) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
     let state = slot.state();
     let misses = &state.shape_misses;
     misses.set(misses.get() + 1);
@@ -121,9 +105,9 @@ unsafe fn insert<'s, B: PoolBackend>(
     let lengths = Lengths::of(dims).map_err(no_memory)?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
 
-    let record = slot.record().as_ptr();
-    // SAFETY: the record is live and nothing holds a reference to it.
-    let mut shapes = match NonNull::new(unsafe { (*record).shapes }) {
+    let place = slot.shapes().as_ptr();
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    let mut shapes = match NonNull::new(unsafe { *place }) {
         Some(shapes) => shapes,
         None => {
             let capacity = state.config().ways;
@@ -133,13 +117,13 @@ unsafe fn insert<'s, B: PoolBackend>(
             let shapes = try_box(ShapeSet { ways, capacity, victim: 0 })
                 .ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
             // SAFETY: as above.
-            unsafe { (*record).shapes = shapes.as_ptr() };
+            unsafe { *place = shapes.as_ptr() };
             shapes
         }
     };
     // SAFETY: as in `find_or_insert`.
     let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
-    Ok(set.put(way).cached())
+    Ok(set.put(way))
 }
 
 impl<B: PoolBackend> ShapeSet<B> {
@@ -160,51 +144,31 @@ impl<B: PoolBackend> ShapeSet<B> {
 impl<B: PoolBackend> Way<B> {
     #[inline(always)]
     fn is(&self, element: TypeId, dims: &[usize]) -> bool {
-        self.lengths.rank == dims.len()
+        self.lengths.rank() == dims.len()
             && self.element == element
-            && same_dims(self.lengths.shape().dims, dims)
-    }
-
-    #[inline(always)]
-    fn cached(&mut self) -> CachedShape<'_, B> {
-        CachedShape {
-            shape: self.lengths.shape(),
-            count: self.count,
-            descriptor: &mut self.descriptor,
-        }
+            && same_dims(self.lengths.dims(), dims)
     }
 }
 
-impl Lengths {
-    /// The dims and their strides; the bytes that were asked for where there is no memory for them.
-    fn of(dims: &[usize]) -> Result<Self, usize> {
-        let rank = dims.len();
-        let mut lengths = Vec::new();
-        lengths.try_reserve_exact(2 * rank).map_err(|_| 2 * size_of_val(dims))?;
-        lengths.resize(2 * rank, 0);
-        let (own_dims, strides) = lengths.split_at_mut(rank);
-        own_dims.copy_from_slice(dims);
-        write_row_major_strides(dims, strides);
-        Ok(Self { lengths, rank })
-    }
+/// Axes of the pieces that shapes are compared in.
+const PIECE: usize = 4;
 
-    #[inline(always)]
-    fn shape(&self) -> DynamicShape<'_> {
-        let (lengths, rank) = (self.lengths.as_ptr(), self.rank);
-        // SAFETY: `of` made twice `rank` lengths, which nothing changes; the dims are the first half.
-        let dims = unsafe { slice::from_raw_parts(lengths, rank) };
-        // SAFETY: as above.
-        let strides = unsafe { lengths.add(rank) };
-        // SAFETY: as above; the strides are the second half.
-        let strides = unsafe { slice::from_raw_parts(strides, rank) };
-        DynamicShape { dims, strides }
-    }
-}
-
-/// Whether two shapes of one rank are equal, axis by axis: a caller has often just written the lengths
-/// one by one, and several that are loaded at once would wait for that. From the last one, because
-/// counting down to zero needs no comparison of its own.
+/// Whether two shapes of one rank are equal. From four axes to eight, the first four and the last four
+/// are compared, which may overlap, and nothing is counted.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
-    own.iter().zip(asked).rev().all(|(own, asked)| own == asked)
+    let same = |axis: usize| {
+        // SAFETY: the callers below give axes below the rank, which both have.
+        let own = unsafe { own.as_ptr().wrapping_add(axis).read() };
+        // SAFETY: as above. By itself: a caller has often just written the lengths one by one, and a
+        // load of several at once would wait until they all have left the processor's store buffer.
+        own == unsafe { asked.as_ptr().wrapping_add(axis).read_volatile() }
+    };
+    let rank = own.len();
+    if !(PIECE..=2 * PIECE).contains(&rank) {
+        // From the last one, because counting down to zero needs no comparison of its own.
+        return (0..rank).rev().all(same);
+    }
+    let same_piece = |from: usize| same(from) && same(from + 1) && same(from + 2) && same(from + 3);
+    same_piece(0) && same_piece(rank - PIECE)
 }

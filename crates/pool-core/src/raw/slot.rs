@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::shape_set::{self, CachedShape};
+use super::shape_set::{self, ShapeSet, Way};
 use super::state::State;
 use super::table::{Record, SLOTS, Slot, Table};
 use crate::backend::{HostBackend, PoolBackend};
@@ -163,7 +163,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         self,
         dims: &[usize],
         count: usize,
-    ) -> Result<CachedShape<'s, B>, PoolError<B::Error>> {
+    ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
         // SAFETY: the slot is reserved but not stepped past, or just stepped past with no view made:
         // either way nothing borrowed from its set is in use (invariant 5).
         unsafe { shape_set::find_or_insert::<B, T>(self, dims, count) }
@@ -189,11 +189,20 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
 
     /// The slot's record.
     #[inline]
-    pub(super) fn record(self) -> NonNull<Record<B>> {
+    pub(super) fn record(self) -> NonNull<Record> {
         let (table, index) = Table::locate(self.slot);
         debug_assert!(index < SLOTS, "the sentinel has no record");
         // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
         unsafe { Table::record(table, index) }
+    }
+
+    /// The slot's shape set, null where it has none.
+    #[inline]
+    pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B>> {
+        let (table, index) = Table::locate(self.slot);
+        debug_assert!(index < SLOTS, "the sentinel has no shape set");
+        // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
+        unsafe { Table::shapes(table, index) }
     }
 
     /// Notes the handle that the dynamic pool gives out for this slot.

@@ -21,15 +21,13 @@ pub(crate) struct Slot<B: PoolBackend> {
 }
 
 /// What only cold code reads.
-pub(super) struct Record<B: PoolBackend> {
+pub(super) struct Record {
     /// Bytes of the slot's block; 0 where it has none.
     pub(super) real: usize,
     /// The serial of the handle that the dynamic pool gave out for this slot; 0 is no handle.
     pub(super) serial: u64,
     /// Elements of the array that the dynamic pool keeps here.
     pub(super) length: usize,
-    /// The shape set, made at the first acquire of dynamic rank.
-    pub(super) shapes: *mut ShapeSet<B>,
     /// The largest block, in bytes, that an acquire needed since sampling began.
     pub(super) largest_sample: usize,
     /// How many more acquires are sampled.
@@ -45,7 +43,10 @@ pub(super) struct Record<B: PoolBackend> {
 pub(super) struct Table<B: PoolBackend> {
     /// The slots; the last is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    records: [Record<B>; SLOTS],
+    /// The shape set of each slot, made at its first acquire of dynamic rank. Not in the records,
+    /// because a hit reads it: here it is found by a shift.
+    shapes: [*mut ShapeSet<B>; SLOTS],
+    records: [Record; SLOTS],
     /// The pool's state.
     pub(super) state: NonNull<State<B>>,
     /// How many tables come before this one.
@@ -81,6 +82,10 @@ impl<B: PoolBackend> Table<B> {
             unsafe { place.write(slot) };
         }
         for index in 0..SLOTS {
+            // SAFETY: `index` is within the array of sets of memory just allocated.
+            let place = unsafe { Self::shapes(table, index) };
+            // SAFETY: as above.
+            unsafe { place.write(null_mut()) };
             // SAFETY: `index` is within the array of records of memory just allocated.
             let place = unsafe { Self::record(table, index) };
             // SAFETY: as above.
@@ -124,11 +129,26 @@ impl<B: PoolBackend> Table<B> {
     ///
     /// `table` is live and `index < SLOTS`.
     #[inline]
-    pub(super) unsafe fn record(table: NonNull<Self>, index: usize) -> NonNull<Record<B>> {
+    pub(super) unsafe fn record(table: NonNull<Self>, index: usize) -> NonNull<Record> {
         // SAFETY: the field is inside the live allocation.
         let records = unsafe { &raw mut (*table.as_ptr()).records };
         // SAFETY: derived from a non-null pointer.
-        let first = unsafe { NonNull::new_unchecked(records.cast::<Record<B>>()) };
+        let first = unsafe { NonNull::new_unchecked(records.cast::<Record>()) };
+        // SAFETY: `index` stays within the array.
+        unsafe { first.add(index) }
+    }
+
+    /// The address of a slot's shape set, null where it has none.
+    ///
+    /// # Safety
+    ///
+    /// `table` is live and `index < SLOTS`.
+    #[inline]
+    pub(super) unsafe fn shapes(table: NonNull<Self>, index: usize) -> NonNull<*mut ShapeSet<B>> {
+        // SAFETY: the field is inside the live allocation.
+        let shapes = unsafe { &raw mut (*table.as_ptr()).shapes };
+        // SAFETY: derived from a non-null pointer.
+        let first = unsafe { NonNull::new_unchecked(shapes.cast::<*mut ShapeSet<B>>()) };
         // SAFETY: `index` stays within the array.
         unsafe { first.add(index) }
     }
@@ -144,13 +164,12 @@ impl<B: PoolBackend> Table<B> {
     }
 }
 
-impl<B: PoolBackend> Record<B> {
+impl Record {
     /// The record of a slot that has nothing.
     const EMPTY: Self = Self {
         real: 0,
         serial: 0,
         length: 0,
-        shapes: null_mut(),
         largest_sample: 0,
         samples_left: 0,
         samples_seen: 0,
