@@ -223,7 +223,9 @@ fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// and take it minutes.
 fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
     let nightly = setting.toolchains.nightly_with(&["miri", "rust-src"])?;
-    let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check";
+    // Of the environment Miri shows a program what it is told to.
+    let flags = "-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check \
+                 -Zmiri-env-forward=POOL_TEST_CASES -Zmiri-env-forward=POOL_TEST_SEED";
     Ok(Invocation::tests("miri test --lib --test * --no-fail-fast")
         .on(&nightly)
         .variable("MIRIFLAGS", format!("{flags}{more_flags}"))
@@ -241,13 +243,15 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
 /// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports.
+/// know and reports. Without the sweeps over failing allocations, which take as long as all others
+/// together and have one thread.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
     let test = test.with(["-Z", "build-std"]);
     let graph_memory = test.clone().with(GRAPH_WITHOUT_CUDA).with(["--", "shared_cases::"]);
-    Ok(vec![test.with(old_features_in(WATCHED)), graph_memory])
+    let pools = test.with(old_features_in(WATCHED)).with(["--", "--skip", "fault_sweep::"]);
+    Ok(vec![pools, graph_memory])
 }
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {

@@ -13,8 +13,8 @@ const MODES: [fn(usize) -> Refusal; 3] = [Refusal::Once, Refusal::From, Refusal:
 /// How many random programs of each kind are swept: fewer than are run once, because each is run again
 /// for every allocation that it makes.
 fn programs() -> u32 {
-    // A few at least, because one alone may allocate nothing.
-    test_cases().div_ceil(400).max(5)
+    // Two at least, because one alone may allocate nothing.
+    test_cases().div_ceil(400).max(2)
 }
 
 /// Runs `subject` with the first, the second, … allocation failing until none does; returns how many

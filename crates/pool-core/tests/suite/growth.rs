@@ -212,8 +212,10 @@ fn samples_end_and_the_slot_is_hot_again() {
 #[test]
 fn compact_with_any_factors_does_not_panic() {
     let odd = [0.0, -1.0, 0.001, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-    for factor in odd {
-        for shrink_to in odd {
+    for (number, factor) in odd.into_iter().enumerate() {
+        // Each with all others, or with another one.
+        let others = if cfg!(miri) { &odd[odd.len() - 1 - number..][..1] } else { &odd[..] };
+        for &shrink_to in others {
             let compaction = Compaction { factor, shrink_to, minimum_bytes: 0 };
             let (mut pool, ledger) = heap_pool();
             pool.scope().acquire::<u64>(500);

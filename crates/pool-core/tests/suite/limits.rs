@@ -7,7 +7,8 @@ use pool_conformance::{HeapBackend, Refusal};
 use pool_core::{PodElement, PoolConfig, PoolError, Scope, ShapeError};
 
 use crate::support::{
-    address, assert_stamped, heap_pool, heap_pool_with, panic_text, slots_per_table, stamp, take,
+    address, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds, slots_per_table, stamp,
+    take,
 };
 
 type HeapScope<'s> = Scope<'s, HeapBackend>;
@@ -16,7 +17,7 @@ type HeapScope<'s> = Scope<'s, HeapBackend>;
 fn near_the_end(size: usize) -> Vec<usize> {
     let mut lengths = Vec::new();
     for base in [usize::MAX, isize::MAX as usize, usize::MAX / size, isize::MAX as usize / size] {
-        for distance in 0..9 {
+        for distance in 0..rounds(9, 2) {
             lengths.push(base - distance);
             lengths.push(base.saturating_add(distance));
         }
