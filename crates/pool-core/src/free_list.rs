@@ -61,8 +61,8 @@ impl<B: PoolBackend> FreeList<B> {
     ///
     /// # Safety
     ///
-    /// The pool was taken from this list, or was never in any; and since then no pool that was taken
-    /// from this list has been dropped, other than by the list.
+    /// The last list that the pool was in is this one, or it was never in any; and since it was taken, no
+    /// pool that was taken from this list has been dropped, other than by the list.
     #[inline]
     pub unsafe fn put_back(&self, pool: Pool<B>) {
         let root = pool.into_root();

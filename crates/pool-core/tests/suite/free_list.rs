@@ -8,7 +8,7 @@ use pool_core::{FreeList, Pool, PoolConfig};
 
 use crate::backends::{Event, Logged, logged_pool, take_events};
 use crate::counting::allocations_in;
-use crate::support::stamp;
+use crate::support::{rounds, stamp};
 
 fn named(ledger: &Ledger, name: &'static str) -> Pool<HeapBackend> {
     let mut pool = Pool::try_new(ledger.clone(), PoolConfig::new().name(name)).unwrap();
@@ -48,6 +48,50 @@ fn pools_returned_out_of_order() {
     assert_eq!(taken_name(&list), Some("b"));
     assert_eq!(taken_name(&list), None);
     assert_eq!((ledger.live_blocks(), ledger.allocations()), (0, 3));
+}
+
+/// Pools that are taken and put back in random orders, against a list of their names: a pool that is
+/// put back where it was taken links to the same one as before, whatever happened meanwhile.
+#[test]
+fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
+    const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+    let ledger = Ledger::new();
+    let list = FreeList::<HeapBackend>::new();
+    let mut held: Vec<_> = NAMES.into_iter().map(|name| named(&ledger, name)).collect();
+    let mut model: Vec<&str> = Vec::new();
+    let mut random = 1_u64;
+    let mut below = |end: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) as usize % end
+    };
+    for step in 0..rounds(20_000, 120) {
+        if below(2) == 0 || held.is_empty() {
+            let taken = list.take();
+            assert_eq!(taken.as_ref().map(|pool| pool.stats().name), model.pop(), "step {step}");
+            held.extend(taken);
+        } else {
+            let pool = held.swap_remove(below(held.len()));
+            model.push(pool.stats().name);
+            if below(8) == 0 {
+                list.put(pool);
+            } else {
+                // SAFETY: taken from this list or never in any; no pool is dropped in this loop.
+                unsafe { list.put_back(pool) };
+            }
+        }
+        for pool in &mut held {
+            pool.scope().acquire::<u64>(10)[step % 10] = 1;
+        }
+    }
+    let out = held.len();
+    list.close();
+    assert_eq!((ledger.live_blocks(), out + model.len()), (out, NAMES.len()));
+    // Those that are out link to pools that are gone.
+    for pool in held {
+        // SAFETY: taken from this list; pools were dropped by the list alone.
+        unsafe { list.put_back(pool) };
+    }
+    assert_eq!(ledger.live_blocks(), 0);
 }
 
 #[test]

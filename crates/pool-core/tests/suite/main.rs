@@ -36,6 +36,7 @@ mod random_programs;
 mod scopes;
 mod settling;
 mod shape_cache;
+mod shape_programs;
 mod simulation;
 mod slots;
 mod stats;

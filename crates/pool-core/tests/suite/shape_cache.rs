@@ -299,3 +299,44 @@ fn descriptor_stays_with_its_shape_type_and_block() {
     // SAFETY: nothing is made of the block.
     assert!(unsafe { pool.scope().try_acquire_described::<f64>(&[usize::MAX, 2]) }.is_err());
 }
+
+/// Shapes of one element or a few, and of any rank up to seventeen, each against the same shape with
+/// one bit of one axis changed: neither is taken for the other, and each is taken for itself.
+#[test]
+fn a_shape_that_differs_in_one_bit_of_one_axis_is_another() {
+    // One way: what a shape is compared with is the one before. A block, so that hits are short.
+    let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(1));
+    pool.scope().acquire::<u8>(1);
+    let mut hit = |dims: &[usize]| {
+        let before = pool.stats();
+        // Elements without size, so that an axis may have any length.
+        let array = pool.scope().acquire_nd::<(), _>(dims);
+        let length: usize = dims.iter().product();
+        assert_eq!((array.shape(), array.len(), array.as_slice().len()), (dims, length, length));
+        let strides = if length == 0 { vec![0; dims.len()] } else { row_major(dims) };
+        assert_eq!(array.strides(), strides);
+        let after = pool.stats();
+        assert_eq!(
+            (after.growths, after.shape_hits + after.shape_misses),
+            (1, before.shape_hits + before.shape_misses + 1)
+        );
+        after.shape_hits > before.shape_hits
+    };
+    // The highest bit would make the shape overflow.
+    let bits = usize::BITS as usize - 1;
+    for rank in 0..=rounds(17, 8) {
+        let base = vec![1; rank];
+        assert!(!hit(&base), "rank {rank} after one less");
+        assert!(hit(&base), "rank {rank}");
+        for axis in 0..rank {
+            // The lowest bit too: an axis of no elements.
+            for bit in 0..rounds(bits, 1) {
+                let mut other = base.clone();
+                other[axis] ^= 1 << ((bit + 13 * axis) % bits);
+                assert!(!hit(&other), "{other:?} after {base:?}");
+                assert!(hit(&other), "{other:?}");
+                assert!(!hit(&base), "{base:?} after {other:?}");
+            }
+        }
+    }
+}

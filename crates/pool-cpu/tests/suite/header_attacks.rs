@@ -202,6 +202,59 @@ fn shape_header_mutated_several_times() {
     assert!(attack(triples.step_by(step)) > count, "three a sequence, most of them applied");
 }
 
+/// In one place only: at each axis of each rank, a header whose length is another there, one whose
+/// stride is, and one of which both are. In each, address and rank are those that were handed out.
+#[test]
+fn headers_changed_at_one_axis_of_any_rank() {
+    let mut pool = Pool::<Cpu>::new(());
+    let block = settled_block(&mut pool);
+    let shorter = |header: &mut Header, axis| header.slice_axis_inplace(axis, Slice::from(..2));
+    let alone = |header: &mut Header, axis| header.slice_axis_inplace(axis, Slice::from(..1));
+    let backwards = |header: &mut Header, axis| header.invert_axis(axis);
+    type Change = fn(&mut Header, Axis);
+    // The change, the length of its axis, and whether lengths and strides are others after it.
+    let changes: [(Change, usize, (bool, bool)); 3] =
+        [(shorter, 3, (true, false)), (alone, 2, (true, true)), (backwards, 1, (false, true))];
+    // For Miri, which is slow here: the ranks at the ends, and one change at each axis.
+    let ranks: &[usize] = if cfg!(miri) { &[4, 5, 8] } else { &[1, 2, 3, 4, 5, 6, 7, 8, 9] };
+    for &rank in ranks {
+        for axis in 0..rank {
+            let (skipped, step) = if cfg!(miri) { ((rank + axis) % 3, 3) } else { (0, 1) };
+            for (change, length, expected) in changes.into_iter().skip(skipped).step_by(step) {
+                let mut dims = vec![1; rank];
+                dims[axis] = length;
+                // Another axis with a length of its own, where there is one.
+                dims[(axis + 1) % rank] *= if rank > 1 { 2 } else { 1 };
+                let scope = pool.scope();
+                let header = acquire_checked(&scope, &dims, block);
+                let strides = header.strides().to_owned();
+                change(header, Axis(axis));
+                let at = |axis| header.strides()[axis] != strides[axis];
+                assert_eq!((header.as_ptr(), header.ndim()), (block, rank));
+                assert_eq!((header.shape() != dims, at(axis)), expected, "axis {axis} of {dims:?}");
+                assert!((0..rank).all(|other| other == axis || !at(other)));
+                acquire_checked(&pool.scope(), &dims, block);
+            }
+        }
+    }
+}
+
+/// Two axes of one length exchanged: only the strides tell, and only at these two.
+#[test]
+fn headers_with_any_two_axes_swapped() {
+    let mut pool = Pool::<Cpu>::new(());
+    let block = settled_block(&mut pool);
+    let ranks = if cfg!(miri) { 5..=5 } else { 2..=9 };
+    for rank in ranks {
+        for (first, second) in (0..rank).flat_map(|i| (0..i).map(move |j| (j, i))) {
+            let mut dims = vec![1; rank];
+            (dims[first], dims[second]) = (2, 2);
+            acquire_checked(&pool.scope(), &dims, block).swap_axes(first, second);
+            acquire_checked(&pool.scope(), &dims, block);
+        }
+    }
+}
+
 /// While a mutated header is in use, so are those of other slots with the same shape.
 #[test]
 fn mutated_headers_side_by_side() {

@@ -9,6 +9,7 @@
 mod asynchronous;
 mod diagnostics;
 mod elements;
+mod guard_orders;
 mod guards;
 mod local_pools;
 mod macro_forms;
