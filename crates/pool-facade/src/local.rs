@@ -1,6 +1,7 @@
 //! The pools of a thread: a list of idle ones for each backend, and the guard that borrows one.
 
 use std::fmt;
+use std::iter;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -178,14 +179,13 @@ impl<B: LocalPool> LocalGuard<B> {
 }
 
 /// Runs `f` on each idle pool of this thread, and puts them back in the order they were in; after a
-/// panic in another one.
+/// panic in another one. What `f` calls back, such as a `tracing` subscriber, may make pools meanwhile:
+/// they are not among them.
 fn for_each_idle<B: LocalPool>(mut f: impl FnMut(&mut Pool<B>)) {
-    let mut guards = Vec::new();
-    while let Some(pool) = B::with_list(KEY, FreeList::take) {
-        let mut guard = LocalGuard::<B> { pool: ManuallyDrop::new(pool), thread: PhantomData };
-        f(&mut guard.pool);
-        guards.push(guard);
-    }
+    let take = || B::with_list(KEY, FreeList::take);
+    let guard = |pool| LocalGuard::<B> { pool: ManuallyDrop::new(pool), thread: PhantomData };
+    let mut guards: Vec<_> = iter::from_fn(take).map(guard).collect();
+    guards.iter_mut().for_each(|guard| f(&mut guard.pool));
     while let Some(guard) = guards.pop() {
         drop(guard);
     }
@@ -281,9 +281,10 @@ mod cuda {
     //! of which a pool is taken by its stream.
 
     use super::sealed::{Key, Storage};
-    use super::{FreeList, KEY, LocalPool, Pool, PoolConfig, PoolError};
+    use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError};
     use pool_cuda::{Cuda, CudaError, DeviceStream};
     use std::cell::Cell;
+    use std::iter;
 
     thread_storage!(Cuda);
 
@@ -329,9 +330,8 @@ mod cuda {
 
         /// Every pool holds its stream, and so its device.
         fn drop_holders(_: Key) {
-            while let Some(pool) = Self::with_list(KEY, FreeList::take) {
-                drop(pool);
-            }
+            let pools: Vec<_> = iter::from_fn(|| IDLE.with(FreeList::take)).collect();
+            drop(pools);
         }
 
         fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {

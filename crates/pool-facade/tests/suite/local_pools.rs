@@ -4,15 +4,7 @@
 use pool_facade::prelude::*;
 use pool_facade::{Compaction, ConfigError, LocalGuard};
 
-use crate::support::{blocks_in_order, first_block, idle_pools, on_fresh_thread};
-
-/// Gives this thread `count` idle pools, each with a block.
-fn make_idle(count: usize) {
-    let mut guards: Vec<_> = (0..count).map(|_| local::<Cpu>()).collect();
-    for guard in &mut guards {
-        first_block(guard);
-    }
-}
+use crate::support::{blocks_in_order, first_block, idle_pools, make_idle, on_fresh_thread};
 
 /// The name that a guard's pool has; a sum of several keeps that of the guard's own.
 fn name(guard: &LocalGuard<Cpu>) -> &'static str {

@@ -14,6 +14,8 @@ mod guards;
 mod local_pools;
 mod macro_forms;
 mod repetition;
+#[cfg(feature = "tracing")]
+mod subscribers;
 mod support;
 mod thread_exit;
 mod threads;

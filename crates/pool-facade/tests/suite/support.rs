@@ -20,6 +20,14 @@ pub(crate) fn idle_pools() -> usize {
     local::<Cpu>().stats().pools
 }
 
+/// Gives this thread `count` idle pools, each with a block.
+pub(crate) fn make_idle(count: usize) {
+    let mut guards: Vec<_> = (0..count).map(|_| local::<Cpu>()).collect();
+    for guard in &mut guards {
+        first_block(guard);
+    }
+}
+
 /// Where the first slot of a guard's pool has its block: by this a pool is known again.
 pub(crate) fn first_block(guard: &mut LocalGuard<Cpu>) -> usize {
     guard.scope().acquire::<u64>(16).as_ptr().addr()
