@@ -59,11 +59,8 @@ fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
     let list = FreeList::<HeapBackend>::new();
     let mut held: Vec<_> = NAMES.into_iter().map(|name| named(&ledger, name)).collect();
     let mut model: Vec<&str> = Vec::new();
-    let mut random = 1_u64;
-    let mut below = |end: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (random >> 33) as usize % end
-    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut below = |end: usize| random.usize(..end);
     for step in 0..rounds(20_000, 120) {
         if below(2) == 0 || held.is_empty() {
             let taken = list.take();

@@ -77,11 +77,8 @@ fn step(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut(us
 
 #[test]
 fn every_remembered_shape_fits_the_block_of_its_slot() {
-    let mut random = 7_u64;
-    let mut below = |end: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (random >> 33) as usize % end
-    };
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut below = |end: usize| random.usize(..end);
     let (mut hits, mut panics) = (0, 0);
     for _ in 0..rounds(400, 1) {
         let (mut pool, ledger) = heap_pool();
