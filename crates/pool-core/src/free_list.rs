@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::{null_mut, without_provenance_mut};
 
 use crate::backend::PoolBackend;
@@ -95,6 +96,74 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
+    /// Runs `f` on each pool that is in the list now; they keep their order. Takes no memory.
+    ///
+    /// While `f` runs the pools are not in the list: what is taken meanwhile is something else, and what
+    /// is put meanwhile comes after them. After a panic of `f` they are in the list again. For
+    /// [`put_back`](Self::put_back) they count as taken.
+    pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
+        let visit = Visit::begin(self);
+        while let Some(mut visited) = visit.next() {
+            f(&mut visited.pool);
+        }
+    }
+
+    /// Takes the newest pool that `wanted` chooses; the others keep their order. Takes no memory.
+    pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
+        let first = self.take()?;
+        if wanted(&first) {
+            return Some(first);
+        }
+        self.put(first);
+        let visit = Visit::begin(self);
+        while let Some(visited) = visit.next() {
+            if wanted(&visited.pool) {
+                return Some(visited.keep());
+            }
+        }
+        None
+    }
+
+    /// Drops the pools that are in the list now. The list stays open.
+    pub fn clear(&self) {
+        // Detached before any pool is dropped: what a backend does in `free` may come back here.
+        drop_pools(self.detach());
+    }
+
+    /// The pools of the list, which has none afterwards; closed where the list is.
+    fn detach(&self) -> Self {
+        let head = self.head.get();
+        if head.addr() > CLOSED {
+            self.head.set(null_mut());
+        }
+        Self { head: Cell::new(head), owned: PhantomData }
+    }
+
+    /// Puts the pools of another list before those of this one; a closed list drops them.
+    fn attach(&self, others: &Self) {
+        let first = others.head.replace(null_mut());
+        if first.addr() <= CLOSED {
+            return;
+        }
+        if self.is_closed() {
+            return drop_pools(Self { head: Cell::new(first), owned: PhantomData });
+        }
+        // SAFETY: put there by `put`.
+        let mut last: Root<B> = unsafe { Root::from_raw(first) };
+        loop {
+            // SAFETY: the other list owned it, so it is live.
+            let next = unsafe { last.next_idle() };
+            if next.is_null() {
+                break;
+            }
+            // SAFETY: put there by `put`.
+            last = unsafe { Root::from_raw(next) };
+        }
+        // SAFETY: as above.
+        unsafe { last.set_next_idle(self.head.get()) };
+        self.head.set(first);
+    }
+
     /// Whether the list was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -105,15 +174,67 @@ impl<B: PoolBackend> FreeList<B> {
     pub fn close(&self) {
         // The list is closed before any pool is dropped: what a backend does in `free` may come back
         // here.
-        let mut next = self.head.replace(without_provenance_mut(CLOSED));
-        while next.addr() > CLOSED {
-            // SAFETY: put there by `put`.
-            let root: Root<B> = unsafe { Root::from_raw(next) };
-            // SAFETY: the list owned it, so it is live.
-            next = unsafe { root.next_idle() };
-            // SAFETY: as in `take`.
-            drop(unsafe { Pool::from_root(root) });
+        let head = self.head.replace(without_provenance_mut(CLOSED));
+        drop_pools(Self { head: Cell::new(head), owned: PhantomData });
+    }
+}
+
+/// Drops the pools of a list that nobody else knows.
+fn drop_pools<B: PoolBackend>(list: FreeList<B>) {
+    while let Some(pool) = list.take() {
+        drop(pool);
+    }
+}
+
+/// A walk over the pools of a list, which are out of it meanwhile. When it ends, all that were not kept are
+/// in the list again, in their order.
+struct Visit<'a, B: PoolBackend> {
+    list: &'a FreeList<B>,
+    ahead: FreeList<B>,
+    /// Those that were visited, the last one first.
+    visited: FreeList<B>,
+}
+
+impl<'a, B: PoolBackend> Visit<'a, B> {
+    fn begin(list: &'a FreeList<B>) -> Self {
+        Self { list, ahead: list.detach(), visited: FreeList::new() }
+    }
+
+    fn next(&self) -> Option<Visited<'_, B>> {
+        let pool = ManuallyDrop::new(self.ahead.take()?);
+        Some(Visited { pool, visited: &self.visited })
+    }
+}
+
+impl<B: PoolBackend> Drop for Visit<'_, B> {
+    fn drop(&mut self) {
+        while let Some(pool) = self.visited.take() {
+            self.ahead.put(pool);
         }
+        self.list.attach(&self.ahead);
+    }
+}
+
+/// A pool during its visit.
+struct Visited<'a, B: PoolBackend> {
+    pool: ManuallyDrop<Pool<B>>,
+    /// Where it goes when the visit is over.
+    visited: &'a FreeList<B>,
+}
+
+impl<B: PoolBackend> Visited<'_, B> {
+    /// The pool, which then does not go back.
+    fn keep(self) -> Pool<B> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used again, nor dropped.
+        unsafe { ManuallyDrop::take(&mut this.pool) }
+    }
+}
+
+impl<B: PoolBackend> Drop for Visited<'_, B> {
+    fn drop(&mut self) {
+        // SAFETY: this is being dropped, so the pool is not used through it again.
+        self.visited.put(unsafe { ManuallyDrop::take(&mut self.pool) });
     }
 }
 

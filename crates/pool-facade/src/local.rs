@@ -1,7 +1,6 @@
 //! The pools of a thread: a list of idle ones for each backend, and the guard that borrows one.
 
 use std::fmt;
-use std::iter;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
@@ -178,17 +177,11 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 }
 
-/// Runs `f` on each idle pool of this thread, and puts them back in the order they were in; after a
-/// panic in another one. What `f` calls back, such as a `tracing` subscriber, may make pools meanwhile:
-/// they are not among them.
-fn for_each_idle<B: LocalPool>(mut f: impl FnMut(&mut Pool<B>)) {
-    let take = || B::with_list(KEY, FreeList::take);
-    let guard = |pool| LocalGuard::<B> { pool: ManuallyDrop::new(pool), thread: PhantomData };
-    let mut guards: Vec<_> = iter::from_fn(take).map(guard).collect();
-    guards.iter_mut().for_each(|guard| f(&mut guard.pool));
-    while let Some(guard) = guards.pop() {
-        drop(guard);
-    }
+/// Runs `f` on each pool of this thread that is idle now. What `f` calls back, such as a `tracing`
+/// subscriber, may make pools meanwhile: they are not among them. It takes no memory, of which there may
+/// be none when it is called.
+fn for_each_idle<B: LocalPool>(f: impl FnMut(&mut Pool<B>)) {
+    B::with_list(KEY, |idle| idle.for_each(f));
 }
 
 impl<B: LocalPool> Drop for LocalGuard<B> {
@@ -258,8 +251,9 @@ mod cpu {
 
         #[inline]
         fn put(_: Key, pool: Pool<Self>) {
-            // SAFETY: pools of this list are in guards alone, which have taken or made them, on this
-            // thread, and drop none: they put it back, or are forgotten.
+            // SAFETY: out of this list, its pools are in guards, which have taken or made them, on this
+            // thread, and drop none: they put it back, or are forgotten; or in `for_each_idle`, whose
+            // callers drop none either.
             IDLE.with(|idle| unsafe { idle.put_back(pool) });
         }
 
@@ -284,7 +278,6 @@ mod cuda {
     use super::{FreeList, LocalPool, Pool, PoolConfig, PoolError};
     use pool_cuda::{Cuda, CudaError, DeviceStream};
     use std::cell::Cell;
-    use std::iter;
 
     thread_storage!(Cuda);
 
@@ -292,20 +285,7 @@ mod cuda {
 
     /// The first idle pool of the chosen device and stream. The usual list has no others.
     fn take_from(idle: &FreeList<Cuda>) -> Option<Pool<Cuda>> {
-        let first = idle.take()?;
-        if first.context().is_of_thread() {
-            return Some(first);
-        }
-        let mut others = vec![first];
-        let found = loop {
-            match idle.take() {
-                Some(pool) if pool.context().is_of_thread() => break Some(pool),
-                Some(pool) => others.push(pool),
-                None => break None,
-            }
-        };
-        others.into_iter().rev().for_each(|pool| idle.put(pool));
-        found
+        idle.take_where(|pool| pool.context().is_of_thread())
     }
 
     impl Storage for Cuda {
@@ -330,8 +310,7 @@ mod cuda {
 
         /// Every pool holds its stream, and so its device.
         fn drop_holders(_: Key) {
-            let pools: Vec<_> = iter::from_fn(|| IDLE.with(FreeList::take)).collect();
-            drop(pools);
+            IDLE.with(FreeList::clear);
         }
 
         fn with_list<R>(_: Key, f: impl FnOnce(&FreeList<Self>) -> R) -> R {

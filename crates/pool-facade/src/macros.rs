@@ -93,7 +93,7 @@ macro_rules! with_pool {
     ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {{
         let mut guard = $crate::local::<$backend>();
         #[allow(unused_mut, unused_variables)]
-        let mut $scope = guard.scope();
+        let mut $scope = $crate::LocalGuard::scope(&mut guard);
         let result = $crate::with_pool!(@ $($more: $inner),* => $body);
         // The body may end in `return` or `break`.
         #[allow(unreachable_code)]
@@ -138,7 +138,7 @@ macro_rules! try_with_pool {
         match $crate::try_local::<$backend>() {
             ::core::result::Result::Ok(mut guard) => {
                 #[allow(unused_mut, unused_variables)]
-                let mut $scope = guard.scope();
+                let mut $scope = $crate::LocalGuard::scope(&mut guard);
                 let result = $crate::try_with_pool!(@ $($more: $inner),* => $body);
                 #[allow(unreachable_code)]
                 {
