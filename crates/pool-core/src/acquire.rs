@@ -1,5 +1,6 @@
-//! The acquire family for one-dimensional views. Every member reserves a slot, fills it where it
-//! has to, steps the cursor, and makes the view; user code runs only after the step.
+//! The acquire family for one-dimensional views. Every member reserves a slot, steps the cursor, fills
+//! the slot where it has to, and makes the view. What fills it, a backend or a closure, may acquire from
+//! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`).
 
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
@@ -40,7 +41,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes, [`PoolError::LimitExceeded`] and
     /// [`PoolError::OutOfMemory`] where no block is to be had even with every idle block freed,
     /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table,
-    /// [`PoolError::Backend`] where the backend fails to order or fill the block.
+    /// [`PoolError::Backend`] where the backend fails to order or fill the block (if it also acquired from
+    /// this scope while it filled, the slot stays taken until the scope ends), and
+    /// [`PoolError::Reentered`] where an allocator's hook, a `tracing` subscriber or a backend calls while
+    /// the pool runs it inside another acquire or a trim.
     #[inline]
     pub fn try_acquire<T: PodElement>(&self, length: usize) -> Acquired<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
@@ -71,10 +75,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> Acquired<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        unsafe { slot.zero::<T>(length) }?;
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
+        let zero = || unsafe { slot.zero::<T>(length) };
         // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step(slot) };
+        unsafe { self.cursor.step_and_fill(slot, zero) }?;
         // SAFETY: reserved, stepped past, the first view; zero bytes are a valid `Element`.
         Ok(unsafe { slot.view(length) })
     }
@@ -99,10 +103,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_filled<T: Element>(&self, length: usize, value: T) -> Acquired<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        unsafe { slot.fill(value, length) }?;
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
+        let fill = || unsafe { slot.fill(value, length) };
         // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step(slot) };
+        unsafe { self.cursor.step_and_fill(slot, fill) }?;
         // SAFETY: reserved, stepped past, the first view; every element was written.
         Ok(unsafe { slot.view(length) })
     }
@@ -127,11 +131,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> Acquired<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
-        // SAFETY: reserved for as many elements, and nothing views it; `source` is a live slice, so
-        // it is no part of an idle block.
-        unsafe { slot.copy_from_host(source) }?;
+        // SAFETY: the slot is reserved for as many elements, and nothing views it; `source` is a live
+        // slice, so it is no part of a block that nothing views.
+        let copy = || unsafe { slot.copy_from_host(source) };
         // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step(slot) };
+        unsafe { self.cursor.step_and_fill(slot, copy) }?;
         // SAFETY: reserved, stepped past, the first view; every element was written.
         Ok(unsafe { slot.view(source.len()) })
     }
@@ -164,8 +168,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// `length` elements, each made by `element(index)`.
     ///
-    /// `element` may acquire from this scope; what it acquires stays taken until the scope ends. If it
-    /// panics, so does the slot.
+    /// `element` may acquire from this scope; what it acquires stays taken until the scope ends. Where it
+    /// panics, the array's slot stays taken as well.
     ///
     /// # Panics
     ///

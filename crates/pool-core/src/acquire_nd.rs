@@ -48,13 +48,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
             Some(fitting) => fitting,
-            None => dims.prepare_or_panic::<B, T>(place),
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { dims.prepare_or_panic::<B, T>(place) },
         };
-        // SAFETY: just reserved through this cursor; reserving runs no user code.
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
         // is initialised, and any bytes are a valid `PodElement`.
-        NdView::new_unchecked(unsafe { slot.view(length) }, stored)
+        let view = unsafe { slot.view(length) };
+        // SAFETY: the product of the dims is `length`.
+        unsafe { NdView::new_unchecked(view, stored) }
     }
 
     /// As [`acquire_nd`](Self::acquire_nd).
@@ -198,12 +201,12 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_nd(model.dims())
     }
 
-    /// What the family has in common: asks the shape once, reserves, fills, steps, makes the view.
+    /// What the family has in common: asks the shape once, reserves, steps, fills, makes the view.
     ///
     /// # Safety
     ///
-    /// `fill` is given a reserved slot that nothing views, and the number of elements; when it
-    /// returns `Ok`, that many elements are valid as `T`. It runs no user code.
+    /// `fill` is given a slot that was just taken and that nothing views, and the number of elements; when
+    /// it returns `Ok`, that many elements are valid as `T`.
     #[inline]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
@@ -216,14 +219,16 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
             Some(fitting) => fitting,
-            None => prepare::<B, T, S::Dims>(place, dims)?,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { prepare::<B, T, S::Dims>(place, dims) }?,
         };
-        fill(slot, length)?;
-        // SAFETY: just reserved through this cursor; nothing else ran on it since.
-        unsafe { self.cursor.step(slot) };
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
         // elements are valid (caller).
-        Ok(NdView::new_unchecked(unsafe { slot.view(length) }, stored))
+        let view = unsafe { slot.view(length) };
+        // SAFETY: the product of the dims is `length`.
+        Ok(unsafe { NdView::new_unchecked(view, stored) })
     }
 
     /// The parts of an array of dynamic rank, for backends that keep something of their own beside a
@@ -249,9 +254,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            None => prepare_described::<B, T>(place, dims)?,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { prepare_described::<B, T>(place, dims) }?,
         };
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
         Ok(DescribedBlock::new(slot, way))
     }
@@ -273,25 +279,48 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
         let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
             Some(described) => described,
-            None => prepare_described_or_panic::<B, T>(place, dims),
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { prepare_described_or_panic::<B, T>(place, dims) },
         };
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
         DescribedBlock::new(slot, way)
     }
 }
 
+impl<B: PoolBackend> Scope<'_, B> {
+    /// Gives back the slot of a [`DescribedBlock`] of which the caller could make nothing. Where this
+    /// scope has acquired since, the slot stays taken until the scope ends.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is that of a block that this scope has handed out by
+    /// [`try_acquire_described`](Self::try_acquire_described) or its twin; no view of it was made, and
+    /// nothing of the rest is in use.
+    #[cold]
+    pub unsafe fn give_back_described(&self, slot: SlotRef<B>) {
+        // SAFETY: this scope's cursor has stepped past the slot, of which there is no view (caller).
+        unsafe { self.cursor.step_back(slot.pointer()) };
+    }
+}
+
 /// Everything rare about an array: lengths to be refused, an empty one, a block to be grown, a shape
 /// that was not there.
+///
+/// # Safety
+///
+/// The cursor still stands at `place`.
 #[cold]
 #[inline(never)]
-fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
+unsafe fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     place: Place<'s, B>,
     dims: D,
 ) -> Result<Fitting<'s, B, D>, PoolError<B::Error>> {
     let length = element_count(dims.as_slice(), size_of::<T>())?;
-    let slot = place.prepare::<T>(length)?;
-    Ok((slot, length, dims.store::<B, T>(slot, length)?))
+    // SAFETY: the caller's promise.
+    let slot = unsafe { place.prepare::<T>(length) }?;
+    // SAFETY: just reserved for `length` elements, and not stepped past.
+    Ok((slot, length, unsafe { dims.store::<B, T>(slot, length) }?))
 }
 
 /// A reserved slot and its cached shape: two words, so that the cold function returns them in
@@ -299,15 +328,21 @@ fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
 type Described<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
 
 /// As [`prepare`], with the descriptor of a dynamic shape.
+///
+/// # Safety
+///
+/// As for [`prepare`].
 #[cold]
 #[inline(never)]
-fn prepare_described<'s, B: PoolBackend, T: Element>(
+unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
 ) -> Result<Described<'s, B>, PoolError<B::Error>> {
     let length = element_count(dims, size_of::<T>())?;
-    let slot = place.prepare::<T>(length)?;
-    Ok((slot, slot.cached_shape::<T>(dims, length)?))
+    // SAFETY: the caller's promise.
+    let slot = unsafe { place.prepare::<T>(length) }?;
+    // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
+    Ok((slot, unsafe { slot.cached_shape::<T>(dims, length) }?))
 }
 
 /// As [`prepare_described`].
@@ -315,14 +350,19 @@ fn prepare_described<'s, B: PoolBackend, T: Element>(
 /// # Panics
 ///
 /// With the text of its error.
+///
+/// # Safety
+///
+/// As for [`prepare`].
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
+unsafe fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
 ) -> Described<'s, B> {
-    match prepare_described::<B, T>(place, dims) {
+    // SAFETY: the caller's promise.
+    match unsafe { prepare_described::<B, T>(place, dims) } {
         Ok(described) => described,
         Err(error) => Cursor::<B>::fail(&error),
     }
@@ -399,7 +439,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
             advance(&mut index, &dims);
             value
         })?;
-        Ok(NdView::new_unchecked(view, dims))
+        // SAFETY: the view has `length` elements, the product of the dims.
+        Ok(unsafe { NdView::new_unchecked(view, dims) })
     }
 }
 

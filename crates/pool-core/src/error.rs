@@ -72,6 +72,9 @@ pub enum PoolError<E> {
         /// The slot that both name.
         slot: usize,
     },
+    /// The call came from code that the pool runs inside another operation: an allocator's hook, a
+    /// `tracing` subscriber, a backend. Nothing can be acquired then.
+    Reentered,
     /// There is no checkpoint of that depth.
     NoSuchCheckpoint {
         /// The depth asked for.
@@ -135,6 +138,10 @@ impl<E: fmt::Display> fmt::Display for PoolError<E> {
             Self::RepeatedHandle { slot } => write!(
                 f,
                 "slot {slot} is named twice: only distinct handles can be borrowed together"
+            ),
+            Self::Reentered => f.write_str(
+                "the pool is in the middle of an acquire or a trim, which runs the code that acquires: \
+                 an allocator's hook, a tracing subscriber or a backend must use another pool",
             ),
             Self::NoSuchCheckpoint { asked, top } => write!(
                 f,

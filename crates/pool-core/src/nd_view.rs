@@ -34,9 +34,14 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         Ok(Self { view, dims })
     }
 
-    /// A view and a shape of which it is known that they fit.
+    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
+    /// library relies on it.
+    ///
+    /// # Safety
+    ///
+    /// The product of `dims` is the number of the view's elements.
     #[inline(always)]
-    pub(crate) fn new_unchecked(view: V, dims: D) -> Self {
+    pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
         Self { view, dims }
     }
 

@@ -56,15 +56,23 @@ pub trait Dims: Copy + sealed::Dims {
 
     /// What [`fitting`](Self::fitting) leaves: everything rare, by a cold function; panics with the
     /// text of the error where something is wrong.
+    ///
+    /// # Safety
+    ///
+    /// The cursor still stands at `place`.
     #[doc(hidden)]
-    fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+    unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
     ) -> Fitting<'s, B, Self>;
 
     /// Puts the lengths of `count` elements where a view of `slot` can keep them.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is reserved for `count` elements, which is the product of the lengths, and not stepped past.
     #[doc(hidden)]
-    fn store<'s, B: PoolBackend, T: Element>(
+    unsafe fn store<'s, B: PoolBackend, T: Element>(
         self,
         slot: SlotPointer<'s, B>,
         count: usize,
@@ -101,28 +109,34 @@ macro_rules! fixed_ranks {
 
             #[inline(always)]
             #[track_caller]
-            fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+            unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
                 self,
                 place: Place<'s, B>,
             ) -> Fitting<'s, B, Self> {
                 /// The lengths come one by one: an array would be passed in memory, where the hot
                 /// path would have to write it each time.
+                ///
+                /// # Safety
+                ///
+                /// As for [`Dims::prepare_or_panic`].
                 #[cold]
                 #[inline(never)]
                 #[track_caller]
-                fn prepare<'s, B: PoolBackend, T: Element>(
+                unsafe fn prepare<'s, B: PoolBackend, T: Element>(
                     place: Place<'s, B>,
                     $($axis: usize),+
                 ) -> (SlotPointer<'s, B>, usize) {
-                    prepare_slot_or_panic::<B, T>(place, &[$($axis),+])
+                    // SAFETY: the caller's promise.
+                    unsafe { prepare_slot_or_panic::<B, T>(place, &[$($axis),+]) }
                 }
                 let [$($axis),+] = self;
-                let (slot, count) = prepare::<B, T>(place, $($axis),+);
+                // SAFETY: the caller's promise.
+                let (slot, count) = unsafe { prepare::<B, T>(place, $($axis),+) };
                 (slot, count, self)
             }
 
             #[inline(always)]
-            fn store<'s, B: PoolBackend, T: Element>(
+            unsafe fn store<'s, B: PoolBackend, T: Element>(
                 self,
                 _: SlotPointer<'s, B>,
                 _: usize,
@@ -183,23 +197,26 @@ impl Dims for &[usize] {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
+    unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
     ) -> Fitting<'s, B, Self> {
-        let (slot, count) = prepare_slot_or_panic::<B, T>(place, self);
-        match self.store::<B, T>(slot, count) {
+        // SAFETY: the caller's promise.
+        let (slot, count) = unsafe { prepare_slot_or_panic::<B, T>(place, self) };
+        // SAFETY: just reserved for `count` elements, the product of the lengths, and not stepped past.
+        match unsafe { self.store::<B, T>(slot, count) } {
             Ok(stored) => (slot, count, stored),
             Err(error) => Cursor::<B>::fail(&error),
         }
     }
 
-    fn store<'s, B: PoolBackend, T: Element>(
+    unsafe fn store<'s, B: PoolBackend, T: Element>(
         self,
         slot: SlotPointer<'s, B>,
         count: usize,
     ) -> Result<DynamicShape<'s>, PoolError<B::Error>> {
-        Ok(DynamicShape(&slot.cached_shape::<T>(self, count)?.lengths))
+        // SAFETY: the caller's promise.
+        Ok(DynamicShape(&unsafe { slot.cached_shape::<T>(self, count) }?.lengths))
     }
 }
 
@@ -294,8 +311,12 @@ impl AsRef<[usize]> for DynamicShape<'_> {
 /// # Panics
 ///
 /// With the text of the error where the lengths are refused or there is no memory.
+///
+/// # Safety
+///
+/// The cursor still stands at `place`.
 #[track_caller]
-fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
+unsafe fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
 ) -> (SlotPointer<'s, B>, usize) {
@@ -303,7 +324,8 @@ fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
         Ok(count) => count,
         Err(error) => Cursor::<B>::fail(&error.into()),
     };
-    match place.prepare::<T>(count) {
+    // SAFETY: the caller's promise.
+    match unsafe { place.prepare::<T>(count) } {
         Ok(slot) => (slot, count),
         Err(error) => Cursor::<B>::fail(&error),
     }

@@ -1,12 +1,15 @@
 //! Arrays as `ndarray` views: of fixed rank by value, at no cost; of dynamic rank through a header
 //! that is kept beside the cached shape, so that a hit allocates nothing.
 
+use std::alloc::{Layout, alloc};
 use std::any::TypeId;
 use std::fmt;
 use std::ptr::NonNull;
 
 use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut};
-use pool_core::{DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape};
+use pool_core::{
+    DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape, SlotRef,
+};
 
 use crate::backend::{Cpu, CpuError};
 
@@ -105,7 +108,9 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire_nd`].
+    /// As [`Scope::try_acquire_nd`]; [`PoolError::Bookkeeping`] also where the host has no memory for a new
+    /// header. Above 4 axes, `ndarray` itself takes memory for the dims and strides of a header that is
+    /// new (`IxDyn`), and ends the process where there is none.
     fn try_acquire_array_dyn<T: PodElement>(
         &self,
         dims: &[usize],
@@ -131,8 +136,13 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
         // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which is
         // unsized and so cannot be swapped or replaced, and never the descriptor.
         let parts = unsafe { self.acquire_described::<T>(dims) };
+        let slot = parts.slot;
         // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
-        unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) }
+        match unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) } {
+            Ok(array) => array,
+            // SAFETY: of the described block there is no view, and the rest of it is out of use.
+            Err(error) => panic_with(&unsafe { give_back(self, slot, error) }),
+        }
     }
 
     #[inline]
@@ -142,9 +152,37 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
         // SAFETY: as in `acquire_array_dyn`.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
+        let slot = parts.slot;
         // SAFETY: as in `acquire_array_dyn`.
-        Ok(unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) })
+        unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) }
+            // SAFETY: as in `acquire_array_dyn`.
+            .map_err(|error| unsafe { give_back(self, slot, error) })
     }
+}
+
+/// Gives back the slot of an array that has got no header.
+///
+/// # Safety
+///
+/// As for [`Scope::give_back_described`].
+#[cold]
+#[inline(never)]
+unsafe fn give_back(
+    scope: &Scope<'_, Cpu>,
+    slot: SlotRef<Cpu>,
+    error: NoHeader,
+) -> PoolError<CpuError> {
+    // SAFETY: the caller's promise.
+    unsafe { scope.give_back_described(slot) };
+    PoolError::Bookkeeping { requested: error.bytes }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
+fn panic_with(error: &PoolError<CpuError>) -> ! {
+    panic!("{error}")
 }
 
 /// An `ndarray` header of dynamic rank, kept beside a cached shape.
@@ -154,7 +192,13 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
 #[derive(Default)]
 pub struct Header(Option<Erased>);
 
-/// A boxed `ArrayViewMut<'static, T, IxDyn>` for a `T` that is remembered.
+/// The host has no memory for a header.
+#[derive(Clone, Copy)]
+struct NoHeader {
+    bytes: usize,
+}
+
+/// An `ArrayViewMut<'static, T, IxDyn>` on the heap, for a `T` that is remembered.
 struct Erased {
     element: TypeId,
     header: NonNull<()>,
@@ -170,46 +214,77 @@ impl Header {
     ///
     /// # Safety
     ///
-    /// If a header was made, it was for elements `T`.
+    /// If a header was made, it was for elements `T`; the rest as for [`view_of`].
     #[inline(always)]
     unsafe fn array<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
         shape: DynamicShape<'s>,
-    ) -> &'s mut ArrayRef<T, IxDyn> {
-        let Some(erased) = &self.0 else { return self.make(block, shape.dims()) };
+    ) -> Result<&'s mut ArrayRef<T, IxDyn>, NoHeader> {
+        let Some(erased) = &self.0 else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.make(block, shape.dims()) };
+        };
         debug_assert_eq!(erased.element, TypeId::of::<T>(), "a header of another element type");
         let header = erased.header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr();
         // SAFETY: boxed by `make` for this element type (caller), and borrowed by nobody: `self` is,
         // exclusively, for `'s`.
         let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header };
-        if is_as_made(view, block, shape) { view } else { self.make(block, shape.dims()) }
+        if !is_as_made(view, block, shape) {
+            // SAFETY: as in `make`.
+            *view = unsafe { view_of(block, shape.dims()) };
+        }
+        Ok(view)
     }
 
-    /// Makes the header anew.
+    /// Makes the header.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view_of`].
     #[cold]
     #[inline(never)]
-    fn make<'s, T: Element>(
+    unsafe fn make<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
         dims: &[usize],
-    ) -> &'s mut ArrayRef<T, IxDyn> {
-        // SAFETY: the block holds the product of the dims, checked by the acquire, at an address that
-        // is aligned for `T`; without strides the layout is row-major.
-        let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
-        // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's
-        // alone; between loans it is not used.
-        let view: ArrayViewMut<'static, T, IxDyn> = unsafe { raw.deref_into_view_mut() };
-        let header = NonNull::from(Box::leak(Box::new(view)));
+    ) -> Result<&'s mut ArrayRef<T, IxDyn>, NoHeader> {
+        let layout = Layout::new::<ArrayViewMut<'static, T, IxDyn>>();
+        // SAFETY: a view has a size.
+        let memory = NonNull::new(unsafe { alloc(layout) });
+        let memory = memory.ok_or(NoHeader { bytes: layout.size() })?;
+        let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
+        // SAFETY: the caller's promise.
+        let view = unsafe { view_of(block, dims) };
+        // SAFETY: just allocated for this type.
+        unsafe { header.write(view) };
         self.0 = Some(Erased {
             element: TypeId::of::<T>(),
             header: header.cast(),
             drop: drop_header::<T>,
         });
-        // SAFETY: just boxed, and owned by `self`, which is borrowed exclusively for `'s`.
+        // SAFETY: just made, and owned by `self`, which is borrowed exclusively for `'s`.
         let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header.as_ptr() };
-        view
+        Ok(view)
     }
+}
+
+/// The array of a block, which may be used while the block is its user's alone.
+///
+/// # Safety
+///
+/// The block holds the product of `dims` elements, and is aligned for `T`.
+#[cold]
+#[inline(never)]
+unsafe fn view_of<T: Element>(
+    block: NonNull<T>,
+    dims: &[usize],
+) -> ArrayViewMut<'static, T, IxDyn> {
+    // SAFETY: the caller's promise; without strides the layout is row-major.
+    let raw = unsafe { RawArrayViewMut::from_shape_ptr(IxDyn(dims), block.as_ptr()) };
+    // SAFETY: for as long as the header is lent, the block is allocated and is its borrower's alone;
+    // between loans it is not used.
+    unsafe { raw.deref_into_view_mut() }
 }
 
 /// Whether the last user of a header has left it pointing at this block with this shape.
@@ -253,7 +328,8 @@ const PIECE: usize = 4;
 ///
 /// `header` came from `Header::make` for the element type `T`, and is not used afterwards.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: boxed by `Header::make` as this type, and given up by the caller.
+    // SAFETY: made by `Header::make` as this type, from the global allocator with its layout, as `Box`
+    // does, and given up by the caller.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }
 

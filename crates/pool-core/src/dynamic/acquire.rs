@@ -20,7 +20,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn acquire<T: PodElement>(&mut self, length: usize) -> Handle<T> {
         // SAFETY: the pool lives while the slot is used, which is until `take` returns.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
-        self.take(slot, length)
+        // SAFETY: just reserved for `length` elements; any bytes are a valid `PodElement`.
+        unsafe { self.take(slot, length) }
     }
 
     /// As [`acquire`](Self::acquire).
@@ -32,7 +33,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> Named<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until `take` returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        Ok(self.take(slot, length))
+        // SAFETY: just reserved for `length` elements; any bytes are a valid `PodElement`.
+        Ok(unsafe { self.take(slot, length) })
     }
 
     /// `length` elements of zero bytes.
@@ -54,8 +56,9 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: as in `try_acquire`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
         // SAFETY: reserved for `length` elements, and nothing views it.
-        unsafe { slot.zero::<T>(length) }?;
-        Ok(self.take(slot, length))
+        let zero = || unsafe { slot.zero::<T>(length) };
+        // SAFETY: just reserved for `length` elements; zero bytes are a valid `Element`.
+        unsafe { self.take_filled(slot, length, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -77,8 +80,9 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: as in `try_acquire`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
         // SAFETY: reserved for `length` elements, and nothing views it.
-        unsafe { slot.fill(value, length) }?;
-        Ok(self.take(slot, length))
+        let fill = || unsafe { slot.fill(value, length) };
+        // SAFETY: just reserved for `length` elements, all of which are written.
+        unsafe { self.take_filled(slot, length, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -101,8 +105,9 @@ impl<B: PoolBackend> DynamicPool<B> {
         let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
         // SAFETY: reserved for as many elements, and nothing views it; `source` is a live slice, so
         // it is no part of an idle block.
-        unsafe { slot.copy_from_host(source) }?;
-        Ok(self.take(slot, source.len()))
+        let copy = || unsafe { slot.copy_from_host(source) };
+        // SAFETY: just reserved for as many elements, all of which are written.
+        unsafe { self.take_filled(slot, source.len(), copy) }
     }
 
     /// As many elements as `model` has, with unspecified contents.
@@ -156,7 +161,8 @@ impl<B: HostBackend> DynamicPool<B> {
         // SAFETY: as in `try_acquire`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
         // The slot is taken before user code runs; if that panics, the handle is never seen.
-        let handle = self.take(slot, length);
+        // SAFETY: just reserved for `length` elements, which are written before the handle is seen.
+        let handle = unsafe { self.take(slot, length) };
         // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
         // borrowed exclusively, so `element` cannot reach it.
         unsafe { slot.write_with(length, element) };

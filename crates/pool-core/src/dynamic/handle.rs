@@ -10,21 +10,46 @@ use crate::error::PoolError;
 use crate::raw::{SlotPointer, State};
 
 /// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
-/// copied, stored and sent.
+/// copied, stored and, if `T` is `Send`, sent.
 ///
 /// It carries the id of its pool, which is unique in the process, and a serial that the pool gives
 /// out once, both 64 bits; using it with another pool, or after its array was rewound, is a typed
 /// error.
+///
+/// A handle is the only witness of its array's element type, and gives the right to write it. So it is
+/// invariant in `T`, and goes to other threads only where `T` does:
+///
+/// ```compile_fail,E0308
+/// # use pool_core::Handle;
+/// fn weaker(handle: Handle<for<'a> fn(&'a str)>) -> Handle<fn(&'static str)> {
+///     handle // handle_variance
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_core::Handle;
+/// fn is_send<T: Send>() {}
+/// is_send::<Handle<*const u8>>(); // handle_send
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use pool_core::Handle;
+/// fn is_sync<T: Sync>() {}
+/// is_sync::<Handle<std::cell::Cell<u8>>>(); // handle_sync
+/// ```
 pub struct Handle<T> {
     pool: u64,
     serial: u64,
     slot: usize,
-    element: PhantomData<fn() -> T>,
+    /// `Send` and `Sync` as `T` is.
+    element: PhantomData<T>,
+    /// Invariant: what is written through one copy of a handle is read through another.
+    invariant: PhantomData<fn(T) -> T>,
 }
 
 impl<T> Handle<T> {
     pub(super) fn new(pool: u64, serial: u64, slot: usize) -> Self {
-        Self { pool, serial, slot, element: PhantomData }
+        Self { pool, serial, slot, element: PhantomData, invariant: PhantomData }
     }
 }
 
@@ -65,7 +90,8 @@ type Found<'p, B> = (SlotPointer<'p, B>, usize);
 
 /// The slot and the length of a current handle.
 ///
-/// A handle of element type `T` can only come from an acquire of `T`, so the slot holds valid `T`s.
+/// A handle of element type `T` can only come from an acquire of `T`, since it is invariant, so the slot
+/// holds valid `T`s; and it is on this thread, as the array is, only where a `T` may be.
 #[inline]
 pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
@@ -79,7 +105,8 @@ pub(super) fn find<B: PoolBackend, T>(
     if handle.slot >= active {
         return Err(stale);
     }
-    let slot = state.slot(handle.slot);
+    // SAFETY: below the active slots, hence below the number of slots.
+    let slot = unsafe { state.slot(handle.slot) };
     let (serial, length) = slot.handle();
     if serial != handle.serial {
         return Err(stale);
@@ -100,7 +127,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
         }
     }
     Ok(handles.map(|handle| {
-        let slot = state.slot(handle.slot);
+        // SAFETY: `find` has found it above.
+        let slot = unsafe { state.slot(handle.slot) };
         (slot, slot.handle().1)
     }))
 }

@@ -347,14 +347,41 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Takes a reserved slot for `length` elements and names it.
+    ///
+    /// # Safety
+    ///
+    /// The slot was just reserved through this cursor for `length` elements of `T`, which are valid when
+    /// the handle is first used.
     #[inline]
-    fn take<T: Element>(&self, slot: SlotPointer<'_, B>, length: usize) -> Handle<T> {
-        let serial = self.pool.state().next_serial();
-        let number = slot.number();
-        slot.set_handle(serial, length);
-        // SAFETY: every caller has just reserved the slot through this cursor.
+    unsafe fn take<T: Element>(&self, slot: SlotPointer<'_, B>, length: usize) -> Handle<T> {
+        // SAFETY: the caller's promise.
         unsafe { self.cursor.step(slot) };
-        Handle::new(self.pool.state().id(), serial, number)
+        let serial = self.pool.state().next_serial();
+        // SAFETY: reserved for as many elements (caller), and the serial is new.
+        unsafe { slot.set_handle(serial, length) };
+        Handle::new(self.pool.state().id(), serial, slot.number())
+    }
+
+    /// Takes a reserved slot for `length` elements, has it filled, and names it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Self::take), where `fill` returns `Ok`; it makes no view of the slot.
+    #[inline]
+    unsafe fn take_filled<T: Element>(
+        &self,
+        slot: SlotPointer<'_, B>,
+        length: usize,
+        fill: impl FnOnce() -> Result<(), PoolError<B::Error>>,
+    ) -> Result<Handle<T>, PoolError<B::Error>> {
+        // SAFETY: the caller's promise. An error gives the slot back: nothing else is at the cursor.
+        let handle = unsafe { self.take(slot, length) };
+        if let Err(error) = fill() {
+            // SAFETY: just stepped past, and no view of it was made.
+            unsafe { self.cursor.step_back(slot) };
+            return Err(error);
+        }
+        Ok(handle)
     }
 }
 

@@ -1,14 +1,18 @@
 //! The cold function: everything that is rare about an acquire. End of a table, first use of a slot,
-//! a block too small, an armed slot, zero length: one compare sends them all here.
+//! a block too small, an armed slot, zero length: one compare sends them all here. Code that is not ours
+//! may run inside (invariant 9), so the pool is marked, and the slot at the cursor advertises nothing.
 
+use super::busy::Withdrawn;
 use super::fits::{WORD, block_bytes, round_up};
-use super::host::drop_box;
+use super::host::into_box;
 use super::idle;
+use super::shape_set::ShapeSet;
 use super::slot::SlotPointer;
 use super::state::State;
 use super::table::{SLOTS, Slot, Table};
 use crate::backend::{Advice, PoolBackend, Reuse};
 use crate::error::{PoolError, panic_with};
+use alloc::boxed::Box;
 use core::ptr::{NonNull, null_mut};
 
 /// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.
@@ -27,24 +31,28 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     let Some(needed) = block_bytes(length, element_size, B::ALIGN) else {
         return Err(PoolError::SizeOverflow { elements: length, element_size });
     };
-    let (table, index) = Table::locate(slot);
+    // SAFETY: a slot or sentinel of a live pool (caller).
+    let (table, index) = unsafe { Table::locate(slot) };
+    // SAFETY: the pool lives for `'s` (caller).
+    let state: &'s State<B> = unsafe { State::of(table) };
+    let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     let slot = if index == SLOTS {
-        // SAFETY: the pool lives for `'s` (caller).
+        // While the table is made the cursor stands at the sentinel, which never advertises anything.
+        // SAFETY: the pool lives for `'s` (caller), and is marked.
         unsafe { State::slot_after(table) }?
     } else {
         // SAFETY: no sentinel, and the pool lives for `'s`.
         unsafe { SlotPointer::new(slot) }
     };
+    // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
+    let _withdrawn = unsafe { Withdrawn::new(slot) };
     if needed > 0 {
-        // SAFETY: the slot is idle (caller), and `needed` is what the length needs.
+        // SAFETY: the slot is idle, `needed` is what the length needs, and the pool is marked.
         unsafe { provide(slot, needed, length * element_size) }?;
         let unrounded = block_bytes(length, element_size, WORD).unwrap_or(needed);
         // SAFETY: the slot is idle.
         unsafe { sample(slot, unrounded) };
-        // SAFETY: the slot is idle.
-        unsafe { advertise(slot) };
     }
-    let state = slot.state();
     state.note_cold_acquire();
     state.note_use(slot.number());
     Ok(slot)
@@ -75,7 +83,7 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot and all above it are idle.
+/// The slot and all above it are idle, the slot advertises nothing, and the pool is marked as busy.
 unsafe fn provide<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     needed: usize,
@@ -87,7 +95,7 @@ unsafe fn provide<B: PoolBackend>(
     // SAFETY: the record is live and nothing holds a reference to it.
     let real = unsafe { (*record).real };
     if real < needed || config.fresh {
-        // SAFETY: the slot and all above it are idle.
+        // SAFETY: the caller's promise.
         unsafe { grow(slot, needed) }?;
     }
     // SAFETY: as for `real`.
@@ -112,7 +120,7 @@ unsafe fn provide<B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot and all above it are idle.
+/// As for [`provide`].
 unsafe fn grow<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     needed: usize,
@@ -138,8 +146,8 @@ unsafe fn grow<B: PoolBackend>(
         }
     }
 
-    // SAFETY: the slot and all above it are idle.
-    unsafe { idle::trim(state, slot.number()) };
+    // SAFETY: the slot and all above it are idle, and the pool is marked (caller).
+    unsafe { idle::trim_busy(state, slot.number()) };
     let reserved = state.reserved();
     if needed > state.room() {
         return Err(PoolError::LimitExceeded {
@@ -193,35 +201,63 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
 ///
 /// # Safety
 ///
-/// The slot is idle; `block` was just allocated with `bytes` bytes and belongs to nobody.
+/// The slot is idle, and the pool is marked as busy or exclusively borrowed; `block` was just allocated
+/// with `bytes` bytes and belongs to nobody.
 pub(super) unsafe fn install<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     block: B::Block,
     bytes: usize,
 ) {
     // SAFETY: the slot is idle.
-    unsafe { release(slot) };
+    let shapes = unsafe { take_shapes(slot) };
+    // SAFETY: the slot is idle.
+    let old = unsafe { take_block(slot) };
+    // The new block is in its slot before code that is not ours runs, so nothing can lose it.
     // SAFETY: the slot and its record are live and nothing holds a reference to them.
     unsafe { (*slot.slot.as_ptr()).block = block };
     // SAFETY: as above.
     unsafe { (*slot.record().as_ptr()).real = bytes };
     slot.state().note_reserved(bytes);
+    drop(shapes);
+    drop(old);
 }
 
 /// Empties an idle slot and frees its block; returns the bytes of the block, 0 where there was none.
 ///
 /// # Safety
 ///
-/// The slot is idle.
+/// The slot is idle, and the pool is marked as busy or exclusively borrowed.
 pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize {
     // SAFETY: the slot is idle.
-    unsafe { forget_shapes(slot) };
+    let shapes = unsafe { take_shapes(slot) };
+    // SAFETY: the slot is idle.
+    let block = unsafe { take_block(slot) };
+    drop(shapes);
+    block.bytes
+}
+
+/// A block that was taken out of its slot, and is freed when this is dropped.
+#[must_use = "the block is freed where this is dropped"]
+struct TakenBlock<'s, B: PoolBackend> {
+    state: &'s State<B>,
+    block: B::Block,
+    /// With which it was allocated; 0 for no block.
+    bytes: usize,
+    armed_by_view: bool,
+}
+
+/// Empties an idle slot: no block, no handle, nothing advertised.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_, B> {
     let record = slot.record().as_ptr();
     let block = slot.block();
     // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
     let bytes = unsafe { (*record).real };
     // SAFETY: as above.
-    let armed = unsafe { (*record).armed_by_view };
+    let armed_by_view = unsafe { (*record).armed_by_view };
     // SAFETY: as above. The slot is emptied before anything of the backend runs (invariant 6).
     unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
     // SAFETY: as above.
@@ -232,36 +268,44 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
     unsafe { (*record).serial = 0 };
     // SAFETY: as above.
     unsafe { (*record).armed_by_view = false };
-    if bytes == 0 {
-        return 0;
-    }
     let state = slot.state();
     state.note_released(bytes);
-    // SAFETY: the block is allocated and nothing views it.
-    if armed && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
-        state.note_leaked(bytes);
-        return bytes;
-    }
-    // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, viewed by nobody.
-    unsafe { B::free(state.context(), block, bytes) };
-    bytes
+    TakenBlock { state, block, bytes, armed_by_view }
 }
 
-/// Drops the shape set of an idle slot.
+/// Frees the block, or leaks it where the backend cannot order that.
+impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
+    fn drop(&mut self) {
+        let Self { state, block, bytes, armed_by_view } = *self;
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: the block is allocated and nothing views it: its slot was idle (`take_block`).
+        if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
+            return state.note_leaked(bytes);
+        }
+        // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, viewed by nobody.
+        unsafe { B::free(state.context(), block, bytes) };
+    }
+}
+
+/// Takes the shape set of an idle slot out of its place, to be dropped: that runs the `Drop` of what a
+/// backend keeps beside shapes.
 ///
 /// # Safety
 ///
 /// The slot is idle.
-pub(super) unsafe fn forget_shapes<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+pub(super) unsafe fn take_shapes<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+) -> Option<Box<ShapeSet<B>>> {
     let place = slot.shapes().as_ptr();
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
-    let Some(shapes) = NonNull::new(unsafe { *place }) else {
-        return;
-    };
+    let shapes = NonNull::new(unsafe { *place })?;
     // SAFETY: as above. The set leaves its place before its descriptors' `Drop` runs.
     unsafe { *place = null_mut() };
-    // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle.
-    unsafe { drop_box(shapes) };
+    // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle, and it is
+    // in no place any more.
+    Some(unsafe { into_box(shapes) })
 }
 
 /// Notes what an acquire needed, and that it was one of the samples if the slot is being sampled.

@@ -1,5 +1,5 @@
 //! The cursor: the one word that a scope is. Reserving looks at the slot under it, stepping moves it
-//! past; it never moves back.
+//! past. It moves back in one case alone: over a slot whose filling failed, where nothing came after it.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -109,21 +109,55 @@ impl<B: PoolBackend> Cursor<B> {
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
+    /// Takes the slot that was reserved, then has it filled; gives it back where that fails.
+    ///
+    /// # Safety
+    ///
+    /// `reserved` was the last thing reserved through this cursor, and `fill` makes no view of it that is
+    /// used after an error.
+    #[inline(always)]
+    pub(crate) unsafe fn step_and_fill<E>(
+        &self,
+        reserved: SlotPointer<'_, B>,
+        fill: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        // SAFETY: the caller's promise.
+        unsafe { self.step(reserved) };
+        let filled = fill();
+        if filled.is_err() {
+            // SAFETY: just stepped past, and there is no view of it (caller).
+            unsafe { self.step_back(reserved) };
+        }
+        filled
+    }
+
+    /// Gives back a slot that was taken; where the cursor has gone on since, because what ran after the
+    /// step has acquired, the slot stays taken.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `taken`, and no view of it is in use.
+    pub(crate) unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
+        // SAFETY: the slot is no sentinel, so there is one behind it.
+        if self.slot.get() == unsafe { taken.slot.add(1) } {
+            self.slot.set(taken.slot);
+        }
+    }
+
     /// How many slots are before the cursor, over all tables.
     pub(crate) fn active(&self) -> usize {
-        let (table, index) = Table::locate(self.slot.get());
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        let (table, index) = unsafe { Table::locate(self.slot.get()) };
         // SAFETY: the cursor's table is live, and its number is never written after it was made.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
 
     /// The pool's state.
     pub(crate) fn state(&self) -> &State<B> {
-        let (table, _) = Table::locate(self.slot.get());
-        // SAFETY: the cursor's table is live, and the field is never written after it was made.
-        let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables; the reference ends with the borrow of the cursor,
-        // which the pool outlives.
-        unsafe { state.as_ref() }
+        // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
+        let (table, _) = unsafe { Table::locate(self.slot.get()) };
+        // SAFETY: the reference ends with the borrow of the cursor, which the pool outlives.
+        unsafe { State::of(table) }
     }
 
     /// Frees the blocks of the slots at or above the cursor.

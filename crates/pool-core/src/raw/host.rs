@@ -16,13 +16,13 @@ pub(super) fn try_box<T>(value: T) -> Option<NonNull<T>> {
     Some(pointer)
 }
 
-/// Drops and frees what [`try_box`] made.
+/// The box of what [`try_box`] made, which owns it.
 ///
 /// # Safety
 ///
 /// `pointer` came from `try_box` and is not used afterwards.
-pub(super) unsafe fn drop_box<T>(pointer: NonNull<T>) {
+pub(super) unsafe fn into_box<T>(pointer: NonNull<T>) -> Box<T> {
     // SAFETY: allocated by the global allocator with the layout of `T`, as `Box` does, and the
     // caller gives up the pointer.
-    drop(unsafe { Box::from_raw(pointer.as_ptr()) });
+    unsafe { Box::from_raw(pointer.as_ptr()) }
 }

@@ -1,5 +1,7 @@
-//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples.
+//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples. None of
+//! it is done to a pool that is marked as busy: whoever asks then is called from inside an operation of it.
 
+use super::busy::withdraw;
 use super::cold::{advertise, install, release};
 use super::fits::round_up;
 use super::slot::SlotPointer;
@@ -9,12 +11,23 @@ use crate::config::Compaction;
 use crate::stats::Released;
 
 /// Frees the blocks of the slots from number `from` on, and has the memory given back: also that of
-/// blocks whose freeing was only begun before.
+/// blocks whose freeing was only begun before. Nothing where the pool is busy.
 ///
 /// # Safety
 ///
 /// Those slots are idle: no view of them is in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+    let Some(_busy) = state.busy() else { return Released::default() };
+    // SAFETY: the slots are idle (caller), and stay so: acquires are refused while the pool is marked.
+    unsafe { trim_busy(state, from) }
+}
+
+/// As [`trim`], for a pool that the caller has marked.
+///
+/// # Safety
+///
+/// As for [`trim`], and the pool is marked as busy.
+pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
     // SAFETY: the caller's promise.
@@ -29,17 +42,33 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// # Safety
 ///
-/// As for [`trim`].
+/// Those slots are idle, and the pool is marked as busy or exclusively borrowed.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+    // SAFETY: the slots are idle (caller).
+    unsafe { withdraw_from(state, from) };
     let mut released = Released::default();
-    for number in from..state.slot_count() {
-        // SAFETY: the slot is idle (caller).
-        released.note(unsafe { release(state.slot(number)) });
+    for slot in state.slots_from(from) {
+        // SAFETY: the slot is idle, and the pool marked or exclusively borrowed (caller).
+        released.note(unsafe { release(slot) });
     }
     released
 }
 
-/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew.
+/// Has the slots from number `from` on advertise nothing: from here on, what reaches for one of them
+/// comes to the cold function, which sees that the pool is busy.
+///
+/// # Safety
+///
+/// Those slots are idle.
+unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
+    for slot in state.slots_from(from) {
+        // SAFETY: the slot is idle (caller).
+        unsafe { withdraw(slot) };
+    }
+}
+
+/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. Nothing where
+/// the pool is busy.
 ///
 /// # Safety
 ///
@@ -49,10 +78,12 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     from: usize,
     compaction: &Compaction,
 ) -> Released {
+    let Some(_busy) = state.busy() else { return Released::default() };
+    // SAFETY: the slots are idle (caller), and stay so: acquires are refused while the pool is marked.
+    unsafe { withdraw_from(state, from) };
     let mut released = Released::default();
-    for number in from..state.slot_count() {
-        let slot = state.slot(number);
-        // SAFETY: the slot is idle (caller).
+    for slot in state.slots_from(from) {
+        // SAFETY: the slot is idle.
         if let Some(target) = unsafe { smaller_block(slot, compaction) } {
             // SAFETY: as above.
             released.note(unsafe { shrink(slot, target) });
@@ -61,8 +92,8 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     if released.slots > 0 {
         B::settle(state.context());
     }
-    // SAFETY: the slots are idle (caller).
-    unsafe { sample_lengths(state, from) };
+    // SAFETY: the slots are idle.
+    unsafe { arm_for_samples(state, from) };
     released
 }
 
@@ -98,29 +129,37 @@ unsafe fn smaller_block<B: PoolBackend>(
 ///
 /// # Safety
 ///
-/// The slot is idle.
+/// The slot is idle, and the pool is marked as busy.
 unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usize {
     let state = slot.state();
-    // SAFETY: the slot is idle (caller).
+    // SAFETY: the slot is idle, and the pool marked (caller).
     let before = unsafe { release(slot) };
     let advice = Advice { huge_pages: state.config().huge_pages };
     let Ok(block) = B::allocate(state.context(), target, advice) else {
         return before;
     };
-    // SAFETY: the slot is idle, and the block is new and of `target` bytes.
+    // SAFETY: the slot is idle, the pool marked (caller), and the block is new and of `target` bytes.
     unsafe { install(slot, block, target) };
     before - target
 }
 
 /// Arms the slots from number `from` on that have a block, so that what their next acquires need is
-/// seen.
+/// seen. Nothing where the pool is busy: the slot at the cursor then advertises nothing for a reason.
 ///
 /// # Safety
 ///
 /// Those slots are idle.
 pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usize) {
-    for number in from..state.slot_count() {
-        let slot = state.slot(number);
+    let Some(_busy) = state.busy() else { return };
+    // SAFETY: the slots are idle (caller).
+    unsafe { arm_for_samples(state, from) };
+}
+
+/// # Safety
+///
+/// The slots from number `from` on are idle.
+unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
+    for slot in state.slots_from(from) {
         // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
         let record = unsafe { slot.record().as_mut() };
         record.largest_sample = 0;

@@ -21,8 +21,36 @@
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
 //!    raw slots are not `Send`.
 //! 8. **A shape in a slot's set fits the slot's block**: it is put there for an acquire that the block
-//!    was made ready for, and whatever gives the slot another block drops the set before.
+//!    was made ready for, and whatever gives the slot another block takes the set out of its place with
+//!    the old one.
+//! 9. **While code that is not ours runs inside an operation, nothing can be acquired or freed in its
+//!    pool.** Such code may hold a `&Scope` (leaked pools make `'static` ones), a view, a `SlotRef`, and
+//!    `Handles` beside a scope, and call them. From the first reading of a cursor, slot, table list or
+//!    shape set to the last writing around a place where it may run, the pool is marked as busy and the
+//!    slot at its cursor advertises nothing (`busy`): acquires come to the cold function and are refused
+//!    with `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
+//!    The places and their operations are below. No lock, and no reference to anything that a read
+//!    touches, is held there. Unwinding takes the mark off, and leaves every slot valid (invariant 6).
+//! 10. **What a backend writes into a block it writes after the step**, as the closures of users do: the
+//!     slot is then below the cursor, so there is nothing to protect and the pool is not marked.
+//!
+//! # Where code that is not ours runs
+//!
+//! | place | what may run | state of the pool |
+//! |---|---|---|
+//! | `State::push_table` | the global allocator (table, longer list, old list) | busy; the cursor at a sentinel |
+//! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
+//! | `cold::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
+//! | `cold::provide` | `reuse`, `set_bytes` (poison) | busy |
+//! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
+//! | `shape_set::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
+//! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
+//! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
+//! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
+//! | an error's `Display`, a panic hook | formatting, whatever a hook does | nothing is in flight; served |
+//! | lengths, shapes, models | `Shape`, `Extent` | before the cursor is read; served |
 
+mod busy;
 mod cold;
 mod cursor;
 mod fits;

@@ -80,14 +80,18 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     }
 
     /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.
-    pub(crate) fn prepare<T>(
+    ///
+    /// # Safety
+    ///
+    /// The cursor still stands here, so that no view of the slot or of one above it is in use.
+    pub(crate) unsafe fn prepare<T>(
         self,
         length: usize,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`place`).
+        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
         unsafe { cold::prepare(self.slot, length, size_of::<T>()) }
     }
 }

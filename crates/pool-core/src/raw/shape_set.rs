@@ -4,8 +4,10 @@
 
 use alloc::vec::Vec;
 use core::any::TypeId;
+use core::mem;
 use core::ptr::NonNull;
 
+use super::busy::Withdrawn;
 use super::host::try_box;
 use super::slot::SlotPointer;
 use crate::backend::PoolBackend;
@@ -45,8 +47,9 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
 ) -> Option<&'s mut Way<B>> {
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
     let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
-    // SAFETY: a set lives until its slot is idle and cold code drops it; nothing borrowed from it is
-    // in use (caller), so this is its only reference for `'s`.
+    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing borrowed
+    // from it is in use (caller). Where the acquire fails after this and is tried again, what this one
+    // returned is out of use. So while this reference is used, it is the only one.
     let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
     let element = TypeId::of::<T>();
     #[expect(clippy::manual_find, reason = "the compiler does not always inline `find`")]
@@ -98,46 +101,62 @@ unsafe fn insert<'s, B: PoolBackend>(
     count: usize,
 ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
     let state = slot.state();
+    // The slot may have been found hot: until it is taken, the allocator and the backend's descriptors
+    // may run code that reaches for it.
+    let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
+    // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
+    let _withdrawn = unsafe { Withdrawn::new(slot) };
     let misses = &state.shape_misses;
     misses.set(misses.get() + 1);
-    let no_memory = |requested| PoolError::Bookkeeping { requested };
 
-    let lengths = Lengths::of(dims).map_err(no_memory)?;
+    let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
     let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
+    // SAFETY: nothing borrowed from the slot's set is in use (caller).
+    let mut shapes = unsafe { set_of(slot) }?;
+    // SAFETY: a set lives until its slot is idle and cold code takes it; nothing borrowed from it is in use.
+    let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
+    // Runs the backend's code, with the set as it will be and no reference to it.
+    drop(evicted);
+    // SAFETY: as above; this is its only reference for `'s`.
+    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    Ok(&mut set.ways[index])
+}
 
+/// The slot's set, which is made if there is none.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn set_of<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+) -> Result<NonNull<ShapeSet<B>>, PoolError<B::Error>> {
     let place = slot.shapes().as_ptr();
     // SAFETY: the slot's table is live and nothing holds a reference to the place.
-    let mut shapes = match NonNull::new(unsafe { *place }) {
-        Some(shapes) => shapes,
-        None => {
-            let capacity = state.config().ways;
-            let mut ways = Vec::new();
-            ways.try_reserve_exact(capacity)
-                .map_err(|_| no_memory(capacity * size_of::<Way<B>>()))?;
-            let shapes = try_box(ShapeSet { ways, capacity, victim: 0 })
-                .ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
-            // SAFETY: as above.
-            unsafe { *place = shapes.as_ptr() };
-            shapes
-        }
-    };
-    // SAFETY: as in `find_or_insert`.
-    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
-    Ok(set.put(way))
+    if let Some(shapes) = NonNull::new(unsafe { *place }) {
+        return Ok(shapes);
+    }
+    let no_memory = |requested| PoolError::Bookkeeping { requested };
+    let capacity = slot.state().config().ways;
+    let mut ways = Vec::new();
+    ways.try_reserve_exact(capacity).map_err(|_| no_memory(capacity * size_of::<Way<B>>()))?;
+    let shapes = try_box(ShapeSet { ways, capacity, victim: 0 })
+        .ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
+    // SAFETY: as above.
+    unsafe { *place = shapes.as_ptr() };
+    Ok(shapes)
 }
 
 impl<B: PoolBackend> ShapeSet<B> {
-    /// Puts a way where there is room, or in place of the next victim.
-    fn put(&mut self, way: Way<B>) -> &mut Way<B> {
-        if self.ways.len() < self.capacity {
+    /// Puts a way where there is room, or in place of the next victim; returns where, and the victim.
+    fn put(&mut self, way: Way<B>) -> (usize, Option<Way<B>>) {
+        let count = self.ways.len();
+        if count < self.capacity {
             self.ways.push(way);
-            let last = self.ways.len() - 1;
-            return &mut self.ways[last];
+            return (count, None);
         }
         let victim = self.victim;
         self.victim = (victim + 1) % self.capacity;
-        self.ways[victim] = way;
-        &mut self.ways[victim]
+        (victim, Some(mem::replace(&mut self.ways[victim], way)))
     }
 }
 

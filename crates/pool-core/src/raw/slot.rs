@@ -158,31 +158,34 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     }
 
     /// Finds or makes `dims` in the slot's shape set.
+    ///
+    /// # Safety
+    ///
+    /// The slot is reserved for `count` elements of `T`, which is the product of `dims`, and the cursor has
+    /// not stepped past it: nothing borrowed from its set is in use.
     #[inline]
-    pub(crate) fn cached_shape<T: Element>(
+    pub(crate) unsafe fn cached_shape<T: Element>(
         self,
         dims: &[usize],
         count: usize,
     ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
-        // SAFETY: the slot is reserved but not stepped past, or just stepped past with no view made:
-        // either way nothing borrowed from its set is in use (invariant 5).
+        // SAFETY: the caller's promise.
         unsafe { shape_set::find_or_insert::<B, T>(self, dims, count) }
     }
 
     /// The pool's state.
     #[inline]
     pub(super) fn state(self) -> &'s State<B> {
-        let (table, _) = Table::locate(self.slot);
-        // SAFETY: the table lives for `'s` (invariant 1), its `state` is never written after it was
-        // made.
-        let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables.
-        unsafe { state.as_ref() }
+        // SAFETY: a slot of a live pool (`new`).
+        let (table, _) = unsafe { Table::locate(self.slot) };
+        // SAFETY: the pool lives for `'s` (`new`).
+        unsafe { State::of(table) }
     }
 
     /// How many slots come before this one, over all tables.
     pub(crate) fn number(self) -> usize {
-        let (table, index) = Table::locate(self.slot);
+        // SAFETY: a slot of a live pool (`new`).
+        let (table, index) = unsafe { Table::locate(self.slot) };
         // SAFETY: the slot's table is live, and its number is never written after it was made.
         unsafe { (*table.as_ptr()).number * SLOTS + index }
     }
@@ -190,7 +193,8 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// The slot's record.
     #[inline]
     pub(super) fn record(self) -> NonNull<Record> {
-        let (table, index) = Table::locate(self.slot);
+        // SAFETY: a slot of a live pool (`new`).
+        let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no record");
         // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
         unsafe { Table::record(table, index) }
@@ -199,14 +203,19 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// The slot's shape set, null where it has none.
     #[inline]
     pub(super) fn shapes(self) -> NonNull<*mut ShapeSet<B>> {
-        let (table, index) = Table::locate(self.slot);
+        // SAFETY: a slot of a live pool (`new`).
+        let (table, index) = unsafe { Table::locate(self.slot) };
         debug_assert!(index < SLOTS, "the sentinel has no shape set");
         // SAFETY: the table is live, and a `SlotPointer` is never that of a sentinel.
         unsafe { Table::shapes(table, index) }
     }
 
     /// Notes the handle that the dynamic pool gives out for this slot.
-    pub(crate) fn set_handle(self, serial: u64, length: usize) {
+    ///
+    /// # Safety
+    ///
+    /// The slot is reserved for `length` elements of the handle's type; `serial` is no other handle's.
+    pub(crate) unsafe fn set_handle(self, serial: u64, length: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
         unsafe { (*record).serial = serial };
@@ -255,8 +264,8 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {
-        // SAFETY: the view is in use, so the slot lives, and it is no sentinel.
-        let pointer = unsafe { SlotPointer::new(self.slot) };
+        // SAFETY: the caller's promise.
+        let pointer = unsafe { self.pointer() };
         pointer.state().context()
     }
 
@@ -268,9 +277,20 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     #[must_use]
     pub unsafe fn block(&self) -> B::Block {
-        // SAFETY: as in `context`.
-        let pointer = unsafe { SlotPointer::new(self.slot) };
+        // SAFETY: the caller's promise.
+        let pointer = unsafe { self.pointer() };
         pointer.block()
+    }
+
+    /// The slot, as cursors know it.
+    ///
+    /// # Safety
+    ///
+    /// The scope of the view that this was given to, or would have been, is open for `'s`.
+    #[inline]
+    pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
+        // SAFETY: the slot of a view is no sentinel, and its pool outlives its scope.
+        unsafe { SlotPointer::new(self.slot) }
     }
 
     /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
@@ -281,8 +301,8 @@ impl<B: PoolBackend> SlotRef<B> {
     /// The view that this was given to is still in use (its `'s` has not ended), and the call is
     /// made on the thread that owns the pool.
     pub unsafe fn arm(self) {
-        // SAFETY: the view is in use, so the slot lives, and it is no sentinel.
-        let pointer = unsafe { SlotPointer::new(self.slot) };
+        // SAFETY: the caller's promise.
+        let pointer = unsafe { self.pointer() };
         // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
         // SAFETY: below the cursor the advertised word belongs to the view (invariant 5).

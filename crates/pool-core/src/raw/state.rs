@@ -3,12 +3,14 @@
 
 use alloc::vec::Vec;
 use core::cell::{Cell, UnsafeCell};
+use core::mem;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::busy::{Busy, BusyMark};
 use super::cold;
 use super::cursor::Cursor;
-use super::host::{drop_box, try_box};
+use super::host::{into_box, try_box};
 use super::idle;
 use super::slot::SlotPointer;
 use super::table::{SLOTS, Table};
@@ -26,6 +28,8 @@ pub(crate) struct State<B: PoolBackend> {
     config: Cell<PoolConfig>,
     id: u64,
     last_serial: Cell<u64>,
+    /// Set while code that is not ours may run inside an operation of this pool (invariant 9).
+    busy: BusyMark,
     tables: UnsafeCell<Vec<NonNull<Table<B>>>>,
     reserved: Cell<usize>,
     peak_reserved: Cell<usize>,
@@ -49,6 +53,7 @@ impl<B: PoolBackend> State<B> {
             config: Cell::new(config),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             last_serial: Cell::new(0),
+            busy: BusyMark::new(),
             tables: UnsafeCell::new(Vec::new()),
             reserved: Cell::new(0),
             peak_reserved: Cell::new(0),
@@ -63,12 +68,32 @@ impl<B: PoolBackend> State<B> {
             try_box(state).ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
         // SAFETY: `state` was just made and nothing else knows it.
         let this = unsafe { state.as_ref() };
-        if let Err(error) = this.push_table(state) {
+        // SAFETY: the state's own address.
+        if let Err(error) = unsafe { this.push_table(state) } {
             // SAFETY: made by `try_box` above, and given up here; it has no table yet.
-            unsafe { drop_box(state) };
+            drop(unsafe { into_box(state) });
             return Err(error);
         }
-        Ok(this.table(0))
+        // SAFETY: the first table was just made.
+        Ok(unsafe { this.table(0) })
+    }
+
+    /// The state of a table's pool.
+    ///
+    /// # Safety
+    ///
+    /// `table` belongs to a pool that lives for `'s`.
+    #[inline]
+    pub(super) unsafe fn of<'s>(table: NonNull<Table<B>>) -> &'s Self {
+        // SAFETY: the table is live (invariant 1), and the field is never written after it was made.
+        let state = unsafe { (*table.as_ptr()).state };
+        // SAFETY: the state outlives its tables, and there are only shared references to it.
+        unsafe { state.as_ref() }
+    }
+
+    /// Marks the pool as busy until the guard is dropped; `None` where it is already.
+    pub(super) fn busy(&self) -> Option<Busy<'_>> {
+        self.busy.set()
     }
 
     /// Frees every block, every table and the state; the context goes last.
@@ -80,27 +105,51 @@ impl<B: PoolBackend> State<B> {
     pub(super) unsafe fn destroy(state: NonNull<Self>) {
         // SAFETY: live until the end of this function.
         let this = unsafe { state.as_ref() };
-        // SAFETY: no view is in use.
+        // SAFETY: no view is in use, and the caller has the pool to itself.
         unsafe { idle::release_from(this, 0) };
         for number in 0..this.table_count() {
+            // SAFETY: there are as many tables.
+            let table = unsafe { this.table(number) };
             // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
-            unsafe { Table::deallocate(this.table(number)) };
+            unsafe { Table::deallocate(table) };
         }
         // SAFETY: made by `try_box` in `create`; the caller gives it up.
-        unsafe { drop_box(state) };
+        drop(unsafe { into_box(state) });
     }
 
-    /// Appends an empty table. `state` is the address of `self`.
-    fn push_table(&self, state: NonNull<Self>) -> Result<(), PoolError<B::Error>> {
-        // SAFETY: the list is only touched in this method and in `table` and `table_count`, none of
-        // which runs anything else while it holds the reference (invariant 7: one thread).
+    /// Appends an empty table. The pool is marked as busy, or known to nobody yet: the allocator may run
+    /// code that asks for the list, but none that makes it longer.
+    ///
+    /// # Safety
+    ///
+    /// `state` is the address of `self`.
+    unsafe fn push_table(&self, state: NonNull<Self>) -> Result<(), PoolError<B::Error>> {
+        let no_memory = |requested| PoolError::Bookkeeping { requested };
+        let count = self.table_count();
+        self.reserve_table(count).map_err(no_memory)?;
+        let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
+        // SAFETY: as in `table_count`; there is room, so the allocator is not called.
         let tables = unsafe { &mut *self.tables.get() };
-        let no_memory = PoolError::Bookkeeping { requested: Table::<B>::BYTES };
-        if tables.try_reserve(1).is_err() {
-            return Err(no_memory);
-        }
-        let table = Table::allocate(state, tables.len()).ok_or(no_memory)?;
         tables.push(table);
+        Ok(())
+    }
+
+    /// Makes room for one more table than `count` in the list, or says how many bytes there are not. A
+    /// longer list is made aside: whoever asks while the allocator runs sees the old one or the new one.
+    fn reserve_table(&self, count: usize) -> Result<(), usize> {
+        // SAFETY: as in `table_count`.
+        if unsafe { &*self.tables.get() }.capacity() > count {
+            return Ok(());
+        }
+        let longer = (2 * count).max(4);
+        let mut tables = Vec::new();
+        tables.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<Table<B>>>())?;
+        // SAFETY: as in `table_count`.
+        tables.extend_from_slice(unsafe { &*self.tables.get() });
+        // SAFETY: as in `table_count`: swapping calls nobody.
+        mem::swap(unsafe { &mut *self.tables.get() }, &mut tables);
+        // Here the old list is freed, which nothing refers to any more.
+        drop(tables);
         Ok(())
     }
 
@@ -108,35 +157,41 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// `table` belongs to a pool that lives for `'s`.
+    /// `table` belongs to a pool that lives for `'s`, and the pool is marked as busy.
     pub(super) unsafe fn slot_after<'s>(
         table: NonNull<Table<B>>,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         // SAFETY: the table is live, and the field is never written after it was made.
         let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables.
-        let this = unsafe { state.as_ref() };
+        // SAFETY: the caller's promise.
+        let this: &'s Self = unsafe { Self::of(table) };
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.table_count() {
-            this.push_table(state)?;
+            // SAFETY: a table's `state` is the address of its pool's state.
+            unsafe { this.push_table(state) }?;
         }
-        // SAFETY: the table is live, and 0 is a slot.
-        let slot = unsafe { Table::slot(this.table(next), 0) };
-        // SAFETY: no sentinel, and the pool lives for `'s` (caller).
-        Ok(unsafe { SlotPointer::new(slot) })
+        // SAFETY: `next` is the number of a table that there was, or of the one just made.
+        Ok(unsafe { this.slot(next * SLOTS) })
     }
 
     fn table_count(&self) -> usize {
-        // SAFETY: a shared look while no `push_table` runs (one thread, no re-entry).
+        // SAFETY: the list is referred to in this method, in `table`, `push_table` and `reserve_table`
+        // alone, on one thread (invariant 7), and none of them calls anything, not even the allocator,
+        // while it has the reference: so this is the only one, or one of several shared ones.
         let tables = unsafe { &*self.tables.get() };
         tables.len()
     }
 
-    fn table(&self, number: usize) -> NonNull<Table<B>> {
+    /// # Safety
+    ///
+    /// There are more than `number` tables.
+    unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
         // SAFETY: as in `table_count`.
         let tables = unsafe { &*self.tables.get() };
-        tables[number]
+        debug_assert!(number < tables.len(), "table {number} of {}", tables.len());
+        // SAFETY: the caller's promise.
+        unsafe { *tables.get_unchecked(number) }
     }
 
     /// How many slots there are, used or not.
@@ -144,13 +199,20 @@ impl<B: PoolBackend> State<B> {
         self.table_count() * SLOTS
     }
 
-    /// The slot of a number below [`slot_count`](Self::slot_count).
+    /// The slots from number `from` on, as many as there are now.
+    pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
+        // SAFETY: the numbers are below the number of slots, and tables are never fewer.
+        (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
+    }
+
+    /// The slot of a number.
     ///
-    /// # Panics
+    /// # Safety
     ///
-    /// Where there is no such slot.
-    pub(crate) fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        let table = self.table(number / SLOTS);
+    /// `number` is below [`slot_count`](Self::slot_count).
+    pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
+        // SAFETY: there are `SLOTS` slots to each table (caller).
+        let table = unsafe { self.table(number / SLOTS) };
         // SAFETY: the table is live and the remainder is below `SLOTS`.
         let slot = unsafe { Table::slot(table, number % SLOTS) };
         // SAFETY: no sentinel, and the pool lives while its state is borrowed.
@@ -165,7 +227,8 @@ impl<B: PoolBackend> State<B> {
     #[inline]
     pub(crate) unsafe fn cursor(&self, number: usize) -> Cursor<B> {
         let at_end = number == self.slot_count();
-        let table = self.table(number / SLOTS - usize::from(at_end));
+        // SAFETY: there is at least one table, and the number is one of a slot or right behind the last.
+        let table = unsafe { self.table(number / SLOTS - usize::from(at_end)) };
         let index = if at_end { SLOTS } else { number % SLOTS };
         // SAFETY: the table is live and the index is that of a slot or of the sentinel.
         let slot = unsafe { Table::slot(table, index) };
@@ -196,16 +259,15 @@ impl<B: PoolBackend> State<B> {
     ///
     /// # Safety
     ///
-    /// No view of any slot is in use.
+    /// The pool is borrowed exclusively, so that no view of any slot is in use.
     pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
         config.validate()?;
         self.config.set(config);
-        for number in 0..self.slot_count() {
-            let slot = self.slot(number);
+        for slot in self.slots_from(0) {
             // SAFETY: no view of the slot is in use (caller).
-            unsafe { cold::forget_shapes(slot) };
-            // SAFETY: as above.
             unsafe { cold::advertise(slot) };
+            // SAFETY: as above.
+            drop(unsafe { cold::take_shapes(slot) });
         }
         Ok(())
     }
@@ -218,9 +280,9 @@ impl<B: PoolBackend> State<B> {
     /// Bytes of the largest blocks, the largest first.
     pub(super) fn largest_blocks(&self) -> [usize; 3] {
         let mut largest = [0; 3];
-        for number in 0..self.slot_count() {
+        for slot in self.slots_from(0) {
             // SAFETY: the record is live and nothing holds a reference to it.
-            let bytes = unsafe { (*self.slot(number).record().as_ptr()).real };
+            let bytes = unsafe { (*slot.record().as_ptr()).real };
             let [first, second, third] = largest;
             largest = if bytes > first {
                 [bytes, first, second]

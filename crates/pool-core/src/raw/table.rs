@@ -154,8 +154,12 @@ impl<B: PoolBackend> Table<B> {
     }
 
     /// The table of a slot or sentinel, and the slot's index in it.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is a slot or sentinel of a table.
     #[inline]
-    pub(super) fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
+    pub(super) unsafe fn locate(slot: NonNull<Slot<B>>) -> (NonNull<Self>, usize) {
         let offset = slot.addr().get() & (Self::ALIGN - 1);
         let table = slot.as_ptr().wrapping_byte_sub(offset).cast::<Self>();
         // SAFETY: every slot lies in a table, at an address above or equal to the table's, which is
