@@ -297,10 +297,12 @@ impl<B: PoolBackend> Scope<'_, B> {
     /// `slot` is that of a block that this scope has handed out by
     /// [`try_acquire_described`](Self::try_acquire_described) or its twin; no view of it was made, and
     /// nothing of the rest is in use.
-    #[cold]
+    #[inline(always)]
     pub unsafe fn give_back_described(&self, slot: SlotRef<B>) {
+        // SAFETY: the slot is one of this scope's, which is open.
+        let taken = unsafe { slot.pointer() };
         // SAFETY: this scope's cursor has stepped past the slot, of which there is no view (caller).
-        unsafe { self.cursor.step_back(slot.pointer()) };
+        unsafe { self.cursor.step_back(taken) };
     }
 }
 

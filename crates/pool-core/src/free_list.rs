@@ -127,7 +127,7 @@ impl<B: PoolBackend> FreeList<B> {
     /// Drops the pools that are in the list now. The list stays open.
     pub fn clear(&self) {
         // Detached before any pool is dropped: what a backend does in `free` may come back here.
-        drop_pools(self.detach());
+        drop_pools(&self.detach());
     }
 
     /// The pools of the list, which has none afterwards; closed where the list is.
@@ -146,7 +146,7 @@ impl<B: PoolBackend> FreeList<B> {
             return;
         }
         if self.is_closed() {
-            return drop_pools(Self { head: Cell::new(first), owned: PhantomData });
+            return drop_pools(&Self { head: Cell::new(first), owned: PhantomData });
         }
         // SAFETY: put there by `put`.
         let mut last: Root<B> = unsafe { Root::from_raw(first) };
@@ -175,12 +175,12 @@ impl<B: PoolBackend> FreeList<B> {
         // The list is closed before any pool is dropped: what a backend does in `free` may come back
         // here.
         let head = self.head.replace(without_provenance_mut(CLOSED));
-        drop_pools(Self { head: Cell::new(head), owned: PhantomData });
+        drop_pools(&Self { head: Cell::new(head), owned: PhantomData });
     }
 }
 
 /// Drops the pools of a list that nobody else knows.
-fn drop_pools<B: PoolBackend>(list: FreeList<B>) {
+fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     while let Some(pool) = list.take() {
         drop(pool);
     }

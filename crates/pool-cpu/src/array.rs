@@ -7,9 +7,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, RawArrayViewMut};
-use pool_core::{
-    DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape, SlotRef,
-};
+use pool_core::{DynamicShape, Element, NdArray, NdView, PodElement, PoolError, Scope, Shape};
 
 use crate::backend::{Cpu, CpuError};
 
@@ -102,6 +100,7 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
+    /// Where the error is that there is no memory for a header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
     /// As [`acquire_array_dyn`](Self::acquire_array_dyn).
@@ -130,18 +129,19 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
         self.acquire_nd::<T, S>(shape).into_ndarray()
     }
 
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn> {
         // SAFETY: one exclusive array is made of the block. Safe code gets an `&mut ArrayRef`, which is
         // unsized and so cannot be swapped or replaced, and never the descriptor.
         let parts = unsafe { self.acquire_described::<T>(dims) };
-        let slot = parts.slot;
+        let block = parts.block.cast();
         // SAFETY: the pool keeps one descriptor for each element type, and this is the one for `T`.
-        match unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) } {
+        match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
             Ok(array) => array,
-            // SAFETY: of the described block there is no view, and the rest of it is out of use.
-            Err(error) => panic_with(&unsafe { give_back(self, slot, error) }),
+            // SAFETY: the block holds the product of the dims, which the acquire has checked, and is aligned
+            // for `T`; of the old array nothing is in use.
+            Err(header) => unsafe { header.make_or_panic(block, parts.shape) },
         }
     }
 
@@ -152,37 +152,21 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     ) -> Result<&'s mut ArrayRef<T, IxDyn>, PoolError<CpuError>> {
         // SAFETY: as in `acquire_array_dyn`.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
-        let slot = parts.slot;
+        let block = parts.block.cast();
         // SAFETY: as in `acquire_array_dyn`.
-        unsafe { parts.descriptor.array::<T>(parts.block.cast(), parts.shape) }
-            // SAFETY: as in `acquire_array_dyn`.
-            .map_err(|error| unsafe { give_back(self, slot, error) })
+        match unsafe { parts.descriptor.as_made::<T>(block, parts.shape) } {
+            Ok(array) => Ok(array),
+            Err(header) => {
+                // SAFETY: as in `acquire_array_dyn`.
+                let made = unsafe { header.make(block, parts.shape.dims()) };
+                made.map_err(|requested| {
+                    // SAFETY: just handed out, and there is no array of it.
+                    unsafe { self.give_back_described(parts.slot) };
+                    PoolError::Bookkeeping { requested }
+                })
+            }
+        }
     }
-}
-
-/// Gives back the slot of an array that has got no header.
-///
-/// # Safety
-///
-/// As for [`Scope::give_back_described`].
-#[cold]
-#[inline(never)]
-unsafe fn give_back(
-    scope: &Scope<'_, Cpu>,
-    slot: SlotRef<Cpu>,
-    error: NoHeader,
-) -> PoolError<CpuError> {
-    // SAFETY: the caller's promise.
-    unsafe { scope.give_back_described(slot) };
-    PoolError::Bookkeeping { requested: error.bytes }
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-#[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
-fn panic_with(error: &PoolError<CpuError>) -> ! {
-    panic!("{error}")
 }
 
 /// An `ndarray` header of dynamic rank, kept beside a cached shape.
@@ -191,12 +175,6 @@ fn panic_with(error: &PoolError<CpuError>) -> ! {
 /// type and the dims, and the set is dropped when the slot's block is replaced.
 #[derive(Default)]
 pub struct Header(Option<Erased>);
-
-/// The host has no memory for a header.
-#[derive(Clone, Copy)]
-struct NoHeader {
-    bytes: usize,
-}
 
 /// An `ArrayViewMut<'static, T, IxDyn>` on the heap, for a `T` that is remembered.
 struct Erased {
@@ -210,62 +188,99 @@ struct Erased {
 unsafe impl Send for Header {}
 
 impl Header {
-    /// The array of the block, in a header that is new or is exactly as it was made.
+    /// The array of the block, if there is a header that is exactly as it was made; else the header, for
+    /// [`make`](Self::make).
     ///
     /// # Safety
     ///
-    /// If a header was made, it was for elements `T`; the rest as for [`view_of`].
+    /// If a header was made, it was for elements `T`.
     #[inline(always)]
-    unsafe fn array<'s, T: Element>(
+    unsafe fn as_made<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
         shape: DynamicShape<'s>,
-    ) -> Result<&'s mut ArrayRef<T, IxDyn>, NoHeader> {
-        let Some(erased) = &self.0 else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.make(block, shape.dims()) };
-        };
-        debug_assert_eq!(erased.element, TypeId::of::<T>(), "a header of another element type");
-        let header = erased.header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr();
-        // SAFETY: boxed by `make` for this element type (caller), and borrowed by nobody: `self` is,
-        // exclusively, for `'s`.
-        let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header };
-        if !is_as_made(view, block, shape) {
-            // SAFETY: as in `make`.
-            *view = unsafe { view_of(block, shape.dims()) };
-        }
-        Ok(view)
+    ) -> Result<&'s mut ArrayRef<T, IxDyn>, &'s mut Self> {
+        let Some(erased) = &self.0 else { return Err(self) };
+        // SAFETY: made for elements `T` (caller), and `self` is borrowed exclusively for `'s`.
+        let view = unsafe { erased.view::<T>() };
+        if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Makes the header.
+    /// Makes the header, or says how many bytes the host has not for it.
     ///
     /// # Safety
     ///
-    /// As for [`view_of`].
+    /// If a header was made, it was for elements `T`, and nothing borrowed from it is in use; the rest as
+    /// for [`view_of`].
     #[cold]
     #[inline(never)]
     unsafe fn make<'s, T: Element>(
         &'s mut self,
         block: NonNull<T>,
         dims: &[usize],
-    ) -> Result<&'s mut ArrayRef<T, IxDyn>, NoHeader> {
-        let layout = Layout::new::<ArrayViewMut<'static, T, IxDyn>>();
-        // SAFETY: a view has a size.
-        let memory = NonNull::new(unsafe { alloc(layout) });
-        let memory = memory.ok_or(NoHeader { bytes: layout.size() })?;
-        let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
+    ) -> Result<&'s mut ArrayRef<T, IxDyn>, usize> {
         // SAFETY: the caller's promise.
-        let view = unsafe { view_of(block, dims) };
+        let made = unsafe { view_of(block, dims) };
+        let erased = match &self.0 {
+            Some(erased) => {
+                // SAFETY: as in `as_made`.
+                *unsafe { erased.view::<T>() } = made;
+                erased
+            }
+            None => self.0.insert(Erased::try_new(made)?),
+        };
+        // SAFETY: as in `as_made`.
+        Ok(unsafe { erased.view::<T>() })
+    }
+}
+
+impl Header {
+    /// As [`make`](Self::make), with a panic instead of an error. The slot stays taken then: to give it
+    /// back here would cost the hot path a register.
+    ///
+    /// # Safety
+    ///
+    /// As for [`make`](Self::make).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
+    unsafe fn make_or_panic<'s, T: Element>(
+        &'s mut self,
+        block: NonNull<T>,
+        shape: DynamicShape<'s>,
+    ) -> &'s mut ArrayRef<T, IxDyn> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.make(block, shape.dims()) } {
+            Ok(array) => array,
+            Err(requested) => panic!("{}", PoolError::<CpuError>::Bookkeeping { requested }),
+        }
+    }
+}
+
+impl Erased {
+    /// Puts a view on the heap; the bytes that the host has not where it cannot.
+    fn try_new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
+        let layout = Layout::for_value(&view);
+        // SAFETY: a view has a size.
+        let memory = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?;
+        let header = memory.cast::<ArrayViewMut<'static, T, IxDyn>>();
         // SAFETY: just allocated for this type.
         unsafe { header.write(view) };
-        self.0 = Some(Erased {
-            element: TypeId::of::<T>(),
-            header: header.cast(),
-            drop: drop_header::<T>,
-        });
-        // SAFETY: just made, and owned by `self`, which is borrowed exclusively for `'s`.
-        let view: &'s mut ArrayViewMut<'static, T, IxDyn> = unsafe { &mut *header.as_ptr() };
-        Ok(view)
+        Ok(Self { element: TypeId::of::<T>(), header: memory.cast(), drop: drop_header::<T> })
+    }
+
+    /// The view.
+    ///
+    /// # Safety
+    ///
+    /// It was made for elements `T`, and for `'s` nothing else refers to it.
+    #[inline(always)]
+    unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
+        debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
+        let mut header = self.header.cast::<ArrayViewMut<'static, T, IxDyn>>();
+        // SAFETY: made by `try_new` for this element type, and referred to by nothing else (caller).
+        unsafe { header.as_mut() }
     }
 }
 
@@ -300,7 +315,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         return false;
     }
     if !(PIECE..=2 * PIECE).contains(&rank) {
-        return dims == shape.dims() && strides == shape.strides();
+        return are_equal(dims, strides, shape);
     }
     // The first four and the last four, which may overlap: less than two calls of the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
@@ -321,15 +336,22 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
+/// Whether the lengths are those of the shape. By itself: two calls of the C library in its caller would
+/// cost the other ranks a register.
+#[inline(never)]
+fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
+    dims == shape.dims() && strides == shape.strides()
+}
+
 /// Lengths that are compared at once.
 const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` came from `Header::make` for the element type `T`, and is not used afterwards.
+/// `header` came from `Erased::try_new` for the element type `T`, and is not used afterwards.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
-    // SAFETY: made by `Header::make` as this type, from the global allocator with its layout, as `Box`
-    // does, and given up by the caller.
+    // SAFETY: made by `try_new` as this type, from the global allocator with its layout, as `Box` does,
+    // and given up by the caller.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }
 

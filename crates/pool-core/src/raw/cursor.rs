@@ -137,6 +137,7 @@ impl<B: PoolBackend> Cursor<B> {
     /// # Safety
     ///
     /// This cursor has stepped past `taken`, and no view of it is in use.
+    #[inline(always)]
     pub(crate) unsafe fn step_back(&self, taken: SlotPointer<'_, B>) {
         // SAFETY: the slot is no sentinel, so there is one behind it.
         if self.slot.get() == unsafe { taken.slot.add(1) } {
