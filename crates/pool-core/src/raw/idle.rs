@@ -28,9 +28,12 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// As for [`trim`], and the pool is marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+    // Before the span is made: a subscriber may reach for the slot at the cursor.
+    // SAFETY: the slots are idle (caller).
+    unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
     let _span = tracing::debug_span!("pool_trim", pool = state.config().name, from).entered();
-    // SAFETY: the caller's promise.
+    // SAFETY: the slots are idle, and the pool is marked (caller).
     let released = unsafe { release_from(state, from) };
     B::settle(state.context());
     #[cfg(feature = "tracing")]
@@ -42,10 +45,9 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 ///
 /// # Safety
 ///
-/// Those slots are idle, and the pool is marked as busy or exclusively borrowed.
+/// Those slots are idle, and the pool is exclusively borrowed, or marked as busy while they advertise
+/// nothing.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
-    // SAFETY: the slots are idle (caller).
-    unsafe { withdraw_from(state, from) };
     let mut released = Released::default();
     for slot in state.slots_from(from) {
         // SAFETY: the slot is idle, and the pool marked or exclusively borrowed (caller).

@@ -116,3 +116,28 @@ fn names_outside_the_macro_are_not_the_macros() {
         assert_ne!(shadowing::local(), shadowing::Err);
     });
 }
+
+/// A trait of the caller's, with a method of the name that the macros call, for every type and by value.
+mod extension {
+    use pool_facade::prelude::*;
+
+    #[expect(dead_code, reason = "that nothing calls it is what is tested")]
+    pub(super) trait Scoped: Sized {
+        fn scope(self) -> Scope<'static, Cpu> {
+            panic!("the macro has called another's method")
+        }
+    }
+
+    impl<T> Scoped for T {}
+}
+
+#[test]
+fn m1_a_trait_of_the_callers_does_not_take_over() {
+    #[expect(unused_imports, reason = "in scope, where the macro would find it")]
+    use extension::Scoped;
+    returns_its_pool(|| {
+        with_pool!(scope => { scope.acquire_filled(1, 1_u8)[0] });
+        let second = try_with_pool!(Cpu: scope => { scope.acquire_filled(1, 2_u8)[0] });
+        assert_eq!(second, Ok(2));
+    });
+}

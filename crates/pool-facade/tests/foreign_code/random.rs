@@ -1,0 +1,359 @@
+//! Random programs in which whatever is called back calls back: hooks fire in allocations, frees, fills,
+//! copies, spans, events, descriptors and closures, and do random operations on the scope, the handles and
+//! the pools that they can reach, against the naive model.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+
+use fastrand::Rng;
+use pool_facade::prelude::*;
+use pool_facade::{Compaction, Handle, Handles};
+
+use crate::allocator::{Call, with_hook};
+use crate::hooked::{ARMING, Hooked, Place, Refused, TOLD};
+use crate::live::Live;
+
+/// How deep callbacks are within each other.
+const NESTED: usize = 3;
+/// How deep scopes are within each other.
+const SCOPES: usize = 4;
+
+/// What a callback may reach, and what is known of it.
+struct World {
+    random: RefCell<Rng>,
+    live: RefCell<Live>,
+    /// The innermost scope, and how many are around it.
+    scope: Cell<Option<NonNull<Scope<'static, Hooked>>>>,
+    depth: Cell<usize>,
+    handles: Cell<Option<NonNull<Handles<'static, Hooked>>>>,
+    handle: Cell<Option<Handle<u8>>>,
+    nested: Cell<usize>,
+    told: RefCell<BTreeMap<Place, usize>>,
+    refused: Cell<usize>,
+    served: Cell<usize>,
+}
+
+thread_local! {
+    static WORLD: Cell<Option<NonNull<World>>> = const { Cell::new(None) };
+}
+
+/// A panic that a program plans; thrown without a message.
+struct Planned;
+
+/// What every hook calls.
+fn told(place: Place) -> bool {
+    let Some(world) = WORLD.get() else { return true };
+    // SAFETY: set by `run` for as long as the world lives.
+    let world = unsafe { world.as_ref() };
+    world.told(place)
+}
+
+fn told_by_allocator(_: Call) -> bool {
+    told(Place::Allocator)
+}
+
+/// Bookkeeping of the test, which tells nobody.
+fn quietly<R>(body: impl FnOnce() -> R) -> R {
+    with_hook(None, body)
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: RefCell::new(Rng::with_seed(seed)),
+            live: RefCell::default(),
+            scope: Cell::new(None),
+            depth: Cell::new(0),
+            handles: Cell::new(None),
+            handle: Cell::new(None),
+            nested: Cell::new(0),
+            told: RefCell::default(),
+            refused: Cell::new(0),
+            served: Cell::new(0),
+        }
+    }
+
+    fn below(&self, end: usize) -> usize {
+        self.random.borrow_mut().usize(..end)
+    }
+
+    fn once_in(&self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// Acts, throws or refuses, or does nothing.
+    fn told(&self, place: Place) -> bool {
+        quietly(|| *self.told.borrow_mut().entry(place).or_default() += 1);
+        if self.nested.get() < NESTED && self.once_in(4) {
+            self.nested.set(self.nested.get() + 1);
+            for _ in 0..=self.below(2) {
+                self.act(place.never_unwinds());
+            }
+            self.nested.set(self.nested.get() - 1);
+        }
+        let may_throw = !place.never_unwinds() && !std::thread::panicking();
+        if may_throw && self.nested.get() == 0 && self.once_in(20) {
+            quietly(|| resume_unwind(Box::new(Planned)));
+        }
+        place == Place::Allocator || !self.once_in(12)
+    }
+
+    /// One operation on whatever can be reached.
+    fn act(&self, without_unwinding: bool) {
+        match self.below(8) {
+            0 => self.read_a_handle(),
+            1 => quietly(|| {
+                with_pool!(Cpu, scope => { scope.acquire_filled(10, 1_u8); scope.trim() });
+            }),
+            _ => {
+                let Some(scope) = self.scope.get() else { return };
+                // SAFETY: the innermost scope is open, and used by shared references alone.
+                let scope = unsafe { scope.as_ref() };
+                let operation = || self.operate(scope);
+                // What is called back in here may throw again; where nothing may, it ends here.
+                match catch_unwind(AssertUnwindSafe(operation)) {
+                    Err(thrown) if !without_unwinding || !thrown.is::<Planned>() => {
+                        resume_unwind(thrown)
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn read_a_handle(&self) {
+        if let (Some(handles), Some(handle)) = (self.handles.get(), self.handle.get()) {
+            // SAFETY: set while the handles are there, and used by shared references alone.
+            let handles = unsafe { handles.as_ref() };
+            assert_eq!(handles.get(handle).unwrap(), [0xEE; 33]);
+        }
+    }
+
+    /// One operation on a scope.
+    fn operate(&self, scope: &Scope<'_, Hooked>) {
+        let length = [0, 1, 7, 60, 500][self.below(5)];
+        let dims = [&[2, 3][..], &[7], &[4, 1, 2], &[3, 0], &[]][self.below(5)];
+        let closure = |_| {
+            let _served = told(Place::Closure);
+            3
+        };
+        let acquired = match self.below(11) {
+            0 => scope.try_acquire(length),
+            1 => scope.try_acquire_zeroed(length).inspect(|view| is_all(view, 0)),
+            2 => scope.try_acquire_filled(length, 5).inspect(|view| is_all(view, 5)),
+            3 => scope.try_acquire_from(&[6; 20]).inspect(|view| is_all(view, 6)),
+            4 => scope.try_acquire_with(length.min(5), closure).inspect(|view| is_all(view, 3)),
+            5 => scope.try_acquire_nd(dims).map(NdView::into_view),
+            6 => scope.try_acquire_nd_filled(dims, 8).map(NdView::into_view),
+            7 => {
+                scope.trim();
+                return;
+            }
+            8 => {
+                scope.compact(&Compaction { minimum_bytes: 0, ..Compaction::default() });
+                return;
+            }
+            9 => return scope.sample_lengths(),
+            _ => {
+                assert_eq!(scope.stats().active_slots, scope.active_slots());
+                return;
+            }
+        };
+        quietly(|| self.note(acquired));
+    }
+
+    fn note(&self, acquired: Result<&mut [u8], PoolError<Refused>>) {
+        let depth = self.depth.get();
+        match acquired {
+            Ok(view) => {
+                self.served.set(self.served.get() + usize::from(self.nested.get() > 0));
+                self.live.borrow_mut().take(view, depth);
+            }
+            Err(PoolError::Reentered) => {
+                assert!(self.nested.get() > 0, "refused, and nobody was in the middle of anything");
+                self.refused.set(self.refused.get() + 1);
+            }
+            Err(
+                PoolError::LimitExceeded { .. }
+                | PoolError::OutOfMemory { .. }
+                | PoolError::Backend { .. },
+            ) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// A program in one scope, and in those that it opens.
+    fn level(&self, scope: &mut Scope<'_, Hooked>, depth: usize) {
+        for _ in 0..self.below(if cfg!(miri) { 5 } else { 9 }) {
+            if depth < SCOPES && self.once_in(4) {
+                let active = scope.active_slots();
+                self.level(&mut scope.scope(), depth + 1);
+                quietly(|| self.live.borrow_mut().end(depth + 1));
+                assert_eq!(scope.active_slots(), active, "what the inner scope took is given back");
+            }
+            self.scope.set(Some(NonNull::from(&*scope).cast()));
+            self.depth.set(depth);
+            let thrown = catch_unwind(AssertUnwindSafe(|| self.operate(scope)));
+            self.nested.set(0);
+            self.scope.set(None);
+            if let Err(thrown) = thrown {
+                if !thrown.is::<Planned>() {
+                    resume_unwind(thrown);
+                }
+                quietly(|| drop(thrown));
+            }
+            self.live.borrow().verify();
+        }
+    }
+
+    fn config(&self) -> PoolConfig {
+        let config = PoolConfig::new().ways(1 + self.below(3));
+        let config = config.poison(self.once_in(6)).fresh(self.once_in(6));
+        if self.once_in(4) { config.byte_limit(2_000 + self.below(4_000)) } else { config }
+    }
+
+    /// A program in a lexical pool, in rounds.
+    fn lexical(&self) {
+        let Ok(mut pool) = Pool::<Hooked>::try_new((), self.config()) else { return };
+        for _ in 0..3 {
+            self.level(&mut pool.scope(), 0);
+            quietly(|| self.live.borrow_mut().end(0));
+        }
+        WORLD.set(None);
+    }
+
+    /// A program in a scope beside handles.
+    fn beside_handles(&self) {
+        let pool = quietly(|| {
+            WORLD.set(None);
+            let mut pool = DynamicPool::<Hooked>::try_new((), self.config()).unwrap();
+            self.handle.set(pool.try_acquire_filled(33, 0xEE_u8).ok());
+            WORLD.set(Some(NonNull::from(self)));
+            pool
+        });
+        let mut pool = pool;
+        {
+            let (handles, mut scope) = pool.split();
+            self.handles.set(Some(NonNull::from(&handles).cast()));
+            self.level(&mut scope, 0);
+            self.handles.set(None);
+        }
+        quietly(|| self.live.borrow_mut().end(0));
+        WORLD.set(None);
+    }
+}
+
+fn is_all(view: &[u8], value: u8) {
+    assert!(view.iter().all(|&byte| byte == value), "{view:?}");
+}
+
+/// Says which program failed.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "program {}: POOL_TEST_SEED={} POOL_TEST_CASES=1 runs it alone",
+                self.0, self.0
+            );
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// Runs random programs; how often each place told, and how many re-entries were refused and served.
+fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
+    let cases = number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 25 } else { 2_000 });
+    let first = number("POOL_TEST_SEED").unwrap_or(0);
+    let (mut places, mut refused, mut served) = (BTreeMap::new(), 0, 0);
+    for seed in first..first + cases {
+        let _named = Named(seed);
+        let world = World::new(seed);
+        WORLD.set(Some(NonNull::from(&world)));
+        TOLD.set(told);
+        ARMING.set(seed % 3 == 0);
+        with_hook(Some(told_by_allocator), || program(&world));
+        WORLD.set(None);
+        assert_eq!(world.live.borrow().count(), 0);
+        for (place, times) in world.told.take() {
+            *places.entry(place).or_default() += times;
+        }
+        refused += world.refused.get();
+        served += world.served.get();
+    }
+    (places, refused, served)
+}
+
+/// Every place has told, and both answers were given.
+fn assert_covered((places, refused, served): (BTreeMap<Place, usize>, usize, usize)) {
+    println!("{places:?}; re-entries: {refused} refused, {served} served");
+    let least = if cfg!(miri) { 8 } else { 11 };
+    assert!(places.len() >= least, "{places:?}");
+    assert!(refused > 0 && served > 0, "{refused} refused, {served} served");
+}
+
+#[cfg(feature = "tracing")]
+mod telling {
+    //! Spans and events, told as everything else.
+
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::{Place, told};
+
+    pub(super) struct Telling;
+
+    impl Subscriber for Telling {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            let _served = told(Place::Span);
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &Event<'_>) {
+            let _served = told(Place::Event);
+        }
+
+        fn enter(&self, _: &Id) {
+            let _served = told(Place::Span);
+        }
+
+        /// A span may be left while it is unwound: nothing is thrown from here.
+        fn exit(&self, _: &Id) {
+            let _served = told(Place::Allocator);
+        }
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn with_subscriber<R>(body: impl FnOnce() -> R) -> R {
+    tracing::subscriber::with_default(telling::Telling, body)
+}
+
+#[cfg(not(feature = "tracing"))]
+fn with_subscriber<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
+#[test]
+fn random_programs_whose_callbacks_call_back() {
+    assert_covered(with_subscriber(|| run(World::lexical)));
+}
+
+#[test]
+fn random_programs_beside_handles_whose_callbacks_call_back() {
+    assert_covered(with_subscriber(|| run(World::beside_handles)));
+}
