@@ -73,7 +73,10 @@ pub enum PoolError<E> {
         slot: usize,
     },
     /// The call came from code that the pool runs inside another operation: an allocator's hook, a
-    /// `tracing` subscriber, a backend. Nothing can be acquired then.
+    /// `tracing` subscriber, a backend. Nothing can be acquired then, from this pool.
+    ///
+    /// The twins without `try_` panic with this error as with others. An allocator must not unwind, so
+    /// its hooks use the `try_` forms.
     Reentered,
     /// There is no checkpoint of that depth.
     NoSuchCheckpoint {

@@ -17,7 +17,8 @@ use crate::stats::{PoolStats, Released};
 /// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop, so that the
 /// second pass through the same scopes allocates nothing.
 ///
-/// A pool can be sent to another thread where its backend's context can; it is never shared.
+/// A pool can be sent to another thread where its backend's context and what the backend keeps beside
+/// cached shapes ([`Descriptor`](PoolBackend::Descriptor)) can; it is never shared.
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;

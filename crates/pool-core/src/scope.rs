@@ -48,7 +48,10 @@ use crate::stats::{PoolStats, Released};
 ///    bytes are a value; blocks start out initialised, and no view allows them to become
 ///    uninitialised.
 /// 5. Lengths, shapes and views that the user gives are turned into owned numbers exactly once,
-///    before the cursor is read; user code runs after the cursor has stepped.
+///    before the cursor is read; closures, and what a backend writes, run after the cursor has stepped.
+///    In between, an allocator's hook, a `tracing` subscriber or the backend may run, and may hold this
+///    very scope: the pool is then marked as busy and its next slot advertises nothing, so that whatever
+///    they acquire is refused and whatever they trim stays.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -60,6 +63,8 @@ use crate::stats::{PoolStats, Released};
 /// | acquire recycled `bool`s or over-aligned elements | compile error |
 /// | forget a scope, panic in it, return early | harmless |
 /// | ask for too much | typed error, pool unchanged for live views |
+/// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
+/// | trim or compact from there | nothing happens |
 ///
 /// ```compile_fail,E0502
 /// # use pool_conformance::HeapBackend as Memory;
@@ -237,7 +242,9 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and those around it have not handed out.
+    /// Frees the blocks of all slots that this scope and those around it have not handed out. Nothing where
+    /// the call comes from code that the pool runs inside another operation (see
+    /// [`PoolError::Reentered`](crate::PoolError::Reentered)); so with the two below.
     pub fn trim(&self) -> Released {
         self.cursor.trim()
     }

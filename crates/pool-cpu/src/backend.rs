@@ -36,7 +36,8 @@ const _: () = assert!(align_of::<Aligned>() == Cpu::ALIGN);
 // SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move and
 // belongs to no thread; `block::free` takes the same route, chosen by the bytes alone. There is
 // nothing to order on the host: a view that was used is used up. Views are slices of exactly the
-// elements asked for. No method keeps or re-enters anything.
+// elements asked for. No method keeps anything, nor calls a pool; an allocator's hook that `allocate` and
+// `free` run may, which pools refuse (`PoolError::Reentered`).
 unsafe impl PoolBackend for Cpu {
     type Context = ();
     type Block = NonNull<u8>;

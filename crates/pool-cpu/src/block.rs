@@ -113,9 +113,23 @@ mod mapped {
         if bytes == 0 {
             return;
         }
-        // SAFETY: the caller's promise. It cannot fail for whole pages that are mapped, but where the
-        // system is out of mappings to split; those pages then stay mapped.
-        unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+        // SAFETY: the caller's promise.
+        if unsafe { libc::munmap(start.as_ptr().cast(), bytes) } != 0 {
+            // For whole pages that are mapped it fails only where the system has no mapping left to split
+            // one into. The addresses then stay taken.
+            // SAFETY: the caller's promise.
+            unsafe { discard(start, bytes) };
+        }
+    }
+
+    /// Gives the memory of pages back to the system, and keeps their addresses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unmap`].
+    pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the pages are private and anonymous, and nothing uses what is in them (caller).
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
     }
 }
 
@@ -159,6 +173,22 @@ mod tests {
                 unsafe { free(block, bytes) };
             }
         }
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn discarded_pages_are_back_with_the_system() {
+        let bytes = 2 * HUGE_PAGE;
+        let block = allocate(bytes, false).unwrap();
+        // SAFETY: a block of `bytes` bytes that nothing else uses; so below.
+        unsafe { block.write_bytes(7, bytes) };
+        // SAFETY: as above.
+        unsafe { mapped::discard(block, bytes) };
+        // SAFETY: still mapped; pages that were given back read zero when they are touched anew.
+        let content = unsafe { std::slice::from_raw_parts(block.as_ptr(), bytes) };
+        assert!(content.iter().all(|&byte| byte == 0));
+        // SAFETY: as above, and `content` is not used any more.
+        unsafe { free(block, bytes) };
     }
 
     #[test]

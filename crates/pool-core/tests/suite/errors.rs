@@ -73,6 +73,12 @@ fn every_error_says_its_numbers_and_what_to_do() {
         "there is no checkpoint of depth 9: the newest has depth 2 (0 is the root)",
         None,
     );
+    assert_text(
+        &HeapError::Reentered,
+        "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
+         allocator's hook, a tracing subscriber or a backend must use another pool",
+        None,
+    );
 }
 
 #[test]

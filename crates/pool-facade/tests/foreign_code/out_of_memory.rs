@@ -78,7 +78,7 @@ fn use_pool(pool: &mut Pool<Cpu>) {
 #[test]
 fn acquires() {
     let pool = || Pool::<Cpu>::new(());
-    let tables = 5 * slots_per_table();
+    let tables = if cfg!(miri) { 2 } else { 5 } * slots_per_table();
     let many = |pool: &mut Pool<Cpu>| {
         let scope = pool.scope();
         (0..tables).try_for_each(|_| scope.try_acquire_zeroed::<u8>(0).map(drop))
@@ -119,7 +119,7 @@ fn dynamic_pools() {
     let make = |slot: &mut Option<DynamicPool<Cpu>>| {
         *slot = Some(DynamicPool::try_new((), PoolConfig::new())?);
         let Some(pool) = slot else { return Ok(()) };
-        for number in 0..40 {
+        for number in 0..if cfg!(miri) { 6 } else { 40 } {
             pool.try_checkpoint()?;
             let handle = pool.try_acquire_filled(number, 1_u32)?;
             assert_eq!(pool.get(handle)?.len(), number);

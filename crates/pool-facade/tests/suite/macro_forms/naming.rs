@@ -124,7 +124,7 @@ mod extension {
     #[expect(dead_code, reason = "that nothing calls it is what is tested")]
     pub(super) trait Scoped: Sized {
         fn scope(self) -> Scope<'static, Cpu> {
-            panic!("the macro has called another's method")
+            Box::leak(Box::new(local::<Cpu>())).scope()
         }
     }
 
