@@ -19,6 +19,8 @@ use crate::live::Live;
 const NESTED: usize = 3;
 /// How deep scopes are within each other.
 const SCOPES: usize = 4;
+/// Seeds of programs that belong to one `POOL_TEST_SEED`.
+const PROGRAMS: u64 = 1_000_000;
 
 /// What a callback may reach, and what is known of it.
 struct World {
@@ -255,10 +257,7 @@ struct Named(u64);
 impl Drop for Named {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!(
-                "program {}: POOL_TEST_SEED={} POOL_TEST_CASES=1 runs it alone",
-                self.0, self.0
-            );
+            eprintln!("program {} of POOL_TEST_SEED={}", self.0 % PROGRAMS, self.0 / PROGRAMS);
         }
     }
 }
@@ -270,7 +269,7 @@ fn number(variable: &str) -> Option<u64> {
 /// Runs random programs; how often each place told, and how many re-entries were refused and served.
 fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
     let cases = number("POOL_TEST_CASES").unwrap_or(if cfg!(miri) { 25 } else { 2_000 });
-    let first = number("POOL_TEST_SEED").unwrap_or(0);
+    let first = number("POOL_TEST_SEED").unwrap_or(0) * PROGRAMS;
     let (mut places, mut refused, mut served) = (BTreeMap::new(), 0, 0);
     for seed in first..first + cases {
         let _named = Named(seed);
@@ -287,12 +286,16 @@ fn run(program: impl Fn(&World)) -> (BTreeMap<Place, usize>, usize, usize) {
         refused += world.refused.get();
         served += world.served.get();
     }
+    println!("{cases} programs, {places:?}; re-entries: {refused} refused, {served} served");
     (places, refused, served)
 }
 
 /// Every place has told, and both answers were given.
 fn assert_covered((places, refused, served): (BTreeMap<Place, usize>, usize, usize)) {
-    println!("{places:?}; re-entries: {refused} refused, {served} served");
+    // A few programs that somebody asks for need not reach everything.
+    if number("POOL_TEST_CASES").is_some_and(|cases| cases < 25) {
+        return;
+    }
     let least = if cfg!(miri) { 8 } else { 11 };
     assert!(places.len() >= least, "{places:?}");
     assert!(refused > 0 && served > 0, "{refused} refused, {served} served");
