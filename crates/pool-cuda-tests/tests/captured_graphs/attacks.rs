@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
@@ -13,40 +12,10 @@ use pool_graph::{
     CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
 };
 
-use crate::support::{orders, start, start_anew};
-
-const BYTES: u64 = 4096;
-const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
-
-type Made<S = ()> = Result<CapturedGraph<S>, CaptureError>;
-
-fn stream() -> Arc<CudaStream> {
-    Cuda::device(0).unwrap().context().new_stream().unwrap()
-}
-
-fn memory() -> DeviceMemory {
-    DeviceMemory::new(&Cuda::device(0).unwrap())
-}
-
-fn pool() -> CUDAGraphMemoryPool {
-    CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
-}
-
-fn arena() -> CudaArena {
-    CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
-}
-
-/// Runs an attack in many orders; nothing is reported, and all is given back.
-fn without_a_report(attack: impl Fn()) {
-    let simulator = start();
-    for seed in 0..orders() {
-        start_anew(simulator, Settings::default(), seed);
-        attack();
-        simulator.assert_clean();
-        simulator.assert_no_leaks();
-    }
-}
+use crate::common::{
+    BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
+};
+use crate::support::{start, start_anew};
 
 /// A block value from before, of bytes that lie in a leased block, is another name for these bytes.
 #[test]
@@ -122,6 +91,44 @@ fn a_block_of_two_graphs_on_two_streams() {
     });
 }
 
+/// D2: an update whose body writes another block that is leased, or one that it only read: a graph of another
+/// stream reads that one, and was told that nobody writes it.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_update_that_writes_another_block() {
+    without_a_report(|| {
+        let (streams, pool) = ([stream(), stream()], pool());
+        let [x, y, z] = [(); 3].map(|()| pool.allocate(BYTES).unwrap());
+        let fills = |capture: &Capture<'_>, to: &mut GraphMemoryBlock| {
+            capture.fill_bytes(capture.main(), &mut capture.block::<u8>(to)?, 1)
+        };
+        let lease = pool.lease(&[x.id(), y.id()]).unwrap();
+        let session = CaptureSession::new(&streams[0]).unwrap().lease(lease);
+        let mut first = session.prepare(arena()).unwrap().capture(y, fills).unwrap();
+        let reads = |capture: &Capture<'_>, writes: &mut bool| {
+            let [mut x, mut z] = [capture.block::<u8>(&x)?, capture.block::<u8>(&z)?];
+            let (to, from) = if *writes { (&mut x, &z) } else { (&mut z, &x) };
+            capture.copy(capture.main(), to, from)
+        };
+        let lease = pool.lease(&[x.id(), z.id()]).unwrap();
+        let session = CaptureSession::new(&streams[1]).unwrap().lease(lease);
+        let mut second = session.prepare(arena()).unwrap().capture(false, reads).unwrap();
+        *first.state().unwrap() = x;
+        let refused = first.update(fills);
+        first.replay().unwrap();
+        second.replay().unwrap();
+        assert!(matches!(refused, Err(CaptureError::Diverged { .. })), "{refused:?}");
+        *second.state().unwrap() = true;
+        let refused = second.update(reads);
+        assert!(matches!(refused, Err(CaptureError::Diverged { .. })), "{refused:?}");
+        first.replay().unwrap();
+        second.replay().unwrap();
+        for graph in [first.synchronize(), second.synchronize()] {
+            graph.unwrap();
+        }
+    });
+}
+
 /// Safe calls of a device pool in the body, on the session's stream, or on one that was made to wait for
 /// it: the pool's memory would be in the nodes of a graph that has no lease of it.
 #[test]
@@ -186,29 +193,6 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
             }
         }
     });
-}
-
-/// The body ends the capture by hand and has an executable of its own.
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_capture_that_its_body_ends_by_hand() {
-    let simulator = start();
-    let stream = stream();
-    let session = CaptureSession::new(&stream).unwrap();
-    let mut stolen = None;
-    let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-        let mut view = capture.acquire::<u8>(100)?;
-        capture.fill_bytes(capture.main(), &mut view, 1)?;
-        stolen = stream.end_capture(NO_FLAGS)?;
-        // Another one in its place is not the session's, either.
-        Ok(stream.begin_capture(RELAXED)?)
-    });
-    assert!(matches!(made, Err(CaptureError::ForeignWork { .. })), "{made:?}");
-    drop(stream.end_capture(NO_FLAGS).unwrap());
-    stolen.unwrap().launch().unwrap();
-    stream.synchronize().unwrap();
-    simulator.assert_clean();
-    assert!(!simulator.leaks().is_empty(), "the memory of the stolen graph stays");
 }
 
 /// Work that fails halfway has put something on the stream already, whatever the body makes of it.

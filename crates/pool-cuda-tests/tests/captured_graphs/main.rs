@@ -10,7 +10,9 @@
 )]
 
 mod attacks;
+mod by_hand;
 mod cases;
+mod common;
 mod faults;
 mod programmatic;
 mod random;

@@ -1,22 +1,20 @@
 //! What a body did so far, and what it takes its memory from: the capture and the pools of its scopes
 //! have it together.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver;
 use super::error::CaptureError;
 use super::foreign_memory::Span;
 use super::frontiers::Frontiers;
 use super::model::Model;
-use super::region::{Markers, Region};
+use super::region::{Markers, Place, Region};
 use super::trace::{Step, Trace};
 use crate::arena::CudaArena;
-use crate::captured::HostBuffer;
+use crate::captured::{HostBuffer, Shares};
 
 /// A body's account, and its source of memory.
 pub(super) struct Record {
@@ -37,9 +35,13 @@ pub(super) struct Recorded {
     pub(super) model: Model,
     pub(super) trace: Trace,
     pub(super) regions: Vec<Region>,
+    /// How many of them are temporaries.
+    temporaries: usize,
     pub(super) frontiers: Frontiers,
     /// The operations that were put on streams.
     pub(super) operations: Vec<Span>,
+    /// What the blocks of the session are used for.
+    pub(super) shares: Shares,
     /// An argument of no bytes needs no memory.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// What went wrong where nobody could be told.
@@ -83,6 +85,11 @@ impl Record {
 
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The driver's capture has begun.
+    pub(super) fn begun(&self, capture: u64) {
+        self.lock().frontiers = Frontiers::new(self.streams.len(), capture);
     }
 
     pub(super) fn is_dry(&self) -> bool {
@@ -161,7 +168,7 @@ impl Record {
         if self.is_dry() {
             return Ok(Vec::new());
         }
-        driver::frontier(&self.streams[stream])?.ok_or(CaptureError::Spoiled)
+        self.lock().frontiers.now(&self.streams[stream])
     }
 
     /// Takes bytes for a stream that has begun; the number of their region.
@@ -174,19 +181,10 @@ impl Record {
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
-        recorded.regions.push(Region {
-            address,
-            bytes,
-            offset: Some(offset),
-            taken_by,
-            after,
-            writer: stream,
-            readers: Vec::new(),
-            users: BTreeMap::new(),
-            written: false,
-            kept,
-            lent: false,
-        });
+        let place = Place { address, bytes, offset };
+        let region = Region::temporary(recorded.temporaries, stream, place, after);
+        recorded.temporaries += 1;
+        recorded.regions.push(Region { taken_by, kept, ..region });
         Ok(recorded.regions.len() - 1)
     }
 
@@ -262,10 +260,12 @@ impl Recorded {
         Self {
             capture,
             model: Model::new(streams),
-            frontiers: Frontiers::new(streams),
+            frontiers: Frontiers::new(streams, 0),
             operations: Vec::new(),
             trace: Trace::default(),
             regions: Vec::new(),
+            temporaries: 0,
+            shares: Shares::default(),
             host: Vec::new(),
             broken: None,
             open: vec![Open::default(); streams],

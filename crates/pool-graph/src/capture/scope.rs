@@ -15,7 +15,7 @@ use super::record::Record;
 pub(super) use super::record::Recorded;
 use super::region::{Markers, Region};
 use super::scoped::Pools;
-use super::trace::{Step, Trace};
+use super::trace::{Memory, Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
@@ -156,23 +156,11 @@ impl<'c> Capture<'c> {
             return Err(CaptureError::WrongContext { session, other });
         }
         let mut recorded = self.record.lock();
-        let same = |region: &Region| !region.is_temporary() && region.address == address;
+        let same = |region: &Region| region.name == Memory::Block(block.id());
         let region = match recorded.regions.iter().position(same) {
             Some(region) => region,
             None => {
-                recorded.regions.push(Region {
-                    address,
-                    bytes,
-                    offset: None,
-                    taken_by: 0,
-                    after: Vec::new(),
-                    writer: 0,
-                    readers: Vec::new(),
-                    users: std::collections::BTreeMap::new(),
-                    kept: false,
-                    lent: false,
-                    written: false,
-                });
+                recorded.regions.push(Region::block(block));
                 recorded.regions.len() - 1
             }
         };
@@ -205,8 +193,8 @@ impl<'c> Capture<'c> {
             return Err(CaptureError::ForeignView);
         }
         self.check_not_lent(uses)?;
-        let of_step = uses.iter().map(|one| (one.region, one.writes)).collect();
-        self.record.step(&Step::Operation { kind, stream, uses: of_step })?;
+        self.record.step(&Step::Operation { kind, stream, uses: self.names(uses) })?;
+        self.share(uses)?;
         self.begin(stream)?;
         for one in uses {
             let before = self.record.lock().regions[one.region].waited_for(one.writes);
@@ -267,6 +255,28 @@ impl<'c> Capture<'c> {
             self.record.lock().frontiers.arrive(self.streams, later)?;
         }
         self.record.lock().model.wait(later, earlier);
+        Ok(())
+    }
+
+    fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
+        let recorded = self.record.lock();
+        uses.iter().map(|one| (recorded.regions[one.region].name, one.writes)).collect()
+    }
+
+    /// Blocks that are written from here on: by no graph of another stream, then. All that are leased count
+    /// as read.
+    fn share(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
+        if self.is_dry() {
+            return Ok(());
+        }
+        let Recorded { regions, shares, .. } = &mut *self.record.lock();
+        for one in uses.iter().filter(|one| one.writes) {
+            let region = &mut regions[one.region];
+            if let (Memory::Block(block), false) = (region.name, region.written) {
+                shares.add(block, &self.streams[0], true)?;
+                region.written = true;
+            }
+        }
         Ok(())
     }
 
