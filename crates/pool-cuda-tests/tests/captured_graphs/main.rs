@@ -12,8 +12,11 @@
 mod attacks;
 mod by_hand;
 mod cases;
+mod closed_world;
 mod common;
 mod faults;
+mod hand_made;
+mod lent;
 mod programmatic;
 mod random;
 mod scopes;

@@ -9,7 +9,7 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
-use crate::captured::UpdateRefused;
+use crate::captured::{NodeKind, UpdateRefused};
 use crate::error::GraphMemoryError;
 use crate::verify::LayoutViolation;
 
@@ -153,6 +153,13 @@ pub enum CaptureError {
         /// The stream's handle, as a number.
         stream: u64,
     },
+    /// A node of the graph is of no operation of the capture, of no scope and of no work that was
+    /// [enqueued](crate::Capture::enqueue): it came from elsewhere, or is of a kind that a scope does not put
+    /// there.
+    ForeignNode {
+        /// What it does.
+        kind: NodeKind,
+    },
     /// A fill or a copy in the graph names memory that the graph does not own, and that no operation of the
     /// capture answers for.
     ForeignMemory {
@@ -270,6 +277,12 @@ impl fmt::Display for CaptureError {
                 f,
                 "work came onto stream {stream:#x} past the capture, and the graph would not own the \
                  memory that it names: put it there by `enqueue`, or on another stream"
+            ),
+            Self::ForeignNode { kind } => write!(
+                f,
+                "a node of kind {kind:?} came into the graph, and nothing that the body did through the \
+                 capture put it there: put it there by `enqueue`, or keep other threads off the streams \
+                 of the session"
             ),
             Self::ForeignMemory { address, bytes } => write!(
                 f,

@@ -77,6 +77,14 @@ impl Frontiers {
         Ok(nodes)
     }
 
+    /// Where a stream was left.
+    pub(super) fn at(&self, stream: usize) -> Vec<u64> {
+        match &self.streams[stream] {
+            Frontier::At(nodes) => nodes.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Where a stream of the capture stands, however it came there.
     pub(super) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {

@@ -196,13 +196,13 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
         capture.begin(stream)?;
-        capture.record.expect(stream)?;
+        let at = capture.record.expect(stream)?;
         if !capture.record.lock().open_scope(stream) {
             return Err(CaptureError::ScopeOpen { stream });
         }
         // From here on its drop closes it again.
         let opened = Self { capture, stream };
-        capture.record.lock().open(stream);
+        capture.record.lock().open(stream, &at);
         capture.record.step(&Step::Scope { stream, opens: true })?;
         Ok(opened)
     }
@@ -215,7 +215,7 @@ impl Drop for Opened<'_> {
         let closed = record.close(self.stream);
         let mut recorded = record.lock();
         recorded.close_scope(self.stream);
-        if let Err(error) = noted.and(closed) {
+        if let Err(error) = noted.and(closed.map(drop)) {
             recorded.broken.get_or_insert(error);
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
+use super::closed_world::ClosedWorld;
 use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::foreign_memory::Known;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaMark;
@@ -163,9 +163,9 @@ impl Setting {
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
-        let Recorded { regions, operations, host, .. } = recorded;
+        let Recorded { regions, spans, host, .. } = recorded;
         let memory = &self.memory;
-        Known { memory, host, operations, numbers: &numbers }.check(&contents)?;
+        ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
         let layout: Vec<LaidOut> = regions
             .iter()
             .filter_map(|region| {

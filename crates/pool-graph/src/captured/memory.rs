@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pool_cuda::cudarc::driver::CudaContext;
+
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
@@ -29,16 +31,35 @@ impl GraphMemory {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
-    /// Whether a block is leased: what the graph's state is made of.
-    pub(crate) fn holds_block(&self, block: &GraphMemoryBlock) -> bool {
-        lease_of(&self.leases, block).is_some()
+    /// The lease of a block, which lies in this context: one of another device may be held, too, but nothing
+    /// on this one's streams names it.
+    pub(crate) fn lease_of(
+        &self,
+        block: &GraphMemoryBlock,
+        own: &CudaContext,
+    ) -> Result<&Lease, CaptureError> {
+        lease_of(&self.leases, block, own)
     }
 }
 
-/// The lease of a block, by its name: a block value that is out of date may have an address in another
-/// block that is leased, and would be a second name for its bytes.
-pub(crate) fn lease_of<'l>(leases: &'l [Lease], block: &GraphMemoryBlock) -> Option<&'l Lease> {
-    leases.iter().find(|lease| lease.blocks().iter().any(|held| held.id() == block.id()))
+/// The lease of a block of this context, by its name: a block value that is out of date may have an address
+/// in another block that is leased, and would be a second name for its bytes.
+pub(crate) fn lease_of<'l>(
+    leases: &'l [Lease],
+    block: &GraphMemoryBlock,
+    own: &CudaContext,
+) -> Result<&'l Lease, CaptureError> {
+    let (address, bytes) = (block.device_pointer(), block.size());
+    let holds = |lease: &&Lease| lease.blocks().iter().any(|held| held.id() == block.id());
+    let lease = leases.iter().find(holds);
+    let lease = lease.ok_or(CaptureError::NotLeased { address, bytes })?;
+    match lease.context().filter(|other| other.cu_ctx() != own.cu_ctx()) {
+        None => Ok(lease),
+        Some(other) => {
+            let (session, other) = (own.ordinal(), other.ordinal());
+            Err(CaptureError::WrongContext { session, other })
+        }
+    }
 }
 
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
@@ -53,7 +74,11 @@ impl OwnArena {
     pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, u64> {
         let lease = arena.lease();
         let address = lease.ranges().next().map_or(0, |range| range.address);
-        if take_arena(address) { Ok(Self { arena, address }) } else { Err(address) }
+        if !take_arena(address) {
+            return Err(address);
+        }
+        arena.give_away(true);
+        Ok(Self { arena, address })
     }
 
     pub(crate) fn arena(&self) -> &CudaArena {
@@ -67,6 +92,7 @@ impl OwnArena {
 
 impl Drop for OwnArena {
     fn drop(&mut self) {
+        self.arena.give_away(false);
         give_arena_back(self.address);
     }
 }

@@ -268,8 +268,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller;
-    /// and as [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
+    /// [`CaptureError::WrongContext`] where it is another device's; and as
+    /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
@@ -363,8 +364,9 @@ impl<S> CapturedGraph<S> {
 
     /// Where a block is that the graph keeps, and that has as many bytes.
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
+        self.setting.memory().lease_of(block, self.stream().context())?;
         let (address, bytes) = (block.device_pointer(), bytes as u64);
-        if bytes <= block.size() && self.setting.memory().holds_block(block) {
+        if bytes <= block.size() {
             return Ok(address);
         }
         Err(CaptureError::NotLeased { address, bytes })
