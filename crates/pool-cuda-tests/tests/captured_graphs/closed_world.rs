@@ -110,7 +110,12 @@ impl Meddler {
             lent.view_mut()?.fill(3)?;
         }
         // SAFETY: the memory that is put there by hand stays.
-        unsafe { capture.enqueue(main, &[], |_| Ok(self.comes_by(Place::InWork))) }?;
+        unsafe {
+            capture.enqueue(main, &[], |_| {
+                self.comes_by(Place::InWork);
+                Ok(())
+            })
+        }?;
         capture.fill_bytes(main, &mut view, 4)?;
         self.comes_by(Place::Last);
         Ok(())

@@ -113,11 +113,10 @@ impl Foreign {
                 put.result().unwrap();
             }
             Kind::Allocate => {
-                // SAFETY: nobody uses what is allocated, and it is freed once.
-                unsafe {
-                    let allocated = result::malloc_async(stream, BYTES).unwrap();
-                    result::free_async(allocated, stream).unwrap();
-                }
+                // SAFETY: nobody uses what is allocated.
+                let allocated = unsafe { result::malloc_async(stream, BYTES) }.unwrap();
+                // SAFETY: it is freed once.
+                unsafe { result::free_async(allocated, stream) }.unwrap();
             }
         }
     }
@@ -162,12 +161,11 @@ impl Foreign {
 impl Drop for Foreign {
     fn drop(&mut self) {
         self.stream.context().bind_to_thread().unwrap();
-        // SAFETY: the handles are this value's, and nothing uses them any more, but for a graph that a test
+        // SAFETY: the memory is this value's, and nothing uses it any more, but for a graph that a test
         // replays all the same.
-        unsafe {
-            result::free_sync(self.address).unwrap();
-            result::event::destroy(self.event).unwrap();
-        }
+        unsafe { result::free_sync(self.address) }.unwrap();
+        // SAFETY: the event is this value's.
+        unsafe { result::event::destroy(self.event) }.unwrap();
     }
 }
 

@@ -10,6 +10,7 @@
 )]
 
 mod attacks;
+mod blocks;
 mod by_hand;
 mod cases;
 mod closed_world;

@@ -9,6 +9,7 @@
 //!    life of the graph.
 
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -104,7 +105,7 @@ impl Drop for Origin {
 pub(super) struct UnderWay {
     origin: Origin,
     stream: Arc<CudaStream>,
-    event: Arc<OrderEvent>,
+    event: Rc<OrderEvent>,
     id: u64,
     ended: bool,
 }
@@ -114,13 +115,13 @@ impl UnderWay {
     pub(super) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
-        event: &Arc<OrderEvent>,
+        event: &Rc<OrderEvent>,
     ) -> Result<Self, CaptureError> {
         let origin = Origin::new(stream.context())?;
         // SAFETY: the stream is live (1).
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream, mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
-        let (stream, event) = (Arc::clone(stream), Arc::clone(event));
+        let (stream, event) = (Arc::clone(stream), Rc::clone(event));
         // From here on its drop ends it.
         let mut under_way = Self { origin, stream, event, id: 0, ended: false };
         // SAFETY: both streams are live (1).

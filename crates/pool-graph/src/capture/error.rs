@@ -123,7 +123,8 @@ pub enum CaptureError {
         size: usize,
     },
     /// The body does something else than in the dry run that its plan was made from, or than in the
-    /// capture of the graph that it is to update.
+    /// capture of the graph that it is to update. To use another block, or to write what was read, is
+    /// something else.
     Diverged {
         /// Which step it was, from 1.
         step: usize,
@@ -145,7 +146,7 @@ pub enum CaptureError {
         /// How many such nodes there are.
         nodes: usize,
     },
-    /// The capture was ended or spoiled by something in its body.
+    /// The capture was spoiled by something in its body: by an attempt to end it there, for one.
     Spoiled,
     /// Something came onto a stream of the session, and so into the graph, that the body did not put
     /// there through the capture.
@@ -270,8 +271,8 @@ impl fmt::Display for CaptureError {
                  capture, or allocate before it"
             ),
             Self::Spoiled => f.write_str(
-                "the capture was ended or spoiled by its body: do not begin, end or wait for \
-                 streams of the session there",
+                "the capture was spoiled by its body: do not begin or end captures of the session's \
+                 streams there, nor wait for them",
             ),
             Self::ForeignWork { stream } => write!(
                 f,

@@ -116,7 +116,8 @@ impl Capture<'_> {
     ///
     /// # Errors
     ///
-    /// What the work answers, [`CaptureError::ForeignWork`], and what the driver refuses.
+    /// What the work answers, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and what the
+    /// driver refuses.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,

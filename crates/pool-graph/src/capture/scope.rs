@@ -19,7 +19,7 @@ use super::trace::{Memory, Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
-use crate::captured::lease_of;
+use crate::captured::check_block;
 use crate::lease::Lease;
 use crate::request::GRANULE;
 
@@ -162,8 +162,8 @@ impl<'c> Capture<'c> {
         &'c self,
         block: &GraphMemoryBlock,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
-        lease_of(self.leases, block, self.streams[0].context())?;
         let bytes = block.size();
+        check_block(self.leases, block, bytes, self.streams[0].context())?;
         let mut recorded = self.record.lock();
         let same = |region: &Region| region.name == Memory::Block(block.id());
         let region = match recorded.regions.iter().position(same) {

@@ -31,35 +31,35 @@ impl GraphMemory {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
-    /// The lease of a block, which lies in this context: one of another device may be held, too, but nothing
-    /// on this one's streams names it.
-    pub(crate) fn lease_of(
+    /// Checks that a block of this context is leased, and has as many bytes.
+    pub(crate) fn check_block(
         &self,
         block: &GraphMemoryBlock,
+        bytes: u64,
         own: &CudaContext,
-    ) -> Result<&Lease, CaptureError> {
-        lease_of(&self.leases, block, own)
+    ) -> Result<(), CaptureError> {
+        check_block(&self.leases, block, bytes, own)
     }
 }
 
-/// The lease of a block of this context, by its name: a block value that is out of date may have an address
-/// in another block that is leased, and would be a second name for its bytes.
-pub(crate) fn lease_of<'l>(
-    leases: &'l [Lease],
+/// Checks that some lease holds a block, by its name: a block value that is out of date may have an address
+/// in another block that is leased, and would be a second name for its bytes. One of another device may be
+/// held, too, but nothing on this context's streams names it.
+pub(crate) fn check_block(
+    leases: &[Lease],
     block: &GraphMemoryBlock,
+    bytes: u64,
     own: &CudaContext,
-) -> Result<&'l Lease, CaptureError> {
-    let (address, bytes) = (block.device_pointer(), block.size());
+) -> Result<(), CaptureError> {
     let holds = |lease: &&Lease| lease.blocks().iter().any(|held| held.id() == block.id());
-    let lease = leases.iter().find(holds);
-    let lease = lease.ok_or(CaptureError::NotLeased { address, bytes })?;
-    match lease.context().filter(|other| other.cu_ctx() != own.cu_ctx()) {
-        None => Ok(lease),
-        Some(other) => {
-            let (session, other) = (own.ordinal(), other.ordinal());
-            Err(CaptureError::WrongContext { session, other })
-        }
-    }
+    let Some(lease) = leases.iter().find(holds).filter(|_| bytes <= block.size()) else {
+        return Err(CaptureError::NotLeased { address: block.device_pointer(), bytes });
+    };
+    let other = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx());
+    other.map_or(Ok(()), |other| {
+        let (session, other) = (own.ordinal(), other.ordinal());
+        Err(CaptureError::WrongContext { session, other })
+    })
 }
 
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
