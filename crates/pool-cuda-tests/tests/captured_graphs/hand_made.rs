@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use cudarc::driver::{
-    CudaFunction, CudaGraph, CudaStream, LaunchConfig, PushKernelArg, result, sys,
+    CudaFunction, CudaGraph, CudaStream, DriverError, LaunchConfig, PushKernelArg, result, sys,
 };
 use pool_kernels::elementwise;
 
@@ -79,44 +79,44 @@ impl Foreign {
 
     /// Puts a node on the stream, or where it may be put beside it.
     pub(crate) fn put(&self, kind: Kind) {
-        self.stream.context().bind_to_thread().unwrap();
+        self.try_put(kind).unwrap();
+    }
+
+    /// The same where the driver may refuse it.
+    pub(crate) fn try_put(&self, kind: Kind) -> Result<(), DriverError> {
+        self.stream.context().bind_to_thread()?;
         let (stream, address) = (self.stream.cu_stream(), self.address);
         match kind {
             Kind::Kernel => self.launch(),
             Kind::Copy => {
                 let to = address + BYTES as u64;
                 // SAFETY: memory of this value, twice as many bytes.
-                unsafe { result::memcpy_dtod_async(to, address, BYTES, stream) }.unwrap();
+                unsafe { result::memcpy_dtod_async(to, address, BYTES, stream) }
             }
-            Kind::Fill => {
-                // SAFETY: memory of this value.
-                unsafe { result::memset_d8_async(address, 7, BYTES, stream) }.unwrap();
-            }
+            // SAFETY: memory of this value.
+            Kind::Fill => unsafe { result::memset_d8_async(address, 7, BYTES, stream) },
             Kind::Host => {
                 // SAFETY: a function that does nothing, and no data.
-                let put = unsafe { sys::cuLaunchHostFunc(stream, Some(nothing), ptr::null_mut()) };
-                put.result().unwrap();
+                unsafe { sys::cuLaunchHostFunc(stream, Some(nothing), ptr::null_mut()) }.result()
             }
             Kind::ChildGraph => {
                 // SAFETY: the graph is this value's.
-                unsafe { sys::cuGraphLaunch(self.child.cu_graph_exec(), stream) }.result().unwrap();
+                unsafe { sys::cuGraphLaunch(self.child.cu_graph_exec(), stream) }.result()
             }
             Kind::Empty => self.add_empty(),
             Kind::Wait => {
                 // SAFETY: event and stream are live.
-                let put = unsafe { sys::cuStreamWaitEvent(stream, self.event, EXTERNAL) };
-                put.result().unwrap();
+                unsafe { sys::cuStreamWaitEvent(stream, self.event, EXTERNAL) }.result()
             }
             Kind::Record => {
                 // SAFETY: event and stream are live.
-                let put = unsafe { sys::cuEventRecordWithFlags(self.event, stream, EXTERNAL) };
-                put.result().unwrap();
+                unsafe { sys::cuEventRecordWithFlags(self.event, stream, EXTERNAL) }.result()
             }
             Kind::Allocate => {
                 // SAFETY: nobody uses what is allocated.
-                let allocated = unsafe { result::malloc_async(stream, BYTES) }.unwrap();
+                let allocated = unsafe { result::malloc_async(stream, BYTES) }?;
                 // SAFETY: it is freed once.
-                unsafe { result::free_async(allocated, stream) }.unwrap();
+                unsafe { result::free_async(allocated, stream) }
             }
         }
     }
@@ -126,16 +126,16 @@ impl Foreign {
         self.child.launch().unwrap();
     }
 
-    fn launch(&self) {
+    fn launch(&self) -> Result<(), DriverError> {
         let (factor, count) = (2.0_f32, 8_u64);
         let mut launch = self.stream.launch_builder(&self.kernel);
         launch.arg(&factor).arg(&self.address).arg(&count);
         // SAFETY: eight elements of this value's memory.
-        unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.unwrap();
+        unsafe { launch.launch(LaunchConfig::for_num_elems(8)) }.map(drop)
     }
 
     /// Into the graph of the capture, and behind nothing.
-    fn add_empty(&self) {
+    fn add_empty(&self) -> Result<(), DriverError> {
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
         let (mut nodes, mut data, mut node) = (ptr::null(), ptr::null(), ptr::null_mut());
@@ -151,10 +151,9 @@ impl Foreign {
                 &raw mut count,
             )
         };
-        asked.result().unwrap();
+        asked.result()?;
         // SAFETY: the graph is that of a capture under way, and the place outlives the call.
-        let added = unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) };
-        added.result().unwrap();
+        unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) }.result()
     }
 }
 

@@ -21,6 +21,7 @@ mod lent;
 mod programmatic;
 mod random;
 mod scopes;
+mod wild;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]

@@ -9,7 +9,6 @@
 //!    life of the graph.
 
 use std::ptr;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
@@ -105,7 +104,7 @@ impl Drop for Origin {
 pub(super) struct UnderWay {
     origin: Origin,
     stream: Arc<CudaStream>,
-    event: Rc<OrderEvent>,
+    event: Arc<OrderEvent>,
     id: u64,
     ended: bool,
 }
@@ -115,13 +114,13 @@ impl UnderWay {
     pub(super) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
-        event: &Rc<OrderEvent>,
+        event: &Arc<OrderEvent>,
     ) -> Result<Self, CaptureError> {
         let origin = Origin::new(stream.context())?;
         // SAFETY: the stream is live (1).
         let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream, mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
-        let (stream, event) = (Arc::clone(stream), Rc::clone(event));
+        let (stream, event) = (Arc::clone(stream), Arc::clone(event));
         // From here on its drop ends it.
         let mut under_way = Self { origin, stream, event, id: 0, ended: false };
         // SAFETY: both streams are live (1).
@@ -233,6 +232,11 @@ pub(super) struct OrderEvent {
     event: sys::CUevent,
     context: Arc<CudaContext>,
 }
+
+// SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
+unsafe impl Send for OrderEvent {}
+// SAFETY: as above.
+unsafe impl Sync for OrderEvent {}
 
 impl OrderEvent {
     /// Outside of the capture; the context is bound.

@@ -168,12 +168,12 @@ impl<'v> Returned<'v> {
         let record = &self.capture.record;
         let closed = record.close(self.place);
         record.lock().regions[self.of.region].lent = false;
-        let mut nodes = closed?;
+        let mut nodes = closed.as_ref().cloned().unwrap_or_default();
         record.lock().keep_newer(&mut nodes, self.since);
         let uses = vec![(record.lock().regions[self.of.region].name, self.of.writes)];
         let noted = record.step(&Step::Operation { kind: "return", stream: self.place, uses });
         record.used(self.place, &[self.of], &nodes);
-        noted
+        closed.and(noted)
     }
 }
 

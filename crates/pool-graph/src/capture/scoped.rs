@@ -2,7 +2,6 @@
 //! whose blocks are the capture's.
 
 use std::fmt;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig, PoolError, Scope};
@@ -36,7 +35,7 @@ impl DryStream {
         // What earlier calls left with the context is not this call's.
         let _ = context.check_err();
         let stream = unheeding_captures(|| context.new_stream())?;
-        let event = Rc::new(OrderEvent::new(context)?);
+        let event = Arc::new(OrderEvent::new(context)?);
         let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?;
         Ok(Self { _under_way: under_way, stream })
     }

@@ -2,7 +2,6 @@
 //! graphs keep it, for an update is one more capture in the same place.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
@@ -94,7 +93,7 @@ impl Setting {
         self.memory.check()?;
         let arena = self.memory.arena.arena();
         let regions = arena.begin_at(&self.begin);
-        let event = Rc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
+        let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
         let live = Live { arena, event: &event };
         let leases = &self.memory.leases;
