@@ -230,6 +230,34 @@ fn a_fill_of_another_thread_in_the_window_of_an_operation() {
     });
 }
 
+/// A kernel that came in while a fill was put there, and that the stream is made to wait for once more while a
+/// scope is open, has not come in by the scope.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn nothing_answers_for_what_came_in_before_it() {
+    without_a_report(|| {
+        let (main, other) = (stream(), stream());
+        let foreign = Arc::new(Foreign::new(&main));
+        let session = CaptureSession::new(&main).unwrap();
+        let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+            let mut view = capture.acquire::<u8>(4096)?;
+            let (put, streams) = (Arc::clone(&foreign), [Arc::clone(&main), Arc::clone(&other)]);
+            Simulator::attach().unwrap().before_call("cuMemsetD8Async", 1, move || {
+                put.put(Kind::Kernel);
+                streams[1].join(&streams[0]).unwrap();
+            });
+            capture.fill_bytes(capture.main(), &mut view, 1)?;
+            capture.scope(capture.main(), |scope| {
+                main.join(&other)?;
+                let mut view = scope.try_acquire::<u8>(100)?;
+                Ok::<(), CaptureError>(view.fill(1)?)
+            })
+        });
+        let kind = NodeKind::Kernel;
+        assert_eq!(made.map(drop), Err(CaptureError::ForeignNode { kind }));
+    });
+}
+
 /// D10: a graph of cudarc's is launched inside an open scope, by a safe call.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]

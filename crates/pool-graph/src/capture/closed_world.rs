@@ -28,6 +28,8 @@ struct Nodes<'a> {
     names: Vec<Vec<(u64, u64)>>,
     /// The number of the span that answers for each.
     claimed: Vec<Option<usize>>,
+    /// The first span that each came in during: no later one that began after its end answers for it.
+    came: Vec<Option<usize>>,
     /// The span that each was looked at for last.
     seen: Vec<Option<usize>>,
 }
@@ -54,8 +56,9 @@ impl ClosedWorld<'_> {
         let mut open: Vec<usize> = span.after.iter().filter_map(place).collect();
         let mut within = Vec::new();
         while let Some(node) = open.pop() {
-            let is_older = nodes.claimed[node].is_some_and(|claimed| claimed < span.begun);
+            let is_older = nodes.came[node].is_some_and(|came| came < span.begun);
             if nodes.seen[node].replace(number) != Some(number) && !is_older {
+                nodes.came[node].get_or_insert(number);
                 within.push(node);
                 open.extend(&nodes.before[node]);
             }
@@ -120,7 +123,8 @@ impl<'a> Nodes<'a> {
             names[node].push((address, bytes));
         }
         names.iter_mut().for_each(|names| names.sort_unstable());
-        Self { contents, before, names, claimed: vec![None; count], seen: vec![None; count] }
+        let [claimed, came, seen] = [(); 3].map(|()| vec![None; count]);
+        Self { contents, before, names, claimed, came, seen }
     }
 
     fn kind(&self, node: usize) -> NodeKind {
