@@ -7,7 +7,7 @@
 //! 2. **It is never closed**, so its functions stay good.
 //! 3. **Pointers are good for the call**: texts end with a zero, and a buffer is as long as is said.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +34,7 @@ pub(crate) struct Calls {
     reset: extern "C" fn(u64, u32, u64) -> u32,
     background: extern "C" fn(u32) -> u32,
     fail: unsafe extern "C" fn(*const c_char, u64, u32) -> u32,
+    before: unsafe extern "C" fn(*const c_char, u64, u64, u64) -> u32,
     calls: unsafe extern "C" fn(*const c_char) -> u64,
     models: unsafe extern "C" fn(*const c_char) -> u32,
     forget: extern "C" fn(u32) -> u32,
@@ -81,6 +82,7 @@ impl Calls {
             reset: symbol(library, c"simcuda_reset")?,
             background: symbol(library, c"simcuda_background")?,
             fail: symbol(library, c"simcuda_fail")?,
+            before: symbol(library, c"simcuda_before")?,
             calls: symbol(library, c"simcuda_calls")?,
             models: symbol(library, c"simcuda_models")?,
             forget: symbol(library, c"simcuda_forget")?,
@@ -100,6 +102,16 @@ impl Calls {
         let name = text(name);
         // SAFETY: the text is good for the call (3).
         unsafe { (self.fail)(name.as_ptr(), nth, code) };
+    }
+
+    pub(crate) fn before(self, name: &str, nth: u64, work: Box<dyn FnOnce() + Send>) {
+        let name = text(name);
+        let function: extern "C" fn(*mut c_void) = run;
+        let function = (function as *const ()).expose_provenance() as u64;
+        // Taken back by `run`.
+        let data = Box::into_raw(Box::new(work)).expose_provenance() as u64;
+        // SAFETY: the text is good for the call (3), and the function takes such data, once.
+        unsafe { (self.before)(name.as_ptr(), nth, function, data) };
     }
 
     pub(crate) fn calls(self, name: &str) -> u64 {
@@ -132,6 +144,13 @@ impl Calls {
         }
         String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
     }
+}
+
+/// Does what `Calls::before` was given.
+extern "C" fn run(data: *mut c_void) {
+    // SAFETY: it is a box that `Calls::before` gave away for this call, which is made once.
+    let work = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
+    work();
 }
 
 /// Names of calls have no zeros in them; one that has is the name of no call.

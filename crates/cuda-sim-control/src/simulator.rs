@@ -84,6 +84,13 @@ impl Simulator {
         self.0.fail("", nth, code);
     }
 
+    /// Does something right before the n-th call of this name from now, on the thread that makes the call:
+    /// what comes in between two calls of a program, at the same place every time. It may call the driver,
+    /// or have another thread do so, and must not panic.
+    pub fn before_call(self, name: &str, nth: u64, work: impl FnOnce() + Send + 'static) {
+        self.0.before(name, nth, Box::new(work));
+    }
+
     /// Takes back what was to fail and has not.
     pub fn forget_failures(self) {
         self.0.forget(4);

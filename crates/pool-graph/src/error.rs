@@ -86,6 +86,11 @@ pub enum GraphMemoryError<E> {
     },
     /// The pool was disposed.
     Disposed,
+    /// A capture session, or a graph of it, has the arena, and nobody else takes memory from it.
+    ArenaInUse {
+        /// Where the arena begins.
+        address: u64,
+    },
     /// The arena has no room left.
     ArenaExhausted {
         /// Bytes asked for.
@@ -186,6 +191,11 @@ impl<E: fmt::Display> fmt::Display for GraphMemoryError<E> {
                 "block {block} belongs to captured graphs through {leases} leases: drop them first"
             ),
             Self::Disposed => f.write_str("the pool was disposed: make another one"),
+            Self::ArenaInUse { address } => write!(
+                f,
+                "a capture session or its graph has the arena at {address:#x}: acquire from the capture, \
+                 or take an arena of your own"
+            ),
             Self::ArenaExhausted { requested, used, capacity } => write!(
                 f,
                 "the arena has no room for {requested} bytes: {used} of {capacity} are used. An \

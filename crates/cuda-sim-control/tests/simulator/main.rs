@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
+mod between;
 mod cudarc_api;
 mod faults;
 mod graphs;

@@ -5,7 +5,7 @@
 
 use super::foreign::{Out, Text};
 use super::session::{lock, real_host};
-use crate::world::{Code, Settings};
+use crate::world::{Code, HostCall, Settings};
 
 macro_rules! control_calls {
     ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty $body:block)*) => {
@@ -46,6 +46,13 @@ control_calls! {
     fn simcuda_fail(name: Text, nth: u64, code: u32) -> u32 {
         let Ok(name) = name.get() else { return 0 };
         lock().log.fail(&name, nth, Code(code));
+        1
+    }
+
+    /// Calls a function with this before the n-th call of a name from now.
+    fn simcuda_before(name: Text, nth: u64, function: u64, data: u64) -> u32 {
+        let Ok(name) = name.get() else { return 0 };
+        super::hook::add(name, nth, HostCall { function, data });
         1
     }
 

@@ -72,8 +72,8 @@ fn pointer(address: u64) -> *mut u8 {
 /// Calls a function of the program.
 pub(super) fn call(call: HostCall) {
     let address: *mut c_void = pointer(call.function).cast();
-    // SAFETY: the caller of `cuLaunchHostFunc` passed a function of this type there, and it is not
-    // null, as was checked then.
+    // SAFETY: the caller of `cuLaunchHostFunc`, who was asked for one that is not null, or the control of
+    // the simulator passed a function of this type there.
     let function: extern "C" fn(*mut c_void) = unsafe { std::mem::transmute(address) };
     function(pointer(call.data).cast());
 }

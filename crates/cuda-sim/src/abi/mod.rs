@@ -26,6 +26,7 @@ mod error;
 mod event;
 mod foreign;
 mod graph;
+mod hook;
 mod host;
 mod launch;
 mod memory;

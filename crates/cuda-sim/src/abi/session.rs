@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::hook;
 use super::host::{self, Host};
 use crate::world::{Code, Goal, Outcome, Settings, Step, World};
 
@@ -47,6 +48,7 @@ pub(super) fn lock() -> MutexGuard<'static, World> {
 
 /// Makes a call of the driver.
 pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
+    hook::before(name);
     let mut session = Session { world: Some(lock()), thread: this_thread() };
     let permitted = if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) };
     let counted = session.log.enter(name);

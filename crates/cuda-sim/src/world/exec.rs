@@ -101,6 +101,9 @@ impl World {
     fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let mut open = self.graphs[graph].nodes.clone();
         let count = open.len();
+        if open.iter().any(|node| matches!(self.nodes[*node].work, Work::Child(_))) {
+            return Err(unmodelled("an executable graph with another one in it"));
+        }
         let mut places = HashMap::new();
         let (mut nodes, mut pasts) = (Vec::new(), Vec::<Past>::new());
         while !open.is_empty() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::World;
-use super::code::{Code, Outcome, unmodelled};
+use super::code::{Code, Outcome};
 use super::event::{Mark, Moment};
 use super::memory::{Piece, Region, Trouble};
 use super::random::Random;
@@ -128,7 +128,8 @@ impl World {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
         if self.capturing(stream)?.is_some() {
-            return Err(unmodelled("the launch of a graph inside a capture"));
+            self.capture_work(stream, Work::Child(exec));
+            return Ok(());
         }
         self.refuse_legacy_beside_captures(stream)?;
         self.free_before_launch(exec, stream)?;

@@ -17,6 +17,8 @@ pub(crate) enum Work {
     Copy(Copy),
     Host(HostCall),
     Kernel(KernelCall),
+    /// Launches another graph. It is captured and read back, and not made executable.
+    Child(usize),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
     /// Records one, at each launch of a graph.
@@ -69,6 +71,7 @@ pub(crate) enum NodeKind {
     Copy = 1,
     Fill = 2,
     Host = 3,
+    Child = 4,
     Empty = 5,
     Wait = 6,
     Record = 7,
@@ -119,6 +122,7 @@ pub(crate) struct Access {
 impl Work {
     pub(crate) fn kind(&self) -> NodeKind {
         match self {
+            Self::Child(_) => NodeKind::Child,
             Self::Empty => NodeKind::Empty,
             Self::Fill(_) => NodeKind::Fill,
             Self::Copy(_) => NodeKind::Copy,
@@ -171,6 +175,7 @@ impl World {
             }
             // Its launch has waited, or records; memory is the launch's, too.
             Work::Empty
+            | Work::Child(_)
             | Work::Wait(_)
             | Work::Record(_)
             | Work::Allocate { .. }

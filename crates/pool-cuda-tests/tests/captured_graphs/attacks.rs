@@ -3,124 +3,17 @@
 
 use std::sync::Arc;
 
-use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
-use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
-    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
-    CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, Ended,
+    GraphMemoryBlock, GraphMemoryError,
 };
 
-use crate::support::{orders, start, start_anew};
-
-const BYTES: u64 = 4096;
-const RELAXED: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-const NO_FLAGS: CUgraphInstantiate_flags = CUgraphInstantiate_flags(0);
-
-type Made<S = ()> = Result<CapturedGraph<S>, CaptureError>;
-
-fn stream() -> Arc<CudaStream> {
-    Cuda::device(0).unwrap().context().new_stream().unwrap()
-}
-
-fn memory() -> DeviceMemory {
-    DeviceMemory::new(&Cuda::device(0).unwrap())
-}
-
-fn pool() -> CUDAGraphMemoryPool {
-    CUDAGraphMemoryPool::new(memory(), GraphPoolConfig { initial: 0, maximum: u64::MAX })
-}
-
-fn arena() -> CudaArena {
-    CudaArena::new(memory(), 1 << 16, ArenaPolicy::Monotone).unwrap()
-}
-
-/// Runs an attack in many orders; nothing is reported, and all is given back.
-fn without_a_report(attack: impl Fn()) {
-    let simulator = start();
-    for seed in 0..orders() {
-        start_anew(simulator, Settings::default(), seed);
-        attack();
-        simulator.assert_clean();
-        simulator.assert_no_leaks();
-    }
-}
-
-/// A block value from before, of bytes that lie in a leased block, is another name for these bytes.
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_stale_block_value_is_not_what_was_leased() {
-    without_a_report(|| {
-        let (main, side, pool) = (stream(), stream(), pool());
-        let parts = [(); 2].map(|()| pool.allocate(BYTES).unwrap());
-        parts.iter().for_each(|part| pool.deallocate(part.id()).unwrap());
-        let whole = pool.allocate(2 * BYTES).unwrap();
-        assert_eq!(whole.device_pointer(), parts[0].device_pointer());
-        let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
-        let session = session.lease(pool.lease(&[whole.id()]).unwrap());
-        let graph: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-            let side = capture.branch(0)?;
-            for part in &parts {
-                let refused = capture.block::<u8>(part).map(|_| ());
-                assert!(matches!(refused, Err(CaptureError::NotLeased { .. })), "{refused:?}");
-                if let Ok(mut part) = capture.block::<u8>(part) {
-                    capture.fill_bytes(side, &mut part, 1)?;
-                }
-            }
-            capture.fill_bytes(capture.main(), &mut capture.block::<u8>(&whole)?, 2)
-        });
-        let mut graph = graph.unwrap();
-        assert!(matches!(graph.read(&parts[1], &mut [0_u8]), Err(CaptureError::NotLeased { .. })));
-        graph.replay().unwrap();
-        let mut bytes = vec![0_u8; 8192];
-        graph.read(&whole, &mut bytes).unwrap();
-        assert_eq!(bytes, [2; 8192]);
-    });
-}
-
-/// Graphs on two streams that have one block, which one of them writes: nothing orders their runs.
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_block_of_two_graphs_on_two_streams() {
-    without_a_report(|| {
-        let (streams, pool) = ([stream(), stream()], pool());
-        let blocks = [(); 3].map(|()| pool.allocate(BYTES).unwrap());
-        let captured = |stream: &Arc<CudaStream>, from: usize, to: usize| -> Made {
-            let lease = pool.lease(&[blocks[from].id(), blocks[to].id()]).unwrap();
-            let session = CaptureSession::new(stream).unwrap().lease(lease);
-            session.prepare(arena()).unwrap().capture((), |capture, ()| {
-                let from = capture.block::<u8>(&blocks[from])?;
-                capture.copy(capture.main(), &mut capture.block(&blocks[to])?, &from)
-            })
-        };
-        let mut first = captured(&streams[0], 0, 1).unwrap();
-        for (from, to) in [(1, 2), (2, 0), (2, 1)] {
-            let mut refused = captured(&streams[1], from, to);
-            if let Ok(other) = &mut refused {
-                first.replay().unwrap();
-                other.replay().unwrap();
-            }
-            assert!(matches!(refused, Err(CaptureError::SharedBlock { .. })), "{refused:?}");
-        }
-        // What both only read is no hazard, until somebody writes it.
-        first.write(&blocks[0], &[5_u8]).unwrap();
-        let mut second = captured(&streams[1], 0, 2).unwrap();
-        for graph in [&mut first, &mut second] {
-            let refused = graph.write(&blocks[0], &[6_u8]);
-            assert!(matches!(refused, Err(CaptureError::SharedBlock { .. })), "{refused:?}");
-            graph.replay().unwrap();
-        }
-        let mut byte = [0_u8];
-        second.read(&blocks[2], &mut byte).unwrap();
-        assert_eq!(byte, [5]);
-        drop(first);
-        second.write(&blocks[0], &[6_u8]).unwrap();
-        // On one stream, all is in a row.
-        let _third = captured(&streams[1], 2, 0).unwrap();
-    });
-}
+use crate::common::{
+    BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
+};
 
 /// Safe calls of a device pool in the body, on the session's stream, or on one that was made to wait for
 /// it: the pool's memory would be in the nodes of a graph that has no lease of it.
@@ -186,29 +79,6 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
             }
         }
     });
-}
-
-/// The body ends the capture by hand and has an executable of its own.
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_capture_that_its_body_ends_by_hand() {
-    let simulator = start();
-    let stream = stream();
-    let session = CaptureSession::new(&stream).unwrap();
-    let mut stolen = None;
-    let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
-        let mut view = capture.acquire::<u8>(100)?;
-        capture.fill_bytes(capture.main(), &mut view, 1)?;
-        stolen = stream.end_capture(NO_FLAGS)?;
-        // Another one in its place is not the session's, either.
-        Ok(stream.begin_capture(RELAXED)?)
-    });
-    assert!(matches!(made, Err(CaptureError::ForeignWork { .. })), "{made:?}");
-    drop(stream.end_capture(NO_FLAGS).unwrap());
-    stolen.unwrap().launch().unwrap();
-    stream.synchronize().unwrap();
-    simulator.assert_clean();
-    assert!(!simulator.leaks().is_empty(), "the memory of the stolen graph stays");
 }
 
 /// Work that fails halfway has put something on the stream already, whatever the body makes of it.
@@ -312,7 +182,8 @@ fn an_argument_of_another_graph_is_refused() {
     });
 }
 
-/// A reset in the middle of a capture hands the bytes of living views out again.
+/// A reset in the middle of a capture would hand the bytes of living views out again: the graph is refused.
+/// What another handle of the arena returns stays the capture's.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn an_arena_that_is_reset_or_returned_to_in_the_body() {
@@ -331,20 +202,57 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
                 if resets {
                     besides.reset();
                 } else {
-                    let _ended = besides.deallocate(first.device_pointer());
+                    assert_eq!(besides.deallocate(first.device_pointer()), Ended::Foreign);
+                    let refused = besides.allocate(1);
+                    assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })));
                 }
                 let mut second = capture.acquire::<u8>(4096)?;
-                assert_eq!(first.device_pointer(), second.device_pointer());
+                assert_eq!(first.device_pointer() == second.device_pointer(), resets);
                 capture.fill_bytes(capture.main(), &mut second, 2)?;
                 capture.copy(capture.main(), &mut capture.block(&output)?, &first)
             });
             match made {
                 Err(CaptureError::Memory(GraphMemoryError::StaleLease { .. })) if resets => {}
-                Err(CaptureError::Layout(_)) if !resets => {}
+                Ok(mut graph) if !resets => {
+                    graph.replay().unwrap();
+                    let mut byte = [0_u8];
+                    graph.read(&output, &mut byte).unwrap();
+                    assert_eq!(byte, [1]);
+                }
                 _ => panic!("{made:?}"),
             }
             CudaArena::on(&stream).unwrap().clear(&stream).unwrap();
         }
+    });
+}
+
+/// Another handle of an arena takes memory after the arena was given to a session, which would hand the same
+/// bytes out again, with a lease that is good.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_second_handle_takes_nothing_of_a_session() {
+    without_a_report(|| {
+        let (stream, arena) = (stream(), arena());
+        arena.install(&stream).unwrap();
+        let second = CudaArena::on(&stream).unwrap();
+        let before = second.allocate(4096).unwrap();
+        let prepared = CaptureSession::new(&stream).unwrap().prepare(arena).unwrap();
+        let refused = second.allocate(4096);
+        let made: Made = prepared.capture((), |capture, ()| {
+            let mut view = capture.acquire::<u8>(4096)?;
+            let taken = [Some(&before), refused.as_ref().ok()];
+            for region in taken.into_iter().flatten() {
+                assert_ne!(region.device_pointer(), view.device_pointer());
+            }
+            capture.fill_bytes(capture.main(), &mut view, 1)
+        });
+        assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })), "{refused:?}");
+        assert_eq!(second.deallocate(before.device_pointer()), Ended::Foreign);
+        drop((made.unwrap(), prepared));
+        // With the last of its graphs, the arena is its owner's again.
+        assert_ne!(second.deallocate(before.device_pointer()), Ended::Foreign);
+        assert!(second.allocate(4096).is_ok());
+        second.clear(&stream).unwrap();
     });
 }
 
@@ -384,24 +292,4 @@ fn a_capture_in_a_capture() {
         inner.read(&blocks[1], &mut byte).unwrap();
         assert_eq!(byte, [2]);
     });
-}
-
-/// A lease of another device's block, in a session of this one.
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_block_of_another_device() {
-    let simulator = start();
-    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
-    let elsewhere = DeviceMemory::new(&Cuda::device(1).unwrap());
-    let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(elsewhere, config);
-    let block = pool.allocate(BYTES).unwrap();
-    let session = CaptureSession::new(&stream()).unwrap();
-    let session = session.lease(pool.lease(&[block.id()]).unwrap());
-    let body = |capture: &Capture<'_>, (): &mut ()| capture.block::<u8>(&block).map(drop);
-    let refused = CaptureError::WrongContext { session: 0, other: 1 };
-    assert_eq!(session.probe(&mut (), body).map(drop), Err(refused.clone()));
-    let made: Made = session.prepare(arena()).unwrap().capture((), body);
-    assert_eq!(made.map(drop), Err(refused));
-    simulator.assert_clean();
 }

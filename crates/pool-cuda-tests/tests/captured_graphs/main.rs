@@ -10,11 +10,18 @@
 )]
 
 mod attacks;
+mod blocks;
+mod by_hand;
 mod cases;
+mod closed_world;
+mod common;
 mod faults;
+mod hand_made;
+mod lent;
 mod programmatic;
 mod random;
 mod scopes;
+mod wild;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]

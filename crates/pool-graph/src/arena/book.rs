@@ -23,6 +23,8 @@ pub(super) struct ArenaBook {
     off_plan: bool,
     /// Whether a capture was refused because it forks.
     refused: bool,
+    /// Whether a capture session has it.
+    given_away: bool,
     high_water: u64,
     sum: u64,
     live_bytes: u64,
@@ -44,6 +46,7 @@ impl ArenaBook {
             allocations: 0,
             off_plan: false,
             refused: false,
+            given_away: false,
             high_water: 0,
             sum: 0,
             live_bytes: 0,
@@ -80,8 +83,7 @@ impl ArenaBook {
         let offset = address.checked_sub(self.base);
         let newest = |offset| self.live.range((offset, 0)..=(offset, u64::MAX)).next_back();
         let Some((&key, &bytes)) = offset.and_then(newest) else {
-            self.foreign += 1;
-            return Ended::Foreign;
+            return self.ignore();
         };
         self.live.remove(&key);
         self.live_bytes -= bytes;
@@ -89,6 +91,21 @@ impl ArenaBook {
             self.rewind();
         }
         Ended::Region { bytes }
+    }
+
+    /// What is deallocated is nobody's region, or not the caller's.
+    pub(super) fn ignore(&mut self) -> Ended {
+        self.foreign += 1;
+        Ended::Foreign
+    }
+
+    #[cfg(feature = "cuda-backend")]
+    pub(super) fn give_away(&mut self, given: bool) {
+        self.given_away = given;
+    }
+
+    pub(super) fn is_given_away(&self) -> bool {
+        self.given_away
     }
 
     /// A capture of this arena forks: whether that may be.
@@ -118,7 +135,8 @@ impl ArenaBook {
     #[cfg(feature = "cuda-backend")]
     pub(super) fn put_back(&mut self, earlier: &Self) {
         if earlier.resets == self.resets {
-            *self = Self { foreign: self.foreign, ..earlier.clone() };
+            let (foreign, given_away) = (self.foreign, self.given_away);
+            *self = Self { foreign, given_away, ..earlier.clone() };
         }
     }
 

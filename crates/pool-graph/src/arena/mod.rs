@@ -58,6 +58,8 @@ pub enum ArenaPolicy {
 /// ```
 pub struct CudaArena<M: MemorySource = DeviceMemory> {
     shared: Arc<ArenaShared<M>>,
+    /// Whether it is the session's that has the arena: others neither take nor end regions meanwhile.
+    of_session: bool,
 }
 
 /// A region of an arena: an address, which owns nothing.
@@ -118,7 +120,7 @@ impl<M: MemorySource> CudaArena<M> {
         }
         let book = Mutex::new(ArenaBook::new(address, bytes, policy));
         let shared = ArenaShared { source, range: LeasedRange { address, bytes }, book };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self { shared: Arc::new(shared), of_session: false })
     }
 
     /// Where the memory is.
@@ -131,8 +133,8 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// # Errors
     ///
-    /// If there is no room, if the plan has something else here, and after a refused
-    /// [fork](Self::forked).
+    /// If there is no room, if the plan has something else here, after a refused [fork](Self::forked),
+    /// and where a capture session, or a graph of it, has the arena.
     pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
         self.allocate_aligned(size, GRANULE)
     }
@@ -143,16 +145,25 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
     pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
-        self.shared.book.lock().allocate(size, alignment)
+        let mut book = self.shared.book.lock();
+        if book.is_given_away() && !self.of_session {
+            return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
+        }
+        book.allocate(size, alignment)
     }
 
     /// Ends the region that begins at `address`: bookkeeping, except where the policy is
     /// [`Linear`](ArenaPolicy::Linear) and the region is the last one.
     ///
     /// What does not begin at `address` here is ignored and counted: code under capture also drops
-    /// what it allocated before.
+    /// what it allocated before. So is every address where a capture session, or a graph of it, has the
+    /// arena.
     pub fn deallocate(&self, address: u64) -> Ended {
-        self.shared.book.lock().deallocate(address)
+        let mut book = self.shared.book.lock();
+        if book.is_given_away() && !self.of_session {
+            return book.ignore();
+        }
+        book.deallocate(address)
     }
 
     /// Says that the capture that uses this arena forks.
@@ -206,7 +217,17 @@ impl<M: MemorySource> CudaArena<M> {
 #[cfg(feature = "cuda-backend")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
-        Self { shared }
+        Self { shared, of_session: false }
+    }
+
+    /// The session's handle of an arena that was [given](Self::give_away) to it.
+    pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
+        Self { shared, of_session: true }
+    }
+
+    /// The arena is a session's from now on, or its owner's again.
+    pub(crate) fn give_away(&self, given: bool) {
+        self.shared.book.lock().give_away(given);
     }
 
     pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {

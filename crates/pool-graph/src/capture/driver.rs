@@ -2,8 +2,8 @@
 //!
 //! This module, `captured/handles.rs` and `device/` call the driver. What the proofs rely on:
 //!
-//! 1. **Streams live** while the `Arc` that they are asked through is borrowed, and their context is
-//!    the thread's current one: the session binds it before it begins.
+//! 1. **Streams live** while the `Arc`, or the `Origin`, that they are asked through is borrowed, and their
+//!    context is the thread's current one: the session binds it before it begins.
 //! 2. **Places outlive the call** that they are given to: they are locals.
 //! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
 //!    life of the graph.
@@ -12,8 +12,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::{CudaError, is_capturing, unheeding_captures};
+use pool_cuda::{CudaError, unheeding_captures};
+use result::stream::StreamKind;
 
+use super::error::CaptureError;
 use crate::captured::Graph;
 use crate::device::answer;
 use crate::device::graph_reading::capture_under_way;
@@ -56,71 +58,107 @@ pub(crate) fn wait_for(stream: &CudaStream) -> Result<(), CudaError> {
     answer("cuStreamSynchronize", waited.result())
 }
 
-/// A capture that has begun. Dropped, it is given up: the stream is captured no more.
-pub(super) struct UnderWay<'r> {
-    stream: Arc<CudaStream>,
-    /// What the driver calls it; none while it has not been asked.
-    id: Option<u64>,
-    ended: bool,
-    /// Called when somebody else has ended it, and has its graph.
-    stolen: &'r dyn Fn(),
+/// The stream that a capture begins on. Nobody else has its name, and a capture is ended where it began,
+/// so nobody else can end one and have its graph: on the streams that take part, this is
+/// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
+/// spoils the capture.
+struct Origin {
+    stream: sys::CUstream,
+    context: Arc<CudaContext>,
 }
 
-impl<'r> UnderWay<'r> {
-    /// Begins; the context is bound.
-    pub(super) fn begin(
-        stream: &Arc<CudaStream>,
-        mode: CaptureMode,
-        stolen: &'r dyn Fn(),
-    ) -> Result<Self, CudaError> {
+impl Origin {
+    /// The context is bound.
+    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let made = unheeding_captures(|| result::stream::create(StreamKind::NonBlocking));
+        Ok(Self { stream: answer("cuStreamCreate", made)?, context: Arc::clone(context) })
+    }
+
+    fn is_captured(&self) -> bool {
         // SAFETY: the stream is live (1).
-        let begun = unsafe { sys::cuStreamBeginCapture_v2(stream.cu_stream(), mode.of_driver()) };
-        answer("cuStreamBeginCapture", begun.result())?;
-        let mut under_way = Self { stream: Arc::clone(stream), id: None, ended: false, stolen };
-        under_way.id = capture_under_way(stream)?.map(|capture| capture.id);
-        Ok(under_way)
-    }
-
-    /// Ends it; none where it was spoiled without an error.
-    pub(super) fn end(mut self) -> Result<Option<Graph>, CudaError> {
-        self.end_once()
-    }
-
-    fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
-        self.ended = true;
-        if self.is_stolen() {
-            (self.stolen)();
-            return Ok(None);
-        }
-        let ended = self.ask_to_end();
-        // Whatever the driver says, the stream must not be left captured.
-        if ended.is_err() && is_capturing(&self.stream) == Ok(true) {
-            drop(self.ask_to_end());
-        }
-        ended
-    }
-
-    /// Whether the stream is captured no more, or by another capture. One that is spoiled is there still.
-    fn is_stolen(&self) -> bool {
-        match capture_under_way(&self.stream) {
-            Ok(Some(capture)) => self.id.is_some_and(|id| id != capture.id),
-            Ok(None) => is_capturing(&self.stream) == Ok(false),
-            Err(_) => false,
-        }
+        let status = unsafe { result::stream::is_capturing(self.stream) };
+        status
+            .is_ok_and(|status| status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
     fn ask_to_end(&self) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live (1), the place good (2).
-        let ended = unsafe { sys::cuStreamEndCapture(self.stream.cu_stream(), &raw mut graph) };
+        let ended = unsafe { sys::cuStreamEndCapture(self.stream, &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
         // SAFETY: the driver gave it this moment, and nobody else has it.
-        Ok(unsafe { Graph::new(graph, self.stream.context()) })
+        Ok(unsafe { Graph::new(graph, &self.context) })
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the stream is live, and this is its last use.
+        let _ = unheeding_captures(|| unsafe { result::stream::destroy(self.stream) });
+    }
+}
+
+/// A capture that has begun, of a stream that takes part from the first. Dropped, it is given up: the
+/// stream is captured no more.
+pub(super) struct UnderWay {
+    origin: Origin,
+    stream: Arc<CudaStream>,
+    event: Arc<OrderEvent>,
+    id: u64,
+    ended: bool,
+}
+
+impl UnderWay {
+    /// Begins; the context is bound.
+    pub(super) fn begin(
+        stream: &Arc<CudaStream>,
+        mode: CaptureMode,
+        event: &Arc<OrderEvent>,
+    ) -> Result<Self, CaptureError> {
+        let origin = Origin::new(stream.context())?;
+        // SAFETY: the stream is live (1).
+        let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream, mode.of_driver()) };
+        answer("cuStreamBeginCapture", begun.result())?;
+        let (stream, event) = (Arc::clone(stream), Arc::clone(event));
+        // From here on its drop ends it.
+        let mut under_way = Self { origin, stream, event, id: 0, ended: false };
+        // SAFETY: both streams are live (1).
+        unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream) }?;
+        let capture = capture_under_way(&under_way.stream)?.ok_or(CaptureError::Spoiled)?;
+        under_way.id = capture.id;
+        Ok(under_way)
+    }
+
+    /// What the driver calls it, and no other capture of the process.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Ends it, where its stream is now; none where it was spoiled without an error.
+    pub(super) fn end(mut self) -> Result<Option<Graph>, CudaError> {
+        // SAFETY: both streams are live (1).
+        unsafe { self.event.order_handles(self.origin.stream, self.cu_stream()) }?;
+        self.end_once()
+    }
+
+    fn cu_stream(&self) -> sys::CUstream {
+        self.stream.cu_stream()
+    }
+
+    fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
+        self.ended = true;
+        let ended = self.origin.ask_to_end();
+        // Whatever the driver says, the streams must not be left captured.
+        if ended.is_err() && self.origin.is_captured() {
+            drop(self.origin.ask_to_end());
+        }
+        ended
     }
 }
 
 /// The body failed or unwound: what was captured is thrown away.
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         if !self.ended {
             let _ = bind(self.stream.context());
@@ -129,12 +167,12 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// The handles of the nodes that come before whatever is put on a stream next; `None` where the
-/// stream is not captured, or its capture is spoiled.
-pub(super) fn frontier(stream: &CudaStream) -> Result<Option<Vec<u64>>, CudaError> {
+/// The capture that a stream is in, by the driver's name for it, and the handles of the nodes that come
+/// before whatever is put there next; `None` where the stream is not captured, or its capture is spoiled.
+pub(super) fn frontier(stream: &CudaStream) -> Result<Option<(u64, Vec<u64>)>, CudaError> {
     let handles =
         |nodes: Vec<sys::CUgraphNode>| nodes.into_iter().map(|node| node.addr() as u64).collect();
-    Ok(capture_under_way(stream)?.map(|capture| handles(capture.frontier)))
+    Ok(capture_under_way(stream)?.map(|capture| (capture.id, handles(capture.frontier))))
 }
 
 /// Sets bytes on a captured stream.
@@ -195,6 +233,11 @@ pub(super) struct OrderEvent {
     context: Arc<CudaContext>,
 }
 
+// SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
+unsafe impl Send for OrderEvent {}
+// SAFETY: as above.
+unsafe impl Sync for OrderEvent {}
+
 impl OrderEvent {
     /// Outside of the capture; the context is bound.
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
@@ -205,12 +248,24 @@ impl OrderEvent {
 
     /// Makes a stream wait for all that another one holds now.
     pub(super) fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
-        // SAFETY: event and stream are live (1).
-        let recorded = unsafe { result::event::record(self.event, earlier.cu_stream()) };
+        // SAFETY: both streams are live (1).
+        unsafe { self.order_handles(later.cu_stream(), earlier.cu_stream()) }
+    }
+
+    /// # Safety
+    ///
+    /// Both streams are live.
+    unsafe fn order_handles(
+        &self,
+        later: sys::CUstream,
+        earlier: sys::CUstream,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the event is live, and the stream by the caller's promise.
+        let recorded = unsafe { result::event::record(self.event, earlier) };
         answer("cuEventRecord", recorded)?;
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: as above.
-        let waited = unsafe { result::stream::wait_event(later.cu_stream(), self.event, flags) };
+        let waited = unsafe { result::stream::wait_event(later, self.event, flags) };
         answer("cuStreamWaitEvent", waited)
     }
 }

@@ -9,7 +9,7 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
-use crate::captured::UpdateRefused;
+use crate::captured::{NodeKind, UpdateRefused};
 use crate::error::GraphMemoryError;
 use crate::verify::LayoutViolation;
 
@@ -123,7 +123,8 @@ pub enum CaptureError {
         size: usize,
     },
     /// The body does something else than in the dry run that its plan was made from, or than in the
-    /// capture of the graph that it is to update.
+    /// capture of the graph that it is to update. To use another block, or to write what was read, is
+    /// something else.
     Diverged {
         /// Which step it was, from 1.
         step: usize,
@@ -145,13 +146,20 @@ pub enum CaptureError {
         /// How many such nodes there are.
         nodes: usize,
     },
-    /// The capture was ended or spoiled by something in its body.
+    /// The capture was spoiled by something in its body: by an attempt to end it there, for one.
     Spoiled,
     /// Something came onto a stream of the session, and so into the graph, that the body did not put
     /// there through the capture.
     ForeignWork {
         /// The stream's handle, as a number.
         stream: u64,
+    },
+    /// A node of the graph is of no operation of the capture, of no scope and of no work that was
+    /// [enqueued](crate::Capture::enqueue): it came from elsewhere, or is of a kind that a scope does not put
+    /// there.
+    ForeignNode {
+        /// What it does.
+        kind: NodeKind,
     },
     /// A fill or a copy in the graph names memory that the graph does not own, and that no operation of the
     /// capture answers for.
@@ -263,13 +271,19 @@ impl fmt::Display for CaptureError {
                  capture, or allocate before it"
             ),
             Self::Spoiled => f.write_str(
-                "the capture was ended or spoiled by its body: do not begin, end or wait for \
-                 streams of the session there",
+                "the capture was spoiled by its body: do not begin or end captures of the session's \
+                 streams there, nor wait for them",
             ),
             Self::ForeignWork { stream } => write!(
                 f,
                 "work came onto stream {stream:#x} past the capture, and the graph would not own the \
                  memory that it names: put it there by `enqueue`, or on another stream"
+            ),
+            Self::ForeignNode { kind } => write!(
+                f,
+                "a node of kind {kind:?} came into the graph, and nothing that the body did through the \
+                 capture put it there: put it there by `enqueue`, or keep other threads off the streams \
+                 of the session"
             ),
             Self::ForeignMemory { address, bytes } => write!(
                 f,

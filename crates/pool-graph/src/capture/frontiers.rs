@@ -9,14 +9,20 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::driver;
 use super::error::CaptureError;
 
-/// The nodes that each stream has come to.
+/// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
-pub(super) struct Frontiers(Vec<Frontier>);
+pub(super) struct Frontiers {
+    /// What the driver calls the capture.
+    capture: u64,
+    streams: Vec<Frontier>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 enum Frontier {
     /// The stream takes no part yet.
     Outside,
+    /// It is in another capture.
+    Elsewhere,
     /// Handles of nodes, in order.
     At(Vec<u64>),
     /// Something is being put on it, or was, and how that ended is not known.
@@ -25,12 +31,12 @@ enum Frontier {
 
 impl Frontiers {
     /// Of so many streams, the first of which is captured and empty.
-    pub(super) fn new(streams: usize) -> Self {
+    pub(super) fn new(streams: usize, capture: u64) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
         };
-        Self((0..streams).map(first).collect())
+        Self { capture, streams: (0..streams).map(first).collect() }
     }
 
     /// Whether a stream stands where it was left; the nodes there.
@@ -40,10 +46,13 @@ impl Frontiers {
         stream: usize,
     ) -> Result<Vec<u64>, CaptureError> {
         let handle = || streams[stream].cu_stream().addr() as u64;
-        match (&self.0[stream], Frontier::read(&streams[stream])?) {
-            (Frontier::Moving, _) | (Frontier::At(_), Frontier::Outside) => {
-                Err(CaptureError::Spoiled)
+        match (&self.streams[stream], self.read(&streams[stream])?) {
+            (Frontier::Outside, Frontier::Elsewhere) => {
+                Err(CaptureError::AlreadyCapturing { stream: handle() })
             }
+            (Frontier::Moving, _)
+            | (_, Frontier::Elsewhere)
+            | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Spoiled),
             (expected, found) if *expected != found => {
                 Err(CaptureError::ForeignWork { stream: handle() })
             }
@@ -54,7 +63,7 @@ impl Frontiers {
 
     /// Something is about to be put on a stream.
     pub(super) fn leave(&mut self, stream: usize) {
-        self.0[stream] = Frontier::Moving;
+        self.streams[stream] = Frontier::Moving;
     }
 
     /// It has been; the nodes there now.
@@ -63,21 +72,34 @@ impl Frontiers {
         streams: &[Arc<CudaStream>],
         stream: usize,
     ) -> Result<Vec<u64>, CaptureError> {
-        let Frontier::At(nodes) = Frontier::read(&streams[stream])? else {
-            return Err(CaptureError::Spoiled);
-        };
-        self.0[stream] = Frontier::At(nodes.clone());
+        let nodes = self.now(&streams[stream])?;
+        self.streams[stream] = Frontier::At(nodes.clone());
         Ok(nodes)
     }
-}
 
-impl Frontier {
-    fn read(stream: &CudaStream) -> Result<Self, CaptureError> {
+    /// Where a stream was left.
+    pub(super) fn at(&self, stream: usize) -> Vec<u64> {
+        match &self.streams[stream] {
+            Frontier::At(nodes) => nodes.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where a stream of the capture stands, however it came there.
+    pub(super) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
+        match self.read(stream)? {
+            Frontier::At(nodes) => Ok(nodes),
+            _ => Err(CaptureError::Spoiled),
+        }
+    }
+
+    fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
         Ok(match driver::frontier(stream)? {
-            None => Self::Outside,
-            Some(mut nodes) => {
+            None => Frontier::Outside,
+            Some((capture, _)) if capture != self.capture => Frontier::Elsewhere,
+            Some((_, mut nodes)) => {
                 nodes.sort_unstable();
-                Self::At(nodes)
+                Frontier::At(nodes)
             }
         })
     }

@@ -9,9 +9,11 @@ use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut};
 
 use super::error::CaptureError;
 use super::record::Record;
-use super::scope::{Capture, CaptureStream};
+use super::scope::{Capture, CaptureStream, Operation};
 use super::scoped::config;
 use super::source::FromView;
+use super::span::Account;
+use super::trace::Step;
 use super::view::{CaptureView, Use};
 
 /// A view of the capture, lent to a stream: it gives device views, for launches and copies beside those
@@ -102,7 +104,8 @@ impl Capture<'_> {
         view: &'v mut CaptureView<'_, T>,
     ) -> Result<Lent<'v, T>, CaptureError> {
         let (address, elements) = (view.device_pointer(), view.len());
-        self.operation("lend", stream, &[view.write()], |_| Ok(()))?;
+        let (uses, account) = (&[view.write()], Account::NOTHING);
+        self.operation(&Operation { kind: "lend", stream, uses, account }, |_| Ok(()))?;
         let returned = Returned::new(self, stream, view.write())?;
         // SAFETY: the pool is private to the value that is made here, hands out one view of the region's
         // elements, and is dropped before the region is the capture's again. Until then the region is
@@ -139,9 +142,10 @@ impl<T: PodElement> Lent<'_, T> {
 /// A region that is lent, until it is dropped.
 struct Returned<'v> {
     capture: &'v Capture<'v>,
-    stream: CaptureStream,
     place: usize,
     of: Use<'v>,
+    /// How many nodes had been met.
+    since: usize,
 }
 
 impl<'v> Returned<'v> {
@@ -151,21 +155,32 @@ impl<'v> Returned<'v> {
         of: Use<'v>,
     ) -> Result<Self, CaptureError> {
         let place = capture.check(stream)?;
+        let at = capture.record.expect(place)?;
         let mut recorded = capture.record.lock();
         recorded.regions[of.region].lent = true;
-        recorded.open(place);
-        Ok(Self { capture, stream, place, of })
+        recorded.open(place, &at);
+        Ok(Self { capture, place, of, since: recorded.met() })
+    }
+
+    /// What came onto the stream meanwhile, and onto those that have come together with it, are the
+    /// region's nodes.
+    fn end(&self) -> Result<(), CaptureError> {
+        let record = &self.capture.record;
+        let closed = record.close(self.place);
+        record.lock().regions[self.of.region].lent = false;
+        let mut nodes = closed.as_ref().cloned().unwrap_or_default();
+        record.lock().keep_newer(&mut nodes, self.since);
+        let uses = vec![(record.lock().regions[self.of.region].name, self.of.writes)];
+        let noted = record.step(&Step::Operation { kind: "return", stream: self.place, uses });
+        record.used(self.place, &[self.of], &nodes);
+        closed.and(noted)
     }
 }
 
 impl Drop for Returned<'_> {
     fn drop(&mut self) {
-        let record = &self.capture.record;
-        let closed = record.close(self.place);
-        record.lock().regions[self.of.region].lent = false;
-        let noted = self.capture.operation("return", self.stream, &[self.of], |_| Ok(()));
-        if let Err(error) = closed.and(noted) {
-            record.lock().broken.get_or_insert(error);
+        if let Err(error) = self.end() {
+            self.capture.record.lock().broken.get_or_insert(error);
         }
     }
 }

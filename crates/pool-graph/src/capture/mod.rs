@@ -1,10 +1,10 @@
 //! Captures: a session that turns the work of a body into a graph which owns its memory.
 
+mod closed_world;
 mod dissected;
 pub(crate) mod driver;
 mod error;
 mod footprint;
-mod foreign_memory;
 mod frontiers;
 mod lent;
 mod model;
@@ -17,6 +17,7 @@ mod scoped;
 mod session;
 mod setting;
 mod source;
+mod span;
 mod trace;
 mod view;
 

@@ -7,9 +7,10 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::driver;
 use super::error::CaptureError;
-use super::scope::{Capture, CaptureStream, HostArgument};
+use super::scope::{Capture, CaptureStream, HostArgument, Operation};
+use super::span::Account;
 use super::view::{CaptureView, Use};
-use crate::captured::HostBuffer;
+use crate::captured::{HostBuffer, NodeKind};
 
 impl Capture<'_> {
     /// Sets all bytes of a view.
@@ -24,7 +25,9 @@ impl Capture<'_> {
         value: u8,
     ) -> Result<(), CaptureError> {
         let (address, bytes) = (view.device_pointer(), view.bytes());
-        self.operation("fill", stream, &[view.write()], |stream| {
+        let account = Account::one(NodeKind::Fill, &[address], bytes);
+        let operation = Operation { kind: "fill", stream, uses: &[view.write()], account };
+        self.operation(&operation, |stream| {
             if bytes == 0 {
                 return Ok(());
             }
@@ -51,7 +54,9 @@ impl Capture<'_> {
             return Err(CaptureError::SameMemory { address: target });
         }
         let bytes = to.bytes();
-        self.operation("copy", stream, &[from.read(), to.write()], |stream| {
+        let account = Account::one(NodeKind::Copy, &[source, target], bytes);
+        let uses = &[from.read(), to.write()];
+        self.operation(&Operation { kind: "copy", stream, uses, account }, |stream| {
             if bytes == 0 {
                 return Ok(());
             }
@@ -75,16 +80,20 @@ impl Capture<'_> {
         check_lengths(from.len(), to.len())?;
         let (capture, number) = (self.id(), self.record.lock().host.len());
         let (target, bytes) = (to.device_pointer(), to.bytes());
-        self.operation("copy from host", stream, &[to.write()], |stream| {
-            if bytes == 0 {
+        let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
+        let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
+        let account = Account::one(NodeKind::Copy, &[source, target], bytes);
+        let uses = &[to.write()];
+        self.operation(&Operation { kind: "copy from host", stream, uses, account }, |stream| {
+            let Some(buffer) = buffer else {
                 self.record.lock().host.push(None);
                 return Ok(());
-            }
-            let buffer = HostBuffer::new(bytemuck::cast_slice(from), stream.context())?;
-            // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
-            unsafe { driver::copy_from_host(stream, target, buffer.address(), bytes) }?;
+            };
+            let from = buffer.address();
+            // Kept whatever the driver answers.
             self.record.lock().host.push(Some(buffer));
-            Ok(())
+            // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
+            unsafe { driver::copy_from_host(stream, target, from, bytes) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }
@@ -97,19 +106,34 @@ impl Capture<'_> {
     /// What the work reads and writes, in this and every later replay, is in the views of `uses`, and
     /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
     /// stays, and is used by nothing else meanwhile, for as long as the graph lives, or until an
-    /// [update](crate::CapturedGraph::update) has replaced the work. It goes to this stream, and leaves the
-    /// capture as it is. The same holds for what work that fails has put there by then.
+    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten* lives for
+    /// ever, and its runs are not waited for: a state that borrows memory (`S` is not `'static`) does not
+    /// keep it, so whoever relies on such a state sees to it that the graph is dropped.
+    ///
+    /// The work goes to this stream, and leaves the capture as it is. Meanwhile nobody else puts anything
+    /// there: whatever came onto the stream until the work returns is the caller's to answer for, kernels of
+    /// other threads included. The same holds for what work that fails has put there by then.
     ///
     /// # Errors
     ///
-    /// What the work answers, [`CaptureError::ForeignWork`], and what the driver refuses.
+    /// What the work answers, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and what the
+    /// driver refuses.
     pub unsafe fn enqueue(
         &self,
         stream: CaptureStream,
         uses: &[Use<'_>],
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
-        self.operation("work", stream, uses, work)
+        let account = Account::Caller;
+        self.operation(&Operation { kind: "work", stream, uses, account }, work)
+    }
+
+    /// What the graph copies from: none of no bytes, and none in a dry run.
+    fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
+        if self.is_dry() || bytes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(HostBuffer::new(bytes, self.record.streams()[0].context())?))
     }
 }
 

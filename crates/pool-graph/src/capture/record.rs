@@ -1,22 +1,22 @@
 //! What a body did so far, and what it takes its memory from: the capture and the pools of its scopes
 //! have it together.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver;
 use super::error::CaptureError;
-use super::foreign_memory::Span;
 use super::frontiers::Frontiers;
 use super::model::Model;
-use super::region::{Markers, Region};
+use super::region::{Markers, Place, Region};
+use super::span::{Account, Span};
 use super::trace::{Step, Trace};
+use super::view::Use;
 use crate::arena::CudaArena;
-use crate::captured::HostBuffer;
+use crate::captured::{HostBuffer, Shares};
 
 /// A body's account, and its source of memory.
 pub(super) struct Record {
@@ -37,13 +37,19 @@ pub(super) struct Recorded {
     pub(super) model: Model,
     pub(super) trace: Trace,
     pub(super) regions: Vec<Region>,
+    /// How many of them are temporaries.
+    temporaries: usize,
     pub(super) frontiers: Frontiers,
-    /// The operations that were put on streams.
-    pub(super) operations: Vec<Span>,
+    /// What was put on streams, piece by piece.
+    pub(super) spans: Vec<Span>,
+    /// What the blocks of the session are used for.
+    pub(super) shares: Shares,
     /// An argument of no bytes needs no memory.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// What went wrong where nobody could be told.
     pub(super) broken: Option<CaptureError>,
+    /// The nodes that streams came to, by handle: the how many-th each was.
+    met: HashMap<u64, usize>,
     /// Of each stream, what is put there without being noted here.
     open: Vec<Open>,
     /// Where the next temporary of a dry run begins.
@@ -54,6 +60,9 @@ pub(super) struct Recorded {
 #[derive(Clone, Debug, Default)]
 struct Open {
     guards: usize,
+    /// Of the span that is not over: how many were before it, and where the stream stood.
+    begun: usize,
+    before: Vec<u64>,
     scope: bool,
     /// Other streams that were given memory of theirs.
     touched: Vec<usize>,
@@ -75,7 +84,7 @@ impl Record {
             id,
             streams: streams.to_vec(),
             is_dry: arena.is_none(),
-            arena: Mutex::new(arena.map(|arena| CudaArena::of_shared(Arc::clone(arena.shared())))),
+            arena: Mutex::new(arena.map(|arena| CudaArena::of_session(Arc::clone(arena.shared())))),
             planned: planned.cloned(),
             recorded: Mutex::new(Recorded::new(id, streams.len())),
         }
@@ -83,6 +92,11 @@ impl Record {
 
     pub(super) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The driver's capture has begun.
+    pub(super) fn begun(&self, capture: u64) {
+        self.lock().frontiers = Frontiers::new(self.streams.len(), capture);
     }
 
     pub(super) fn is_dry(&self) -> bool {
@@ -123,37 +137,49 @@ impl Record {
         if self.is_dry() {
             return Ok(Vec::new());
         }
-        let recorded = self.lock();
+        let mut recorded = self.lock();
         if recorded.may_hold_more(stream) {
             drop(recorded);
             return self.frontier(stream);
         }
-        recorded.frontiers.check(&self.streams, stream)
+        let nodes = recorded.frontiers.check(&self.streams, stream)?;
+        recorded.meet(&nodes);
+        Ok(nodes)
     }
 
-    /// Work of a scope, or with a lent view, is over: the streams stand where it left them.
-    pub(super) fn close(&self, stream: usize) -> Result<(), CaptureError> {
+    /// Work of a scope, or with a lent view, is over: the streams stand where it left them. The handles of
+    /// the nodes that this one has come to.
+    pub(super) fn close(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+        let moved = self.lock().close(stream);
+        let after = self.arrive(&moved)?;
         let mut recorded = self.lock();
-        let moved = recorded.close(stream);
-        self.arrive(&mut recorded, moved)
+        recorded.end_span(stream, after);
+        Ok(recorded.frontiers.at(stream))
     }
 
     /// Does what may make streams of the capture wait for each other, by other ways than this account.
     pub(super) fn moves_streams(&self, work: impl FnOnce()) -> Result<(), CaptureError> {
         let begun = |stream: &usize| *stream == 0 || self.lock().model.has_begun(*stream);
         let streams: Vec<usize> = (0..self.streams.len()).filter(begun).collect();
-        streams.iter().try_for_each(|&stream| self.expect(stream).map(drop))?;
+        let before = streams.iter().map(|&stream| self.expect(stream));
+        let before = before.collect::<Result<Vec<_>, _>>()?.concat();
+        let begun = self.lock().spans.len();
         work();
-        self.arrive(&mut self.lock(), streams)
+        let after = self.arrive(&streams)?;
+        self.lock().spans.push(Span { begun, before, after, account: Account::Scope });
+        Ok(())
     }
 
-    /// These streams stand where they were left just now.
-    fn arrive(&self, recorded: &mut Recorded, streams: Vec<usize>) -> Result<(), CaptureError> {
+    /// These streams stand where they were left just now; the nodes there.
+    pub(super) fn arrive(&self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         if self.is_dry() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let mut arrive = |stream| recorded.frontiers.arrive(&self.streams, stream).map(drop);
-        streams.into_iter().try_for_each(&mut arrive)
+        let mut recorded = self.lock();
+        let arrive = |&stream| recorded.frontiers.arrive(&self.streams, stream);
+        let nodes = streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat();
+        recorded.meet(&nodes);
+        Ok(nodes)
     }
 
     /// The handles of the nodes that a stream has come to; none in a dry run.
@@ -161,7 +187,20 @@ impl Record {
         if self.is_dry() {
             return Ok(Vec::new());
         }
-        driver::frontier(&self.streams[stream])?.ok_or(CaptureError::Spoiled)
+        let mut recorded = self.lock();
+        let nodes = recorded.frontiers.now(&self.streams[stream])?;
+        recorded.meet(&nodes);
+        Ok(nodes)
+    }
+
+    /// Notes that an operation, which came to these nodes, uses memory.
+    pub(super) fn used(&self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
+        let mut recorded = self.lock();
+        let operation = recorded.model.operation(stream);
+        for one in uses {
+            let markers = Markers { operation, nodes: nodes.to_vec() };
+            recorded.regions[one.region].used(stream, one.writes, markers);
+        }
     }
 
     /// Takes bytes for a stream that has begun; the number of their region.
@@ -174,19 +213,10 @@ impl Record {
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
-        recorded.regions.push(Region {
-            address,
-            bytes,
-            offset: Some(offset),
-            taken_by,
-            after,
-            writer: stream,
-            readers: Vec::new(),
-            users: BTreeMap::new(),
-            written: false,
-            kept,
-            lent: false,
-        });
+        let place = Place { address, bytes, offset };
+        let region = Region::temporary(recorded.temporaries, stream, place, after);
+        recorded.temporaries += 1;
+        recorded.regions.push(Region { taken_by, kept, ..region });
         Ok(recorded.regions.len() - 1)
     }
 
@@ -245,6 +275,12 @@ impl Record {
     pub(super) fn keep_to_the_end(&self) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         let mut recorded = self.lock();
+        // What was lent to a guard that was forgotten is used to the end.
+        for stream in 0..self.streams.len() {
+            if recorded.open[stream].guards > 0 {
+                recorded.end_span(stream, nodes.clone());
+            }
+        }
         let stays = |region: &Region| region.is_temporary() && (region.kept || region.lent);
         if !recorded.regions.iter().any(stays) {
             return Ok(());
@@ -262,12 +298,15 @@ impl Recorded {
         Self {
             capture,
             model: Model::new(streams),
-            frontiers: Frontiers::new(streams),
-            operations: Vec::new(),
+            frontiers: Frontiers::new(streams, 0),
+            spans: Vec::new(),
             trace: Trace::default(),
             regions: Vec::new(),
+            temporaries: 0,
+            shares: Shares::default(),
             host: Vec::new(),
             broken: None,
+            met: HashMap::new(),
             open: vec![Open::default(); streams],
             dry: DRY_BASE,
         }
@@ -287,9 +326,40 @@ impl Recorded {
         self.open[stream].guards > 0 || self.open.iter().any(touches)
     }
 
-    /// Work that is not noted begins on a stream.
-    pub(super) fn open(&mut self, stream: usize) {
-        self.open[stream].guards += 1;
+    /// Work that is not noted begins on a stream, which stands at these nodes.
+    pub(super) fn open(&mut self, stream: usize, at: &[u64]) {
+        let begun = self.spans.len();
+        let open = &mut self.open[stream];
+        if open.guards == 0 {
+            (open.begun, open.before) = (begun, at.to_vec());
+        }
+        open.guards += 1;
+    }
+
+    /// What was done there so far is a span, which ends at these nodes; another one begins.
+    fn end_span(&mut self, stream: usize, after: Vec<u64>) {
+        let open = &mut self.open[stream];
+        let before = std::mem::replace(&mut open.before, after.clone());
+        let begun = std::mem::replace(&mut open.begun, self.spans.len() + 1);
+        self.spans.push(Span { begun, before, after, account: Account::Scope });
+    }
+
+    /// Streams have come to these nodes.
+    fn meet(&mut self, nodes: &[u64]) {
+        for &node in nodes {
+            let met = self.met.len();
+            self.met.entry(node).or_insert(met);
+        }
+    }
+
+    /// How many nodes streams have come to.
+    pub(super) fn met(&self) -> usize {
+        self.met.len()
+    }
+
+    /// Leaves of some nodes those that no stream had come to when so many had been met.
+    pub(super) fn keep_newer(&self, nodes: &mut Vec<u64>, met: usize) {
+        nodes.retain(|node| self.met.get(node).is_some_and(|&number| number >= met));
     }
 
     /// Some such work is over, and the stream has come after what others did of it: now it is noted, as

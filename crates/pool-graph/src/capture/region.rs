@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::trace::Memory;
+use crate::block::GraphMemoryBlock;
+
 /// Memory that operations of a body use.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
+    /// What steps call it.
+    pub(super) name: Memory,
     pub(super) address: u64,
     /// Of a temporary, in whole granules.
     pub(super) bytes: u64,
@@ -20,12 +25,20 @@ pub(super) struct Region {
     pub(super) readers: Vec<usize>,
     /// The uses on each stream.
     pub(super) users: BTreeMap<usize, Uses>,
-    /// Whether one of them writes.
+    /// Whether it is a block that the graph has for writing.
     pub(super) written: bool,
     /// Whether it is a block of a scope's pool: in use until the capture ends.
     pub(super) kept: bool,
     /// Whether it is a device view's now, whose uses nobody notes.
     pub(super) lent: bool,
+}
+
+/// Where a temporary lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) offset: u64,
 }
 
 /// The uses of a region on one stream.
@@ -46,6 +59,35 @@ pub(super) struct Markers {
 }
 
 impl Region {
+    /// A temporary at a place of the arena, which a stream comes to after these nodes.
+    pub(super) fn temporary(name: usize, stream: usize, at: Place, after: Vec<u64>) -> Self {
+        let Place { address, bytes, offset } = at;
+        let own = Self::new(Memory::Temporary(name), address, bytes);
+        Self { offset: Some(offset), after, writer: stream, ..own }
+    }
+
+    /// A block that the graph keeps.
+    pub(super) fn block(block: &GraphMemoryBlock) -> Self {
+        Self::new(Memory::Block(block.id()), block.device_pointer(), block.size())
+    }
+
+    fn new(name: Memory, address: u64, bytes: u64) -> Self {
+        Self {
+            name,
+            address,
+            bytes,
+            offset: None,
+            taken_by: 0,
+            after: Vec::new(),
+            writer: 0,
+            readers: Vec::new(),
+            users: BTreeMap::new(),
+            written: false,
+            kept: false,
+            lent: false,
+        }
+    }
+
     pub(super) fn is_temporary(&self) -> bool {
         self.offset.is_some()
     }
@@ -65,7 +107,6 @@ impl Region {
             let before = std::mem::replace(&mut on_stream.last.nodes, markers.nodes);
             on_stream.earlier.extend(before);
         }
-        self.written |= writes;
         if writes {
             self.writer = stream;
             self.readers.clear();

@@ -10,16 +10,16 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::driver::OrderEvent;
 use super::error::CaptureError;
-use super::foreign_memory::Span;
 use super::record::Record;
 pub(super) use super::record::Recorded;
-use super::region::{Markers, Region};
+use super::region::Region;
 use super::scoped::Pools;
-use super::trace::{Step, Trace};
+use super::span::{Account, Span};
+use super::trace::{Memory, Step, Trace};
 use super::view::{CaptureView, Use};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
-use crate::captured::lease_of;
+use crate::captured::check_block;
 use crate::lease::Lease;
 use crate::request::GRANULE;
 
@@ -49,6 +49,22 @@ pub struct Capture<'c> {
     pub(super) record: Arc<Record>,
     /// Those of scopes.
     pub(super) pools: RefCell<Pools>,
+}
+
+/// An operation of a body.
+pub(super) struct Operation<'o> {
+    pub(super) kind: &'static str,
+    pub(super) stream: CaptureStream,
+    pub(super) uses: &'o [Use<'o>],
+    /// Who answers for what it puts on the stream.
+    pub(super) account: Account,
+}
+
+/// A stream was moved on, or was to be.
+struct Moved {
+    worked: Result<(), CaptureError>,
+    /// Where it stands.
+    after: Result<Vec<u64>, CaptureError>,
 }
 
 /// What a capture has and a dry run has not.
@@ -146,33 +162,14 @@ impl<'c> Capture<'c> {
         &'c self,
         block: &GraphMemoryBlock,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
-        let (address, bytes) = (block.device_pointer(), block.size());
-        let Some(lease) = lease_of(self.leases, block) else {
-            return Err(CaptureError::NotLeased { address, bytes });
-        };
-        let own = self.streams[0].context();
-        if let Some(other) = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx()) {
-            let (session, other) = (own.ordinal(), other.ordinal());
-            return Err(CaptureError::WrongContext { session, other });
-        }
+        let bytes = block.size();
+        check_block(self.leases, block, bytes, self.streams[0].context())?;
         let mut recorded = self.record.lock();
-        let same = |region: &Region| !region.is_temporary() && region.address == address;
+        let same = |region: &Region| region.name == Memory::Block(block.id());
         let region = match recorded.regions.iter().position(same) {
             Some(region) => region,
             None => {
-                recorded.regions.push(Region {
-                    address,
-                    bytes,
-                    offset: None,
-                    taken_by: 0,
-                    after: Vec::new(),
-                    writer: 0,
-                    readers: Vec::new(),
-                    users: std::collections::BTreeMap::new(),
-                    kept: false,
-                    lent: false,
-                    written: false,
-                });
+                recorded.regions.push(Region::block(block));
                 recorded.regions.len() - 1
             }
         };
@@ -195,18 +192,17 @@ impl<'c> Capture<'c> {
     /// Notes an operation, orders its stream after who used the same memory, and puts it there.
     pub(super) fn operation(
         &self,
-        kind: &'static str,
-        stream: CaptureStream,
-        uses: &[Use<'_>],
+        operation: &Operation<'_>,
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
+        let &Operation { kind, stream, uses, ref account } = operation;
         let stream = self.check(stream)?;
         if uses.iter().any(|one| one.capture != self.id()) {
             return Err(CaptureError::ForeignView);
         }
         self.check_not_lent(uses)?;
-        let of_step = uses.iter().map(|one| (one.region, one.writes)).collect();
-        self.record.step(&Step::Operation { kind, stream, uses: of_step })?;
+        self.record.step(&Step::Operation { kind, stream, uses: self.names(uses) })?;
+        self.share(uses)?;
         self.begin(stream)?;
         for one in uses {
             let before = self.record.lock().regions[one.region].waited_for(one.writes);
@@ -218,21 +214,36 @@ impl<'c> Capture<'c> {
         let mut worked = Ok(());
         let mut nodes = Vec::new();
         if !self.is_dry() {
-            self.record.lock().frontiers.leave(stream);
-            worked = work(&self.streams[stream]);
+            let work = || work(&self.streams[stream]);
+            let moved = self.move_stream(stream, &before, account, work);
             // What failed halfway has put something on the stream by then, and that uses the memory.
-            let mut recorded = self.record.lock();
-            let after = recorded.frontiers.arrive(self.streams, stream)?;
-            nodes = after.iter().copied().filter(|node| !before.contains(node)).collect();
-            recorded.operations.push(Span { before, after });
+            (worked, nodes) = (moved.worked, moved.after?);
+            nodes.retain(|node| !before.contains(node));
         }
-        let mut recorded = self.record.lock();
-        let operation = recorded.model.operation(stream);
-        for one in uses {
-            let markers = Markers { operation, nodes: nodes.clone() };
-            recorded.regions[one.region].used(stream, one.writes, markers);
-        }
+        self.record.used(stream, uses, &nodes);
         worked
+    }
+
+    /// Does what moves a stream on from where it stands, as a span of its own; where it stands then.
+    fn move_stream(
+        &self,
+        stream: usize,
+        before: &[u64],
+        account: &Account,
+        work: impl FnOnce() -> Result<(), CaptureError>,
+    ) -> Moved {
+        let begun = {
+            let mut recorded = self.record.lock();
+            recorded.frontiers.leave(stream);
+            recorded.spans.len()
+        };
+        let worked = work();
+        let after = self.record.arrive(&[stream]);
+        if let Ok(after) = &after {
+            let (before, after, account) = (before.to_vec(), after.clone(), account.clone());
+            self.record.lock().spans.push(Span { begun, before, after, account });
+        }
+        Moved { worked, after }
     }
 
     /// Joins every branch: a graph ends in one stream. Nobody else has put anything on any of them.
@@ -260,13 +271,35 @@ impl<'c> Capture<'c> {
         }
         if let Some(live) = &self.live {
             self.record.fork()?;
-            self.record.expect(later)?;
-            self.record.expect(earlier)?;
-            self.record.lock().frontiers.leave(later);
-            live.event.order(&self.streams[later], &self.streams[earlier])?;
-            self.record.lock().frontiers.arrive(self.streams, later)?;
+            let before = [self.record.expect(later)?, self.record.expect(earlier)?].concat();
+            let order = || Ok(live.event.order(&self.streams[later], &self.streams[earlier])?);
+            let moved = self.move_stream(later, &before, &Account::NOTHING, order);
+            moved.worked?;
+            moved.after?;
         }
         self.record.lock().model.wait(later, earlier);
+        Ok(())
+    }
+
+    fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
+        let recorded = self.record.lock();
+        uses.iter().map(|one| (recorded.regions[one.region].name, one.writes)).collect()
+    }
+
+    /// Blocks that are written from here on: by no graph of another stream, then. All that are leased count
+    /// as read.
+    fn share(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
+        if self.is_dry() {
+            return Ok(());
+        }
+        let Recorded { regions, shares, .. } = &mut *self.record.lock();
+        for one in uses.iter().filter(|one| one.writes) {
+            let region = &mut regions[one.region];
+            if let (Memory::Block(block), false) = (region.name, region.written) {
+                shares.add(block, &self.streams[0], true)?;
+                region.written = true;
+            }
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use pool_core::{Pool, PoolConfig, PoolError, Scope};
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
 use pool_cuda::{Cuda, CudaError, DeviceStream, announce, unheeding_captures};
 
-use super::driver::{CaptureMode, UnderWay, bind};
+use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::scope::{Capture, CaptureStream};
 use super::source::FromArena;
@@ -21,10 +21,11 @@ pub(super) struct Pools {
     dry: Option<DryStream>,
 }
 
-/// A stream of a dry run: captured, so that what is launched on it is never run.
+/// A stream of a dry run: captured, so that what is launched on it is never run. Its capture cannot be ended
+/// there, for it began elsewhere.
 struct DryStream {
     // In this order: the capture is given up, then the stream goes.
-    _under_way: UnderWay<'static>,
+    _under_way: UnderWay,
     stream: Arc<CudaStream>,
 }
 
@@ -34,7 +35,8 @@ impl DryStream {
         // What earlier calls left with the context is not this call's.
         let _ = context.check_err();
         let stream = unheeding_captures(|| context.new_stream())?;
-        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &|| ())?;
+        let event = Arc::new(OrderEvent::new(context)?);
+        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?;
         Ok(Self { _under_way: under_way, stream })
     }
 }
@@ -194,13 +196,13 @@ struct Opened<'a> {
 impl<'a> Opened<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
         capture.begin(stream)?;
-        capture.record.expect(stream)?;
+        let at = capture.record.expect(stream)?;
         if !capture.record.lock().open_scope(stream) {
             return Err(CaptureError::ScopeOpen { stream });
         }
         // From here on its drop closes it again.
         let opened = Self { capture, stream };
-        capture.record.lock().open(stream);
+        capture.record.lock().open(stream, &at);
         capture.record.step(&Step::Scope { stream, opens: true })?;
         Ok(opened)
     }
@@ -213,7 +215,7 @@ impl Drop for Opened<'_> {
         let closed = record.close(self.stream);
         let mut recorded = record.lock();
         recorded.close_scope(self.stream);
-        if let Err(error) = noted.and(closed) {
+        if let Err(error) = noted.and(closed.map(drop)) {
             recorded.broken.get_or_insert(error);
         }
     }

@@ -1,16 +1,15 @@
 //! What the captures of one session run on: it runs a body, and examines what came out. The session's
 //! graphs keep it, for an update is one more capture in the same place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
+use super::closed_world::ClosedWorld;
 use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::foreign_memory::Known;
-use super::region::Region;
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaMark;
@@ -81,7 +80,7 @@ impl Setting {
     /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
     /// before.
     pub(crate) fn run<S, E: From<CaptureError>>(
-        self: &Arc<Self>,
+        &self,
         purpose: Purpose<'_>,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
@@ -94,16 +93,16 @@ impl Setting {
         self.memory.check()?;
         let arena = self.memory.arena.arena();
         let regions = arena.begin_at(&self.begin);
-        let event = OrderEvent::new(own).map_err(CaptureError::from)?;
+        let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
         let live = Live { arena, event: &event };
         let leases = &self.memory.leases;
         let capture = Capture::new(&self.streams, leases, Some(live), followed, purpose.capture());
-        let stolen = || self.keep_for_ever(&capture);
+        capture.record.lock().shares = self.share_blocks()?;
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
-        let under_way = UnderWay::begin(self.stream(), self.mode, &stolen);
-        let under_way = under_way.map_err(CaptureError::from)?;
+        let under_way = UnderWay::begin(self.stream(), self.mode, &event)?;
+        capture.record.begun(under_way.id());
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
         capture.join_all()?;
@@ -123,23 +122,11 @@ impl Setting {
         Ok(Made { graph, recorded, peak })
     }
 
-    /// The capture is somebody else's, who may run it: its memory is kept for ever.
-    fn keep_for_ever(self: &Arc<Self>, capture: &Capture<'_>) {
-        std::mem::forget(Arc::clone(self));
-        std::mem::forget(std::mem::take(&mut capture.record.lock().host));
-    }
-
-    /// Notes what a graph does with the blocks that it keeps.
-    fn share_blocks(&self, regions: &[Region]) -> Result<Shares, CaptureError> {
-        let written: HashSet<u64> = regions
-            .iter()
-            .filter(|region| region.written && !region.is_temporary())
-            .map(|region| region.address)
-            .collect();
+    /// All blocks that are leased, to be read. The operations that write one say so themselves.
+    fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
         for block in self.memory.leases.iter().flat_map(Lease::blocks) {
-            let writes = written.contains(&block.device_pointer());
-            shares.add(block.id(), self.stream(), writes)?;
+            shares.add(block.id(), self.stream(), false)?;
         }
         Ok(shares)
     }
@@ -157,12 +144,7 @@ impl Setting {
         let offsets: Vec<u64> =
             recorded.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
-        let shares = match purpose {
-            Purpose::Graph => self.share_blocks(&recorded.regions)?,
-            // The same steps use the same blocks.
-            Purpose::Update(_) => Shares::default(),
-        };
-        let Recorded { capture, trace, host, .. } = recorded;
+        let Recorded { capture, trace, host, shares, .. } = recorded;
         let pattern = Pattern { capture, trace, offsets };
         Ok(Examined { graph, host, contents, pattern, shares, footprint, verified })
     }
@@ -181,9 +163,9 @@ impl Setting {
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
-        let Recorded { regions, operations, host, .. } = recorded;
+        let Recorded { regions, spans, host, .. } = recorded;
         let memory = &self.memory;
-        Known { memory, host, operations, numbers: &numbers }.check(&contents)?;
+        ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
         let layout: Vec<LaidOut> = regions
             .iter()
             .filter_map(|region| {

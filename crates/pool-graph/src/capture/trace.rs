@@ -4,6 +4,8 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
+use crate::block::BlockId;
+
 /// One step of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
@@ -13,10 +15,19 @@ pub(super) enum Step {
     Block { stream: usize, bytes: u64 },
     /// A scope was opened or closed.
     Scope { stream: usize, opens: bool },
-    /// An operation, of its kind, on a stream; the regions that it uses, and whether it writes them.
-    Operation { kind: &'static str, stream: usize, uses: Vec<(usize, bool)> },
+    /// An operation, of its kind, on a stream; the memory that it uses, and whether it writes it.
+    Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
     /// A stream waits for another one.
     Wait { later: usize, earlier: usize },
+}
+
+/// What a step calls memory: by a name that is the same in every run of the body, and another's in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Memory {
+    /// The n-th temporary that the body takes, blocks of scopes included.
+    Temporary(usize),
+    /// A block of a pool. Another one is another step, for graphs share blocks with graphs.
+    Block(BlockId),
 }
 
 /// The hash after each step.

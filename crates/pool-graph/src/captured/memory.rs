@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pool_cuda::cudarc::driver::CudaContext;
+
 use super::registry::{give_arena_back, take_arena};
 use crate::arena::CudaArena;
 use crate::block::GraphMemoryBlock;
@@ -29,16 +31,35 @@ impl GraphMemory {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
 
-    /// Whether a block is leased: what the graph's state is made of.
-    pub(crate) fn holds_block(&self, block: &GraphMemoryBlock) -> bool {
-        lease_of(&self.leases, block).is_some()
+    /// Checks that a block of this context is leased, and has as many bytes.
+    pub(crate) fn check_block(
+        &self,
+        block: &GraphMemoryBlock,
+        bytes: u64,
+        own: &CudaContext,
+    ) -> Result<(), CaptureError> {
+        check_block(&self.leases, block, bytes, own)
     }
 }
 
-/// The lease of a block, by its name: a block value that is out of date may have an address in another
-/// block that is leased, and would be a second name for its bytes.
-pub(crate) fn lease_of<'l>(leases: &'l [Lease], block: &GraphMemoryBlock) -> Option<&'l Lease> {
-    leases.iter().find(|lease| lease.blocks().iter().any(|held| held.id() == block.id()))
+/// Checks that some lease holds a block, by its name: a block value that is out of date may have an address
+/// in another block that is leased, and would be a second name for its bytes. One of another device may be
+/// held, too, but nothing on this context's streams names it.
+pub(crate) fn check_block(
+    leases: &[Lease],
+    block: &GraphMemoryBlock,
+    bytes: u64,
+    own: &CudaContext,
+) -> Result<(), CaptureError> {
+    let holds = |lease: &&Lease| lease.blocks().iter().any(|held| held.id() == block.id());
+    let Some(lease) = leases.iter().find(holds).filter(|_| bytes <= block.size()) else {
+        return Err(CaptureError::NotLeased { address: block.device_pointer(), bytes });
+    };
+    let other = lease.context().filter(|other| other.cu_ctx() != own.cu_ctx());
+    other.map_or(Ok(()), |other| {
+        let (session, other) = (own.ordinal(), other.ordinal());
+        Err(CaptureError::WrongContext { session, other })
+    })
 }
 
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
@@ -53,7 +74,11 @@ impl OwnArena {
     pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, u64> {
         let lease = arena.lease();
         let address = lease.ranges().next().map_or(0, |range| range.address);
-        if take_arena(address) { Ok(Self { arena, address }) } else { Err(address) }
+        if !take_arena(address) {
+            return Err(address);
+        }
+        arena.give_away(true);
+        Ok(Self { arena, address })
     }
 
     pub(crate) fn arena(&self) -> &CudaArena {
@@ -67,6 +92,7 @@ impl OwnArena {
 
 impl Drop for OwnArena {
     fn drop(&mut self) {
+        self.arena.give_away(false);
         give_arena_back(self.address);
     }
 }

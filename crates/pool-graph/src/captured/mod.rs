@@ -15,7 +15,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::is_capturing;
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
-pub(crate) use memory::{GraphMemory, OwnArena, lease_of};
+pub(crate) use memory::{GraphMemory, OwnArena, check_block};
 pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
 pub(crate) use registry::Capturing;
 pub(crate) use sharing::Shares;
@@ -34,7 +34,8 @@ use registry::{Remains, StreamUse, come_to_rest};
 ///    are views of the arena, which nobody else captures with but graphs of the same stream, and of
 ///    blocks that a lease of the session holds. Whoever enqueues other work promises the same, in
 ///    `unsafe`. What comes onto a stream past the capture is noticed, for the capture knows where it left
-///    each stream.
+///    each stream, and each node of the graph must be of something that it did. Nobody else can end the
+///    capture, and run what it was: it begins on a stream of its own.
 /// 2. *That memory stays while the graph lives.* Leases keep it over the end of pool and arena; nobody
 ///    can return or be given a leased block; an arena that was reset is told by its generation, and the
 ///    graph then refuses.
@@ -43,7 +44,8 @@ use registry::{Remains, StreamUse, come_to_rest};
 ///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
 ///    until the capture is over. What cannot be waited for, because its stream is captured by hand, stays.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
-///    the arena is on the same one. Blocks that graphs of two streams have are only read.
+///    the arena is on the same one. Blocks that graphs of two streams have are only read, which is asked
+///    before an operation that writes one is captured; in an update, too.
 /// 5. *Within a run, bytes have one user at a time.* The verifier has read the graph back and found
 ///    every two temporaries that share bytes ordered by edges of full completion.
 /// 6. *An update changes all of it or nothing.* It is a capture of its own, in the graph's memory, by a
@@ -61,7 +63,8 @@ use registry::{Remains, StreamUse, come_to_rest};
 /// | replay after the arena was reset | `StaleLease` |
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
-/// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory` |
+/// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory`, `ForeignNode` |
+/// | the capture ended by its body | an error of cudarc's call; `Spoiled` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
@@ -268,8 +271,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller;
-    /// and as [`synchronize`](Self::synchronize).
+    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
+    /// [`CaptureError::WrongContext`] where it is another device's; and as
+    /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
@@ -363,11 +367,8 @@ impl<S> CapturedGraph<S> {
 
     /// Where a block is that the graph keeps, and that has as many bytes.
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
-        let (address, bytes) = (block.device_pointer(), bytes as u64);
-        if bytes <= block.size() && self.setting.memory().holds_block(block) {
-            return Ok(address);
-        }
-        Err(CaptureError::NotLeased { address, bytes })
+        self.setting.memory().check_block(block, bytes as u64, self.stream().context())?;
+        Ok(block.device_pointer())
     }
 
     /// No session captures the stream while the answer lives.

@@ -49,12 +49,20 @@ pub enum NodeKind {
     Fill,
     /// Calls the host.
     Host,
+    /// Runs another graph.
+    ChildGraph,
     /// Nothing.
     Empty,
+    /// Waits for an event from outside of the graph.
+    Wait,
+    /// Records an event for others outside of the graph.
+    Record,
     /// Allocates.
     Allocate,
     /// Frees.
     Free,
+    /// Runs parts of itself or not.
+    Conditional,
     /// Something else: a `CUgraphNodeType`.
     Other(u32),
 }
@@ -80,9 +88,13 @@ impl NodeKind {
             1 => Self::Copy,
             2 => Self::Fill,
             3 => Self::Host,
+            4 => Self::ChildGraph,
             5 => Self::Empty,
+            6 => Self::Wait,
+            7 => Self::Record,
             10 => Self::Allocate,
             11 => Self::Free,
+            13 => Self::Conditional,
             other => Self::Other(other),
         }
     }

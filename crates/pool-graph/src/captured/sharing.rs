@@ -49,6 +49,11 @@ impl Shares {
         self.0.push((key, added));
         Ok(())
     }
+
+    /// Has those, too.
+    pub(crate) fn keep(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
 }
 
 impl Drop for Shares {

@@ -67,27 +67,29 @@ impl<S> CapturedGraph<S> {
 
 impl Runs {
     fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
-        let Examined { graph, host, contents, .. } = examined;
+        let Examined { graph, host, contents, shares, .. } = examined;
         let parts = self.parts()?;
         match parts.executable.update(&graph, &contents) {
             Ok(()) => {
                 let old = mem::replace(&mut parts.graph, graph);
                 let unused = mem::replace(&mut parts.host, host);
-                self.end(old, unused.into_iter().flatten().collect());
+                let given_up = mem::replace(&mut parts.shares, shares);
+                self.end(old, unused.into_iter().flatten().collect(), given_up);
                 Ok(())
             }
             Err(refused @ CaptureError::Update(_)) => Err(refused),
             Err(error) => {
                 // The executable may have the one or the other: what the new nodes read stays, too.
                 parts.doubtful.extend(host.into_iter().flatten());
+                parts.shares.keep(shares);
                 Err(error)
             }
         }
     }
 
     /// What no launch to come reads. The runs before were waited for.
-    fn end(&self, graph: Graph, host: Vec<HostBuffer>) {
-        let (shares, setting) = (Shares::default(), Arc::clone(&self.setting));
+    fn end(&self, graph: Graph, host: Vec<HostBuffer>, shares: Shares) {
+        let setting = Arc::clone(&self.setting);
         Remains { executable: None, graph, host, shares, setting }.end();
     }
 }

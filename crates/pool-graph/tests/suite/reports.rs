@@ -65,6 +65,7 @@ fn errors_say_what_to_do() {
     for (error, words) in [
         (Error::CapacityExceeded { requested, used, reserved, capacity }, "raise the maximum"),
         (Error::OutOfMemory { requested, used, reserved, source }, "refused on request"),
+        (Error::ArenaInUse { address: 4096 }, "0x1000: acquire from the capture"),
         (Error::ArenaExhausted { requested, used, capacity }, "8 of 10"),
         (Error::LeasedBlock { block: 3, leases: 2 }, "2 leases: drop them first"),
         (Error::StaleBlock { block: 3 }, "allocate again"),

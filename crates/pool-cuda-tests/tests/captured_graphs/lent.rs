@@ -1,0 +1,100 @@
+//! Temporaries that a body uses through device views alone: the capture sees no use of them, and they are
+//! theirs all the same, from when they are lent to when they come back.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, DissectedCapture,
+    LayoutViolation,
+};
+use pool_kernels::elementwise;
+
+use crate::common::{BYTES, Made, arena, memory, pool, stream, without_a_report};
+use crate::support::function;
+
+/// D6: what a view that is lent fills is its own.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_lent_temporary_that_is_filled_through_its_view_alone() {
+    without_a_report(|| {
+        let (main, side, pool) = (stream(), stream(), pool());
+        let output = pool.allocate(BYTES).unwrap();
+        for after in [false, true] {
+            let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
+            let session = session.lease(pool.lease(&[output.id()]).unwrap());
+            let graph: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                let mut view = capture.acquire::<u8>(4096)?;
+                capture.lend(capture.main(), &mut view)?.view_mut()?.fill(1)?;
+                let mut other = capture.acquire::<u8>(4096)?;
+                capture.lend(capture.branch(0)?, &mut other)?.view_mut()?.fill(2)?;
+                if after {
+                    capture.copy(capture.main(), &mut capture.block(&output)?, &other)?;
+                }
+                Ok(())
+            });
+            let mut graph = graph.unwrap();
+            assert_eq!(graph.verified().accesses, if after { 3 } else { 2 });
+            graph.replay().unwrap();
+            let mut byte = [0_u8];
+            graph.read(&output, &mut byte).unwrap();
+            assert!(!after || byte == [2]);
+        }
+    });
+}
+
+/// Kernels that fill one view after the other, which have the same bytes: without the edge between the
+/// kernels, that is not right, and the verifier says so.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn lent_temporaries_that_share_bytes_without_an_order() {
+    without_a_report(|| {
+        let main = stream();
+        let fill = function(main.context(), elementwise::MODULE, elementwise::FILL.f32);
+        let launch = |stream: &Arc<CudaStream>, address: u64| {
+            let (value, count) = (1.0_f32, 1024_u64);
+            let mut launch = stream.launch_builder(&fill);
+            launch.arg(&address).arg(&value).arg(&count);
+            // SAFETY: so many elements of the view that is lent.
+            unsafe { launch.launch(LaunchConfig::for_num_elems(1024)) }.unwrap();
+        };
+        let body = |capture: &Capture<'_>, (): &mut ()| {
+            let mut addresses = [0, 1];
+            for place in &mut addresses {
+                let mut view = capture.acquire::<f32>(1024)?;
+                let mut lent = capture.lend(capture.main(), &mut view)?;
+                *place = lent.view_mut()?.address();
+                launch(&main, *place);
+            }
+            assert_eq!(addresses[0], addresses[1]);
+            Ok(())
+        };
+        let arena = CudaArena::new(memory(), 1 << 16, ArenaPolicy::Linear).unwrap();
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena).unwrap();
+        let dissected: Result<_, CaptureError> = prepared.dissect(&mut (), body);
+        let dissected = dissected.unwrap();
+        assert_eq!(dissected.verify().unwrap().sharing, 1);
+        remove_the_edge(&dissected);
+        let unordered = LayoutViolation::Unordered { first: 0, second: 1 };
+        assert_eq!(dissected.verify(), Err(CaptureError::Layout(unordered)));
+    });
+}
+
+/// Of a graph with one.
+fn remove_the_edge(dissected: &DissectedCapture) {
+    let none = std::ptr::null_mut();
+    let (mut from, mut to, mut count) = (none, none, 1);
+    let mut data = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
+    // SAFETY: the graph lives, and each place has room for one.
+    let read = unsafe {
+        let (from, to, data) = (&raw mut from, &raw mut to, &raw mut data);
+        sys::cuGraphGetEdges_v2(dissected.graph(), from, to, data, &raw mut count)
+    };
+    read.result().unwrap();
+    // SAFETY: the edge is the graph's.
+    let removed = unsafe {
+        let (from, to, data) = (&raw const from, &raw const to, &raw const data);
+        sys::cuGraphRemoveDependencies_v2(dissected.graph(), from, to, data, 1)
+    };
+    removed.result().unwrap();
+}
