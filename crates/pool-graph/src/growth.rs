@@ -40,31 +40,33 @@ pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
 ) -> GraphMemoryResult<GraphMemoryBlock, M> {
-    let mut refusal: Option<(u64, M::Error)> = None;
+    let mut refusal: Option<Refusal<M::Error>> = None;
     let mut book = shared.book.lock();
     loop {
-        match book.step(request, refusal.as_ref().map(|(bytes, _)| *bytes))? {
+        let refused = refusal.as_ref().map(|refusal| refusal.bytes_now(&book));
+        match book.step(request, refused)? {
             Step::Taken(block) => return Ok(block),
             Step::Wait => book = shared.changed.wait(book),
             Step::GiveBack(idle) => {
                 drop(book);
                 shared.give_back(&idle);
-                // What was refused before may be granted now.
-                refusal = refusal.map(|(_, source)| (u64::MAX, source));
                 book = shared.book.lock();
             }
             Step::Grow(growth) => {
+                let returns = book.returns_to_source();
                 drop(book);
                 match grow(shared, growth, request)? {
                     Ok(block) => return Ok(block),
-                    Err(source) => refusal = Some((growth.bytes, source)),
+                    Err(source) => {
+                        refusal = Some(Refusal { bytes: growth.bytes, returns, source });
+                    }
                 }
                 book = shared.book.lock();
             }
             Step::GiveUp => {
                 let (used, reserved) = book.used_and_reserved();
                 let requested = request.size;
-                if let Some((_, source)) = refusal.take() {
+                if let Some(Refusal { source, .. }) = refusal.take() {
                     return Err(GraphMemoryError::OutOfMemory {
                         requested,
                         used,
@@ -74,6 +76,22 @@ pub(crate) fn allocate<M: MemorySource>(
                 }
             }
         }
+    }
+}
+
+/// What the source has refused to a call.
+struct Refusal<E> {
+    bytes: u64,
+    /// How often memory had gone back to the source before it was asked.
+    returns: u64,
+    source: E,
+}
+
+impl<E> Refusal<E> {
+    /// The bytes that it refuses still: where memory has gone back meanwhile, whoever gave it, it may
+    /// grant what it refused.
+    fn bytes_now(&self, book: &Book) -> u64 {
+        if book.returns_to_source() == self.returns { self.bytes } else { u64::MAX }
     }
 }
 

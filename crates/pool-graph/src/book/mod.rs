@@ -62,6 +62,8 @@ pub(crate) struct Book {
     growing_chunks: u64,
     /// Pieces on their way back.
     giving_back: usize,
+    /// How often pieces have come back to the source.
+    returns_to_source: u64,
     next_serial: u64,
     /// Blocks with smaller numbers were taken back by a reset.
     first_since_reset: u64,
@@ -95,6 +97,7 @@ impl Book {
             growing: 0,
             growing_chunks: 0,
             giving_back: 0,
+            returns_to_source: 0,
             next_serial: 0,
             first_since_reset: 0,
             disposed: false,
@@ -169,6 +172,7 @@ impl Book {
     /// Pieces are back at the source.
     pub(crate) fn gave_back(&mut self, pieces: &[Piece]) {
         self.giving_back -= pieces.len();
+        self.returns_to_source += 1;
         self.reserved -= pieces.iter().map(|piece| piece.bytes).sum::<u64>();
     }
 
@@ -224,6 +228,10 @@ impl Book {
             }
         }
         if self.disposed { self.take_idle(u64::MAX) } else { Vec::new() }
+    }
+
+    pub(crate) fn returns_to_source(&self) -> u64 {
+        self.returns_to_source
     }
 
     pub(crate) fn is_disposed(&self) -> bool {

@@ -73,7 +73,7 @@ impl Regions {
 
     /// Whether cutting a region in three could need more slots than have numbers.
     pub(super) fn is_full(&self) -> bool {
-        self.vacant.len() < 2 && u32::try_from(self.slots.len() + 3).is_err()
+        lacks_numbers(self.slots.len(), self.vacant.len())
     }
 
     /// The region in a slot, if there is such a slot.
@@ -251,5 +251,25 @@ impl Regions {
     fn vacate(&mut self, slot: u32) {
         self.at_mut(slot).state = State::Vacant;
         self.vacant.push(slot);
+    }
+}
+
+/// Two slots are needed, which are made where fewer are vacant, and numbered with 32 bits.
+fn lacks_numbers(slots: usize, vacant: usize) -> bool {
+    vacant < 2 && u32::try_from(slots + 3).is_err()
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::lacks_numbers;
+
+    #[test]
+    fn two_slots_have_numbers_or_there_is_a_refusal() {
+        let numbers = u32::MAX as usize;
+        for vacant in 0..2 {
+            assert!(!lacks_numbers(1, vacant) && !lacks_numbers(numbers - 3, vacant));
+            assert!(lacks_numbers(numbers - 2, vacant) && lacks_numbers(numbers, vacant));
+        }
+        assert!(!lacks_numbers(numbers, 2) && !lacks_numbers(numbers, 3), "those are used first");
     }
 }

@@ -6,6 +6,23 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Intervals(BTreeMap<u64, u64>);
 
+/// What lies between live ranges, from the end of one, rounded up to 256, to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    /// Which of the pieces it lies in.
+    pub(crate) piece: usize,
+}
+
+impl Gap {
+    /// Whether a block fits.
+    pub(crate) fn fits(&self, size: u64, alignment: u64) -> bool {
+        let begin = self.address.next_multiple_of(alignment.max(256));
+        begin + size.next_multiple_of(256) <= self.address + self.bytes
+    }
+}
+
 impl Intervals {
     /// Adds a range.
     ///
@@ -34,6 +51,23 @@ impl Intervals {
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// What is left of pieces, given as address and bytes, by looking at every range.
+    pub(crate) fn gaps(&self, pieces: &[(u64, u64)]) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        for (piece, &(mut address, bytes)) in pieces.iter().enumerate() {
+            let end = address + bytes;
+            let inside: Vec<_> =
+                self.iter().filter(|(start, _)| (address..end).contains(start)).collect();
+            for (start, stop) in inside.into_iter().chain([(end, end)]) {
+                if start > address {
+                    gaps.push(Gap { address, bytes: start - address, piece });
+                }
+                address = stop.next_multiple_of(256);
+            }
+        }
+        gaps
     }
 
     /// The ranges, as first and last address.

@@ -222,3 +222,22 @@ fn room_on_its_way_is_waited_for() {
         all_is_back(&source);
     });
 }
+
+/// The same where it is the source that has no room: what it said before the memory was back is not its
+/// last word.
+#[test]
+fn a_refusal_is_old_when_memory_has_gone_back() {
+    every_order(|| {
+        let source = SyntheticMemory::with_limit(20 * MIB);
+        let pool = pool(&source, 16 * MIB, u64::MAX);
+        let other = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || pool.trim().unwrap())
+        };
+        pool.allocate(20 * MIB).unwrap();
+        assert!([0, 16 * MIB].contains(&other.join().unwrap()));
+        assert_eq!(source.held(), 20 * MIB);
+        drop(pool);
+        all_is_back(&source);
+    });
+}

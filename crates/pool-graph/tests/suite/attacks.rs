@@ -18,28 +18,31 @@ type Action = Box<dyn FnOnce() + Send>;
 
 /// Does something else first, once, when it is asked for memory or given some back.
 #[derive(Clone)]
-struct Interrupted {
-    inner: SyntheticMemory,
+pub(crate) struct Interrupted {
+    pub(crate) inner: SyntheticMemory,
     before_allocate: Arc<Mutex<Option<Action>>>,
     before_free: Arc<Mutex<Option<Action>>>,
 }
 
 impl Interrupted {
-    fn new() -> Self {
-        let inner = SyntheticMemory::new();
+    pub(crate) fn new() -> Self {
+        Self::of(SyntheticMemory::new())
+    }
+
+    pub(crate) fn of(inner: SyntheticMemory) -> Self {
         Self { inner, before_allocate: Arc::default(), before_free: Arc::default() }
     }
 
-    fn pool(&self, initial: u64, maximum: u64) -> Arc<CUDAGraphMemoryPool<Self>> {
+    pub(crate) fn pool(&self, initial: u64, maximum: u64) -> Arc<CUDAGraphMemoryPool<Self>> {
         let config = GraphPoolConfig { initial, maximum };
         Arc::new(CUDAGraphMemoryPool::new(self.clone(), config))
     }
 
-    fn on_allocate(&self, action: impl FnOnce() + Send + 'static) {
+    pub(crate) fn on_allocate(&self, action: impl FnOnce() + Send + 'static) {
         *self.before_allocate.lock().unwrap() = Some(Box::new(action));
     }
 
-    fn on_free(&self, action: impl FnOnce() + Send + 'static) {
+    pub(crate) fn on_free(&self, action: impl FnOnce() + Send + 'static) {
         *self.before_free.lock().unwrap() = Some(Box::new(action));
     }
 }

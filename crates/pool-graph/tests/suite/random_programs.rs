@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use pool_conformance::programs::{for_all, test_cases};
 use pool_graph::{
-    BlockId, CUDAGraphMemoryPool, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig, Lease,
-    SyntheticMemory,
+    BlockId, CUDAGraphMemoryPool, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
+    GraphPoolStats, Lease, SyntheticMemory,
 };
 use proptest::prelude::{Strategy, any};
 use proptest::{collection, prop_oneof};
 
 use crate::cases::MIB;
-use crate::cases::intervals::Intervals;
+use crate::cases::intervals::{Gap, Intervals};
 
 /// One call of a random program. Places are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -83,14 +83,28 @@ struct Machine {
     live: Intervals,
     ranges: BTreeMap<u64, (u64, u64)>,
     orphans: Vec<u64>,
+    /// What was done so far, as the statistics count it.
+    counts: Counts,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    allocations: u64,
+    returns: u64,
+    resets: u64,
+    peak_in_use: u64,
+    /// Chunks that the pool had from the beginning.
+    initial: u64,
 }
 
 impl Machine {
     fn new(initial: u64, maximum: u64) -> Self {
         let source = SyntheticMemory::with_limit(96 * MIB);
         let config = GraphPoolConfig { initial, maximum };
+        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let initial = source.pieces().len() as u64;
         Self {
-            pool: CUDAGraphMemoryPool::new(source.clone(), config),
+            pool,
             source,
             maximum,
             blocks: Vec::new(),
@@ -100,6 +114,7 @@ impl Machine {
             live: Intervals::default(),
             ranges: BTreeMap::new(),
             orphans: Vec::new(),
+            counts: Counts { initial, ..Counts::default() },
         }
     }
 
@@ -124,9 +139,20 @@ impl Machine {
     }
 
     fn allocate(&mut self, size: u64, alignment: u64) {
-        let largest_gap = self.largest_gap(alignment);
+        let (pieces, gaps) = (self.source.pieces(), self.live.gaps(&self.source.pieces()));
+        let fits = |gap: &&Gap| gap.fits(size, alignment);
         match self.pool.allocate_aligned(size, alignment) {
             Ok(block) => {
+                // Chunks without a block may sleep, and are then the last that are asked.
+                let is_awake = |gap: &&Gap| {
+                    self.live.iter().any(|(start, _)| contains(pieces[gap.piece], start))
+                };
+                let best = gaps.iter().filter(is_awake).filter(fits).map(|gap| gap.bytes).min();
+                let place = block.device_pointer();
+                let taken = gaps.iter().find(|gap| contains((gap.address, gap.bytes), place));
+                let taken = taken.map_or(u64::MAX, |gap| gap.bytes);
+                assert!(best.is_none_or(|best| taken <= best), "{taken} and not {best:?}");
+                self.counts.allocations += 1;
                 assert_eq!((block.size(), block.alignment()), (size, alignment));
                 assert_eq!(block.device_pointer() % alignment.max(256), 0);
                 let inside = |&(address, bytes): &(u64, u64)| {
@@ -141,14 +167,14 @@ impl Machine {
             Err(GraphMemoryError::CapacityExceeded { requested, used, reserved, capacity }) => {
                 assert_eq!((requested, capacity), (size, self.maximum));
                 assert!(used <= reserved && reserved <= capacity);
-                assert!(largest_gap < size, "{size} bytes would fit a gap of {largest_gap}");
+                assert_eq!(gaps.iter().find(fits), None, "{size} bytes would fit there");
                 let busy = reserved - self.pieces_without_blocks();
                 let most = size.next_multiple_of(256) + alignment.max(256) - 256;
                 assert!(busy + most > capacity, "there was room to grow");
             }
             Err(GraphMemoryError::OutOfMemory { requested, .. }) => {
                 assert_eq!(requested, size);
-                assert!(largest_gap < size, "{size} bytes would fit a gap of {largest_gap}");
+                assert_eq!(gaps.iter().find(fits), None, "{size} bytes would fit there");
                 assert_eq!(self.pieces_without_blocks(), 0, "idle chunks go first");
             }
             Err(other) => panic!("{other:?}"),
@@ -168,6 +194,7 @@ impl Machine {
             return;
         }
         given.unwrap();
+        self.counts.returns += 1;
         self.blocks.swap_remove(place);
         self.end(id.number());
         self.gone.push(id);
@@ -224,6 +251,7 @@ impl Machine {
 
     fn reset(&mut self) {
         let reset = self.pool.reset().unwrap();
+        self.counts.resets += 1;
         let blocks = std::mem::take(&mut self.blocks);
         let (leased, loose): (Vec<_>, Vec<_>) =
             blocks.into_iter().partition(|block| self.leases_of(block.id()) > 0);
@@ -250,30 +278,13 @@ impl Machine {
         self.live.remove(address, size);
     }
 
-    /// The largest block of this alignment that fits between what is live, by looking at every gap.
-    fn largest_gap(&self, alignment: u64) -> u64 {
-        let step = alignment.max(256);
-        let mut largest = 0;
-        for (address, bytes) in self.source.pieces() {
-            let end = address + bytes;
-            let mut begin = address;
-            let inside = self.live.iter().filter(|&(start, _)| (address..end).contains(&start));
-            for (start, stop) in inside.chain([(end, end)]) {
-                largest = largest.max(start.saturating_sub(begin.next_multiple_of(step)));
-                begin = stop.next_multiple_of(256);
-            }
-        }
-        largest
-    }
-
     fn pieces_without_blocks(&self) -> u64 {
-        let empty = |&(address, bytes): &(u64, u64)| {
-            !self.live.iter().any(|(start, _)| (address..address + bytes).contains(&start))
-        };
+        let empty =
+            |&piece: &(u64, u64)| !self.live.iter().any(|(start, _)| contains(piece, start));
         self.source.pieces().into_iter().filter(empty).map(|(_, bytes)| bytes).sum()
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
         let stats = self.pool.stats();
         assert_eq!(stats.reserved_bytes, self.source.held());
         assert!(stats.reserved_bytes <= self.maximum);
@@ -283,6 +294,10 @@ impl Machine {
         assert_eq!(stats.in_use_bytes, rounded.sum::<u64>());
         assert_eq!(stats.free_bytes, stats.reserved_bytes - stats.in_use_bytes);
         assert_eq!(stats.leased_blocks, self.leased.len() as u64);
+        let leased = self.leased.keys().map(|number| self.ranges[number].1.next_multiple_of(256));
+        assert_eq!(stats.leased_bytes, leased.sum::<u64>());
+        self.check_gaps(&stats);
+        self.check_counts(&stats);
         for block in &self.blocks {
             let now = self.pool.find(block.id()).unwrap();
             assert_eq!(now.device_pointer(), block.device_pointer());
@@ -295,6 +310,31 @@ impl Machine {
         }
     }
 
+    /// Every gap is one free block: neighbours have merged.
+    fn check_gaps(&self, stats: &GraphPoolStats) {
+        let pieces = self.source.pieces();
+        let gaps = self.live.gaps(&pieces);
+        let largest_in = |piece: usize| {
+            gaps.iter().filter(|gap| gap.piece == piece).map(|gap| gap.bytes).max().unwrap_or(0)
+        };
+        let free: u64 = gaps.iter().map(|gap| gap.bytes).sum();
+        let largest: u64 = (0..pieces.len()).map(largest_in).sum();
+        assert_eq!(stats.chunks, pieces.len() as u64);
+        assert_eq!(stats.blocks, (self.live.len() + gaps.len()) as u64);
+        assert_eq!((stats.free_bytes, stats.scattered_free_bytes), (free, free - largest));
+        assert_eq!(stats.largest_free_bytes, gaps.iter().map(|gap| gap.bytes).max().unwrap_or(0));
+    }
+
+    fn check_counts(&mut self, stats: &GraphPoolStats) {
+        let Counts { allocations, returns, resets, peak_in_use, initial } = &mut self.counts;
+        *peak_in_use = stats.in_use_bytes.max(*peak_in_use);
+        let counted = (stats.allocations, stats.returns, stats.resets, stats.peak_in_use_bytes);
+        assert_eq!(counted, (*allocations, *returns, *resets, *peak_in_use));
+        assert!((stats.reserved_bytes..=self.maximum).contains(&stats.peak_reserved_bytes));
+        let asked = stats.growths + stats.refusals + *initial;
+        assert_eq!(asked, self.source.allocations(), "each call of the source ends in one way");
+    }
+
     /// Everything goes, in the order in which users drop it.
     fn end_all(self) {
         let Self { source, pool, leases, .. } = self;
@@ -302,6 +342,10 @@ impl Machine {
         drop(leases);
         assert_eq!((source.held(), source.mistakes()), (0, 0));
     }
+}
+
+fn contains((address, bytes): (u64, u64), place: u64) -> bool {
+    (address..address + bytes).contains(&place)
 }
 
 fn limits() -> impl Strategy<Value = (u64, u64)> {
