@@ -129,3 +129,20 @@ fn refused_memory_for_a_checkpoint() {
     pool.rewind_to(1).unwrap();
     assert_eq!((pool.depth(), pool.active_slots()), (0, 1));
 }
+
+/// The error says what the stack needed: a word for the root, and one for every checkpoint.
+#[test]
+fn a_refused_checkpoint_says_how_long_a_stack_it_wanted() {
+    let words = |count: usize| PoolError::Bookkeeping { requested: count * size_of::<usize>() };
+    let (mut pool, _) = dynamic_heap_pool();
+    let mut refusals = 0;
+    for depth in 1..rounds(100, 20) {
+        let (pushed, refused) = refusing_one(0, || pool.try_checkpoint());
+        if refused {
+            assert_eq!(pushed.unwrap_err(), words(1 + depth));
+            refusals += 1;
+            pool.checkpoint();
+        }
+    }
+    assert!(refusals >= 2, "the stack grew so often");
+}

@@ -2,6 +2,7 @@
 //! or repeated one is a typed error and never another array's memory.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pool_core::{Handle, PoolError};
 
@@ -191,4 +192,23 @@ fn handles_are_plain_values_that_may_be_sent() {
     let returned = std::thread::spawn(move || (pool, handle)).join().unwrap();
     let (pool, handle) = returned;
     assert_eq!(pool.get(handle).unwrap(), [7; 2]);
+}
+
+/// In a map every handle has a place of its own: what tells two of them apart tells their hashes apart.
+#[test]
+fn handles_hash_by_pool_and_serial() {
+    let hash = |handle: &Handle<u64>| {
+        let mut hasher = DefaultHasher::new();
+        handle.hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut hashes = HashSet::new();
+    for _ in 0..2 {
+        let (mut pool, _) = dynamic_heap_pool();
+        for _ in 0..rounds(500, 20) {
+            let handle = pool.acquire::<u64>(1);
+            assert_eq!(hash(&handle), hash(&handle.clone()));
+            assert!(hashes.insert(hash(&handle)), "two handles with one hash");
+        }
+    }
 }

@@ -90,3 +90,20 @@ fn infeasible_capacity_has_its_witness() {
     let options = Options { tolerance: 0.5, ..Options::default() };
     assert_eq!(problem.solve(&options), Err(PlanError::BadTolerance { tolerance: 0.5 }));
 }
+
+#[test]
+fn a_violation_says_which_buffers_and_numbers() {
+    let (first, second, buffer, offset) = (21, 22, 23, 24_u64);
+    let cases: [(Violation, &[&str]); 6] = [
+        (Violation::LiveTogether { first, second, time: -7 }, &["#21", "#22", "live at -7"]),
+        (Violation::Unordered { first, second }, &["#21", "#22", "finished before"]),
+        (Violation::Misaligned { buffer, offset, alignment: 16 }, &["#23", "24", "multiple of 16"]),
+        (Violation::Moved { buffer, offset, fixed: 32 }, &["#23", "24", "fixed at 32"]),
+        (Violation::Overflow { buffer, offset }, &["#23", "24", "address"]),
+        (Violation::WrongLength { offsets: 3, buffers: 4 }, &["3 offsets for 4 buffers"]),
+    ];
+    for (violation, words) in cases {
+        let text = violation.to_string();
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    }
+}
