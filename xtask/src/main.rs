@@ -8,6 +8,7 @@ mod bench;
 mod demo;
 mod gpu_test;
 mod kernels;
+mod mutants;
 mod programs;
 mod sim_test;
 mod test;
@@ -40,6 +41,8 @@ enum Task {
     GpuTest(gpu_test::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),
+    /// Plant small faults into the sources, one at a time, and see whether a test notices.
+    Mutants(mutants::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
+        Task::Mutants(arguments) => mutants::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };

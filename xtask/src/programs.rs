@@ -68,6 +68,13 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
+/// Where a program is installed, if it is.
+pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file())
+}
+
 /// Runs a command of cargo that builds.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::programs::{Programs, Purpose};
 use crate::TaskError;
-use crate::programs::{cargo, output};
+use crate::programs::{cargo, installed, output};
 
 /// How it runs GPU tests: what hangs is ended, and the report is kept.
 pub(super) const CONFIGURATION: &str = "\
@@ -23,9 +23,7 @@ store-success-output = true
 
 /// Where it is installed.
 pub(super) fn program() -> Option<PathBuf> {
-    let name = format!("cargo-nextest{}", std::env::consts::EXE_SUFFIX);
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file())
+    installed("cargo-nextest")
 }
 
 /// Its description of the test programs that are packed; `None` where it is not installed.

@@ -1,0 +1,114 @@
+//! What is mutated, as data: the directories whose mistakes would be memory that two have at once, and
+//! the tests that can notice one.
+
+/// A directory, and how a mutant of it is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    /// Where the sources are, from the root of the workspace.
+    pub(super) directory: &'static str,
+    /// The crate that they are of.
+    pub(super) package: &'static str,
+    /// The crates whose tests judge a mutant.
+    pub(super) tested_by: &'static [&'static str],
+    pub(super) default_features: bool,
+    /// Tests that are left out, by what their names contain.
+    pub(super) without: &'static [&'static str],
+    /// `POOL_TEST_CASES`: so many random programs that a mutant which they can notice is noticed.
+    pub(super) cases: u32,
+    /// What a mutant takes on two cores, building and testing, in seconds.
+    pub(super) seconds: u32,
+}
+
+/// Crates that test `pool-core`: its own tests, and those that look at it from outside.
+const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
+
+/// All of them.
+pub(super) const AREAS: &[Area] = &[
+    Area {
+        directory: "crates/pool-core/src/raw",
+        package: "pool-core",
+        tested_by: AROUND_THE_CORE,
+        default_features: true,
+        without: &[],
+        cases: 200,
+        seconds: 20,
+    },
+    Area {
+        directory: "crates/pool-core/src/dynamic",
+        package: "pool-core",
+        tested_by: AROUND_THE_CORE,
+        default_features: true,
+        without: &[],
+        cases: 200,
+        seconds: 20,
+    },
+    Area {
+        directory: "crates/pool-graph/src/book",
+        package: "pool-graph",
+        tested_by: &["pool-graph"],
+        // The book knows nothing of CUDA, and its bindings take longer to build than all else.
+        default_features: false,
+        without: &[],
+        cases: 500,
+        seconds: 8,
+    },
+    Area {
+        directory: "crates/pool-plan/src/validate",
+        package: "pool-plan",
+        tested_by: &["pool-plan"],
+        default_features: true,
+        // They are about the solvers, for half a minute; small problems ask more of the validator.
+        without: &["traces::", "solving::", "captures::"],
+        cases: 200,
+        seconds: 8,
+    },
+];
+
+impl Area {
+    /// What reports of it are called.
+    pub(super) fn name(&self) -> String {
+        let last = self.directory.rsplit('/').next().unwrap_or_default();
+        format!("{}-{last}", self.package)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::AREAS;
+
+    #[test]
+    fn every_area_is_a_directory_of_its_crate() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for area in AREAS {
+            assert!(root.join(area.directory).is_dir(), "{}", area.directory);
+            assert!(area.directory.starts_with(&format!("crates/{}/src/", area.package)));
+            assert!(area.tested_by.contains(&area.package), "its own tests come first");
+            for package in area.tested_by {
+                assert!(root.join("crates").join(package).is_dir(), "{package}");
+            }
+            assert!(area.cases > 0 && area.seconds > 0);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        for area in AREAS {
+            for part in area.without {
+                let module = part.strip_suffix("::").unwrap();
+                let file = root.join(area.package).join(format!("tests/suite/{module}.rs"));
+                assert!(file.is_file(), "{}", file.display());
+            }
+        }
+    }
+
+    #[test]
+    fn names_differ() {
+        let mut names: Vec<String> = AREAS.iter().map(super::Area::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), AREAS.len());
+    }
+}

@@ -1,0 +1,192 @@
+//! What `cargo mutants` found out, read from its `outcomes.json`.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::TaskError;
+
+/// What became of the mutants of an area.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Outcomes {
+    /// Mutants that a test failed for.
+    pub(super) caught: usize,
+    /// Those with which the tests came to no end: somebody would notice. Their names.
+    pub(super) hung: Vec<String>,
+    /// What does not compile.
+    pub(super) unviable: usize,
+    /// Those with which all tests pass. Their names.
+    pub(super) survived: Vec<String>,
+    /// What building and testing them took.
+    pub(super) seconds: f64,
+}
+
+/// The file, as far as it is read.
+#[derive(Deserialize)]
+struct Report {
+    outcomes: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    scenario: Scenario,
+    summary: Summary,
+    phase_results: Vec<Phase>,
+}
+
+#[derive(Deserialize)]
+enum Scenario {
+    /// The sources as they are.
+    Baseline,
+    Mutant(Mutant),
+}
+
+/// What one is called: `file:line:column: what is replaced`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub(super) struct Mutant {
+    pub(super) name: String,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+enum Summary {
+    Success,
+    CaughtMutant,
+    MissedMutant,
+    Unviable,
+    Timeout,
+    Failure,
+}
+
+#[derive(Deserialize)]
+struct Phase {
+    duration: f64,
+}
+
+impl Outcomes {
+    /// Reads what the file says of those that were drawn.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there or of another form, when the tests fail without any mutant, and when one
+    /// that was drawn is missing or ended in a way that says nothing.
+    pub(super) fn read(file: &Path, drawn: &[Mutant]) -> Result<Self, TaskError> {
+        let outcomes = Self::parse(&std::fs::read_to_string(file)?, drawn)?;
+        if outcomes.count() == drawn.len() {
+            return Ok(outcomes);
+        }
+        Err(format!("{} of {} mutants were tried", outcomes.count(), drawn.len()).into())
+    }
+
+    fn parse(text: &str, drawn: &[Mutant]) -> Result<Self, TaskError> {
+        let Report { outcomes } = serde_json::from_str(text)?;
+        let mut all = Self::default();
+        for Entry { scenario, summary, phase_results } in outcomes {
+            let Scenario::Mutant(mutant) = scenario else {
+                if summary != Summary::Success {
+                    return Err("the tests fail without any mutant".into());
+                }
+                continue;
+            };
+            // Version 27.1.0 deletes fields of structs whatever names it is given.
+            if !drawn.contains(&mutant) {
+                continue;
+            }
+            let name = mutant.name;
+            all.seconds += phase_results.iter().map(|phase| phase.duration).sum::<f64>();
+            match summary {
+                Summary::CaughtMutant => all.caught += 1,
+                Summary::MissedMutant => all.survived.push(name),
+                Summary::Unviable => all.unviable += 1,
+                Summary::Timeout => all.hung.push(name),
+                Summary::Success | Summary::Failure => {
+                    return Err(format!("{name}: cargo mutants cannot say what it is").into());
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> usize {
+        self.caught + self.hung.len() + self.unviable + self.survived.len()
+    }
+}
+
+/// The mutants that `cargo mutants --list --json` prints.
+///
+/// # Errors
+///
+/// When it prints something else.
+pub(super) fn listed(json: &[u8]) -> Result<Vec<Mutant>, TaskError> {
+    Ok(serde_json::from_slice(json)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Entry, Mutant, Outcomes, Report, Scenario, listed};
+
+    /// A part of what version 27.1.0 wrote.
+    const SAMPLE: &str = include_str!("sample.json");
+
+    /// All that are in it.
+    fn drawn() -> Vec<Mutant> {
+        let report: Report = serde_json::from_str(SAMPLE).unwrap();
+        let mutant = |entry: Entry| match entry.scenario {
+            Scenario::Mutant(mutant) => Some(mutant),
+            Scenario::Baseline => None,
+        };
+        report.outcomes.into_iter().filter_map(mutant).collect()
+    }
+
+    #[test]
+    fn every_kind_of_ending_is_counted() {
+        let outcomes = Outcomes::parse(SAMPLE, &drawn()).unwrap();
+        assert_eq!((outcomes.caught, outcomes.unviable, outcomes.count()), (2, 1, 5));
+        let [survived] = &outcomes.survived[..] else { panic!("one survives") };
+        assert!(survived.ends_with("replace && with || in check_sharing"), "{survived}");
+        let [hung] = &outcomes.hung[..] else { panic!("one hangs") };
+        assert!(hung.starts_with("crates/pool-graph/src/book/mod.rs:109:34: "), "{hung}");
+    }
+
+    #[test]
+    fn a_baseline_costs_nothing() {
+        let seconds = Outcomes::parse(SAMPLE, &drawn()).unwrap().seconds;
+        assert!((60.0..61.0).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn those_that_were_drawn_are_counted_and_no_others() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mutants/sample.json");
+        let all = drawn();
+        assert_eq!(Outcomes::read(&file, &all).unwrap().count(), 5);
+        assert_eq!(Outcomes::read(&file, &all[..3]).unwrap().count(), 3);
+        let unheard = Mutant { name: "a.rs:1:2: delete !".to_owned() };
+        let error = Outcomes::read(&file, &[unheard]).unwrap_err().to_string();
+        assert_eq!(error, "0 of 1 mutants were tried");
+    }
+
+    #[test]
+    fn tests_that_fail_anyway_judge_nothing() {
+        let baseline = |summary| format!(r#""scenario": "Baseline", "summary": "{summary}""#);
+        assert!(SAMPLE.contains(&baseline("Success")));
+        let failing = SAMPLE.replace(&baseline("Success"), &baseline("Failure"));
+        let error = Outcomes::parse(&failing, &[]).unwrap_err().to_string();
+        assert_eq!(error, "the tests fail without any mutant");
+        let odd = SAMPLE.replace("\"Unviable\"", "\"Failure\"");
+        let error = Outcomes::parse(&odd, &drawn()).unwrap_err().to_string();
+        assert!(error.contains("cannot say"), "{error}");
+        let unheard = SAMPLE.replace("\"Unviable\"", "\"Unheard\"");
+        assert!(Outcomes::parse(&unheard, &[]).is_err() && Outcomes::parse("{}", &[]).is_err());
+    }
+
+    #[test]
+    fn a_list_gives_names() {
+        let json =
+            br#"[{"name": "a.rs:1:2: replace f with ()", "package": "a", "genre": "FnValue"}]"#;
+        let name = "a.rs:1:2: replace f with ()".to_owned();
+        assert_eq!(listed(json).unwrap(), [Mutant { name }]);
+        assert!(listed(b"a.rs:1:2: replace f with ()").is_err());
+    }
+}
