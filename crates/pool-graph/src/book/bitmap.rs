@@ -6,7 +6,7 @@ const BITS: usize = u64::BITS as usize;
 /// A set of numbers below a bound of at most 64³.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// The members, then which words of the level before are not empty.
+    /// The members, then which words of the level before are not empty. The last is one word.
     levels: [Vec<u64>; 3],
 }
 
@@ -50,27 +50,11 @@ impl Bitmap {
         self.in_word(0, word * BITS)
     }
 
-    /// The largest member.
-    pub(super) fn last(&self) -> Option<usize> {
-        let group = last_bit(self.levels[2].iter().copied())?;
-        let word = group * BITS + highest(self.levels[1][group])?;
-        Some(word * BITS + highest(self.levels[0][word])?)
-    }
-
     /// The smallest member of a level that is `from` or more and in the same word.
     fn in_word(&self, level: usize, from: usize) -> Option<usize> {
         let word = self.levels[level].get(from / BITS)? & (u64::MAX << (from % BITS));
         (word != 0).then(|| from / BITS * BITS + word.trailing_zeros() as usize)
     }
-}
-
-/// The place of the highest bit that is set in a row of words.
-fn last_bit(words: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator) -> Option<usize> {
-    words.enumerate().rev().find_map(|(place, word)| Some(place * BITS + highest(word)?))
-}
-
-fn highest(word: u64) -> Option<usize> {
-    word.checked_ilog2().map(|bit| bit as usize)
 }
 
 #[cfg(test)]
@@ -97,12 +81,11 @@ mod tests {
             for from in [0, place, place + 1, place / 2, bound - 1, bound, bound + 64] {
                 assert_eq!(bitmap.at_least(from), set.range(from..).next().copied());
             }
-            assert_eq!(bitmap.last(), set.last().copied());
         }
         for member in set {
             bitmap.remove(member);
         }
-        assert_eq!((bitmap.at_least(0), bitmap.last()), (None, None));
+        assert_eq!(bitmap.at_least(0), None);
     }
 
     #[test]
@@ -110,7 +93,7 @@ mod tests {
         let mut bitmap = Bitmap::new(65_537);
         for member in [63, 64, 4095, 4096, 65_535, 65_536] {
             bitmap.insert(member);
-            assert_eq!((bitmap.at_least(0), bitmap.last()), (Some(member), Some(member)));
+            assert_eq!(bitmap.at_least(0), Some(member));
             assert_eq!(bitmap.at_least(member), Some(member));
             assert_eq!(bitmap.at_least(member + 1), None);
             bitmap.remove(member);

@@ -84,12 +84,6 @@ impl FreeIndex {
         self.large.clear();
     }
 
-    /// Bytes of the largest region that is in.
-    pub(super) fn largest(&self) -> u64 {
-        let listed = || self.sizes.last().map_or(0, |size| size as u64 * GRANULE);
-        self.large.last().map_or_else(listed, |&(bytes, _, _)| bytes)
-    }
-
     /// Where a granule is alignment enough, the first size is the answer; else a region may be large
     /// enough and not where it should be, until one is large enough wherever it is.
     fn listed_fit(&self, regions: &[Region], request: &Request) -> Option<u32> {

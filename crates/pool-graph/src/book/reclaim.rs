@@ -86,9 +86,7 @@ impl Book {
             });
             reset.leased += chunk.blocks;
             chunk.asleep = chunk.grown && chunk.blocks == 0;
-            if chunk.blocks > 0 {
-                self.orphan(place);
-            }
+            self.orphan(place);
         }
         self.first_since_reset = self.next_serial;
         self.offer_anew();

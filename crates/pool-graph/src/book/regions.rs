@@ -138,11 +138,6 @@ impl Regions {
         self.index.best_fit(&self.slots, request)
     }
 
-    /// Bytes of the largest region in the index.
-    pub(super) fn largest_offered(&self) -> u64 {
-        self.index.largest()
-    }
-
     /// Makes a block in a free region that is not in the index. What is left before and behind goes
     /// into the index. The slot of the block, or `None` where it does not fit.
     pub(super) fn carve(&mut self, slot: u32, request: &Request, taken: Taken) -> Option<u32> {
@@ -206,14 +201,13 @@ impl Regions {
         &mut self.slots[slot as usize]
     }
 
-    /// Cuts a free region behind so many bytes; the slot of the rest.
+    /// Cuts a free region that is not in the index behind so many bytes; the slot of the rest.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
         let rest = self.insert(Region {
             address: whole.address + bytes,
             bytes: whole.bytes - bytes,
             before: slot,
-            state: FREE,
             ..whole
         });
         if whole.after != NONE {

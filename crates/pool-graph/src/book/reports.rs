@@ -23,7 +23,7 @@ impl Book {
     pub(crate) fn stats(&self, device: Device) -> GraphPoolStats {
         let counts = &self.counts;
         let (mut held, mut scattered, mut leased_bytes) = (0, 0, 0);
-        let (mut chunks, mut largest) = (0, self.regions.largest_offered());
+        let (mut chunks, mut largest) = (0, 0);
         for (_, chunk) in self.chunks.all() {
             chunks += 1;
             held += chunk.piece.bytes;

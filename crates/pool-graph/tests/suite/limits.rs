@@ -88,6 +88,18 @@ fn idle_chunks_make_room_for_a_large_request() {
 }
 
 #[test]
+fn no_more_goes_than_makes_room_and_the_newest_first() {
+    let source = SyntheticMemory::new();
+    let pool = pool(&source, 80 * MIB, 80 * MIB);
+    let before = source.pieces();
+    // Room for 20 MiB is what two of five idle chunks are.
+    let large = pool.allocate(20 * MIB).unwrap();
+    let mut left = before[..3].to_vec();
+    left.push((large.device_pointer(), 20 * MIB));
+    assert_eq!(source.pieces(), left);
+}
+
+#[test]
 fn trim_gives_idle_chunks_back() {
     let source = SyntheticMemory::new();
     let pool = pool(&source, 48 * MIB, u64::MAX);
@@ -127,6 +139,21 @@ fn best_fit_takes_the_smallest_that_fits() {
     for (size, place) in [(2 * MIB - 300, 2), (2 * MIB + 1, 0), (3 * MIB + 1, 4)] {
         let block = pool.allocate(size).unwrap();
         assert_eq!(block.device_pointer(), blocks[place].device_pointer(), "{size}");
+    }
+}
+
+#[test]
+fn of_one_size_the_newest_is_taken_first() {
+    let source = SyntheticMemory::new();
+    let pool = pool(&source, 16 * MIB, 16 * MIB);
+    let blocks = [(); 7].map(|()| pool.allocate(MIB).unwrap());
+    // Every other one, so that they do not merge.
+    for place in [1, 5, 3] {
+        pool.deallocate(blocks[place].id()).unwrap();
+    }
+    for place in [3, 5, 1] {
+        let address = pool.allocate(MIB).unwrap().device_pointer();
+        assert_eq!(address, blocks[place].device_pointer(), "{place}");
     }
 }
 
