@@ -38,11 +38,15 @@ pub(crate) fn fixed_in_graph(problem: &HappensBeforeProblem) -> Result<(), Viola
     check_sharing(problem, &fixed.collect::<Vec<_>>())
 }
 
-/// Refuses buffers, given as (index, start, end), that share bytes without an order.
-fn check_sharing(
-    problem: &HappensBeforeProblem,
-    placed: &[(usize, u64, u64)],
-) -> Result<(), Violation> {
+/// The index of a buffer, its start and its end.
+type Place = (usize, u64, u64);
+
+fn share_bytes(&(one, start, end): &Place, &(other, other_start, other_end): &Place) -> bool {
+    one != other && start.max(other_start) < end.min(other_end)
+}
+
+/// Refuses buffers that share bytes without an order.
+fn check_sharing(problem: &HappensBeforeProblem, placed: &[Place]) -> Result<(), Violation> {
     let buffers = problem.buffers();
     let mut before = vec![Vec::new(); problem.operations()];
     for edge in problem.edges() {
@@ -53,18 +57,16 @@ fn check_sharing(
     let count = placed.len();
     let mut ordered = vec![0_u64; (count * count).div_ceil(64)];
     let mut sharing = Vec::new();
-    for (later, &(index, start, end)) in placed.iter().enumerate() {
-        let shares = |&(_, &(other, other_start, other_end)): &(usize, &(usize, u64, u64))| {
-            other != index && start.max(other_start) < end.min(other_end)
-        };
+    for (later, place) in placed.iter().enumerate() {
         sharing.clear();
-        sharing.extend(placed.iter().enumerate().filter(shares).map(|(position, _)| position));
+        sharing.extend((0..count).filter(|&earlier| share_bytes(&placed[earlier], place)));
         if sharing.is_empty() {
             continue;
         }
-        let ancestors = ancestors(&before, buffers[index].allocated_by);
+        let buffer = &buffers[place.0];
+        let ancestors = ancestors(&before, buffer.allocated_by);
         for &earlier in &sharing {
-            if finished_before(&buffers[placed[earlier].0], &buffers[index], &ancestors) {
+            if finished_before(&buffers[placed[earlier].0], buffer, &ancestors) {
                 let bit = earlier * count + later;
                 ordered[bit / 64] |= 1 << (bit % 64);
             }
@@ -74,11 +76,11 @@ fn check_sharing(
         let bit = one * count + other;
         ordered[bit / 64] >> (bit % 64) & 1 == 1
     };
-    for (position, &(first, start, end)) in placed.iter().enumerate() {
-        for (after, &(second, other_start, other_end)) in placed.iter().enumerate().skip(position) {
-            let shares = first != second && start.max(other_start) < end.min(other_end);
-            if shares && !is_ordered(position, after) && !is_ordered(after, position) {
-                return Err(Violation::Unordered { first, second });
+    for (position, one) in placed.iter().enumerate() {
+        for (after, other) in placed.iter().enumerate().skip(position) {
+            let ordered = || is_ordered(position, after) || is_ordered(after, position);
+            if share_bytes(one, other) && !ordered() {
+                return Err(Violation::Unordered { first: one.0, second: other.0 });
             }
         }
     }
