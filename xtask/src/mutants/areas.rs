@@ -15,6 +15,8 @@ pub(super) struct Area {
     pub(super) without: &'static [&'static str],
     /// `POOL_TEST_CASES`: so many random programs that a mutant which they can notice is noticed.
     pub(super) cases: u32,
+    /// How much the compiler optimises: it takes the time, unless the tests do.
+    pub(super) opt_level: &'static str,
     /// What a mutant takes on two cores, building and testing, in seconds.
     pub(super) seconds: u32,
 }
@@ -31,7 +33,8 @@ pub(super) const AREAS: &[Area] = &[
         default_features: true,
         without: &[],
         cases: 200,
-        seconds: 20,
+        opt_level: "0",
+        seconds: 16,
     },
     Area {
         directory: "crates/pool-core/src/dynamic",
@@ -40,7 +43,8 @@ pub(super) const AREAS: &[Area] = &[
         default_features: true,
         without: &[],
         cases: 200,
-        seconds: 20,
+        opt_level: "0",
+        seconds: 16,
     },
     Area {
         directory: "crates/pool-graph/src/book",
@@ -50,7 +54,8 @@ pub(super) const AREAS: &[Area] = &[
         default_features: false,
         without: &[],
         cases: 500,
-        seconds: 8,
+        opt_level: "1",
+        seconds: 9,
     },
     Area {
         directory: "crates/pool-plan/src/validate",
@@ -60,7 +65,8 @@ pub(super) const AREAS: &[Area] = &[
         // They are about the solvers, for half a minute; small problems ask more of the validator.
         without: &["traces::", "solving::", "captures::"],
         cases: 200,
-        seconds: 8,
+        opt_level: "1",
+        seconds: 9,
     },
 ];
 

@@ -61,6 +61,7 @@ pub(super) fn run(
     let mut run = of(area);
     run.arg("--output").arg(&reports).args(arguments(area, mutants, jobs));
     run.envs(ENVIRONMENT.iter().copied()).env("POOL_TEST_CASES", area.cases.to_string());
+    run.env("CARGO_PROFILE_DEV_OPT_LEVEL", area.opt_level);
     // Each copy of the tree has a directory of its own for what it builds.
     run.env_remove("CARGO_TARGET_DIR").stdin(Stdio::null());
     let status = run.status()?;
