@@ -80,7 +80,12 @@ fn a_growth_that_fails_leaves_its_room_to_who_waits() {
         inner.refuse(1);
     });
     let refused = pool.allocate(30 * MIB).unwrap_err();
-    assert!(matches!(refused, GraphMemoryError::OutOfMemory { .. }), "{refused:?}");
+    // The source's word, or the maximum's where the other one was quicker to take the room.
+    let (by_source, by_maximum) = (
+        matches!(refused, GraphMemoryError::OutOfMemory { .. }),
+        matches!(refused, GraphMemoryError::CapacityExceeded { .. }),
+    );
+    assert!(by_source || by_maximum, "{refused:?}");
     assert_eq!(other.answer().unwrap().size(), 20 * MIB);
     assert_eq!((source.inner.held(), pool.allocated_bytes()), (20 * MIB, 20 * MIB));
 }
