@@ -24,6 +24,9 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
+/// Elements of a block that had none before, or a smaller one.
+const MORE: usize = if cfg!(miri) { 300 } else { 10_000 };
+
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let scope = pool.scope();
@@ -57,7 +60,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
 fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let scope = pool.scope();
-    for length in [10, 1_000, 3_000] {
+    for length in [10, 100, MORE] {
         ledger.refuse(Refusal::Once(0));
         let refused = ledger.refused();
         let mut view = scope.try_acquire_filled(length, 0.5_f64)?;
@@ -73,7 +76,7 @@ fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     let Some(ledger) = ledger(world) else { return Ok(()) };
     // Room for two blocks of 8,000 bytes, and idle ones make room.
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
-    for _ in 0..3 {
+    for _ in 0..2 {
         let scope = pool.scope();
         let mut first = scope.try_acquire_zeroed::<u8>(8_000)?;
         let mut second = scope.try_acquire_zeroed::<f64>(1_000)?;
@@ -96,7 +99,7 @@ fn panics<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let mut scope = pool.scope();
     let mut held = scope.try_acquire::<f64>(100)?;
     world.write_later(&mut held, 1);
-    for length in [10, 10_000] {
+    for length in [10, MORE] {
         ledger.refuse(Refusal::PanicOnce(0));
         let inner = scope.scope();
         match catch_quietly(|| inner.try_acquire_zeroed::<f64>(length).map(drop)) {
