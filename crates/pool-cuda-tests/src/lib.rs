@@ -20,6 +20,10 @@ pub struct CudaProbe {
 
 impl CudaProbe {
     /// A probe whose pools each have a stream of their own on this device.
+    ///
+    /// # Panics
+    ///
+    /// Where the device has no stream to give.
     #[must_use]
     pub fn new(device: CudaDevice) -> Self {
         let elsewhere = RefCell::new(Pool::new(device.new_stream().unwrap()));
