@@ -149,6 +149,21 @@ impl Sample for u16 {
     recycles!();
 }
 
+impl Sample for u32 {
+    fn sample(seed: u64, index: usize) -> Self {
+        let [a, b, c, d, ..] = bytes(seed, index);
+        Self::from_le_bytes([a, b, c, d])
+    }
+    recycles!();
+}
+
+impl Sample for u64 {
+    fn sample(seed: u64, index: usize) -> Self {
+        Self::from_le_bytes(bytes(seed, index))
+    }
+    recycles!();
+}
+
 impl Sample for f32 {
     fn sample(seed: u64, index: usize) -> Self {
         Self::from(u16::sample(seed, index))
@@ -160,6 +175,13 @@ impl Sample for f64 {
     fn sample(seed: u64, index: usize) -> Self {
         let [a, b, c, d, ..] = bytes(seed, index);
         Self::from(u32::from_le_bytes([a, b, c, d]))
+    }
+    recycles!();
+}
+
+impl<T: Sample + Pod> Sample for [T; 2] {
+    fn sample(seed: u64, index: usize) -> Self {
+        [0, 1].map(|part| T::sample(seed, 2 * index + part))
     }
     recycles!();
 }

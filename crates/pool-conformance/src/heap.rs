@@ -1,162 +1,21 @@
-//! A backend for tests: plain heap blocks, with a ledger that notes every block, refuses the n-th
+//! A backend for tests: plain heap blocks, with a [`Ledger`] that notes every block, refuses the n-th
 //! allocation on request, and checks that what is freed is what was allocated.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::collections::BTreeMap;
-use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+
+use crate::ledger::{Ledger, Refused};
 
 /// Host memory from the global allocator, watched by a [`Ledger`].
 #[derive(Debug)]
 pub struct HeapBackend;
 
-/// What a [`HeapBackend`] did, shared by all pools that were given a clone of it.
-#[derive(Clone, Debug, Default)]
-pub struct Ledger(Arc<Mutex<Entries>>);
-
-#[derive(Debug, Default)]
-struct Entries {
-    /// Every block that is allocated, by its address.
-    live: BTreeMap<usize, Live>,
-    live_bytes: usize,
-    /// The most bytes that the live blocks ever held, since it was last forgotten.
-    peak_bytes: usize,
-    allocations: usize,
-    refused: usize,
-    refuse: Refusal,
-    reuses: Vec<Reuse>,
-    refuse_reuse: bool,
-    settled: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    block: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: an address and a number; the ledger only ever frees what no pool knows any more.
-unsafe impl Send for Live {}
-
-/// Which allocations are refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Refusal {
-    /// None.
-    #[default]
-    Never,
-    /// The one after this many more.
-    Once(usize),
-    /// All after this many more.
-    From(usize),
-    /// All while the live blocks would hold more than this many bytes.
-    Above(usize),
-    /// The one after this many more panics instead.
-    PanicOnce(usize),
-}
-
-/// The error of a [`HeapBackend`] that was told to refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Bytes that were asked for.
-    pub bytes: usize,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the test refused {} bytes", self.bytes)
-    }
-}
-
-impl std::error::Error for Refused {}
-
 impl Ledger {
-    /// A ledger without entries.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Blocks that are allocated now.
-    #[must_use]
-    pub fn live_blocks(&self) -> usize {
-        self.entries().live.len()
-    }
-
-    /// Bytes of the blocks that are allocated now.
-    #[must_use]
-    pub fn live_bytes(&self) -> usize {
-        self.entries().live_bytes
-    }
-
-    /// The most bytes that the blocks held at any moment, also in the middle of a call, since
-    /// [`forget_peak`](Self::forget_peak).
-    #[must_use]
-    pub fn peak_bytes(&self) -> usize {
-        self.entries().peak_bytes
-    }
-
-    /// Starts to look for a new peak from what is allocated now.
-    pub fn forget_peak(&self) {
-        let live = self.live_bytes();
-        self.entries().peak_bytes = live;
-    }
-
-    /// How often a block was asked for and given.
-    #[must_use]
-    pub fn allocations(&self) -> usize {
-        self.entries().allocations
-    }
-
-    /// How often memory was wanted back at once.
-    #[must_use]
-    pub fn settled(&self) -> usize {
-        self.entries().settled
-    }
-
-    /// How often a block was refused, by an error or by a panic.
-    #[must_use]
-    pub fn refused(&self) -> usize {
-        self.entries().refused
-    }
-
-    /// Says which of the coming allocations are refused.
-    pub fn refuse(&self, refusal: Refusal) {
-        self.entries().refuse = refusal;
-    }
-
-    /// Whether `reuse` fails from now on.
-    pub fn refuse_reuse(&self, on: bool) {
-        self.entries().refuse_reuse = on;
-    }
-
-    /// Why blocks of armed slots were reused so far.
-    #[must_use]
-    pub fn reuses(&self) -> Vec<Reuse> {
-        self.entries().reuses.clone()
-    }
-
-    /// The block that holds the address, as its start and bytes.
-    #[must_use]
-    pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
-        let entries = self.entries();
-        let (&start, &Live { bytes, .. }) = entries.live.range(..=address).next_back()?;
-        (address < start + bytes).then_some((start, bytes))
-    }
-
-    /// Frees the memory of blocks that their pool, which is gone, left to leak.
+    /// Frees the memory of blocks of a [`HeapBackend`] that their pool, which is gone, left to leak.
     pub fn free_leaked(&self) {
-        let mut entries = self.entries();
-        entries.live_bytes = 0;
-        let live = std::mem::take(&mut entries.live);
-        drop(entries);
-        for Live { block, bytes } in live.into_values() {
+        for (block, bytes) in self.take_heap_blocks() {
             // SAFETY: a block of the ledger, allocated with this layout, that no pool knows any more.
             unsafe { dealloc(block.as_ptr(), layout(bytes)) };
         }
@@ -192,53 +51,23 @@ unsafe impl PoolBackend for HeapBackend {
 
     fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, Refused> {
         let layout = layout(bytes);
-        let mut entries = ledger.entries();
-        let live = entries.live_bytes;
-        let refused = match &mut entries.refuse {
-            Refusal::Never => false,
-            Refusal::Above(limit) => live + bytes > *limit,
-            Refusal::From(0) => true,
-            refusal @ Refusal::Once(0) => {
-                *refusal = Refusal::Never;
-                true
-            }
-            refusal @ Refusal::PanicOnce(0) => {
-                *refusal = Refusal::Never;
-                entries.refused += 1;
-                drop(entries);
-                panic!("the test panics instead of allocating {bytes} bytes");
-            }
-            Refusal::From(left) | Refusal::Once(left) | Refusal::PanicOnce(left) => {
-                *left -= 1;
-                false
-            }
-        };
-        if refused {
-            entries.refused += 1;
-            return Err(Refused { bytes });
-        }
+        ledger.ask(bytes)?;
         // SAFETY: the layout has a size.
         let pointer = unsafe { alloc_zeroed(layout) };
         let block = NonNull::new(pointer).ok_or(Refused { bytes })?;
-        entries.allocations += 1;
-        entries.live_bytes = live + bytes;
-        entries.peak_bytes = entries.peak_bytes.max(live + bytes);
-        entries.live.insert(block.addr().get(), Live { block, bytes });
+        ledger.given_on_heap(block, bytes);
         Ok(block)
     }
 
     unsafe fn free(ledger: &Ledger, block: NonNull<u8>, bytes: usize) {
-        let mut entries = ledger.entries();
-        let noted = entries.live.remove(&block.addr().get()).map(|live| live.bytes);
-        assert_eq!(noted, Some(bytes), "freed with other bytes than allocated, or twice");
-        entries.live_bytes -= bytes;
-        drop(entries);
+        let noted = ledger.freed(block.addr().get(), bytes);
+        assert!(noted, "freed with other bytes than allocated, or twice");
         // SAFETY: allocated with this layout, as just checked; the caller gives it up.
         unsafe { dealloc(block.as_ptr(), layout(bytes)) };
     }
 
     fn settle(ledger: &Ledger) {
-        ledger.entries().settled += 1;
+        ledger.note_settled();
     }
 
     unsafe fn view<'s, T: Element>(
@@ -262,9 +91,7 @@ unsafe impl PoolBackend for HeapBackend {
     }
 
     unsafe fn reuse(ledger: &Ledger, _: NonNull<u8>, why: Reuse) -> Result<(), Refused> {
-        let mut entries = ledger.entries();
-        entries.reuses.push(why);
-        if entries.refuse_reuse { Err(Refused { bytes: 0 }) } else { Ok(()) }
+        ledger.note_reuse(why)
     }
 
     unsafe fn set_bytes(

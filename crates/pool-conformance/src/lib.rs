@@ -1,33 +1,94 @@
-//! Tests that every pool backend passes, and a backend that watches and fails on request.
+//! The tests that every pool backend passes, written once, for a backend of your own.
 //!
-//! A backend's own tests write a [`Probe`] for it, which looks into its memory, and give it to
-//! [`run_all`], the acceptance cases, and to [`programs::run_random_lexical`] and
-//! [`programs::run_random_dynamic`], random programs that are checked against a naive model.
+//! A backend's memory is looked at through a [`Probe`], which its tests write. [`run_all`] runs the
+//! acceptance [`cases`] by it, [`programs`] are random ones, checked against a naive model. This is a whole
+//! test, of a host backend whose views are slices:
 //!
-//! ```no_run
-//! use pool_conformance::programs::{run_random_lexical, test_cases};
-//! use pool_conformance::{HeapProbe, run_all};
-//! run_all(&HeapProbe::default());
-//! run_random_lexical(test_cases(), HeapProbe::default);
 //! ```
+//! use pool_conformance::{Declined, Ledger, Probe, Toy, Watch, Watched, run_all, slice_access};
+//!
+//! /// How the tests look into the memory of the backend, here `Toy`.
+//! #[derive(Default)]
+//! struct ToyProbe {
+//!     ledger: Ledger,
+//! }
+//!
+//! impl Probe for ToyProbe {
+//!     // `Watched` tells a ledger of every block. A backend with a hook of its own needs none.
+//!     type Backend = Watched<Toy>;
+//!
+//!     fn context(&self) -> Watch<Toy> {
+//!         // SAFETY: the views of `Toy` are slices, which do not use their slot.
+//!         unsafe { Watch::new((), self.ledger.clone()) }
+//!     }
+//!
+//!     // Where views are, and what is in them.
+//!     slice_access!();
+//!
+//!     // Who counts blocks, and who makes allocations fail: the ledger, or `Err(Declined("why"))`.
+//!     fn accounting(&self) -> Result<&Ledger, Declined> {
+//!         Ok(&self.ledger)
+//!     }
+//!
+//!     fn refusal(&self) -> Result<&Ledger, Declined> {
+//!         Ok(&self.ledger)
+//!     }
+//! }
+//!
+//! run_all(&ToyProbe::default());
+//! ```
+//!
+//! What a backend over a queue of work writes besides is in [`DeferredProbe`]: work that is enqueued and not
+//! waited for ([`Probe::write_later`], [`Probe::read_later`]), which is how order is tested, and work that
+//! the pool cannot see ([`Probe::write_elsewhere`]). A probe that declines something is told which
+//! cases were `SKIPPED` for it.
+//!
+//! | to begin from | what it is |
+//! |---|---|
+//! | [`Toy`] | the smallest backend there can be, in sixty lines |
+//! | [`Deferred`] | opaque blocks behind a queue of commands that run late |
+//! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
+//! | [`Watched`], [`Adapted`] | a backend around yours, which counts, refuses, or does what you override |
+//!
+//! That the cases notice what is wrong is tested, too: [`liars`] are backends with one mistake each, and
+//! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of them.
 
 #![allow(
     clippy::panic,
     clippy::expect_used,
     clippy::unwrap_used,
     clippy::missing_panics_doc,
-    reason = "a crate of tests: a check that fails panics"
+    clippy::print_stdout,
+    reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
+pub mod adapted;
+mod adapted_probe;
 pub mod cases;
+pub mod deferred;
 pub mod element;
 mod heap;
+mod heap_probe;
+mod ledger;
+pub mod liars;
 pub mod panics;
 mod probe;
 pub mod programs;
+mod sources;
 mod toy;
+mod toy_probe;
+mod watched;
 
+pub use adapted::Adapted;
+pub use adapted_probe::AdaptedProbe;
 pub use cases::run_all;
-pub use heap::{HeapBackend, Ledger, Refusal, Refused};
-pub use probe::{Failure, HeapProbe, Held, Probe, SharedView, View};
+pub use deferred::{Deferred, DeferredProbe};
+pub use heap::HeapBackend;
+pub use heap_probe::HeapProbe;
+pub use ledger::{Fault, Held, Ledger, Refusal, Refused};
+#[doc(hidden)] // for `slice_access`
+pub use pool_core::Element;
+pub use probe::{Declined, Failure, Later, Probe, SharedView, View};
 pub use toy::Toy;
+pub use toy_probe::ToyProbe;
+pub use watched::{Watch, Watched};

@@ -25,6 +25,24 @@ pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
     payload.is::<Planned>()
 }
 
+/// The beginning of the text of [`panic_in_allocation`].
+const IN_ALLOCATION: &str = "the test panics instead of allocating";
+
+/// Panics in an allocation, as a backend does that was told to: [`Ledger::ask`](crate::Ledger::ask) does.
+///
+/// # Panics
+///
+/// Always, with a text by which [`is_in_allocation`] knows it.
+pub fn panic_in_allocation(bytes: usize) -> ! {
+    panic!("{IN_ALLOCATION} {bytes} bytes");
+}
+
+/// Whether a payload is that of [`panic_in_allocation`].
+#[must_use]
+pub fn is_in_allocation(payload: &(dyn Any + Send)) -> bool {
+    text(payload).starts_with(IN_ALLOCATION)
+}
+
 /// Runs code that may panic on purpose: `None` if it did. Any other panic passes.
 pub fn catch_planned<R>(code: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(code)) {

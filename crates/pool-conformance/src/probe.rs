@@ -1,10 +1,14 @@
-//! What the tests need to know about a backend beyond `PoolBackend`: how to make a context, and how
-//! to look into a view. A probe is a value of its own, so that the tests of any crate can write one
-//! for a backend that is defined elsewhere.
+//! What the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to look
+//! into a view and put work on it, and who counts its blocks. A probe is a value of its own, so that the
+//! tests of any crate can write one for a backend that is defined elsewhere.
 
-use pool_core::{Acquired, DynamicPool, Element, Handle, PoolBackend, PoolError, Scope};
+use std::fmt;
 
-use crate::heap::{HeapBackend, Ledger, Refusal};
+use pool_core::{
+    Acquired, DynamicPool, Element, Handle, PodElement, PoolBackend, PoolError, Scope,
+};
+
+use crate::ledger::{Held, Ledger, Refusal};
 
 /// The exclusive view of a probe's backend.
 pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
@@ -15,7 +19,23 @@ pub type SharedView<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::ViewRef<
 /// The pool error of a probe's backend.
 pub type Failure<P> = PoolError<<<P as Probe>::Backend as PoolBackend>::Error>;
 
+/// The contents that a view had at some point of the queue: calling it waits for that point.
+pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
+
+/// Why a probe does not offer something. Cases that need it are then skipped, and say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declined(pub &'static str);
+
+impl fmt::Display for Declined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 /// Looks into the memory of a backend for the tests.
+///
+/// [`slice_access!`](crate::slice_access) writes everything about views for a backend whose views are
+/// slices; the page of this crate shows a whole probe.
 pub trait Probe: 'static {
     /// The backend that is tested.
     type Backend: PoolBackend;
@@ -23,20 +43,65 @@ pub trait Probe: 'static {
     /// The context of a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Where a view starts.
+    /// Where a view starts: its address, or what tells the bytes of blocks apart where they have none.
+    /// Then it counts bytes as addresses do, from a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize;
 
     /// Where a shared view starts.
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
-    /// The elements of a view, on the host.
+    /// The elements of a view, on the host, once all work is done that was enqueued before.
     fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T>;
 
-    /// The elements of a shared view, on the host.
+    /// The elements of a shared view, on the host; as [`read`](Self::read).
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T>;
 
     /// Overwrites a view with as many elements.
     fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]);
+
+    /// Enqueues *work* that overwrites a view with as many elements, and does not wait for it: what a
+    /// kernel or a copy is to the backend's users. It may run at any time before the next wait, on the
+    /// queue of the view's pool.
+    ///
+    /// Where views are host memory, work is done when the call returns: there this is
+    /// [`write`](Self::write).
+    fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]);
+
+    /// Enqueues *work* that reads a view, and does not wait for it: the counterpart of
+    /// [`write_later`](Self::write_later). What is returned outlives the view, and gives what the
+    /// view held after all that was enqueued before, and before all that is enqueued afterwards.
+    fn read_later<T: Element>(&self, view: &View<'_, Self, T>) -> Later<'_, T>;
+
+    /// As [`write_later`](Self::write_later), but where the pool cannot see it, as on another stream:
+    /// the backend's views then [arm](pool_core::SlotRef::arm) their slot. It comes after what is
+    /// on the pool's queue.
+    ///
+    /// # Errors
+    ///
+    /// [`Declined`] where all work of views is on the pool's own queue, or is done at once.
+    fn write_elsewhere<T: PodElement>(
+        &self,
+        view: &mut View<'_, Self, T>,
+        elements: &[T],
+    ) -> Result<(), Declined> {
+        let _ = (view, elements);
+        Err(Declined("the backend's views have no work that the pool cannot see"))
+    }
+
+    /// The shape that a descriptor of the shape cache keeps, with a descriptor that is new put to use for
+    /// `dims` first.
+    ///
+    /// # Errors
+    ///
+    /// [`Declined`] where the backend keeps nothing beside a shape, or the probe cannot look at it.
+    fn kept_shape(
+        &self,
+        descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
+        dims: &[usize],
+    ) -> Result<Vec<usize>, Declined> {
+        let _ = (descriptor, dims);
+        Err(Declined("the backend keeps nothing beside a shape that the probe can look at"))
+    }
 
     /// Elements made one by one, by code that may acquire from the same scope: `try_acquire_with`
     /// where the backend has it, else the same from the host.
@@ -72,122 +137,101 @@ pub trait Probe: 'static {
         Ok(handle)
     }
 
-    /// What the backend has allocated for this probe's contexts; `None` where nobody counts.
+    /// The ledger that the backend tells of every block of this probe's contexts. It names blocks by
+    /// what [`address`](Self::address) says of a view at their start.
+    ///
+    /// The backend writes it itself ([`HeapBackend`](crate::HeapBackend)), through a hook of its own, or
+    /// an adaptor does that knows what the pool asked for ([`Watched`](crate::Watched)).
+    ///
+    /// # Errors
+    ///
+    /// [`Declined`] where nobody can count the blocks. That blocks leak, overlap or are freed twice is
+    /// then not noticed.
+    fn accounting(&self) -> Result<&Ledger, Declined>;
+
+    /// The ledger that the backend [asks](Ledger::ask) before every allocation: by it the tests choose
+    /// which allocations fail, and how. A refusal is an error of `allocate`, which the pool reports as
+    /// [`PoolError::OutOfMemory`], or a panic that `allocate` lets pass.
+    ///
+    /// # Errors
+    ///
+    /// [`Declined`] where the backend cannot be made to fail. What it does then is not tested.
+    fn refusal(&self) -> Result<&Ledger, Declined>;
+}
+
+/// What the tests ask of a probe's ledgers.
+pub(crate) trait Watching: Probe {
+    /// What the backend has allocated; `None` where nobody counts.
     fn held(&self) -> Option<Held> {
-        None
+        self.accounting().ok().map(Ledger::held)
     }
 
-    /// The block that an address lies in, as its start and bytes; `None` where nobody knows, or
-    /// where there is none.
+    /// The block that an address lies in; `None` where nobody counts, or where there is none.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
-        let _ = address;
-        None
+        self.accounting().ok()?.block_of(address)
     }
 
-    /// Says which of the coming allocations are to fail. A backend that cannot be told to fail
-    /// ignores it, and its programs run without failures.
+    /// Starts to look for a new peak.
+    fn forget_peak(&self) {
+        if let Ok(ledger) = self.accounting() {
+            ledger.forget_peak();
+        }
+    }
+
+    /// Says which of the coming allocations fail. Without effect where the probe declined.
     fn refuse(&self, refusal: Refusal) {
-        let _ = refusal;
+        if let Ok(ledger) = self.refusal() {
+            ledger.refuse(refusal);
+        }
     }
 
-    /// Starts to look for a new [`peak_bytes`](Held::peak_bytes).
-    fn forget_peak(&self) {}
+    /// Whether allocations are being made to fail.
+    fn is_refusing(&self) -> bool {
+        self.refusal().is_ok_and(|ledger| ledger.refusal() != Refusal::Never)
+    }
+
+    /// Checks that nothing happened to a block that must not.
+    #[track_caller]
+    fn assert_no_fault(&self) {
+        if let Ok(ledger) = self.accounting() {
+            assert_eq!(ledger.faults(), [], "blocks were misused");
+        }
+    }
 }
 
-/// What a backend has allocated, as counted outside the pools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Blocks that are allocated now.
-    pub blocks: usize,
-    /// Bytes of those blocks.
-    pub bytes: usize,
-    /// The most bytes at any moment since [`Probe::forget_peak`].
-    pub peak_bytes: usize,
-    /// How often a block was asked for and given.
-    pub allocations: usize,
-    /// How often a block was asked for and refused.
-    pub refused: usize,
-}
+impl<P: Probe> Watching for P {}
 
 /// What a [`Probe`] is asked about views that are slices, for its `impl`.
 #[macro_export]
 macro_rules! slice_access {
     () => {
-        fn address<T: ::pool_core::Element>(&self, view: &&mut [T]) -> usize {
+        fn address<T: $crate::Element>(&self, view: &&mut [T]) -> usize {
             view.as_ptr().addr()
         }
 
-        fn shared_address<T: ::pool_core::Element>(&self, view: &&[T]) -> usize {
+        fn shared_address<T: $crate::Element>(&self, view: &&[T]) -> usize {
             view.as_ptr().addr()
         }
 
-        fn read<T: ::pool_core::Element>(&self, view: &&mut [T]) -> Vec<T> {
+        fn read<T: $crate::Element>(&self, view: &&mut [T]) -> ::std::vec::Vec<T> {
             view.to_vec()
         }
 
-        fn read_shared<T: ::pool_core::Element>(&self, view: &&[T]) -> Vec<T> {
+        fn read_shared<T: $crate::Element>(&self, view: &&[T]) -> ::std::vec::Vec<T> {
             view.to_vec()
         }
 
-        fn write<T: ::pool_core::Element>(&self, view: &mut &mut [T], elements: &[T]) {
+        fn write<T: $crate::Element>(&self, view: &mut &mut [T], elements: &[T]) {
             view.copy_from_slice(elements);
         }
+
+        fn write_later<T: $crate::Element>(&self, view: &mut &mut [T], elements: &[T]) {
+            view.copy_from_slice(elements);
+        }
+
+        fn read_later<T: $crate::Element>(&self, view: &&mut [T]) -> $crate::Later<'_, T> {
+            let elements = view.to_vec();
+            ::std::boxed::Box::new(|| elements)
+        }
     };
-}
-
-/// The probe of the [`HeapBackend`]: all its contexts share one ledger.
-#[derive(Clone, Debug, Default)]
-pub struct HeapProbe {
-    /// What the contexts did.
-    pub ledger: Ledger,
-}
-
-impl Probe for HeapProbe {
-    type Backend = HeapBackend;
-
-    fn context(&self) -> Ledger {
-        self.ledger.clone()
-    }
-
-    slice_access!();
-
-    fn acquire_with<'s, T: Element>(
-        &self,
-        scope: &Scope<'s, HeapBackend>,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> Acquired<'s, HeapBackend, T> {
-        scope.try_acquire_with(length, element)
-    }
-
-    fn acquire_named_with<T: Element>(
-        &self,
-        pool: &mut DynamicPool<HeapBackend>,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> Result<Handle<T>, Failure<Self>> {
-        pool.try_acquire_with(length, element)
-    }
-
-    fn held(&self) -> Option<Held> {
-        Some(Held {
-            blocks: self.ledger.live_blocks(),
-            bytes: self.ledger.live_bytes(),
-            peak_bytes: self.ledger.peak_bytes(),
-            allocations: self.ledger.allocations(),
-            refused: self.ledger.refused(),
-        })
-    }
-
-    fn block_of(&self, address: usize) -> Option<(usize, usize)> {
-        self.ledger.block_of(address)
-    }
-
-    fn refuse(&self, refusal: Refusal) {
-        self.ledger.refuse(refusal);
-    }
-
-    fn forget_peak(&self) {
-        self.ledger.forget_peak();
-    }
 }

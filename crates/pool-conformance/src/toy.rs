@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
 
 /// Heap memory in words of 8 bytes.
 #[derive(Debug)]
@@ -70,5 +70,12 @@ unsafe impl PoolBackend for Toy {
         // SAFETY: the block holds as many elements, and nothing views it (caller).
         unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
         Ok(())
+    }
+}
+
+// SAFETY: a block is the address of its words, all of them valid; the dangling one is aligned.
+unsafe impl HostBackend for Toy {
+    fn host_pointer(block: NonNull<u64>) -> *mut u8 {
+        block.cast().as_ptr()
     }
 }

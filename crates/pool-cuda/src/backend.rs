@@ -43,10 +43,19 @@ unsafe impl PoolBackend for Cuda {
     }
 
     fn allocate(stream: &DeviceStream, bytes: usize, _: Advice) -> Result<DeviceBlock, CudaError> {
-        stream.allocate(bytes).map(DeviceBlock)
+        let Some(watch) = stream.watch() else { return stream.allocate(bytes).map(DeviceBlock) };
+        if !watch.admit(bytes) {
+            return Err(CudaError::OutOfMemory { requested: bytes, memory: None });
+        }
+        let address = stream.allocate(bytes)?;
+        watch.allocated(address, bytes);
+        Ok(DeviceBlock(address))
     }
 
-    unsafe fn free(stream: &DeviceStream, block: DeviceBlock, _: usize) {
+    unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
+        if let Some(watch) = stream.watch() {
+            watch.freed(block.0, bytes);
+        }
         // SAFETY: allocated by this context and not freed (caller); what uses it is in the pool's stream,
         // or noted.
         stream.keep_unanswered(unsafe { stream.free(block.0) });

@@ -54,6 +54,7 @@ mod stream;
 mod thread;
 mod transfer;
 mod view;
+mod watch;
 
 pub use backend::DeviceBlock;
 #[doc(hidden)] // for `pool-graph`, which captures
@@ -71,3 +72,4 @@ pub use source::BlockSource;
 pub use stream::DeviceStream;
 pub use thread::set_stream;
 pub use view::{DeviceView, DeviceViewMut, OnDevice, record_use};
+pub use watch::BlockWatch;

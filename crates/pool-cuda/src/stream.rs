@@ -16,6 +16,7 @@ use crate::leftover::{self, LeftBlock, Leftover};
 use crate::shape::ShapeCells;
 use crate::source::BlockSource;
 use crate::staging::Staging;
+use crate::watch::BlockWatch;
 
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///
@@ -46,6 +47,8 @@ pub struct DeviceStream {
     unanswered: Cell<Option<CudaError>>,
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
+    /// Who is told of blocks.
+    watch: Option<Box<dyn BlockWatch>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
@@ -115,9 +118,21 @@ impl DeviceStream {
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
+            watch: None,
             stream,
             device,
         }
+    }
+
+    /// The same stream, with somebody who is told of every block of its pool, and may refuse it.
+    #[must_use]
+    pub fn watched(mut self, watch: impl BlockWatch) -> Self {
+        self.watch = Some(Box::new(watch));
+        self
+    }
+
+    pub(crate) fn watch(&self) -> Option<&dyn BlockWatch> {
+        self.watch.as_deref()
     }
 
     /// The stream of this thread, on the device that it has [chosen](crate::Cuda::set_device): made at

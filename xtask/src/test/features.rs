@@ -77,8 +77,15 @@ pub(crate) const BINDINGS: &[&str] = &["cuda-12000", "cuda-13010"];
 pub(crate) const GRAPH_BINDINGS: &[&str] = &["cuda-12030", "cuda-13010"];
 
 /// Crates that are published.
-pub(crate) const LIBRARIES: &[&str] =
-    &["pool-core", "pool-cpu", "pool-cuda", "pool-facade", "pool-graph", "pool-plan"];
+pub(crate) const LIBRARIES: &[&str] = &[
+    "pool-core",
+    "pool-conformance",
+    "pool-cpu",
+    "pool-cuda",
+    "pool-facade",
+    "pool-graph",
+    "pool-plan",
+];
 
 /// Of these, those whose default features leave out code that the whole workspace has.
 pub(crate) const PLAINER: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];

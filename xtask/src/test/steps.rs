@@ -243,16 +243,17 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
 /// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports. The sweeps over failing allocations, which take as long as all others together and
-/// have one thread, are left to `--full`.
+/// know and reports. The sweeps over failing allocations and the liars of conformance, which take as long
+/// as all others together and have one thread, are left to `--full`.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
     let test = test.with(["-Z", "build-std"]);
     let graph_memory = test.clone().with(GRAPH_WITHOUT_CUDA).with(["--", "shared_cases::"]);
     let pools = test.with(old_features_in(WATCHED));
-    let without_sweeps = pools.clone().with(["--", "--skip", "fault_sweep::"]);
-    Ok(vec![if setting.full { pools } else { without_sweeps }, graph_memory])
+    let skipped = ["--", "--skip", "fault_sweep::", "--skip", "every_liar"];
+    let of_threads = pools.clone().with(skipped);
+    Ok(vec![if setting.full { pools } else { of_threads }, graph_memory])
 }
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {

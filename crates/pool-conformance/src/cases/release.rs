@@ -5,7 +5,7 @@ use pool_core::{Compaction, DynamicPool, Pool, Released};
 
 use super::world::World;
 use super::{Case, Outcome};
-use crate::probe::Probe;
+use crate::probe::{Probe, Watching};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![

@@ -6,7 +6,7 @@ use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 use super::world::World;
 use super::{Case, Outcome};
 use crate::element::Sample;
-use crate::probe::{Failure, Probe};
+use crate::probe::{Failure, Probe, Watching};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![

@@ -1,23 +1,48 @@
 //! What the cases have at hand: a probe, contents to recognise views by, and whether allocations are
 //! being made to fail, because then a pool frees what is idle and promises no economy.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 
 use pool_core::{DynamicPool, Pool, PoolView};
 
 use crate::element::{Sample, samples};
-use crate::probe::{Probe, View};
+use crate::probe::{Declined, Later, Probe, View, Watching};
 
 /// The surroundings of one case.
 #[derive(Debug)]
 pub(super) struct World<'p, P> {
     pub(super) probe: &'p P,
     refused_before: usize,
+    /// Whether allocations were being made to fail when the case began.
+    is_swept: bool,
+    declined: Cell<Option<Declined>>,
 }
 
 impl<'p, P: Probe> World<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
-        Self { probe, refused_before: refused(probe) }
+        Self {
+            probe,
+            refused_before: refused(probe),
+            is_swept: probe.is_refusing(),
+            declined: Cell::new(None),
+        }
+    }
+
+    /// Whether somebody else is making allocations fail: who sweeps over them runs each case many times,
+    /// and decides what is refused.
+    pub(super) fn is_swept(&self) -> bool {
+        self.is_swept
+    }
+
+    /// What the probe offers; `None`, and the case counts as skipped, where it does not.
+    pub(super) fn offered<T>(&self, offer: Result<T, Declined>) -> Option<T> {
+        offer.map_err(|why| self.declined.set(Some(why))).ok()
+    }
+
+    /// Why the case could not be run to its end.
+    pub(super) fn declined(&self) -> Option<Declined> {
+        self.declined.get()
     }
 
     /// Whether nothing was refused since the case began: only then a pool promises not to allocate
@@ -49,6 +74,16 @@ impl<'p, P: Probe> World<'p, P> {
     #[track_caller]
     pub(super) fn assert_holds<T: Sample>(&self, view: &View<'_, P, T>, seed: u64) {
         assert_eq!(self.probe.read(view), samples::<T>(seed, view.len()));
+    }
+
+    /// Enqueues work that writes the content `seed`.
+    pub(super) fn write_later<T: Sample>(&self, view: &mut View<'_, P, T>, seed: u64) {
+        self.probe.write_later(view, &samples(seed, view.len()));
+    }
+
+    /// Enqueues work that reads the view.
+    pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
+        self.probe.read_later(view)
     }
 
     /// Checks that two views have no byte in common.

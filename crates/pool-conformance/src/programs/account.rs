@@ -4,7 +4,7 @@
 use pool_core::PoolStats;
 
 use super::program::Setting;
-use crate::probe::Held;
+use crate::ledger::Held;
 
 /// What one pool should look like.
 #[derive(Debug)]

@@ -13,8 +13,9 @@ use super::frame::{Frame, LiveView};
 use super::machine::{Machine, Outcome};
 use super::program::{Acquire, Fill, Form, Impossible};
 use crate::element::{Sample, samples, with_kind};
+use crate::ledger::Held;
 use crate::panics::panic_as_planned;
-use crate::probe::{Failure, Held, Probe, View};
+use crate::probe::{Failure, Probe, View, Watching};
 
 /// What a view should hold when it is handed out.
 #[derive(Clone, Copy)]

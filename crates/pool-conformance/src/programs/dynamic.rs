@@ -9,9 +9,9 @@ use super::machine::Machine;
 use super::program::{DynamicProgram, DynamicStep, Fill, Form, Setting};
 use super::tally::Tally;
 use crate::element::{Kind, with_kind};
-use crate::heap::Refusal;
+use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::Probe;
+use crate::probe::{Probe, Watching};
 
 /// Beyond this many slots the model would take too long.
 const MOST_SLOTS: usize = 160;

@@ -9,9 +9,9 @@ use super::machine::Machine;
 use super::program::{Acquire, Fill, Form, LexicalProgram, Nested, Round, Setting, Step, Style};
 use super::tally::Tally;
 use crate::element::Kind;
-use crate::heap::Refusal;
+use crate::ledger::Refusal;
 use crate::panics::{catch_planned, panic_as_planned};
-use crate::probe::Probe;
+use crate::probe::{Probe, Watching};
 
 /// How a scope's steps ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

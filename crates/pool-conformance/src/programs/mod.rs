@@ -34,7 +34,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
 use crate::panics::{catch_quietly, text};
-use crate::probe::Probe;
+use crate::probe::{Probe, Watching};
 use machine::Machine;
 
 /// How many random programs a property test runs: the variable `POOL_TEST_CASES`, else 2,000, or 25
@@ -135,5 +135,7 @@ pub fn run_dynamic<P: Probe>(probe: &P, program: &DynamicProgram) -> Tally {
 fn assert_all_freed<P: Probe>(probe: &P) {
     if let Some(held) = probe.held() {
         assert_eq!((held.blocks, held.bytes), (0, 0), "blocks left after the pool was dropped");
+        assert_eq!(held.returning, 0, "blocks whose memory is not back");
     }
+    probe.assert_no_fault();
 }

@@ -2,7 +2,8 @@
 
 use super::account::Account;
 use super::program::Setting;
-use crate::probe::{Held, Probe};
+use crate::ledger::Held;
+use crate::probe::{Probe, Watching};
 
 /// The bytes of one live view.
 #[derive(Clone, Copy, Debug)]

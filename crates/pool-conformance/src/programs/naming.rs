@@ -11,7 +11,7 @@ use super::machine::{Machine, Outcome};
 use super::program::{Fill, Form};
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::panics::panic_as_planned;
-use crate::probe::{Failure, Probe};
+use crate::probe::{Failure, Probe, Watching};
 
 impl<P: Probe> Machine<'_, P> {
     /// Acquires in a dynamic pool; shapes count as their product.
@@ -132,7 +132,7 @@ impl<P: Probe> Machine<'_, P> {
         &mut self,
         subject: &mut Subject<P>,
         error: &Failure<P>,
-        before: Option<crate::probe::Held>,
+        before: Option<crate::ledger::Held>,
     ) {
         self.check_error(error, &subject.pool.stats(), before);
         assert_eq!(subject.pool.trim(), Released::default(), "refused with idle blocks left");

@@ -3,7 +3,7 @@
 use pool_core::{Compaction, PoolConfig};
 
 use crate::element::Kind;
-use crate::heap::Refusal;
+use crate::ledger::Refusal;
 
 /// A program over one pool.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use super::program::{
     Setting, Step, Style,
 };
 use crate::element::Kind;
-use crate::heap::Refusal;
+use crate::ledger::Refusal;
 
 /// How many choices a program has at most.
 const CHOICES: usize = if cfg!(miri) { 100 } else { 800 };

@@ -1,0 +1,309 @@
+//! A backend around a backend: it does what the inner one does, but for the methods that an [`Adaptor`]
+//! overrides. What watches, limits or fails another backend is an adaptor, and so is each of the broken
+//! backends with which the suite itself is tested.
+
+use std::borrow::BorrowMut;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::transmute_copy;
+
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+
+use crate::ledger::Refused;
+
+/// The backend of an adaptor, whose values are its contexts.
+pub struct Adapted<A>(PhantomData<A>);
+
+impl<A> fmt::Debug for Adapted<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Adapted")
+    }
+}
+
+/// The context of an adaptor's inner backend.
+pub type Context<A> = <<A as Adaptor>::Inner as PoolBackend>::Context;
+
+/// The block of an adaptor's inner backend, and so its own.
+pub type Block<A> = <<A as Adaptor>::Inner as PoolBackend>::Block;
+
+/// The exclusive view of an adaptor's inner backend, and so its own.
+pub type InnerView<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::View<'s, T>;
+
+/// The shared view of an adaptor's inner backend, and so its own.
+pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRef<'s, T>;
+
+/// The error of an adaptor's inner backend.
+pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
+
+/// What an adaptor does instead of its inner backend. Every method that is not overridden calls it.
+///
+/// # Safety
+///
+/// - [`Adapted`] with this adaptor keeps the contract of [`PoolBackend`]; or else, where it is a broken
+///   backend for a test of tests, breaks it in a way that misuses no memory.
+/// - The inner backend's views do not use their [`SlotRef`], or `view` and `view_ref` are overridden.
+pub unsafe trait Adaptor: Sized + 'static {
+    /// The backend that is adapted.
+    type Inner: PoolBackend;
+
+    /// What is kept beside a cached shape: the inner backend's, or what has one in it.
+    type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
+
+    /// The inner backend's context.
+    fn inner(&self) -> &Context<Self>;
+
+    /// As [`PoolBackend::allocate`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
+        Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
+    }
+
+    /// As [`PoolBackend::free`].
+    ///
+    /// # Safety
+    ///
+    /// As there; so below.
+    unsafe fn free(&self, block: Block<Self>, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::Inner::free(self.inner(), block, bytes) };
+    }
+
+    /// As [`PoolBackend::settle`].
+    fn settle(&self) {
+        Self::Inner::settle(self.inner());
+    }
+
+    /// As [`PoolBackend::view`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn view<'s, T: Element>(
+        block: Block<Self>,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> InnerView<'s, Self, T> {
+        // SAFETY: the caller's promise; the slot is not used (trait).
+        unsafe { Self::Inner::view(block, unused_slot(slot), length) }
+    }
+
+    /// As [`PoolBackend::view_ref`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn view_ref<'s, T: Element>(
+        block: Block<Self>,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> InnerViewRef<'s, Self, T> {
+        // SAFETY: as in `view`.
+        unsafe { Self::Inner::view_ref(block, unused_slot(slot), length) }
+    }
+
+    /// As [`PoolBackend::reuse`].
+    ///
+    /// # Errors
+    ///
+    /// As there; so below.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
+        // SAFETY: the caller's promise; so below.
+        unsafe { Self::Inner::reuse(self.inner(), block, why) }
+    }
+
+    /// As [`PoolBackend::set_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn set_bytes(
+        &self,
+        block: Block<Self>,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), InnerError<Self>> {
+        // SAFETY: as above.
+        unsafe { Self::Inner::set_bytes(self.inner(), block, value, bytes) }
+    }
+
+    /// As [`PoolBackend::fill`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn fill<T: Element>(
+        &self,
+        block: Block<Self>,
+        value: T,
+        length: usize,
+    ) -> Result<(), InnerError<Self>> {
+        // SAFETY: as above.
+        unsafe { Self::Inner::fill(self.inner(), block, value, length) }
+    }
+
+    /// As [`PoolBackend::copy_from_host`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn copy_from_host<T: Element>(
+        &self,
+        block: Block<Self>,
+        source: &[T],
+    ) -> Result<(), InnerError<Self>> {
+        // SAFETY: as above.
+        unsafe { Self::Inner::copy_from_host(self.inner(), block, source) }
+    }
+}
+
+/// The error of an adapted backend.
+pub enum AdaptedError<A: Adaptor> {
+    /// The test refused an allocation.
+    Refused(Refused),
+    /// The inner backend's error.
+    Inner(InnerError<A>),
+}
+
+impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Inner(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<A: Adaptor> fmt::Display for AdaptedError<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Inner(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<A: Adaptor> std::error::Error for AdaptedError<A> {}
+
+impl<A: Adaptor> From<Refused> for AdaptedError<A> {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+/// A slot for the views of another backend than the slot's, which do not use it.
+pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
+    const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
+    const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };
+    // SAFETY: both are one pointer and nothing else (asserted), and an address of no such slot is a valid
+    // one: only using it would be wrong, and that nobody does (callers).
+    unsafe { transmute_copy(&slot) }
+}
+
+// SAFETY: what an adaptor promises: its own methods keep the contract, and the others are those of the
+// inner backend, which keeps it, with the inner backend's context, blocks and views.
+unsafe impl<A: Adaptor> PoolBackend for Adapted<A> {
+    type Context = A;
+    type Block = Block<A>;
+    type View<'s, T: Element> = InnerView<'s, A, T>;
+    type ViewRef<'s, T: Element> = InnerViewRef<'s, A, T>;
+    type Descriptor = A::Descriptor;
+    type Error = AdaptedError<A>;
+
+    const ALIGN: usize = A::Inner::ALIGN;
+    const DANGLING: Block<A> = A::Inner::DANGLING;
+
+    fn device(context: &A) -> Device {
+        A::Inner::device(context.inner())
+    }
+
+    fn allocate(context: &A, bytes: usize, advice: Advice) -> Result<Block<A>, AdaptedError<A>> {
+        context.allocate(bytes, advice)
+    }
+
+    unsafe fn free(context: &A, block: Block<A>, bytes: usize) {
+        // SAFETY: the caller's promise; so below.
+        unsafe { context.free(block, bytes) };
+    }
+
+    fn settle(context: &A) {
+        context.settle();
+    }
+
+    unsafe fn view<'s, T: Element>(
+        block: Block<A>,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> InnerView<'s, A, T> {
+        // SAFETY: as above.
+        unsafe { A::view(block, slot, length) }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(
+        block: Block<A>,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> InnerViewRef<'s, A, T> {
+        // SAFETY: as above.
+        unsafe { A::view_ref(block, slot, length) }
+    }
+
+    unsafe fn reuse(context: &A, block: Block<A>, why: Reuse) -> Result<(), AdaptedError<A>> {
+        // SAFETY: as above.
+        unsafe { context.reuse(block, why) }.map_err(AdaptedError::Inner)
+    }
+
+    unsafe fn set_bytes(
+        context: &A,
+        block: Block<A>,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), AdaptedError<A>> {
+        // SAFETY: as above.
+        unsafe { context.set_bytes(block, value, bytes) }.map_err(AdaptedError::Inner)
+    }
+
+    unsafe fn fill<T: Element>(
+        context: &A,
+        block: Block<A>,
+        value: T,
+        length: usize,
+    ) -> Result<(), AdaptedError<A>> {
+        // SAFETY: as above.
+        unsafe { context.fill(block, value, length) }.map_err(AdaptedError::Inner)
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        context: &A,
+        block: Block<A>,
+        source: &[T],
+    ) -> Result<(), AdaptedError<A>> {
+        // SAFETY: as above.
+        unsafe { context.copy_from_host(block, source) }.map_err(AdaptedError::Inner)
+    }
+}
+
+// SAFETY: blocks are the inner backend's, and an adaptor does not change where they are.
+unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for Adapted<A> {
+    fn host_pointer(block: Block<A>) -> *mut u8 {
+        A::Inner::host_pointer(block)
+    }
+}

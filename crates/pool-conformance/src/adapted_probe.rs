@@ -1,0 +1,92 @@
+//! The probe of an adapted backend: views and blocks are those of the inner one, and so is its probe.
+
+use std::borrow::BorrowMut;
+use std::marker::PhantomData;
+
+use pool_core::{Element, PodElement, PoolBackend};
+
+use crate::adapted::{Adapted, Adaptor};
+use crate::ledger::Ledger;
+use crate::probe::{Declined, Later, Probe, SharedView, View};
+
+/// Looks into [`Adapted`] memory as `P` does into the inner backend's. An adaptor is made of a context of
+/// the inner backend and a setting, the same for all.
+#[derive(Clone, Copy, Debug)]
+pub struct AdaptedProbe<P, A, S> {
+    inner: P,
+    setting: S,
+    adaptor: PhantomData<fn() -> A>,
+}
+
+impl<P, A, S> AdaptedProbe<P, A, S> {
+    /// The probe of adaptors around `inner`'s backend, which are made with this setting.
+    #[must_use]
+    pub fn new(inner: P, setting: S) -> Self {
+        Self { inner, setting, adaptor: PhantomData }
+    }
+}
+
+impl<P, A, S> Probe for AdaptedProbe<P, A, S>
+where
+    P: Probe,
+    S: Clone + 'static,
+    A: Adaptor<Inner = P::Backend> + From<(<P::Backend as PoolBackend>::Context, S)>,
+{
+    type Backend = Adapted<A>;
+
+    fn context(&self) -> A {
+        A::from((self.inner.context(), self.setting.clone()))
+    }
+
+    fn address<T: Element>(&self, view: &View<'_, P, T>) -> usize {
+        self.inner.address::<T>(view)
+    }
+
+    fn shared_address<T: Element>(&self, view: &SharedView<'_, P, T>) -> usize {
+        self.inner.shared_address::<T>(view)
+    }
+
+    fn read<T: Element>(&self, view: &View<'_, P, T>) -> Vec<T> {
+        self.inner.read::<T>(view)
+    }
+
+    fn read_shared<T: Element>(&self, view: &SharedView<'_, P, T>) -> Vec<T> {
+        self.inner.read_shared::<T>(view)
+    }
+
+    fn write<T: Element>(&self, view: &mut View<'_, P, T>, elements: &[T]) {
+        self.inner.write::<T>(view, elements);
+    }
+
+    fn write_later<T: Element>(&self, view: &mut View<'_, P, T>, elements: &[T]) {
+        self.inner.write_later::<T>(view, elements);
+    }
+
+    fn read_later<T: Element>(&self, view: &View<'_, P, T>) -> Later<'_, T> {
+        self.inner.read_later::<T>(view)
+    }
+
+    fn write_elsewhere<T: PodElement>(
+        &self,
+        view: &mut View<'_, P, T>,
+        elements: &[T],
+    ) -> Result<(), Declined> {
+        self.inner.write_elsewhere::<T>(view, elements)
+    }
+
+    fn kept_shape(
+        &self,
+        descriptor: &mut A::Descriptor,
+        dims: &[usize],
+    ) -> Result<Vec<usize>, Declined> {
+        self.inner.kept_shape(descriptor.borrow_mut(), dims)
+    }
+
+    fn accounting(&self) -> Result<&Ledger, Declined> {
+        self.inner.accounting()
+    }
+
+    fn refusal(&self) -> Result<&Ledger, Declined> {
+        self.inner.refusal()
+    }
+}

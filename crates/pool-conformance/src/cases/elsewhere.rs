@@ -1,0 +1,88 @@
+//! Work that the pool does not see: a slot that a view armed is put in order, by `reuse`, before its
+//! block is handed out again or freed. Skipped where views have no such work.
+
+use pool_core::{PodElement, Pool, PoolBackend};
+
+use super::given::Given;
+use super::world::World;
+use super::{Case, Outcome};
+use crate::element::{Sample, samples};
+use crate::probe::Probe;
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("a block comes back after work elsewhere", handed_out),
+        Case::lexical("a block is freed after work elsewhere", freed),
+        Case::lexical("work elsewhere leaves other slots alone", other_slots),
+    ]
+}
+
+/// Writes a view elsewhere; false where there is no such thing.
+fn elsewhere<P: Probe, T: Sample + PodElement>(
+    world: &World<'_, P>,
+    view: &mut <P::Backend as PoolBackend>::View<'_, T>,
+    seed: u64,
+    length: usize,
+) -> bool {
+    let content = samples::<T>(seed, length);
+    world.offered(world.probe.write_elsewhere(view, &content)).is_some()
+}
+
+fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for given in Given::ALL {
+        for length in [1, 300] {
+            let mut scope = pool.scope();
+            {
+                let inner = scope.scope();
+                let mut view = inner.try_acquire_zeroed::<f64>(length)?;
+                world.write_later(&mut view, 1);
+                if !elsewhere::<P, f64>(world, &mut view, 2, length) {
+                    return Ok(());
+                }
+            }
+            let mut view = given.acquire::<P, f64>(&scope, length, 3)?;
+            let found = world.read_later(&view);
+            world.write_later(&mut view, 4);
+            world.assert_holds(&view, 4);
+            assert_eq!(found(), given.content(length, 3), "{given:?} after work elsewhere");
+        }
+    }
+    Ok(())
+}
+
+fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for round in 0..3 {
+        {
+            let scope = pool.scope();
+            let mut view = scope.try_acquire_zeroed::<f64>(200)?;
+            if !elsewhere::<P, f64>(world, &mut view, round, 200) {
+                return Ok(());
+            }
+        }
+        match round {
+            0 => drop(pool.trim()),
+            1 => drop(pool.clear()),
+            _ => drop(pool.scope().try_acquire_zeroed::<f64>(5_000)?),
+        }
+        let view = Given::Value.acquire::<P, f64>(&pool.scope(), 200, round)?;
+        assert_eq!(world.probe.read(&view), Given::Value.content(200, round));
+    }
+    Ok(())
+}
+
+fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut scope = pool.scope();
+    let mut held = scope.try_acquire_zeroed::<f32>(50)?;
+    if !elsewhere::<P, f32>(world, &mut held, 1, 50) {
+        return Ok(());
+    }
+    for seed in 2..5 {
+        let inner = scope.scope();
+        let mut view = inner.try_acquire_zeroed::<f32>(50)?;
+        world.write_later(&mut view, seed);
+        world.assert_holds(&view, seed);
+    }
+    // What was written elsewhere is there when the view is used again.
+    world.assert_holds(&held, 1);
+    Ok(())
+}

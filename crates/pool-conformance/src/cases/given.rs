@@ -1,0 +1,44 @@
+//! The contents that an acquire can give: what a backend is asked to do to a block before it is viewed.
+
+use pool_core::{Acquired, Scope};
+
+use crate::element::{Sample, samples};
+use crate::probe::Probe;
+
+/// What a new view holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// Zero bytes.
+    Zeros,
+    /// One value.
+    Value,
+    /// A copy of host memory.
+    Copy,
+}
+
+impl Given {
+    pub(super) const ALL: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
+
+    /// Acquires elements with this content; `seed` says which value, and what is copied.
+    pub(super) fn acquire<'s, P: Probe, T: Sample>(
+        self,
+        scope: &Scope<'s, P::Backend>,
+        length: usize,
+        seed: u64,
+    ) -> Acquired<'s, P::Backend, T> {
+        match self {
+            Self::Zeros => scope.try_acquire_zeroed(length),
+            Self::Value => scope.try_acquire_filled(length, T::sample(seed, 0)),
+            Self::Copy => scope.try_acquire_from(&samples::<T>(seed, length)),
+        }
+    }
+
+    /// What [`acquire`](Self::acquire) should have given.
+    pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
+        match self {
+            Self::Zeros => vec![T::zeroed(); length],
+            Self::Value => vec![T::sample(seed, 0); length],
+            Self::Copy => samples(seed, length),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Long arrays: what fills, zeroes, copies, writes and reads does so to the last element, at every length
+//! around a power of two up to a mebibyte and one element, for elements of 1, 2, 4, 8, 12 and 16 bytes.
+
+use pool_core::Pool;
+
+use super::given::Given;
+use super::world::World;
+use super::{Case, Outcome};
+use crate::element::{Sample, samples};
+use crate::probe::Probe;
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::long("zeroing reaches the last of a mebibyte", |world, pool| {
+            of_all_sizes::<P>(world, pool, Given::Zeros)
+        }),
+        Case::long("a fill reaches the last of a mebibyte", |world, pool| {
+            of_all_sizes::<P>(world, pool, Given::Value)
+        }),
+        Case::long("an upload reaches the last of a mebibyte", |world, pool| {
+            of_all_sizes::<P>(world, pool, Given::Copy)
+        }),
+    ]
+}
+
+/// Bytes of the longest array, less an element.
+const MOST: u32 = if cfg!(miri) { 10 } else { 20 };
+
+/// The same where a case is run once for every allocation that it makes.
+const MOST_SWEPT: u32 = 8;
+
+fn of_all_sizes<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+) -> Outcome<P> {
+    of_size::<P, u8>(world, pool, given)?;
+    of_size::<P, [u32; 3]>(world, pool, given)?;
+    of_size::<P, u64>(world, pool, given)?;
+    if cfg!(miri) {
+        return Ok(());
+    }
+    of_size::<P, u16>(world, pool, given)?;
+    of_size::<P, u32>(world, pool, given)?;
+    of_size::<P, [u64; 2]>(world, pool, given)
+}
+
+fn of_size<P: Probe, T: Sample>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+) -> Outcome<P> {
+    let most = if world.is_swept() { MOST_SWEPT } else { MOST };
+    let size = size_of::<T>();
+    let longest = (1 << most) / size + 1;
+    // One block for all, and what was there before differs from all that is put there.
+    pool.scope().try_acquire_zeroed::<T>(longest)?;
+    let junk = samples::<T>(1, longest);
+    for length in lengths(most, size) {
+        {
+            let scope = pool.scope();
+            let mut view = T::recycle(&scope, length)?;
+            world.probe.write_later(&mut view, &junk[..length]);
+            let found = world.probe.read(&view);
+            assert!(found == junk[..length], "written and read: {}", wrong(&found, &junk));
+        }
+        let scope = pool.scope();
+        let view = given.acquire::<P, T>(&scope, length, 2)?;
+        let (found, right) = (world.probe.read(&view), given.content::<T>(length, 2));
+        assert!(found == right, "{given:?}: {}", wrong(&found, &right));
+    }
+    Ok(())
+}
+
+/// The lengths around each power of two of bytes.
+fn lengths(most: u32, size: usize) -> Vec<usize> {
+    let around = |power: u32| {
+        let length = (1_usize << power) / size;
+        [length.saturating_sub(1), length, length + 1]
+    };
+    let mut lengths: Vec<usize> =
+        (0..=most).flat_map(around).filter(|&length| length > 0).collect();
+    lengths.dedup();
+    lengths
+}
+
+/// Where two arrays differ first.
+fn wrong<T: Sample>(found: &[T], right: &[T]) -> String {
+    let length = found.len();
+    let at = found.iter().zip(right).position(|(found, right)| found != right);
+    let size = size_of::<T>();
+    format!("element {at:?} of {length}, of {size} bytes each, is the first that is wrong")
+}

@@ -1,0 +1,273 @@
+//! Order: what an acquire puts into a block comes after all work that former views of the block enqueued,
+//! and before all that later ones do. Nothing here waits until the end: on a queue, all of it is still to
+//! run when it is first read.
+
+use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
+
+use super::given::Given;
+use super::world::World;
+use super::{Case, Outcome};
+use crate::element::{Sample, samples};
+use crate::probe::{Later, Probe};
+use crate::sources::Source;
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("zeroing comes after the work of former views", |world, pool| {
+            after_former::<P>(world, pool, Given::Zeros)
+        }),
+        Case::lexical("a fill comes after the work of former views", |world, pool| {
+            after_former::<P>(world, pool, Given::Value)
+        }),
+        Case::lexical("an upload comes after the work of former views", |world, pool| {
+            after_former::<P>(world, pool, Given::Copy)
+        }),
+        Case::lexical("zeroing comes before the work of later views", |world, pool| {
+            before_later::<P>(world, pool, Given::Zeros)
+        }),
+        Case::lexical("a fill comes before the work of later views", |world, pool| {
+            before_later::<P>(world, pool, Given::Value)
+        }),
+        Case::lexical("an upload comes before the work of later views", |world, pool| {
+            before_later::<P>(world, pool, Given::Copy)
+        }),
+        Case::lexical("poison comes after former work and before later work", poison),
+        Case::lexical("an upload has left its source when it returns", source_is_left),
+        Case::lexical("a slot keeps its order through many types and scopes", history),
+        Case::lexical("a queue that grows long keeps its order", long_queue),
+        Case::dynamic("a dynamic pool keeps the order of its slots", dynamic_history),
+        Case::lexical("two pools of a probe do not disturb each other", beside),
+    ]
+}
+
+/// From one element to more than a page.
+const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
+
+/// Work writes and reads a block through a view that is gone when an acquire of another type fills it.
+fn after_former<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+) -> Outcome<P> {
+    for &length in LENGTHS {
+        after_work_of::<P, f64, f64>(world, pool, given, length)?;
+        after_work_of::<P, f64, u16>(world, pool, given, length)?;
+        after_work_of::<P, u8, [f32; 3]>(world, pool, given, length)?;
+        after_work_of::<P, [f64; 3], u8>(world, pool, given, length)?;
+    }
+    Ok(())
+}
+
+fn after_work_of<P: Probe, T: Sample, U: Sample>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+    length: usize,
+) -> Outcome<P> {
+    // One block for both, as large as the larger view.
+    let most = length * size_of::<T>().max(size_of::<U>());
+    pool.scope().try_acquire_zeroed::<u8>(most)?;
+    let mut scope = pool.scope();
+    let (before, after) = {
+        let inner = scope.scope();
+        let mut former = inner.try_acquire_zeroed::<T>(length)?;
+        world.write_later(&mut former, 1);
+        let before = world.read_later(&former);
+        world.write_later(&mut former, 2);
+        (before, world.read_later(&former))
+    };
+    let view = given.acquire::<P, U>(&scope, length, 3)?;
+    assert_eq!(world.probe.read(&view), given.content(length, 3), "{given:?} over former work");
+    assert_eq!(before(), samples::<T>(1, length), "a read that came before {given:?}");
+    assert_eq!(after(), samples::<T>(2, length), "the last read that came before {given:?}");
+    Ok(())
+}
+
+/// Work reads and writes a view that was just filled.
+fn before_later<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+) -> Outcome<P> {
+    for &length in LENGTHS {
+        before_work_of::<P, u8>(world, pool, given, length)?;
+        before_work_of::<P, f64>(world, pool, given, length)?;
+        before_work_of::<P, [f32; 3]>(world, pool, given, length)?;
+    }
+    Ok(())
+}
+
+fn before_work_of<P: Probe, T: Sample>(
+    world: &World<'_, P>,
+    pool: &mut Pool<P::Backend>,
+    given: Given,
+    length: usize,
+) -> Outcome<P> {
+    for round in 0..2 {
+        let scope = pool.scope();
+        let mut view = given.acquire::<P, T>(&scope, length, round)?;
+        let first = world.read_later(&view);
+        world.write_later(&mut view, 8);
+        let second = world.read_later(&view);
+        world.write_later(&mut view, 9);
+        world.assert_holds(&view, 9);
+        assert_eq!(first(), given.content(length, round), "{given:?} before later work");
+        assert_eq!(second(), samples::<T>(8, length));
+    }
+    Ok(())
+}
+
+fn poison<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    pool.configure(PoolConfig::new().poison(true))?;
+    let read = {
+        let scope = pool.scope();
+        let mut view = scope.try_acquire::<f32>(100)?;
+        world.write_later(&mut view, 1);
+        world.read_later(&view)
+    };
+    let scope = pool.scope();
+    let mut view = scope.try_acquire::<f32>(100)?;
+    let poisoned = world.read_later(&view);
+    world.write_later(&mut view, 2);
+    world.assert_holds(&view, 2);
+    assert!(poisoned().into_iter().all(f32::is_nan), "poison came too early or too late");
+    assert_eq!(read(), samples::<f32>(1, 100));
+    Ok(())
+}
+
+fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    for length in [1, 100, 3_000] {
+        let content = samples::<u8>(1, length);
+        let source = Source::new(&content);
+        let scope = pool.scope();
+        let view = source.lend(|elements| scope.try_acquire_from(elements))?;
+        source.overwrite(0xA5);
+        assert_eq!(world.probe.read(&view), content, "what was written to the source afterwards");
+        drop(view);
+        let mut elements = samples::<f64>(2, length);
+        let view = scope.try_acquire_from(&elements)?;
+        elements.fill(0.5);
+        drop(elements);
+        world.assert_holds(&view, 2);
+    }
+    Ok(())
+}
+
+/// What was read somewhere along the way, and should have been there.
+struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
+
+impl<'p> Reads<'p> {
+    fn expect<T: Sample>(&mut self, found: Later<'p, T>, right: Vec<T>, what: String) {
+        self.0.push(Box::new(move || assert!(found() == right, "{what}")));
+    }
+
+    fn check(self) {
+        self.0.into_iter().for_each(|check| check());
+    }
+}
+
+/// How many rounds go by without a wait.
+const ROUNDS: usize = if cfg!(miri) { 6 } else { 40 };
+
+fn history<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut reads = Reads(Vec::new());
+    for round in 0..ROUNDS {
+        let mut scope = pool.scope();
+        enter::<P, f64>(world, &mut scope, round, &mut reads)?;
+        let mut inner = scope.scope();
+        enter::<P, u8>(world, &mut inner, round + 1, &mut reads)?;
+        enter::<P, [u16; 3]>(world, &mut inner, round + 2, &mut reads)?;
+        enter::<P, [f32; 3]>(world, &mut scope, round + 3, &mut reads)?;
+    }
+    reads.check();
+    Ok(())
+}
+
+/// Acquires in two slots, with work on one while the other is filled; the lengths grow now and then.
+fn enter<'p, P: Probe, T: Sample>(
+    world: &World<'p, P>,
+    scope: &mut pool_core::Scope<'_, P::Backend>,
+    round: usize,
+    reads: &mut Reads<'p>,
+) -> Outcome<P> {
+    let (given, seed) = (Given::ALL[round % 3], round as u64);
+    let length = 1 + (round * 7) % 50 + if round % 11 == 10 { 900 } else { 0 };
+    let inner = scope.scope();
+    let mut first = given.acquire::<P, T>(&inner, length, seed)?;
+    let what = |which: &str| format!("round {round}: {which} of {given:?}");
+    reads.expect(world.read_later(&first), given.content(length, seed), what("the content"));
+    world.write_later(&mut first, seed + 100);
+    let second = given.acquire::<P, T>(&inner, length, seed + 1)?;
+    let right = given.content(length, seed + 1);
+    reads.expect(world.read_later(&second), right, what("the neighbour's content"));
+    let right = samples(seed + 100, length);
+    reads.expect(world.read_later(&first), right, what("later work"));
+    assert_eq!(first.len(), second.len());
+    Ok(())
+}
+
+/// How often a queue is put to work before somebody waits: more than what a backend might keep at once.
+const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
+
+fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    pool.scope().try_acquire_zeroed::<u32>(64)?;
+    let mut reads = Reads(Vec::new());
+    for round in 0..LONG {
+        let (given, seed) = (Given::ALL[round % 3], round as u64);
+        let length = 1 + round % 40;
+        let scope = pool.scope();
+        let view = given.acquire::<P, u32>(&scope, length, seed)?;
+        if round % 97 == 0 || round + 3 >= LONG {
+            let right = given.content(length, seed);
+            reads.expect(world.read_later(&view), right, format!("round {round}: {given:?}"));
+        }
+    }
+    reads.check();
+    Ok(())
+}
+
+fn dynamic_history<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
+    let mut reads = Reads(Vec::new());
+    for round in 0..ROUNDS {
+        let (length, seed) = (1 + round % 9, round as u64);
+        pool.try_checkpoint()?;
+        let zeros = pool.try_acquire_zeroed::<f64>(length)?;
+        let filled = pool.try_acquire_filled(length, f64::sample(seed, 0))?;
+        let copied = pool.try_acquire_from(&samples::<f64>(seed, length))?;
+        for (given, handle) in Given::ALL.into_iter().zip([zeros, filled, copied]) {
+            let mut view = pool.get_mut(handle)?;
+            let what = format!("round {round}: {given:?}");
+            reads.expect(world.read_later(&view), given.content(length, seed), what.clone());
+            world.write_later(&mut view, seed + 7);
+            reads.expect(world.read_later(&view), samples(seed + 7, length), what);
+        }
+        if round % 3 > 0 {
+            pool.rewind();
+        } else {
+            pool.reset();
+        }
+    }
+    reads.check();
+    Ok(())
+}
+
+/// Work of one pool is neither lost nor early because another one of the same probe is waited for.
+fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
+    for round in 0..3 {
+        let (scope, beside) = (pool.scope(), other.scope());
+        let mut view = scope.try_acquire_zeroed::<f64>(200)?;
+        let mut neighbour = beside.try_acquire_filled(300, 0.5_f64)?;
+        world.assert_apart::<f64, f64>(&view, &neighbour);
+        let zeros = world.read_later(&view);
+        world.write_later(&mut view, round);
+        world.write_later(&mut neighbour, round + 1);
+        world.assert_holds(&neighbour, round + 1);
+        world.assert_holds(&view, round);
+        assert_eq!(zeros(), [0.0; 200]);
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes nothing,
+//! and one that can be made up for is. Who sweeps over failing allocations decides what fails; then these
+//! cases do nothing.
+
+use pool_core::{Pool, PoolError};
+
+use super::world::World;
+use super::{Case, Outcome};
+use crate::ledger::{Ledger, Refusal};
+use crate::panics::{catch_quietly, is_in_allocation};
+use crate::probe::Probe;
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::lexical("a refused allocation is an error, and takes nothing", refused),
+        Case::lexical("a refusal that can be made up for is", made_up_for),
+        Case::lexical("memory that runs out is an error at the same point", out_of_memory),
+        Case::lexical("a panic in an allocation leaves the pool usable", panics),
+    ]
+}
+
+/// The ledger to refuse by; `None` where there is none, or where somebody else refuses.
+fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
+    world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
+}
+
+/// Elements of a block that had none before, or a smaller one.
+const MORE: usize = if cfg!(miri) { 300 } else { 10_000 };
+
+fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let Some(ledger) = ledger(world) else { return Ok(()) };
+    let scope = pool.scope();
+    let mut held = scope.try_acquire::<f64>(100)?;
+    world.write_later(&mut held, 1);
+    let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
+    let refused = ledger.refused();
+    ledger.refuse(Refusal::From(0));
+    for length in [1, 1_000, 100_000] {
+        match scope.try_acquire_zeroed::<u64>(length) {
+            Ok(_) => panic!("{length} elements were given, though the allocation was refused"),
+            Err(PoolError::OutOfMemory { requested, reserved, .. }) => {
+                assert!(requested >= 8 * length, "{requested} bytes asked for");
+                assert_eq!(reserved, scope.stats().reserved_bytes);
+            }
+            Err(error) => panic!("the wrong error: {error}"),
+        }
+        assert_eq!(scope.active_slots(), 1, "a refused acquire took a slot");
+    }
+    assert!(ledger.refused() > refused, "nobody asked the ledger");
+    let after = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
+    assert_eq!(after, before, "what is held after a refusal");
+    ledger.refuse(Refusal::Never);
+    let mut view = scope.try_acquire_zeroed::<u64>(1_000)?;
+    world.write_later(&mut view, 2);
+    world.assert_holds(&view, 2);
+    world.assert_holds(&held, 1);
+    Ok(())
+}
+
+fn made_up_for<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let Some(ledger) = ledger(world) else { return Ok(()) };
+    let scope = pool.scope();
+    for length in [10, 100, MORE] {
+        ledger.refuse(Refusal::Once(0));
+        let refused = ledger.refused();
+        let mut view = scope.try_acquire_filled(length, 0.5_f64)?;
+        assert_eq!(ledger.refused(), refused + 1, "refusals of one acquire");
+        assert_eq!(world.probe.read(&view), vec![0.5; length]);
+        world.write_later(&mut view, 3);
+        world.assert_holds(&view, 3);
+    }
+    Ok(())
+}
+
+fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let Some(ledger) = ledger(world) else { return Ok(()) };
+    // Room for two blocks of 8,000 bytes, and idle ones make room.
+    ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
+    for _ in 0..2 {
+        let scope = pool.scope();
+        let mut first = scope.try_acquire_zeroed::<u8>(8_000)?;
+        let mut second = scope.try_acquire_zeroed::<f64>(1_000)?;
+        world.write_later(&mut first, 1);
+        world.write_later(&mut second, 2);
+        let third = scope.try_acquire_zeroed::<u8>(8_000);
+        assert!(matches!(third, Err(PoolError::OutOfMemory { .. })), "more than there is");
+        world.assert_holds(&first, 1);
+        world.assert_holds(&second, 2);
+    }
+    let scope = pool.scope();
+    let large = scope.try_acquire_zeroed::<u8>(16_000)?;
+    assert_eq!(world.probe.read(&large), [0; 16_000]);
+    assert!(ledger.peak_bytes() >= 16_000);
+    Ok(())
+}
+
+fn panics<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let Some(ledger) = ledger(world) else { return Ok(()) };
+    let mut scope = pool.scope();
+    let mut held = scope.try_acquire::<f64>(100)?;
+    world.write_later(&mut held, 1);
+    for length in [10, MORE] {
+        ledger.refuse(Refusal::PanicOnce(0));
+        let inner = scope.scope();
+        match catch_quietly(|| inner.try_acquire_zeroed::<f64>(length).map(drop)) {
+            Ok(_) => panic!("the backend did not panic as it was told to"),
+            Err(payload) => assert!(is_in_allocation(payload.as_ref()), "another panic"),
+        }
+        assert_eq!(inner.active_slots(), 1, "an acquire that panicked took a slot");
+        let mut view = inner.try_acquire_zeroed::<f64>(length)?;
+        world.write_later(&mut view, 2);
+        world.assert_holds(&view, 2);
+        world.assert_holds(&held, 1);
+    }
+    Ok(())
+}

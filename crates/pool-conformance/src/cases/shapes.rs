@@ -1,0 +1,47 @@
+//! What a backend keeps beside a cached shape, its descriptor, is of that shape: also after others were
+//! there, were evicted, or lost their block. Skipped where the probe cannot look at it.
+
+use pool_core::{DescribedBlock, PodElement, Pool, Scope};
+
+use super::world::World;
+use super::{Case, Outcome};
+use crate::probe::{Failure, Probe};
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![Case::lexical("a descriptor is of its own shape", descriptors)]
+}
+
+fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
+    let shapes: [&[usize]; 6] = [&[4, 5], &[5, 4], &[20], &[2, 2, 5], &[1, 20], &[20, 1]];
+    for round in 0..3 {
+        for dims in shapes.into_iter().chain(shapes) {
+            if !describes::<P, f32>(world, &pool.scope(), dims)?
+                || !describes::<P, u64>(world, &pool.scope(), dims)?
+            {
+                return Ok(());
+            }
+        }
+        if round == 0 {
+            pool.trim();
+        } else {
+            pool.scope().try_acquire::<f64>(1_000 * round)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the descriptor of a shape in the scope's next slot; false where it cannot be looked at.
+fn describes<P: Probe, T: PodElement>(
+    world: &World<'_, P>,
+    scope: &Scope<'_, P::Backend>,
+    dims: &[usize],
+) -> Result<bool, Failure<P>> {
+    // SAFETY: no view is made of the block, and the descriptor goes no further than the probe, which is
+    // the backend's own.
+    let block: DescribedBlock<'_, P::Backend> = unsafe { scope.try_acquire_described::<T>(dims) }?;
+    let Some(kept) = world.offered(world.probe.kept_shape(block.descriptor, dims)) else {
+        return Ok(false);
+    };
+    assert_eq!((kept.as_slice(), block.shape.dims()), (dims, dims), "a stale descriptor");
+    Ok(true)
+}

@@ -1,0 +1,17 @@
+//! A backend whose work runs later: host memory behind a queue of commands, so that what a command queue
+//! gets wrong is found without a device. Its blocks are opaque: [`DeferredBlock`] is an identity, and the
+//! memory is reached by commands alone.
+
+mod backend;
+mod probe;
+mod queue;
+mod view;
+
+pub use backend::{Deferred, DeferredBlock, KeptShape};
+pub use probe::DeferredProbe;
+pub use queue::Queue;
+pub use view::{DeferredView, DeferredViewRef};
+
+pub(crate) use backend::elements_bytes;
+pub(crate) use queue::Command;
+pub(crate) use view::AnySlot;

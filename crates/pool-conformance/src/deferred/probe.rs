@@ -1,0 +1,71 @@
+//! How the tests look into deferred memory: what the probe of a command queue looks like.
+
+use pool_core::{Element, PodElement};
+
+use super::{Deferred, DeferredView, DeferredViewRef, KeptShape, Queue};
+use crate::ledger::Ledger;
+use crate::probe::{Declined, Later, Probe};
+
+/// The probe of [`Deferred`]: each context is a queue of its own, and all share one ledger.
+#[derive(Clone, Debug, Default)]
+pub struct DeferredProbe {
+    /// What became of the blocks.
+    pub ledger: Ledger,
+}
+
+impl Probe for DeferredProbe {
+    type Backend = Deferred;
+
+    fn context(&self) -> Queue {
+        Queue::new(self.ledger.clone())
+    }
+
+    fn address<T: Element>(&self, view: &DeferredView<'_, T>) -> usize {
+        view.address()
+    }
+
+    fn shared_address<T: Element>(&self, view: &DeferredViewRef<'_, T>) -> usize {
+        view.address()
+    }
+
+    fn read<T: Element>(&self, view: &DeferredView<'_, T>) -> Vec<T> {
+        view.read()
+    }
+
+    fn read_shared<T: Element>(&self, view: &DeferredViewRef<'_, T>) -> Vec<T> {
+        view.read()
+    }
+
+    fn write<T: Element>(&self, view: &mut DeferredView<'_, T>, elements: &[T]) {
+        view.write(elements);
+    }
+
+    fn write_later<T: Element>(&self, view: &mut DeferredView<'_, T>, elements: &[T]) {
+        view.write(elements);
+    }
+
+    fn read_later<T: Element>(&self, view: &DeferredView<'_, T>) -> Later<'_, T> {
+        view.read_later()
+    }
+
+    fn write_elsewhere<T: PodElement>(
+        &self,
+        view: &mut DeferredView<'_, T>,
+        elements: &[T],
+    ) -> Result<(), Declined> {
+        view.write_elsewhere(elements);
+        Ok(())
+    }
+
+    fn kept_shape(&self, kept: &mut KeptShape, dims: &[usize]) -> Result<Vec<usize>, Declined> {
+        Ok(kept.lengths(dims).to_vec())
+    }
+
+    fn accounting(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+
+    fn refusal(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+}

@@ -1,0 +1,229 @@
+//! Views of deferred memory: a block, an offset, a length, and the slot that work elsewhere arms.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, transmute_copy};
+use std::rc::Rc;
+
+use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef};
+
+use super::backend::{DeferredBlock, elements_bytes};
+use super::queue::Command;
+
+/// Elements in deferred memory, to be written.
+pub struct DeferredView<'s, T> {
+    part: Part<T>,
+    slot: AnySlot,
+    elements: PhantomData<&'s mut [T]>,
+}
+
+/// Elements in deferred memory, to be read.
+pub struct DeferredViewRef<'s, T> {
+    part: Part<T>,
+    elements: PhantomData<&'s [T]>,
+}
+
+/// What both kinds of views are: part of a block.
+struct Part<T> {
+    block: DeferredBlock,
+    /// In bytes.
+    offset: usize,
+    length: usize,
+    element: PhantomData<T>,
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Part<T> {}
+
+impl<'s, T: Element> DeferredView<'s, T> {
+    /// # Safety
+    ///
+    /// As for [`PoolBackend::view`]: for `'s` the slot holds the block, and the view is the only one.
+    pub(crate) unsafe fn new(block: DeferredBlock, slot: AnySlot, length: usize) -> Self {
+        Self { part: Part::new(block, length), slot, elements: PhantomData }
+    }
+
+    /// Where it starts, as [`DeferredBlock::address`] counts.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.part.address()
+    }
+
+    /// Enqueues a write; there are as many elements.
+    pub fn write(&mut self, elements: &[T]) {
+        self.part.enqueue(|block, offset| Command::Write {
+            block,
+            offset,
+            bytes: elements_bytes(elements).to_vec(),
+        });
+    }
+
+    /// Enqueues a write where the pool does not see it, behind all that its queue holds.
+    pub fn write_elsewhere(&mut self, elements: &[T]) {
+        let Some(buffer) = self.part.block.buffer() else { return };
+        let Part { block, offset, .. } = self.part;
+        // SAFETY: the view is in use, and it is not `Send`: this is the thread that owns the pool.
+        unsafe { self.slot.arm() };
+        let bytes = elements_bytes(elements).to_vec();
+        buffer.lane.push_elsewhere(Command::Write { block, offset, bytes });
+    }
+
+    /// Waits, and returns the elements.
+    #[must_use]
+    pub fn read(&self) -> Vec<T> {
+        self.part.read_later()()
+    }
+
+    /// Enqueues a read. What is returned waits for it.
+    #[must_use]
+    pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
+        Box::new(self.part.read_later())
+    }
+}
+
+impl<'s, T: Element> DeferredViewRef<'s, T> {
+    /// # Safety
+    ///
+    /// As for [`PoolBackend::view_ref`].
+    pub(crate) unsafe fn new(block: DeferredBlock, length: usize) -> Self {
+        Self { part: Part::new(block, length), elements: PhantomData }
+    }
+
+    /// The same elements from so many bytes later on, for backends that are wrong on purpose.
+    pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
+        self.part.offset += bytes;
+        self
+    }
+
+    /// Where it starts, as [`DeferredBlock::address`] counts.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.part.address()
+    }
+
+    /// Waits, and returns the elements.
+    #[must_use]
+    pub fn read(&self) -> Vec<T> {
+        self.part.read_later()()
+    }
+}
+
+impl<T: Element> Part<T> {
+    fn new(block: DeferredBlock, length: usize) -> Self {
+        Self { block, offset: 0, length, element: PhantomData }
+    }
+
+    fn address(&self) -> usize {
+        self.block.address() + self.offset
+    }
+
+    /// Enqueues work behind what other queues do to the block.
+    fn enqueue(&self, command: impl FnOnce(DeferredBlock, usize) -> Command) {
+        if let Some(buffer) = self.block.buffer() {
+            buffer.lane.join(self.block);
+            buffer.lane.push(command(self.block, self.offset));
+        }
+    }
+
+    fn read_later(&self) -> impl FnOnce() -> Vec<T> + use<T> {
+        let (length, bytes) = (self.length, self.length * size_of::<T>());
+        let into = Rc::new(RefCell::new(vec![0; bytes]));
+        let found = Rc::clone(&into);
+        self.enqueue(|block, offset| Command::Read { block, offset, bytes, into });
+        let lane = self.block.buffer().map(|buffer| Rc::clone(&buffer.lane));
+        move || {
+            if let Some(lane) = lane {
+                lane.wait();
+            }
+            elements(&found.borrow(), length)
+        }
+    }
+}
+
+/// So many elements, of these bytes.
+fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); length];
+    let to = elements.as_mut_ptr().cast::<u8>();
+    // SAFETY: the vector has `length` elements, which are as many bytes (callers), and they are valid as
+    // `T`, because whoever wrote them wrote elements of `T`, or zeros.
+    unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    elements
+}
+
+/// What both kinds of views have.
+macro_rules! both_kinds {
+    ($view:ident { $($field:ident),* }) => {
+        impl<T> PoolView for $view<'_, T> {
+            type Element = T;
+
+            fn len(&self) -> usize {
+                self.part.length
+            }
+
+            fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+                let Part { block, offset, length, element } = self.part;
+                let Some(rest) = length.checked_sub(index) else {
+                    return Err(ShapeError::SplitOutOfRange { asked: index, extent: length });
+                };
+                let after = offset + index * size_of::<T>();
+                let before = Part { length: index, ..self.part };
+                let after = Part { block, offset: after, length: rest, element };
+                let view = |part| Self { part, $($field: self.$field,)* elements: PhantomData };
+                Ok((view(before), view(after)))
+            }
+        }
+
+        impl<T> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($view))
+                    .field("block", &self.part.block)
+                    .field("offset", &self.part.offset)
+                    .field("length", &self.part.length)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+both_kinds!(DeferredView { slot });
+both_kinds!(DeferredViewRef {});
+
+/// The slot of a view, whichever backend's pool it is in: [`Deferred`](super::Deferred)'s own or that of
+/// one around it.
+#[derive(Clone, Copy)]
+pub(crate) struct AnySlot {
+    slot: MaybeUninit<*const ()>,
+    arm: unsafe fn(MaybeUninit<*const ()>),
+}
+
+impl AnySlot {
+    pub(crate) fn new<B: PoolBackend>(slot: SlotRef<B>) -> Self {
+        const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
+        // SAFETY: of one size (asserted), and any bytes may be in a `MaybeUninit`.
+        Self { slot: unsafe { transmute_copy(&slot) }, arm: arm::<B> }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`SlotRef::arm`].
+    unsafe fn arm(self) {
+        // SAFETY: `new` put slot and function together; the rest is the caller's promise.
+        unsafe { (self.arm)(self.slot) };
+    }
+}
+
+/// # Safety
+///
+/// The bytes are those of a `SlotRef<B>`, and the rest is as for [`SlotRef::arm`].
+unsafe fn arm<B: PoolBackend>(slot: MaybeUninit<*const ()>) {
+    // SAFETY: the caller's promise.
+    let slot: SlotRef<B> = unsafe { transmute_copy(&slot) };
+    // SAFETY: the caller's promise.
+    unsafe { slot.arm() };
+}

@@ -1,0 +1,313 @@
+//! Liars over deferred memory. Whatever they ask of a queue, it reaches the memory of its own buffers alone,
+//! and notes what would leave it: so they may be as wrong as they like.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::panicking;
+
+use pool_core::bytemuck::bytes_of;
+use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
+
+use super::Lie;
+use crate::adapted::{Adapted, AdaptedError, Adaptor};
+use crate::deferred::{
+    AnySlot, Command, Deferred, DeferredBlock, DeferredView, DeferredViewRef, KeptShape, Queue,
+    elements_bytes,
+};
+use crate::ledger::Refused;
+use crate::sources::Source;
+
+/// A queue that lies.
+pub(super) struct DeferredLiar {
+    queue: Queue,
+    lie: Lie,
+    /// What is still to be enqueued, or what was done last.
+    kept: RefCell<Option<Command>>,
+    was_refused: Cell<bool>,
+    fills: Cell<usize>,
+}
+
+impl From<(Queue, Lie)> for DeferredLiar {
+    fn from((queue, lie): (Queue, Lie)) -> Self {
+        Self {
+            queue,
+            lie,
+            kept: RefCell::default(),
+            was_refused: Cell::new(false),
+            fills: Cell::new(0),
+        }
+    }
+}
+
+type Done = Result<(), Refused>;
+
+impl DeferredLiar {
+    fn run(&self, command: Command) -> Done {
+        self.queue.lane().run(command);
+        Ok(())
+    }
+
+    fn push(&self, command: Command) -> Done {
+        self.queue.lane().push(command);
+        Ok(())
+    }
+
+    /// Enqueues what was kept back, and keeps this back instead.
+    fn push_next_time(&self, command: Command) -> Done {
+        match self.kept.replace(Some(command)) {
+            Some(late) => self.push(late),
+            None => Ok(()),
+        }
+    }
+
+    fn set(&self, block: DeferredBlock, value: u8, bytes: usize) -> Done {
+        self.push(Command::Repeat { block, pattern: vec![value], bytes })
+    }
+
+    /// A block in use that has so many bytes.
+    fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
+        let is_it = |block: &DeferredBlock| {
+            block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
+        };
+        self.queue.newest().filter(is_it)
+    }
+}
+
+// SAFETY: wrong on purpose, and without harm (module). The slot of a view is of its own backend.
+unsafe impl Adaptor for DeferredLiar {
+    type Inner = Deferred;
+    type Descriptor = LiarsShape;
+
+    fn inner(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn allocate(&self, bytes: usize, advice: Advice) -> Result<DeferredBlock, AdaptedError<Self>> {
+        let honestly = |bytes| Deferred::allocate(&self.queue, bytes, advice);
+        let given = match self.lie {
+            Lie::Misaligned => {
+                self.queue.lane().ledger.ask(bytes)?;
+                Ok(self.queue.make_moved(bytes, 8))
+            }
+            Lie::Shares => self.in_use(bytes).map_or_else(|| honestly(bytes), Ok),
+            Lie::TooSmall => honestly((bytes / 2).next_multiple_of(Deferred::ALIGN)),
+            Lie::SwallowsRefusals => honestly(bytes).or_else(|_| Ok(self.queue.make(bytes))),
+            Lie::GivesLess => honestly(bytes).or_else(|_| Ok(self.queue.make(Deferred::ALIGN))),
+            Lie::SwallowsPanics => {
+                catch_unwind(AssertUnwindSafe(|| honestly(bytes))).unwrap_or(Err(Refused { bytes }))
+            }
+            Lie::StaysRefused if self.was_refused.get() => Err(Refused { bytes }),
+            _ => honestly(bytes),
+        };
+        self.was_refused.set(given.is_err());
+        given.map_err(AdaptedError::Inner)
+    }
+
+    unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
+        // SAFETY: the ledger is asked before anything is enqueued, and it knows blocks and their bytes.
+        let honestly = |bytes| unsafe { Deferred::free(&self.queue, block, bytes) };
+        match self.lie {
+            Lie::LeaksAll => {}
+            Lie::LeaksLarge if bytes > 64 << 10 => {}
+            Lie::FreesTwice => {
+                honestly(bytes);
+                honestly(bytes);
+            }
+            Lie::FreesOtherBytes => honestly(bytes + Deferred::ALIGN),
+            Lie::FreesEarly => {
+                if self.queue.lane().ledger.freeing(block.address(), bytes) {
+                    self.queue.lane().run(Command::Free { block });
+                }
+            }
+            Lie::FreesLate => {
+                if self.queue.lane().ledger.freeing(block.address(), bytes) {
+                    let late = self.kept.replace(Some(Command::Free { block }));
+                    late.into_iter().for_each(|late| self.queue.lane().push(late));
+                }
+            }
+            _ => honestly(bytes),
+        }
+        // A panic amid another one would end the process.
+        assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
+    }
+
+    fn settle(&self) {
+        match self.lie {
+            Lie::SettlesNothing => {}
+            Lie::SettlesSome => self.queue.lane().run_some(2),
+            _ => Deferred::settle(&self.queue),
+        }
+        assert!(self.lie != Lie::SettleUnwinds || panicking(), "settle unwinds");
+    }
+
+    unsafe fn view<'s, T: Element>(
+        block: DeferredBlock,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> DeferredView<'s, T> {
+        // SAFETY: the view is about to be in use (caller).
+        let lie = unsafe { slot.context() }.lie;
+        let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
+        // SAFETY: no more than the caller's promise.
+        unsafe {
+            DeferredView::new(block, AnySlot::new(slot), length - usize::from(short).min(length))
+        }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(
+        block: DeferredBlock,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> DeferredViewRef<'s, T> {
+        // SAFETY: the view is about to be in use (caller).
+        let lie = unsafe { slot.context() }.lie;
+        let short = usize::from(lie == Lie::ShortSharedViews).min(length);
+        // SAFETY: no more than the caller's promise; a queue notes what leaves the block.
+        let view = unsafe { DeferredViewRef::new(block, length - short) };
+        if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
+    }
+
+    unsafe fn reuse(&self, block: DeferredBlock, why: Reuse) -> Done {
+        match (self.lie, why) {
+            (Lie::IgnoresReuse, _)
+            | (Lie::ReusesForHandOut, Reuse::Free)
+            | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
+            // SAFETY: the caller's promise.
+            _ => unsafe { Deferred::reuse(&self.queue, block, why) },
+        }
+    }
+
+    unsafe fn set_bytes(&self, block: DeferredBlock, value: u8, bytes: usize) -> Done {
+        let command = |value, bytes| Command::Repeat { block, pattern: vec![value], bytes };
+        match (self.lie, value) {
+            (Lie::ZeroesEarly, 0) | (Lie::PoisonsEarly, 1..) => self.run(command(value, bytes)),
+            (Lie::ZeroesLate, 0) => self.push_next_time(command(value, bytes)),
+            (Lie::ZeroesStop, 0) => self.set(block, value, bytes.min(8 << 10)),
+            (Lie::ZeroesBeyond, 0) => self.set(block, value, bytes + 128),
+            (Lie::ZeroesOddly, 0) if bytes % 2 == 1 && bytes > 64 => {
+                self.set(block, value, bytes - 1)
+            }
+            (Lie::LongZeroesFail, 0) if bytes > 32 << 10 => Ok(()),
+            (Lie::ZeroesOnce, 0) => {
+                let last = self.kept.replace(Some(command(0, bytes)));
+                let is_same = last.is_some_and(|last| last.repeats(block, &[0]));
+                if is_same { Ok(()) } else { self.set(block, value, bytes) }
+            }
+            (Lie::ZeroesAlways, _) => self.set(block, 0, bytes),
+            (Lie::ZeroEndsInOnes, 0) if bytes > 0 => {
+                self.set(block, value, bytes)?;
+                self.push(Command::Write { block, offset: bytes - 1, bytes: vec![1] })
+            }
+            _ => self.set(block, value, bytes),
+        }
+    }
+
+    unsafe fn fill<T: Element>(&self, block: DeferredBlock, value: T, length: usize) -> Done {
+        let (size, pattern) = (size_of::<T>(), bytes_of(&value).to_vec());
+        let command = |length: usize| Command::Repeat {
+            block,
+            pattern: pattern.clone(),
+            bytes: size * length,
+        };
+        let at_most = |bytes: usize| length.min(bytes / size.max(1));
+        match self.lie {
+            Lie::FillsEarly => self.run(command(length)),
+            Lie::FillsLate => self.push_next_time(command(length)),
+            Lie::FillsStop => self.push(command(at_most(8 << 10))),
+            Lie::LongFillsStop if size == 16 => self.push(command(at_most(512 << 10))),
+            Lie::ForgetsAfterMany => {
+                self.fills.set(self.fills.get() + 1);
+                if self.fills.get() > 1_000 { Ok(()) } else { self.push(command(length)) }
+            }
+            Lie::FillsOvertake => {
+                self.queue.lane().push_before_last(command(length));
+                Ok(())
+            }
+            Lie::HalvesLong if size == 2 && length > 65_536 => self.push(Command::Repeat {
+                block,
+                pattern: pattern[..1].to_vec(),
+                bytes: 2 * length,
+            }),
+            Lie::AllButLast => self.push(command(length.saturating_sub(1))),
+            Lie::ThreeTooMany => self.push(command(length + 3)),
+            Lie::WrongTwelve if size == 12 => self.push(Command::Repeat {
+                block,
+                pattern: pattern[..8].to_vec(),
+                bytes: 12 * length,
+            }),
+            Lie::SkipsEqual => {
+                let last = self.kept.replace(Some(command(length)));
+                let is_same = last.is_some_and(|last| last.repeats(block, &pattern));
+                if is_same { Ok(()) } else { self.push(command(length)) }
+            }
+            _ => self.push(command(length)),
+        }
+    }
+
+    unsafe fn copy_from_host<T: Element>(&self, block: DeferredBlock, source: &[T]) -> Done {
+        let mut bytes = elements_bytes(source).to_vec();
+        match self.lie {
+            Lie::UploadsStop => bytes.truncate(64 << 10),
+            Lie::WholeWords => bytes.truncate(bytes.len() / 4 * 4),
+            Lie::LosesLastOf4096 if bytes.len() == 4096 => bytes.truncate(4095),
+            Lie::UploadsReadLate => {
+                if let Some(source) = Source::at(source.as_ptr().addr()) {
+                    return self.push(Command::WriteFrom { block, source });
+                }
+            }
+            _ => {}
+        }
+        let block = match self.lie {
+            Lie::MixesQueues if bytes.len() < 16 => self.queue.newest().unwrap_or(block),
+            _ => block,
+        };
+        let command = Command::Write { block, offset: 0, bytes };
+        match self.lie {
+            Lie::UploadsEarly => self.run(command),
+            Lie::UploadsLate => self.push_next_time(command),
+            _ => self.push(command),
+        }
+    }
+}
+
+thread_local! {
+    static ARE_STALE: Cell<bool> = const { Cell::new(false) };
+    static LAST: RefCell<KeptShape> = RefCell::default();
+}
+
+/// Whether descriptors begin as copies of the last one from now on.
+pub(super) fn keep_stale_shapes(on: bool) {
+    ARE_STALE.set(on);
+}
+
+/// A descriptor that begins as a copy of the last one where that is the lie.
+pub(super) struct LiarsShape(KeptShape);
+
+impl Default for LiarsShape {
+    fn default() -> Self {
+        Self(if ARE_STALE.get() {
+            LAST.with_borrow(KeptShape::clone)
+        } else {
+            KeptShape::default()
+        })
+    }
+}
+
+impl Drop for LiarsShape {
+    fn drop(&mut self) {
+        LAST.set(std::mem::take(&mut self.0));
+    }
+}
+
+impl Borrow<KeptShape> for LiarsShape {
+    fn borrow(&self) -> &KeptShape {
+        &self.0
+    }
+}
+
+impl BorrowMut<KeptShape> for LiarsShape {
+    fn borrow_mut(&mut self) -> &mut KeptShape {
+        &mut self.0
+    }
+}

@@ -1,0 +1,133 @@
+//! Liars over host memory, the heap of the tests and the watched toy: what queues get wrong, slices can, too.
+//! They stay within what a block has.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread::panicking;
+
+use pool_core::{Advice, Element, HostBackend, PoolBackend, SlotRef};
+
+use super::Lie;
+use crate::adapted::{Adapted, AdaptedError, Adaptor, InnerError, unused_slot};
+use crate::ledger::Refused;
+
+/// Host memory that lies.
+pub(super) struct HostLiar<B: PoolBackend> {
+    context: B::Context,
+    lie: Lie,
+    was_refused: Cell<bool>,
+}
+
+impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
+    fn from((context, lie): (B::Context, Lie)) -> Self {
+        Self { context, lie, was_refused: Cell::new(false) }
+    }
+}
+
+type Done<B> = Result<(), <B as PoolBackend>::Error>;
+
+// SAFETY: wrong on purpose, by doing less than was promised; views are slices.
+unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
+    type Inner = B;
+    type Descriptor = B::Descriptor;
+
+    fn inner(&self) -> &B::Context {
+        &self.context
+    }
+
+    fn allocate(&self, bytes: usize, advice: Advice) -> Result<B::Block, AdaptedError<Self>> {
+        if self.lie == Lie::StaysRefused && self.was_refused.get() {
+            return Err(Refused { bytes }.into());
+        }
+        let given = B::allocate(&self.context, bytes, advice);
+        self.was_refused.set(given.is_err());
+        given.map_err(AdaptedError::Inner)
+    }
+
+    unsafe fn free(&self, block: B::Block, bytes: usize) {
+        // SAFETY: the caller's promise, or else both bases ask their ledger, and free nothing.
+        let honestly = |bytes| unsafe { B::free(&self.context, block, bytes) };
+        match self.lie {
+            Lie::LeaksAll => {}
+            Lie::FreesTwice => {
+                honestly(bytes);
+                honestly(bytes);
+            }
+            Lie::FreesOtherBytes => {
+                // A panic amid another one would end the process.
+                match catch_unwind(AssertUnwindSafe(|| honestly(bytes + B::ALIGN))) {
+                    Err(payload) if !panicking() => resume_unwind(payload),
+                    _ => {}
+                }
+            }
+            _ => honestly(bytes),
+        }
+        assert!(self.lie != Lie::FreeUnwinds || panicking(), "free unwinds");
+    }
+
+    fn settle(&self) {
+        B::settle(&self.context);
+        assert!(self.lie != Lie::SettleUnwinds || panicking(), "settle unwinds");
+    }
+
+    unsafe fn view<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> B::View<'s, T> {
+        // SAFETY: the view is about to be in use (caller).
+        let lie = unsafe { slot.context() }.lie;
+        let short = lie == Lie::ShortViews || (lie == Lie::ShortLongViews && length > 100);
+        let length = length - usize::from(short).min(length);
+        // SAFETY: no more than the caller's promise; the slot is not used (slices).
+        unsafe { B::view(block, unused_slot(slot), length) }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Adapted<Self>>,
+        length: usize,
+    ) -> B::ViewRef<'s, T> {
+        // SAFETY: the view is about to be in use (caller).
+        let lie = unsafe { slot.context() }.lie;
+        let length = length - usize::from(lie == Lie::ShortSharedViews).min(length);
+        // SAFETY: as in `view`.
+        unsafe { B::view_ref(block, unused_slot(slot), length) }
+    }
+
+    unsafe fn set_bytes(
+        &self,
+        block: B::Block,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), InnerError<Self>> {
+        let (value, bytes) = match self.lie {
+            Lie::ZeroesStop => (value, bytes.min(8 << 10)),
+            Lie::ZeroesAlways => (0, bytes),
+            _ => (value, bytes),
+        };
+        // SAFETY: no more than the caller's promise; so below.
+        unsafe { B::set_bytes(&self.context, block, value, bytes) }
+    }
+
+    unsafe fn fill<T: Element>(&self, block: B::Block, value: T, length: usize) -> Done<B> {
+        let length = match self.lie {
+            Lie::FillsStop => length.min((8 << 10) / size_of::<T>().max(1)),
+            Lie::AllButLast => length.saturating_sub(1),
+            _ => length,
+        };
+        // SAFETY: as above.
+        unsafe { B::fill(&self.context, block, value, length) }
+    }
+
+    unsafe fn copy_from_host<T: Element>(&self, block: B::Block, source: &[T]) -> Done<B> {
+        let size = size_of::<T>().max(1);
+        let length = match self.lie {
+            Lie::UploadsStop => source.len().min((64 << 10) / size),
+            Lie::WholeWords => source.len() * size / 4 * 4 / size,
+            _ => source.len(),
+        };
+        // SAFETY: as above.
+        unsafe { B::copy_from_host(&self.context, block, &source[..length]) }
+    }
+}

@@ -1,0 +1,102 @@
+//! Backends that are wrong on purpose, each in one way, and the proof that the cases catch every one:
+//! a suite that passes liars is worth nothing.
+//!
+//! ```text
+//! cargo test -p pool-conformance --test liars -- --nocapture
+//! ```
+//!
+//! prints each of them with the case that caught it. None of them misuses memory: they lie over
+//! [`Deferred`](crate::Deferred) memory, which nothing but its own commands reaches, or within what a block
+//! of the host has.
+//!
+//! Who changes a case finds out here whether it still does what it is for; who meets a new sort of
+//! mistake adds it here first, sees it survive, and then writes the case.
+
+mod deferred;
+mod host;
+mod lie;
+
+use std::fmt;
+
+pub use lie::Lie;
+
+use crate::adapted_probe::AdaptedProbe;
+use crate::cases::{AFTERWARDS, Ending, all};
+use crate::deferred::DeferredProbe;
+use crate::heap::HeapBackend;
+use crate::heap_probe::HeapProbe;
+use crate::panics::{catch_quietly, text};
+use crate::probe::Probe;
+use crate::toy::Toy;
+use crate::toy_probe::ToyProbe;
+use crate::watched::Watched;
+use deferred::DeferredLiar;
+use host::HostLiar;
+
+/// One liar, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Liar {
+    /// What it does wrong.
+    pub lie: Lie,
+    /// The backend that it would be without that.
+    pub base: &'static str,
+    /// The first case that failed; `None` where all passed.
+    pub caught_by: Option<&'static str>,
+    /// What that case said.
+    pub said: String,
+}
+
+impl fmt::Display for Liar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = self.caught_by.unwrap_or("NOBODY");
+        write!(f, "{:<8} | {:<58} | {by}", self.base, self.lie.to_string())
+    }
+}
+
+/// Runs the cases on every liar, each until one case fails; `tell` is told of each.
+// Generic, so that only who calls it compiles the cases three times more.
+pub fn run_liars(mut tell: impl FnMut(&Liar)) {
+    for &lie in Lie::OF_QUEUES {
+        tell(&run("Deferred", lie, &deferred_probe(lie)));
+    }
+    for &lie in Lie::OF_HEAPS {
+        let probe = HeapProbe::default();
+        let ledger = probe.ledger.clone();
+        tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
+        // What the liar left, and the pool knows no more.
+        ledger.free_leaked();
+    }
+    for &lie in Lie::OF_TOYS {
+        let probe = ToyProbe::default();
+        tell(&run("Toy", lie, &AdaptedProbe::<_, HostLiar<Watched<Toy>>, _>::new(probe, lie)));
+    }
+}
+
+fn deferred_probe(lie: Lie) -> AdaptedProbe<DeferredProbe, DeferredLiar, Lie> {
+    deferred::keep_stale_shapes(lie == Lie::StaleDescriptors);
+    AdaptedProbe::new(DeferredProbe::default(), lie)
+}
+
+/// Runs the cases until one fails. What must hold after every case is often the first to fail, and says
+/// least: then a case that fails by itself is looked for.
+fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
+    let mut liar = Liar { lie, base, caught_by: None, said: String::new() };
+    for case in all::<P>() {
+        if case.is_long() && liar.caught_by.is_some() {
+            break;
+        }
+        let said = match catch_quietly(|| case.run(probe)) {
+            Ok(Ending::Passed | Ending::Skipped(_)) => continue,
+            Ok(ending) => format!("{ending:?}"),
+            Err(payload) => text(payload.as_ref()).to_owned(),
+        };
+        let is_the_case_itself = !said.contains(AFTERWARDS);
+        if is_the_case_itself || liar.caught_by.is_none() {
+            liar = Liar { caught_by: Some(case.name()), said, ..liar };
+        }
+        if is_the_case_itself {
+            break;
+        }
+    }
+    liar
+}

@@ -1,0 +1,46 @@
+//! Host memory that an upload reads from, and that changes afterwards. It is kept where a backend that is
+//! wrong on purpose, and reads it too late, finds it without an access that Rust forbids.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+thread_local! {
+    static SOURCES: RefCell<Vec<Rc<[AtomicU8]>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Bytes to be uploaded.
+pub(crate) struct Source(Rc<[AtomicU8]>);
+
+impl Source {
+    pub(crate) fn new(content: &[u8]) -> Self {
+        let bytes: Rc<[AtomicU8]> = content.iter().copied().map(AtomicU8::new).collect();
+        SOURCES.with_borrow_mut(|sources| sources.push(Rc::clone(&bytes)));
+        Self(bytes)
+    }
+
+    /// Lends the bytes to an upload.
+    pub(crate) fn lend<R>(&self, upload: impl FnOnce(&[u8]) -> R) -> R {
+        let (start, length) = (self.0.as_ptr().cast::<u8>(), self.0.len());
+        // SAFETY: an `AtomicU8` is a `u8` in memory, and nothing writes these while they are lent: that
+        // takes this value, which is borrowed and on this thread.
+        upload(unsafe { std::slice::from_raw_parts(start, length) })
+    }
+
+    /// Writes the bytes anew.
+    pub(crate) fn overwrite(&self, value: u8) {
+        self.0.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
+    }
+
+    /// The source that lies at an address, if one does.
+    pub(crate) fn at(address: usize) -> Option<Rc<[AtomicU8]>> {
+        let is_it = |source: &&Rc<[AtomicU8]>| source.as_ptr().addr() == address;
+        SOURCES.with_borrow(|sources| sources.iter().find(is_it).map(Rc::clone))
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        SOURCES.with_borrow_mut(|sources| sources.retain(|kept| !Rc::ptr_eq(kept, &self.0)));
+    }
+}

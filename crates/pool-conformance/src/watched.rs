@@ -1,0 +1,70 @@
+//! An adaptor that counts and refuses: it tells a [`Ledger`] of every block that the pool takes and gives
+//! back, for backends that keep none themselves.
+
+use std::fmt;
+
+use pool_core::{Advice, HostBackend, PoolBackend};
+
+use crate::adapted::{Adapted, AdaptedError, Adaptor};
+use crate::ledger::Ledger;
+
+/// A host backend with a [`Ledger`]: `Pool::<Watched<B>>::new(Watch::new(context, ledger))`.
+///
+/// The ledger sees what the pool asks for and gives back. What the backend does about it is its own: that
+/// its `free` really frees, a leak checker tells.
+pub type Watched<B> = Adapted<Watch<B>>;
+
+/// The context of a [`Watched`] backend.
+pub struct Watch<B: PoolBackend> {
+    context: B::Context,
+    ledger: Ledger,
+}
+
+impl<B: HostBackend> Watch<B> {
+    /// A context that is watched.
+    ///
+    /// # Safety
+    ///
+    /// Views of `B` do not use the [`SlotRef`](pool_core::SlotRef) that they are given, which is that of
+    /// another backend. Slices do not.
+    #[must_use]
+    pub unsafe fn new(context: B::Context, ledger: Ledger) -> Self {
+        Self { context, ledger }
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for Watch<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("ledger", &self.ledger).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: blocks are those of `B`, allocated and freed by it alone. That its views do not use their slot
+// was promised where the context was made.
+unsafe impl<B: HostBackend> Adaptor for Watch<B> {
+    type Inner = B;
+    type Descriptor = B::Descriptor;
+
+    fn inner(&self) -> &B::Context {
+        &self.context
+    }
+
+    fn allocate(&self, bytes: usize, advice: Advice) -> Result<B::Block, AdaptedError<Self>> {
+        self.ledger.ask(bytes)?;
+        let block = B::allocate(&self.context, bytes, advice).map_err(AdaptedError::Inner)?;
+        self.ledger.given(B::host_pointer(block).addr(), bytes);
+        Ok(block)
+    }
+
+    unsafe fn free(&self, block: B::Block, bytes: usize) {
+        if self.ledger.freed(B::host_pointer(block).addr(), bytes) {
+            // SAFETY: the caller's promise, which the ledger confirms.
+            unsafe { B::free(&self.context, block, bytes) };
+        }
+    }
+
+    fn settle(&self) {
+        self.ledger.note_settled();
+        B::settle(&self.context);
+    }
+}

@@ -1,0 +1,52 @@
+//! The backend whose work runs later passes what every backend passes, and its work does run later.
+
+use pool_conformance::cases::{Ending, all};
+use pool_conformance::deferred::Queue;
+use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
+use pool_conformance::{Deferred, DeferredProbe, Ledger};
+use pool_core::Pool;
+
+#[test]
+fn deferred_passes_every_case() {
+    let probe = DeferredProbe::default();
+    for case in all::<DeferredProbe>() {
+        assert_eq!(case.run(&probe), Ending::Passed, "case {}", case.name());
+    }
+}
+
+#[test]
+fn random_programs_agree_with_the_model() {
+    let programs = test_cases().div_ceil(10);
+    let lexical = run_random_lexical(programs, DeferredProbe::default);
+    let dynamic = run_random_dynamic(programs, DeferredProbe::default);
+    assert_eq!((lexical.programs, dynamic.programs), (programs.into(), programs.into()));
+}
+
+#[test]
+fn work_waits_until_somebody_does() {
+    let mut pool = Pool::<Deferred>::new(Queue::new(Ledger::new()));
+    {
+        let scope = pool.scope();
+        let mut view = scope.acquire_filled(3, 1_u8);
+        let before = view.read_later();
+        view.write(&[2, 3, 4]);
+        assert_eq!(before(), [1, 1, 1]);
+        view.write(&[5, 6, 7]);
+    }
+    assert_eq!(pool.context().waiting(), 1, "nobody waited for the last write");
+    pool.context().wait();
+    assert_eq!(pool.context().waiting(), 0);
+}
+
+#[test]
+fn work_elsewhere_comes_last_where_nothing_orders_it() {
+    let mut pool = Pool::<Deferred>::new(Queue::new(Ledger::new()));
+    let mut scope = pool.scope();
+    {
+        let inner = scope.scope();
+        inner.acquire_filled(2, 1_u8).write_elsewhere(&[8, 9]);
+    }
+    // The pool orders it.
+    let view = scope.acquire::<u8>(2);
+    assert_eq!(view.read(), [8, 9]);
+}
