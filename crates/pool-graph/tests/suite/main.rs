@@ -23,3 +23,4 @@ mod reentry;
 mod reports;
 mod shared_cases;
 mod verifier;
+mod verifier_reference;
