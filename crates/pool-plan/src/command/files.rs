@@ -23,7 +23,7 @@ impl Problem {
     pub(crate) fn read(arguments: &Solve) -> Result<Self, String> {
         let path = &arguments.file;
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        if is_json(path) {
             return Self::from_json(&text, arguments);
         }
         let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
@@ -88,9 +88,10 @@ impl Problem {
         }
     }
 
-    /// Writes a plan.
+    /// Writes a plan, as what the file's name says.
     pub(crate) fn write(&self, plan: &Plan, path: &Path) -> Result<(), String> {
         let text = match self {
+            _ if is_json(path) => self.json(plan)?,
             Self::Interval(_, Some(text)) => {
                 csv::write(text, &plan.offsets).map_err(|error| error.to_string())?
             }
@@ -98,6 +99,27 @@ impl Problem {
             Self::HappensBefore(problem) => graph_table(problem.buffers(), plan),
         };
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The problem, with the offsets of a plan.
+    fn json(&self, plan: &Plan) -> Result<String, String> {
+        let offsets = || plan.offsets.iter().copied().map(Some);
+        let text = match self {
+            Self::Interval(problem, _) => {
+                let mut buffers = problem.buffers().to_vec();
+                buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
+                let placed = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
+                serde_json::to_string_pretty(&placed)
+            }
+            Self::HappensBefore(problem) => {
+                let mut buffers = problem.buffers().to_vec();
+                buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
+                let (operations, edges) = (problem.operations(), problem.edges().to_vec());
+                let placed = HappensBeforeProblem::new(operations, edges, buffers);
+                serde_json::to_string_pretty(&placed.map_err(|error| error.to_string())?)
+            }
+        };
+        text.map_err(|error| error.to_string())
     }
 
     /// Each buffer's size, and the spans in which it is live: of time, or of operations from the
@@ -121,6 +143,10 @@ impl Problem {
     }
 }
 
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
 fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     *alignment = (*alignment).max(arguments.align.unwrap_or(1));
     if !arguments.fixed {
@@ -135,6 +161,7 @@ fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
         let gaps = buffer.gaps.iter().map(|gap| format!("{}-{}", gap.lower, gap.upper));
         let gaps = gaps.collect::<Vec<_>>().join(" ");
         let pool_plan::Buffer { id, lower, upper, size, alignment, .. } = buffer;
+        let id = csv::quoted(id);
         let _ = writeln!(text, "{id},{lower},{upper},{size},{alignment},{gaps},{offset}");
     }
     text
@@ -143,7 +170,7 @@ fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
 fn graph_table(buffers: &[GraphBuffer], plan: &Plan) -> String {
     let mut text = "id,size,alignment,offset\n".to_owned();
     for (GraphBuffer { id, size, alignment, .. }, offset) in buffers.iter().zip(&plan.offsets) {
-        let _ = writeln!(text, "{id},{size},{alignment},{offset}");
+        let _ = writeln!(text, "{},{size},{alignment},{offset}", csv::quoted(id));
     }
     text
 }

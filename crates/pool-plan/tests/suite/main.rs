@@ -26,6 +26,7 @@ mod generated;
 mod hostile;
 mod mutations;
 mod optimum;
+mod round_trips;
 mod solving;
 mod traces;
 
