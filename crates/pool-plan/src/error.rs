@@ -65,7 +65,7 @@ pub enum PlanError {
         /// Index of the second.
         second: usize,
     },
-    /// There is more of something than indices of 32 bits, or than memory that is to be had.
+    /// There is more of something than the planner takes, which bounds the memory that it takes itself.
     TooMany {
         /// What there is too many of.
         what: &'static str,
@@ -169,7 +169,7 @@ impl fmt::Display for PlanError {
                 write!(f, "buffers {first} and {second} are both called {id}")
             }
             Self::TooMany { what, count, limit } => {
-                write!(f, "{count} {what} are more than {limit}")
+                write!(f, "{count} {what} are more than {limit}, the most that is planned")
             }
             Self::UnknownOperation { operation, operations } => {
                 write!(f, "operation {operation} does not exist: there are {operations}, from 0")

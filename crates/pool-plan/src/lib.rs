@@ -40,6 +40,9 @@ mod happens_before;
 mod interval;
 mod item;
 mod limits;
+#[cfg(feature = "serde")]
+mod lists;
+mod operations;
 mod options;
 mod order;
 mod plan;

@@ -17,6 +17,7 @@ pub use records::quoted;
 
 use crate::error::PlanError;
 use crate::interval::{Buffer, Gap, IntervalProblem};
+use crate::limits;
 use crate::validate::Violation;
 
 use records::{Field, Record, Records};
@@ -70,18 +71,26 @@ pub struct CsvOptions {
 /// Reads a problem.
 ///
 /// # Errors
-/// If the text is not such a file, with line and column; if its buffers are no problem.
+/// If the text is not such a file, with line and column; if there are more buffers than the planner
+/// takes; if they are no problem.
 pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, PlanError> {
     let mut records = Records::new(text);
     let columns = columns(&records.next().ok_or(PlanError::Empty)?)?;
     let mut buffers = Vec::new();
-    for record in records {
+    let mut spans = 0_usize;
+    while let Some(record) = records.next() {
         if record.count != columns.len() {
             let column = record.fields.get(columns.len()).map_or(record.end, |one| one.column);
             let message = format!("{} fields for {} columns", record.count, columns.len());
             return Err(PlanError::Parse { line: record.line, column, message });
         }
-        buffers.push(buffer(&columns, &record.fields, options)?);
+        let buffer = buffer(&columns, &record.fields, options)?;
+        spans = spans.saturating_add(1 + buffer.gaps.len());
+        if spans > limits::MOST_SPANS {
+            // The others are counted, and not kept.
+            return Err(limits::too_many_spans(spans.saturating_add(records.count())));
+        }
+        buffers.push(buffer);
     }
     IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
 }

@@ -24,6 +24,8 @@ mod errors;
 mod files;
 mod generated;
 mod hostile;
+#[cfg(feature = "cli")]
+mod memory;
 mod mutations;
 mod optimum;
 mod round_trips;
