@@ -81,6 +81,15 @@ pub enum PlanError {
         /// How many operations there are.
         operations: usize,
     },
+    /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
+    FreedBeforeAllocated {
+        /// The buffer.
+        id: String,
+        /// Its alloc marker.
+        allocated_by: usize,
+        /// The first free marker that comes before it.
+        freed_by: usize,
+    },
     /// The operations do not form an acyclic graph.
     Cycle {
         /// The operations of one cycle, in order.
@@ -174,6 +183,11 @@ impl fmt::Display for PlanError {
             Self::UnknownOperation { operation, operations } => {
                 write!(f, "operation {operation} does not exist: there are {operations}, from 0")
             }
+            Self::FreedBeforeAllocated { id, allocated_by, freed_by } => write!(
+                f,
+                "buffer {id}: it is freed by operation {freed_by}, which comes before operation \
+                 {allocated_by}, which allocates it"
+            ),
             Self::Cycle { operations } => {
                 write!(f, "the operations depend on each other in a circle: {operations:?}")
             }

@@ -3,6 +3,7 @@
 
 use crate::error::PlanError;
 use crate::limits;
+use crate::markers;
 use crate::operations::Operations;
 use crate::validate;
 
@@ -80,7 +81,8 @@ pub struct GraphBuffer {
     /// The free markers: every use of the buffer is one of these, or comes before one of them.
     ///
     /// With none, the buffer is in use until the graph ends: it may take the bytes of what came
-    /// before it, and nothing takes its own.
+    /// before it, and nothing takes its own. One from which edges lead to the alloc marker is refused:
+    /// no use could come after the one and before the other.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// Whether its bytes are its own.
@@ -142,7 +144,8 @@ impl HappensBeforeProblem {
     /// # Errors
     /// If there are no buffers, if there are more of them, of edges or of free markers than the planner
     /// takes, if one is malformed, if two have one name, if the sizes exceed `i64::MAX` bytes together,
-    /// if an operation does not exist, if the edges form a cycle, or if fixed offsets collide.
+    /// if an operation does not exist, if the edges form a cycle, if a buffer is freed before it is
+    /// allocated, or if fixed offsets collide.
     pub fn new(
         operations: usize,
         edges: Vec<Edge>,
@@ -165,7 +168,8 @@ impl HappensBeforeProblem {
         }
         let named = Operations::of(&edges, &buffers);
         let order = named.in_order(&edges);
-        order.map_err(|operations| PlanError::Cycle { operations })?;
+        let order = order.map_err(|operations| PlanError::Cycle { operations })?;
+        markers::check(&named, &order, &edges, &buffers)?;
         let problem = Self { operations, edges, buffers };
         validate::fixed_in_graph(&problem).map_err(PlanError::FixedOverlap)?;
         Ok(problem)

@@ -42,6 +42,7 @@ mod item;
 mod limits;
 #[cfg(feature = "serde")]
 mod lists;
+mod markers;
 mod operations;
 mod options;
 mod order;
