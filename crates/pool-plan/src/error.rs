@@ -65,7 +65,7 @@ pub enum PlanError {
         /// Index of the second.
         second: usize,
     },
-    /// There is more of something than indices of 32 bits, or than memory that is to be had.
+    /// There is more of something than the planner takes, which bounds the memory that it takes itself.
     TooMany {
         /// What there is too many of.
         what: &'static str,
@@ -80,6 +80,15 @@ pub enum PlanError {
         operation: usize,
         /// How many operations there are.
         operations: usize,
+    },
+    /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
+    FreedBeforeAllocated {
+        /// The buffer.
+        id: String,
+        /// Its alloc marker.
+        allocated_by: usize,
+        /// The first free marker that comes before it.
+        freed_by: usize,
     },
     /// The operations do not form an acyclic graph.
     Cycle {
@@ -169,11 +178,16 @@ impl fmt::Display for PlanError {
                 write!(f, "buffers {first} and {second} are both called {id}")
             }
             Self::TooMany { what, count, limit } => {
-                write!(f, "{count} {what} are more than {limit}")
+                write!(f, "{count} {what} are more than {limit}, the most that is planned")
             }
             Self::UnknownOperation { operation, operations } => {
                 write!(f, "operation {operation} does not exist: there are {operations}, from 0")
             }
+            Self::FreedBeforeAllocated { id, allocated_by, freed_by } => write!(
+                f,
+                "buffer {id}: it is freed by operation {freed_by}, which comes before operation \
+                 {allocated_by}, which allocates it"
+            ),
             Self::Cycle { operations } => {
                 write!(f, "the operations depend on each other in a circle: {operations:?}")
             }

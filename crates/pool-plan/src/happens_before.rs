@@ -3,7 +3,8 @@
 
 use crate::error::PlanError;
 use crate::limits;
-use crate::order;
+use crate::markers;
+use crate::operations::Operations;
 use crate::validate;
 
 /// What an edge between two operations promises.
@@ -80,8 +81,9 @@ pub struct GraphBuffer {
     /// The free markers: every use of the buffer is one of these, or comes before one of them.
     ///
     /// With none, the buffer is in use until the graph ends: it may take the bytes of what came
-    /// before it, and nothing takes its own.
-    #[cfg_attr(feature = "serde", serde(default))]
+    /// before it, and nothing takes its own. One from which edges lead to the alloc marker is refused:
+    /// no use could come after the one and before the other.
+    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
     /// Whether its bytes are its own.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -140,21 +142,23 @@ impl HappensBeforeProblem {
     /// The problem of placing `buffers` that are used by operations `0..operations`.
     ///
     /// # Errors
-    /// If there are no buffers, if one is malformed, if two have one name, if the sizes exceed
-    /// `i64::MAX` bytes together, if there are too many, if an operation does not exist, if the edges form a cycle, or if
-    /// fixed offsets collide.
+    /// If there are no buffers, if there are more of them, of edges or of free markers than the planner
+    /// takes, if one is malformed, if two have one name, if the sizes exceed `i64::MAX` bytes together,
+    /// if an operation does not exist, if the edges form a cycle, if a buffer is freed before it is
+    /// allocated, or if fixed offsets collide.
     pub fn new(
         operations: usize,
         edges: Vec<Edge>,
         buffers: Vec<GraphBuffer>,
     ) -> Result<Self, PlanError> {
+        let markers = buffers.iter().map(|buffer| buffer.freed_by.len());
+        limits::check_graph(edges.len(), buffers.len(), markers)?;
         limits::check(buffers.iter().map(|buffer| limits::Request {
             id: &buffer.id,
             size: buffer.size,
             alignment: buffer.alignment,
             offset: buffer.offset,
         }))?;
-        limits::check_graph(operations, edges.len(), buffers.len())?;
         let of_edges = edges.iter().flat_map(|edge| [edge.from, edge.to]);
         let of_buffers = buffers.iter().flat_map(|buffer| {
             std::iter::once(buffer.allocated_by).chain(buffer.freed_by.iter().copied())
@@ -162,7 +166,10 @@ impl HappensBeforeProblem {
         if let Some(operation) = of_edges.chain(of_buffers).find(|&one| one >= operations) {
             return Err(PlanError::UnknownOperation { operation, operations });
         }
-        order::topological(operations, &edges)?;
+        let named = Operations::of(&edges, &buffers);
+        let order = named.in_order(&edges);
+        let order = order.map_err(|operations| PlanError::Cycle { operations })?;
+        markers::check(&named, &order, &edges, &buffers)?;
         let problem = Self { operations, edges, buffers };
         validate::fixed_in_graph(&problem).map_err(PlanError::FixedOverlap)?;
         Ok(problem)
@@ -193,7 +200,9 @@ impl HappensBeforeProblem {
 #[serde(deny_unknown_fields)]
 struct Unchecked {
     operations: usize,
+    #[serde(deserialize_with = "crate::lists::edges")]
     edges: Vec<Edge>,
+    #[serde(deserialize_with = "crate::lists::graph_buffers")]
     buffers: Vec<GraphBuffer>,
 }
 

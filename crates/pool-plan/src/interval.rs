@@ -37,7 +37,14 @@ pub struct Buffer {
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// When others may have its bytes, in order of time.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            deserialize_with = "crate::lists::gaps"
+        )
+    )]
     pub gaps: Vec<Gap>,
 }
 
@@ -105,9 +112,10 @@ impl IntervalProblem {
     /// The problem of placing `buffers`.
     ///
     /// # Errors
-    /// If there are none, if one is malformed, if two have one name, if the sizes exceed
-    /// `i64::MAX` bytes together, or if fixed offsets collide.
+    /// If there are none, or more of them and their gaps than the planner takes, if one is malformed, if
+    /// two have one name, if the sizes exceed `i64::MAX` bytes together, or if fixed offsets collide.
     pub fn new(buffers: Vec<Buffer>) -> Result<Self, PlanError> {
+        limits::check_intervals(buffers.len(), buffers.iter().map(|buffer| buffer.gaps.len()))?;
         limits::check(buffers.iter().map(|buffer| limits::Request {
             id: &buffer.id,
             size: buffer.size,
@@ -133,6 +141,7 @@ impl IntervalProblem {
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
+    #[serde(deserialize_with = "crate::lists::buffers")]
     buffers: Vec<Buffer>,
 }
 

@@ -26,12 +26,13 @@
 //!
 //! The algorithms and their sources, and results beside those of other planners, are in
 //! `docs/planner.md` of the repository. The command `pool-plan` (feature `cli`, on by default)
-//! plans files; without it the crate has no dependencies.
+//! plans files; without features the crate has no dependencies.
 
 #![forbid(unsafe_code)]
 
 mod bits;
 mod bound;
+#[cfg(feature = "csv")]
 pub mod csv;
 mod error;
 mod greedy;
@@ -39,6 +40,10 @@ mod happens_before;
 mod interval;
 mod item;
 mod limits;
+#[cfg(feature = "serde")]
+mod lists;
+mod markers;
+mod operations;
 mod options;
 mod order;
 mod plan;

@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use crate::error::PlanError;
 
-/// Indices of 32 bits, less one that stands for none.
-pub(crate) const MOST_INDICES: usize = u32::MAX as usize - 1;
+/// Buffers of an interval problem together with their gaps. Planning them takes some hundred bytes each.
+pub(crate) const MOST_SPANS: usize = 1 << 20;
 
-/// Bits of a matrix: 4 GiB.
-const MOST_BITS: u64 = 1 << 35;
+/// Buffers of a graph: a bit for every two of them makes 1 GiB.
+pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
+
+/// Edges of a graph, and free markers of its buffers.
+pub(crate) const MOST_EDGES: usize = 1 << 22;
 
 /// What a buffer asks for.
 pub(crate) struct Request<'a> {
@@ -29,19 +32,30 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Refuses graphs whose matrices, of operations and buffers and of buffers and buffers, would not
-/// fit memory.
+/// Refuses graphs that would take too much memory. Operations are no matter: those that nothing names
+/// take none.
 pub(crate) fn check_graph(
-    operations: usize,
     edges: usize,
     buffers: usize,
+    markers: impl Iterator<Item = usize>,
 ) -> Result<(), PlanError> {
-    at_most("edges", edges, MOST_INDICES)?;
-    // A row has whole words, so that operations without buffers count too.
-    let columns = buffers.next_multiple_of(64) as u64;
-    let rows = usize::try_from(MOST_BITS / columns).unwrap_or(usize::MAX);
-    at_most("operations", operations, rows)?;
-    at_most("buffers", buffers, rows)
+    at_most("edges", edges, MOST_EDGES)?;
+    at_most("buffers", buffers, MOST_GRAPH_BUFFERS)?;
+    at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
+}
+
+/// The error of so many buffers and gaps.
+#[cfg(feature = "csv")]
+pub(crate) fn too_many_spans(count: usize) -> PlanError {
+    PlanError::TooMany { what: "buffers and gaps", count, limit: MOST_SPANS }
+}
+
+/// Refuses as many buffers and gaps as would take too much memory.
+pub(crate) fn check_intervals(
+    buffers: usize,
+    gaps: impl Iterator<Item = usize>,
+) -> Result<(), PlanError> {
+    at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
 /// Refuses what the solvers could not count with.
@@ -55,7 +69,6 @@ pub(crate) fn check<'a>(
     if count == 0 {
         return Err(PlanError::Empty);
     }
-    at_most("buffers", count, MOST_INDICES)?;
     let mut first_of = HashMap::with_capacity(count);
     let (mut stacked, mut fixed_top) = (0_u64, 0_u64);
     for (index, request) in requests.enumerate() {

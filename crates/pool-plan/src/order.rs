@@ -1,57 +1,11 @@
-//! The order of a graph's operations, and which buffers are finished before which others begin.
+//! Which buffers of a graph are finished before which others begin.
 
 use crate::bits::BitMatrix;
-use crate::error::PlanError;
-use crate::happens_before::{Edge, EdgeKind, HappensBeforeProblem, Role};
+use crate::happens_before::{EdgeKind, HappensBeforeProblem, Role};
+use crate::operations::Operations;
 
-/// The operations in an order that every edge follows, of either kind.
-///
-/// # Errors
-/// If there is none, with the operations of one cycle.
-pub(crate) fn topological(operations: usize, edges: &[Edge]) -> Result<Vec<u32>, PlanError> {
-    let mut pending = vec![0_u32; operations];
-    for edge in edges {
-        pending[edge.to] += 1;
-    }
-    let after = adjacency(operations, edges.iter().map(|edge| (edge.from, edge.to)));
-    let mut order: Vec<u32> =
-        indices(operations).filter(|&one| pending[one as usize] == 0).collect();
-    let mut next = 0;
-    while let Some(&operation) = order.get(next) {
-        next += 1;
-        for &later in after.row(operation as usize) {
-            pending[later as usize] -= 1;
-            if pending[later as usize] == 0 {
-                order.push(later);
-            }
-        }
-    }
-    if order.len() == operations {
-        return Ok(order);
-    }
-    Err(PlanError::Cycle { operations: cycle(edges, &pending) })
-}
-
-/// One cycle among the operations that are still waiting for another.
-fn cycle(edges: &[Edge], pending: &[u32]) -> Vec<usize> {
-    // Every waiting operation waits for one that waits itself; going back must meet one twice.
-    let mut waits_for = vec![None; pending.len()];
-    for edge in edges.iter().filter(|edge| pending[edge.from] > 0 && pending[edge.to] > 0) {
-        waits_for[edge.to] = Some(edge.from);
-    }
-    let mut path = Vec::new();
-    let mut met = vec![false; pending.len()];
-    let mut current = pending.iter().position(|&count| count > 0);
-    while let Some(operation) = current.filter(|&one| !met[one]) {
-        met[operation] = true;
-        path.push(operation);
-        current = waits_for[operation];
-    }
-    let start = path.iter().position(|&one| Some(one) == current).unwrap_or(0);
-    let mut operations = path.split_off(start);
-    operations.reverse();
-    operations
-}
+/// Words of the matrix of operations and buffers that are made at a time: 32 MiB.
+const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// Lists of 32-bit indices, one after the other in one vector.
 #[derive(Clone, Debug)]
@@ -61,6 +15,26 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
+    /// No lists yet.
+    pub(crate) fn new() -> Self {
+        Self { starts: vec![0], items: Vec::new() }
+    }
+
+    /// Adds to the list that is not ended yet, the last one.
+    pub(crate) fn add(&mut self, item: u32) {
+        self.items.push(item);
+    }
+
+    /// Ends it: what is added from here on is in the next one.
+    pub(crate) fn end_row(&mut self) {
+        self.starts.push(index(self.items.len()));
+    }
+
+    /// How many items all lists have together.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// The list of `index`.
     pub(crate) fn row(&self, index: usize) -> &[u32] {
         &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
@@ -104,37 +78,46 @@ pub(crate) fn indices(count: usize) -> std::ops::Range<u32> {
 
 /// For each buffer, as a row, the buffers that begin after all its uses.
 ///
-/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses.
+/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses. It is
+/// made for some of the buffers that begin at a time, so that what is known of operations takes little.
 pub(crate) fn precedence(problem: &HappensBeforeProblem) -> BitMatrix {
     let buffers = problem.buffers();
-    let operations = problem.operations();
+    let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
-    let after = adjacency(operations, full.map(|edge| (edge.from, edge.to)));
-    let temporary = |index: &usize| buffers[*index].role == Role::Temporary;
-    let temporaries = (0..buffers.len()).filter(temporary);
-    let allocated = adjacency(operations, temporaries.map(|one| (buffers[one].allocated_by, one)));
-    // Row of an operation: the buffers that are allocated after it. The order exists, because the
-    // problem was checked for cycles when it was made.
-    let order = topological(operations, problem.edges()).unwrap_or_default();
-    let mut allocated_after = BitMatrix::new(operations, buffers.len());
-    for &operation in order.iter().rev() {
-        for &later in after.row(operation as usize) {
-            allocated_after.merge_row(operation as usize, later as usize);
-            for &buffer in allocated.row(later as usize) {
-                allocated_after.set(operation as usize, buffer as usize);
+    let after = operations.after(full);
+    // The order exists, because the problem was checked for cycles when it was made.
+    let order = operations.in_order(problem.edges()).unwrap_or_default();
+    let is_temporary = |index: &usize| buffers[*index].role == Role::Temporary;
+    let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
+    let words = (WORDS_AT_A_TIME / operations.len().max(1)).max(1);
+    for first in (0..buffers.len()).step_by(words * 64) {
+        let some = first..buffers.len().min(first + words * 64);
+        let begin = some.clone().filter(is_temporary);
+        let allocated = adjacency(
+            operations.len(),
+            begin.map(|one| (operations.index(buffers[one].allocated_by), one - first)),
+        );
+        // Row of an operation: those of the buffers that are allocated after it.
+        let mut allocated_after = BitMatrix::new(operations.len(), some.len());
+        for &operation in order.iter().rev() {
+            for &later in after.row(operation as usize) {
+                allocated_after.merge_row(operation as usize, later as usize);
+                for &buffer in allocated.row(later as usize) {
+                    allocated_after.set(operation as usize, buffer as usize);
+                }
             }
         }
-    }
-    let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
-    for (index, buffer) in buffers.iter().enumerate() {
-        if buffer.role != Role::Temporary || buffer.freed_by.is_empty() {
-            continue;
-        }
-        let row = precedes.row_mut(index);
-        row.copy_from_slice(allocated_after.row(buffer.allocated_by));
-        for &operation in &buffer.freed_by {
-            let others = allocated_after.row(operation);
-            row.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+        for (index, buffer) in buffers.iter().enumerate() {
+            if buffer.role != Role::Temporary || buffer.freed_by.is_empty() {
+                continue;
+            }
+            let rows = allocated_after.row(operations.index(buffer.allocated_by));
+            let row = &mut precedes.row_mut(index)[first / 64..][..rows.len()];
+            row.copy_from_slice(rows);
+            for &operation in &buffer.freed_by {
+                let others = allocated_after.row(operations.index(operation));
+                row.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+            }
         }
     }
     precedes

@@ -9,8 +9,9 @@ use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, orders};
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
 use crate::item::Item;
+use crate::operations::Operations;
 use crate::options::{Monitor, Options};
-use crate::order::{precedence, topological};
+use crate::order::precedence;
 use crate::plan::Plan;
 use crate::portfolio::Portfolio;
 use crate::search::Instance;
@@ -82,9 +83,12 @@ impl HappensBeforeProblem {
             .map(|one| Item { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
         let precedes = precedence(self);
-        let conflicts = conflicts(&precedes, items.len());
-        let order = topological(self.operations(), self.edges())?;
-        let mut position = vec![0; order.len()];
+        let bound = self.bound_by(&precedes);
+        let conflicts = conflicts(precedes, items.len());
+        let operations = Operations::of(self.edges(), buffers);
+        // The order exists, because the problem was checked for cycles when it was made.
+        let order = operations.in_order(self.edges()).unwrap_or_default();
+        let mut position = vec![0; operations.len()];
         for (place, &operation) in order.iter().enumerate() {
             position[operation as usize] = place;
         }
@@ -92,9 +96,11 @@ impl HappensBeforeProblem {
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: (0..items.len()).map(degree).collect(),
-            begins: buffers.iter().map(|buffer| position[buffer.allocated_by]).collect(),
+            begins: buffers
+                .iter()
+                .map(|buffer| position[operations.index(buffer.allocated_by)])
+                .collect(),
         };
-        let bound = self.lower_bound();
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
             items: &items,
@@ -111,25 +117,27 @@ impl HappensBeforeProblem {
     }
 }
 
-/// The pairs of items of which neither precedes the other.
-fn conflicts(precedes: &BitMatrix, count: usize) -> BitMatrix {
-    let mut conflicts = BitMatrix::new(count, count);
+/// The pairs of items of which neither precedes the other, in the memory of the relation.
+fn conflicts(precedes: BitMatrix, count: usize) -> BitMatrix {
+    let mut matrix = precedes;
+    // Both ways: what was set on the way back is symmetric already.
+    let mut row = Vec::new();
     for item in 0..count {
-        let row = conflicts.row_mut(item);
-        row.iter_mut().zip(precedes.row(item)).for_each(|(word, after)| *word |= after);
-        for later in ones(precedes.row(item)) {
-            conflicts.set(later, item);
+        row.clear();
+        row.extend_from_slice(matrix.row(item));
+        for later in ones(&row) {
+            matrix.set(later, item);
         }
     }
     for item in 0..count {
-        conflicts.set(item, item);
-        let row = conflicts.row_mut(item);
+        matrix.set(item, item);
+        let row = matrix.row_mut(item);
         row.iter_mut().for_each(|word| *word = !*word);
         if let Some(last) = row.last_mut().filter(|_| count % 64 != 0) {
             *last &= (1 << (count % 64)) - 1;
         }
     }
-    conflicts
+    matrix
 }
 
 /// The plan, which in debug builds must pass the validator.

@@ -31,8 +31,9 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-graph", &["cuda"]),
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
+    with("pool-plan", &["csv"]),
     with("pool-plan", &["serde"]),
-    with("pool-plan", &["cli", "serde"]),
+    with("pool-plan", &["cli", "csv", "serde"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
@@ -50,6 +51,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-facade/tracing",
     "pool-graph/cuda",
     "pool-plan/cli",
+    "pool-plan/csv",
     "pool-plan/serde",
 ];
 

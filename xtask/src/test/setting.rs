@@ -23,6 +23,9 @@ const CAPTURES: u32 = 5;
 /// The same with `--full`.
 const CAPTURES_IN_FULL: u32 = 250;
 
+/// Nodes of the graphs that the verifier is timed on with `--full`: `POOL_VERIFIED_NODES`.
+const VERIFIED_NODES_IN_FULL: u32 = 200_000;
+
 /// Seconds for a test on the simulated driver.
 const PATIENCE: u32 = 300;
 /// The same with `--full`.
@@ -89,6 +92,11 @@ impl Setting {
     /// Random captures on each number of streams on the simulated driver.
     pub(crate) fn captures(&self) -> String {
         if self.full { CAPTURES_IN_FULL } else { CAPTURES }.to_string()
+    }
+
+    /// Nodes of the graphs that the verifier is timed on.
+    pub(crate) fn verified_nodes_in_full() -> String {
+        VERIFIED_NODES_IN_FULL.to_string()
     }
 
     /// Random programs per property test under Miri.

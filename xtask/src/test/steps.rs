@@ -141,8 +141,11 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
-    let test = test.with(packages(RELEASED));
-    Ok(vec![test.variable("POOL_TEST_CASES", setting.cases())])
+    let test = test.with(packages(RELEASED)).variable("POOL_TEST_CASES", setting.cases());
+    let large = Invocation::tests("test --release --test large_graphs").with(GRAPH_WITHOUT_CUDA);
+    let large = large.variable("POOL_VERIFIED_NODES", Setting::verified_nodes_in_full());
+    // How long the verifier takes says something of an optimised build alone.
+    Ok(if setting.full { vec![test, large] } else { vec![test] })
 }
 
 fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {

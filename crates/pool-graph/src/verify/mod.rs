@@ -1,12 +1,26 @@
 //! The verifier: given what a graph really is, its nodes and what its edges order, it checks once more
 //! every two regions that share bytes. It shares no code with the planner, and trusts none of it.
+//!
+//! What is ordered is asked of a graph's nodes in few passes (`reach.rs`), and of pairs of regions only as
+//! many as say it of all (`sweep.rs`): both grow with the graph and the layout, not with their square.
 
-mod ancestors;
 mod error;
+mod lists;
+mod order;
+mod questions;
+mod reach;
+mod regions;
+mod sweep;
 
 pub use error::LayoutViolation;
 
-use ancestors::Ancestors;
+use order::Order;
+use questions::Questions;
+use regions::Regions;
+use sweep::{Swept, sweep};
+
+/// Accesses that are judged together.
+const TRIED_TOGETHER: usize = 1 << 20;
 
 /// The nodes of a graph, by number from 0, and the edges between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +87,19 @@ impl LaidOut {
     fn shares_with(&self, other: &Self) -> bool {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
+
+    /// Whether all bytes of an access are its own at some time.
+    fn contains(&self, access: &Access) -> bool {
+        let end = access.offset.saturating_add(access.bytes);
+        self.offset <= access.offset && end <= self.end()
+    }
+}
+
+impl Access {
+    /// Whether it has bytes, the first of which an offset can say the end of.
+    fn has_first_byte(&self) -> bool {
+        self.bytes > 0 && self.offset < u64::MAX
+    }
 }
 
 /// Checks a layout against a graph: regions that share bytes are used one after the other, and what
@@ -97,9 +124,13 @@ impl LaidOut {
 /// }
 /// ```
 ///
+/// Memory grows with the nodes that are named, the edges, the regions and the accesses; nothing takes
+/// memory for two of them at a time.
+///
 /// # Errors
 ///
-/// The first thing that is wrong, by the numbers of regions and nodes.
+/// The first thing that is wrong, by the numbers of regions and nodes. Of regions that share bytes and are
+/// not ordered it names the first one, in the order of their offsets, that is in the way of one before it.
 pub fn verify_layout(
     graph: &GraphOrder,
     layout: &[LaidOut],
@@ -109,86 +140,78 @@ pub fn verify_layout(
         .iter()
         .flat_map(|region| region.uses.iter().chain(&region.after).chain(&region.until));
     let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
-    let ancestors = Ancestors::of(graph, named.clone())?;
+    let order = Order::of(graph, named.clone())?;
     check_names(graph, named, layout)?;
-    let shown: Vec<Shown> = layout.iter().map(|region| Shown::of(region, &ancestors)).collect();
-    let is_before = |earlier: usize, later: usize| {
-        shown[earlier].end
-            && shown[later].begin
-            && follows(&ancestors, &layout[earlier], &layout[later])
+    let regions = Regions::new(layout, &order);
+    let swept = sweep(&order, &regions, accesses);
+    let questions = Questions::new(&order, &regions);
+    if let Some((first, second)) = unordered(&questions, layout, &swept) {
+        return Err(LayoutViolation::Unordered { first, second });
+    }
+    if let Some(stray) = stray(&order, &questions, layout, accesses, &swept.owners) {
+        let Access { node, offset, bytes } = accesses[stray];
+        return Err(LayoutViolation::StrayAccess { node, offset, bytes });
+    }
+    Ok(Verified { sharing: swept.sharing, accesses: accesses.len() })
+}
+
+/// Two regions that share bytes of which neither is before the other: of those regions that are in the
+/// way of one of no higher offset the first, and of these others the first. The lower index first.
+fn unordered(
+    questions: &Questions<'_>,
+    layout: &[LaidOut],
+    swept: &Swept,
+) -> Option<(usize, usize)> {
+    let pairs: Vec<(usize, usize)> =
+        swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
+    let ordered = questions.are_before(&pairs);
+    let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
+    // That pair is one; a region of lower offset may be in the way, too.
+    let new = swept.by_offset[found.at];
+    let before = swept.by_offset[..found.at].iter().copied();
+    let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
+    let both_ways: Vec<(usize, usize)> =
+        others.iter().flat_map(|&other| [(other, new), (new, other)]).collect();
+    let ordered = questions.are_before(&both_ways);
+    let in_the_way = ordered.chunks(2).position(|either| !either.contains(&true));
+    let next_to = if found.earlier == new { found.later } else { found.earlier };
+    let other = in_the_way.map_or(next_to, |one| others[one]);
+    Some((new.min(other), new.max(other)))
+}
+
+/// The first access that is not one to a region while the bytes are its own.
+fn stray(
+    order: &Order,
+    questions: &Questions<'_>,
+    layout: &[LaidOut],
+    accesses: &[Access],
+    owners: &[Option<usize>],
+) -> Option<usize> {
+    let mut is_stray = vec![true; accesses.len()];
+    // Accesses and the regions that they may be to; judged whenever there are many.
+    let mut tried: Vec<(usize, usize)> = Vec::new();
+    let mut judge = |tried: &mut Vec<(usize, usize)>| {
+        let placed =
+            |&(access, region): &(usize, usize)| (order.place(accesses[access].node), region);
+        let timely = questions.are_timely(&tried.iter().map(placed).collect::<Vec<_>>());
+        for ((access, _), timely) in tried.drain(..).zip(timely) {
+            is_stray[access] &= !timely;
+        }
     };
-    let mut verified = Verified { sharing: 0, accesses: accesses.len() };
-    // In the order of offsets, whatever shares bytes with a region stands soon after it.
-    let mut by_offset: Vec<usize> =
-        (0..layout.len()).filter(|&one| !layout[one].until.is_empty()).collect();
-    by_offset.sort_by_key(|&one| layout[one].offset);
-    for (place, &one) in by_offset.iter().enumerate() {
-        let near = by_offset[place + 1..].iter().copied();
-        for other in near.take_while(|&other| layout[other].offset < layout[one].end()) {
-            if !layout[one].shares_with(&layout[other]) {
-                continue;
-            }
-            verified.sharing += 1;
-            if !is_before(one, other) && !is_before(other, one) {
-                let (first, second) = (one.min(other), one.max(other));
-                return Err(LayoutViolation::Unordered { first, second });
-            }
+    for (index, access) in accesses.iter().enumerate() {
+        if access.has_first_byte() {
+            tried.extend(owners[index].map(|region| (index, region)));
+        } else {
+            // It lies in regions that share nothing with each other.
+            let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
+            tried.extend(around.map(|region| (index, region)));
+        }
+        if tried.len() >= TRIED_TOGETHER {
+            judge(&mut tried);
         }
     }
-    for access in accesses {
-        if !layout.iter().any(|region| is_of(&ancestors, access, region)) {
-            let Access { node, offset, bytes } = *access;
-            return Err(LayoutViolation::StrayAccess { node, offset, bytes });
-        }
-    }
-    Ok(verified)
-}
-
-/// Whether the edges show of a region's uses what is said of them.
-#[derive(Clone, Copy, Debug)]
-struct Shown {
-    /// Each comes after all that it should.
-    begin: bool,
-    /// Each is one of the last, or comes before one of them.
-    end: bool,
-}
-
-impl Shown {
-    fn of(region: &LaidOut, ancestors: &Ancestors) -> Self {
-        Self {
-            begin: region.uses.iter().all(|&node| has_begun(ancestors, region, node)),
-            end: region.uses.iter().all(|&node| has_not_ended(ancestors, region, node)),
-        }
-    }
-}
-
-/// Whether a node comes after all that a region's uses come after.
-fn has_begun(ancestors: &Ancestors, region: &LaidOut, node: usize) -> bool {
-    region.after.iter().all(|&begin| ancestors.is_before(begin, node))
-}
-
-/// Whether a node is one of a region's last uses, or before one of them.
-fn has_not_ended(ancestors: &Ancestors, region: &LaidOut, node: usize) -> bool {
-    region.until.iter().any(|&last| last == node || ancestors.is_before(node, last))
-}
-
-/// Whether what ends the one is complete before the other begins, and before its last uses: that these
-/// come after what the other begins after is what was said, so they are looked at themselves.
-fn follows(ancestors: &Ancestors, earlier: &LaidOut, later: &LaidOut) -> bool {
-    earlier.until.iter().all(|&last| {
-        let begins = |&begin: &usize| last == begin || ancestors.is_before(last, begin);
-        let is_over = |&user: &usize| ancestors.is_before(last, user);
-        later.after.iter().any(begins) && later.until.iter().all(is_over)
-    })
-}
-
-/// Whether an access is one to this region, made while the bytes are its own.
-fn is_of(ancestors: &Ancestors, access: &Access, region: &LaidOut) -> bool {
-    let inside = region.offset <= access.offset
-        && access.offset.saturating_add(access.bytes) <= region.end();
-    inside
-        && has_begun(ancestors, region, access.node)
-        && has_not_ended(ancestors, region, access.node)
+    judge(&mut tried);
+    is_stray.into_iter().position(|is_stray| is_stray)
 }
 
 /// Every node that is named exists, and no region leaves what an offset can say.

@@ -23,4 +23,5 @@ mod reentry;
 mod reports;
 mod shared_cases;
 mod verifier;
+mod verifier_reference;
 mod waiting;

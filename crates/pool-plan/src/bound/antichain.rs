@@ -1,46 +1,66 @@
 //! The heaviest antichain of a partial order, from a maximum flow.
 //!
-//! The network has two vertices for each element: source → left(a) and right(b) → sink with the
-//! elements' weights, left(a) → right(b) without limit wherever a comes before b. Its minimum cut
-//! is a lightest set of elements that covers the relation; what remains is the heaviest antichain.
-//! Only the covering pairs of the order (those with nothing between) get an edge of their own;
-//! edges right(b) → left(b) without limit stand for all others.
+//! Every element sends up to its weight to elements that come after it, and takes up to its weight from
+//! those before it (weighted Dilworth). The minimum cut is a lightest set of elements that covers the
+//! relation; what remains is the heaviest antichain.
 
-use super::flow::Network;
-use crate::bits::{BitMatrix, ones};
-
-/// All weights together are no more than this, so that no flow fills such an edge.
-const UNLIMITED: u64 = i64::MAX as u64;
+use super::transport::Transport;
+use crate::bits::BitMatrix;
 
 /// The elements of a heaviest antichain; those of weight 0 are left out.
 pub(super) fn heaviest(precedes: &BitMatrix, weights: &[u64]) -> Vec<usize> {
-    let count = weights.len();
-    let (source, sink) = (2 * count, 2 * count + 1);
-    let mut network = Network::new(2 * count + 2);
-    for (element, &weight) in weights.iter().enumerate() {
-        network.connect(source, element, weight);
-        network.connect(count + element, sink, weight);
-        network.connect(count + element, element, UNLIMITED);
+    let (sends, takes) = Transport::new(precedes, weights).maximise();
+    let kept = |&one: &usize| weights[one] > 0 && sends[one] && !takes[one];
+    (0..weights.len()).filter(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Transport, heaviest};
+    use crate::bits::BitMatrix;
+
+    /// A partial order of elements that come before others of higher number only, and their weights.
+    fn orders() -> impl Strategy<Value = (BitMatrix, Vec<u64>)> {
+        (2..70_usize, 0..3_usize).prop_flat_map(|(count, density)| {
+            let pairs = prop::collection::vec((0..count, 0..count), 0..count << density);
+            let weights = prop_oneof![0..20_u64, Just(1_u64), Just(1 << 40)];
+            (pairs, prop::collection::vec(weights, count)).prop_map(|(pairs, weights)| {
+                let mut precedes = BitMatrix::new(weights.len(), weights.len());
+                for (one, other) in pairs.into_iter().filter(|(one, other)| one != other) {
+                    precedes.set(one.min(other), one.max(other));
+                }
+                for element in (0..weights.len()).rev() {
+                    for later in precedes.columns(element).collect::<Vec<_>>() {
+                        precedes.merge_row(element, later);
+                    }
+                }
+                (precedes, weights)
+            })
+        })
     }
-    let mut between = Vec::new();
-    for element in 0..count {
-        between.clear();
-        between.extend_from_slice(precedes.row(element));
-        for later in precedes.columns(element) {
-            // What comes after a successor is reached through it. A successor that was itself
-            // removed has another one before it that reaches the same.
-            let direct = between[later / 64] >> (later % 64) & 1 == 1;
-            if direct {
-                let reached = precedes.row(later);
-                between.iter_mut().zip(reached).for_each(|(word, other)| *word &= !other);
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+        /// What no flow of the network can exceed is what the antichain leaves: so both are the best.
+        #[test]
+        fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
+            let kept = heaviest(&precedes, &weights);
+            for &one in &kept {
+                prop_assert!(precedes.columns(one).all(|later| !kept.contains(&later)));
             }
-        }
-        for later in ones(&between) {
-            network.connect(element, count + later, UNLIMITED);
+            let mut transport = Transport::new(&precedes, &weights);
+            transport.maximise();
+            let Some((sent, taken)) = transport.sums() else {
+                return Err(TestCaseError::fail("something goes where the relation does not"));
+            };
+            prop_assert!(sent.iter().zip(&weights).all(|(sent, weight)| sent <= weight));
+            prop_assert!(taken.iter().zip(&weights).all(|(taken, weight)| taken <= weight));
+            let total: u64 = weights.iter().sum();
+            let weight: u64 = kept.iter().map(|&one| weights[one]).sum();
+            prop_assert_eq!(weight, total - sent.iter().sum::<u64>());
         }
     }
-    network.maximise(source, sink);
-    let reachable = network.reachable(source);
-    let kept = |&one: &usize| weights[one] > 0 && reachable[one] && !reachable[count + one];
-    (0..count).filter(kept).collect()
 }

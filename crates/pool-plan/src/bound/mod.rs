@@ -7,9 +7,10 @@
 //! larger bound counts.
 
 mod antichain;
-mod flow;
 mod sweep;
+mod transport;
 
+use crate::bits::BitMatrix;
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
 
@@ -43,13 +44,17 @@ impl HappensBeforeProblem {
     /// 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        let precedes = crate::order::precedence(self);
+        self.bound_by(&crate::order::precedence(self))
+    }
+
+    /// The same, from the buffers that begin after all uses of each.
+    pub(crate) fn bound_by(&self, precedes: &BitMatrix) -> Bound {
         let sizes: Vec<Sized> = self
             .buffers()
             .iter()
             .map(|one| Sized { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
-        best(&sizes, |weights| antichain::heaviest(&precedes, weights))
+        best(&sizes, |weights| antichain::heaviest(precedes, weights))
     }
 }
 

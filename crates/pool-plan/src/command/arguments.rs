@@ -55,8 +55,9 @@ pub(crate) struct Solve {
     /// Take the offsets of the file as given: these buffers must stay there.
     #[arg(long)]
     pub(crate) fixed: bool,
-    /// Write the file's columns with an offset column.
-    #[arg(long, value_name = "PLAN.csv")]
+    /// Write the file's columns with an offset column, or as JSON the problem with the offsets. With
+    /// `--fixed` it reads back as the plan; but a graph's CSV file is a table without its edges.
+    #[arg(long, value_name = "PLAN.csv|PLAN.json")]
     pub(crate) out: Option<PathBuf>,
     /// Draw time and addresses.
     #[arg(long, value_name = "PICTURE.svg")]

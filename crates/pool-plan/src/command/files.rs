@@ -1,11 +1,16 @@
 //! Reads problems and writes plans.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use pool_plan::csv::{self, CsvOptions};
 use pool_plan::{GraphBuffer, Violation};
 use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::arguments::Solve;
 
@@ -18,33 +23,40 @@ pub(crate) enum Problem {
     HappensBefore(HappensBeforeProblem),
 }
 
+/// Bytes of a file that are read.
+const MOST_BYTES: usize = 1 << 28;
+
+/// Which of the two kinds of problem a JSON file holds.
+#[derive(Deserialize)]
+struct Kind {
+    operations: Option<IgnoredAny>,
+}
+
 impl Problem {
     /// Reads a file.
     pub(crate) fn read(arguments: &Solve) -> Result<Self, String> {
         let path = &arguments.file;
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
-            return Self::from_json(&text, arguments);
+        let text = read_text(path)?;
+        let in_file = |error: String| format!("{} bytes: {error}", text.len());
+        if is_json(path) {
+            return Self::from_json(&text, arguments).map_err(in_file);
         }
         let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
-        let problem = csv::read(&text, options).map_err(|error| error.to_string())?;
+        let problem = csv::read(&text, options).map_err(|error| in_file(error.to_string()))?;
         Ok(Self::Interval(problem, Some(text)))
     }
 
     fn from_json(text: &str, arguments: &Solve) -> Result<Self, String> {
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| error.to_string())?;
-        // Parsed a second time as what it is, for errors with line and column.
-        if value.get("operations").is_some() {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let kind: Kind = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if kind.operations.is_some() {
             let problem: HappensBeforeProblem =
                 serde_json::from_str(text).map_err(|error| error.to_string())?;
             let mut buffers = problem.buffers().to_vec();
             for buffer in &mut buffers {
                 settle(&mut buffer.alignment, &mut buffer.offset, arguments);
             }
-            let (operations, edges) = (problem.operations(), problem.edges().to_vec());
-            let problem = HappensBeforeProblem::new(operations, edges, buffers);
-            return problem.map(Self::HappensBefore).map_err(|error| error.to_string());
+            return Self::graph(&problem, buffers);
         }
         let problem: IntervalProblem =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -54,6 +66,13 @@ impl Problem {
         }
         let problem = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
         Ok(Self::Interval(problem, None))
+    }
+
+    /// The same graph with other buffers.
+    fn graph(problem: &HappensBeforeProblem, buffers: Vec<GraphBuffer>) -> Result<Self, String> {
+        let (operations, edges) = (problem.operations(), problem.edges().to_vec());
+        let problem = HappensBeforeProblem::new(operations, edges, buffers);
+        problem.map(Self::HappensBefore).map_err(|error| error.to_string())
     }
 
     /// How many buffers there are.
@@ -88,9 +107,10 @@ impl Problem {
         }
     }
 
-    /// Writes a plan.
+    /// Writes a plan, as what the file's name says.
     pub(crate) fn write(&self, plan: &Plan, path: &Path) -> Result<(), String> {
         let text = match self {
+            _ if is_json(path) => self.json(plan)?,
             Self::Interval(_, Some(text)) => {
                 csv::write(text, &plan.offsets).map_err(|error| error.to_string())?
             }
@@ -98,6 +118,27 @@ impl Problem {
             Self::HappensBefore(problem) => graph_table(problem.buffers(), plan),
         };
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The problem, with the offsets of a plan.
+    fn json(&self, plan: &Plan) -> Result<String, String> {
+        let offsets = || plan.offsets.iter().copied().map(Some);
+        let text = match self {
+            Self::Interval(problem, _) => {
+                let mut buffers = problem.buffers().to_vec();
+                buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
+                let placed = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
+                serde_json::to_string_pretty(&placed)
+            }
+            Self::HappensBefore(problem) => {
+                let mut buffers = problem.buffers().to_vec();
+                buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
+                let (operations, edges) = (problem.operations(), problem.edges().to_vec());
+                let placed = HappensBeforeProblem::new(operations, edges, buffers);
+                serde_json::to_string_pretty(&placed.map_err(|error| error.to_string())?)
+            }
+        };
+        text.map_err(|error| error.to_string())
     }
 
     /// Each buffer's size, and the spans in which it is live: of time, or of operations from the
@@ -121,6 +162,24 @@ impl Problem {
     }
 }
 
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
+/// Reads a file up to what is taken of one: it may have no end.
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let length = file.metadata().map_or(0, |data| data.len());
+    let mut text = String::new();
+    let limit = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    file.take(limit + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() <= MOST_BYTES {
+        return Ok(text);
+    }
+    let count = usize::try_from(length).unwrap_or(usize::MAX).max(text.len());
+    Err(PlanError::TooMany { what: "bytes", count, limit: MOST_BYTES }.to_string())
+}
+
 fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
     *alignment = (*alignment).max(arguments.align.unwrap_or(1));
     if !arguments.fixed {
@@ -135,6 +194,7 @@ fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
         let gaps = buffer.gaps.iter().map(|gap| format!("{}-{}", gap.lower, gap.upper));
         let gaps = gaps.collect::<Vec<_>>().join(" ");
         let pool_plan::Buffer { id, lower, upper, size, alignment, .. } = buffer;
+        let id = csv::quoted(id);
         let _ = writeln!(text, "{id},{lower},{upper},{size},{alignment},{gaps},{offset}");
     }
     text
@@ -143,7 +203,7 @@ fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
 fn graph_table(buffers: &[GraphBuffer], plan: &Plan) -> String {
     let mut text = "id,size,alignment,offset\n".to_owned();
     for (GraphBuffer { id, size, alignment, .. }, offset) in buffers.iter().zip(&plan.offsets) {
-        let _ = writeln!(text, "{id},{size},{alignment},{offset}");
+        let _ = writeln!(text, "{},{size},{alignment},{offset}", csv::quoted(id));
     }
     text
 }

@@ -41,7 +41,11 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
         return refuse(arguments, BAD_INPUT, &error);
     }
     if arguments.json {
-        println!("{}", report::object(&name, &problem, &plan, seconds));
+        let report = report::Report::new(&name, &problem, &plan, seconds);
+        if let Err(error) = report.write(std::io::stdout().lock()) {
+            eprintln!("{name}: {error}");
+            return ExitCode::from(BAD_INPUT);
+        }
     } else {
         println!("{}", report::table(&name, &problem, &plan, seconds));
     }

@@ -175,6 +175,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             match search.run(some) {
                 Outcome::Found => return Finding::Plan(search.offsets().to_vec()),
                 Outcome::Exhausted => return Finding::None { within: search.capacity() },
+                Outcome::Abandoned => break,
                 Outcome::Paused => {}
             }
         }

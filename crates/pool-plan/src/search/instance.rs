@@ -87,15 +87,17 @@ impl Instance {
         }
         let pairs = (0..count).flat_map(|item| rivals(item).map(move |one| (item, one)));
         let conflicts = adjacency(count, pairs);
-        let mut cliques: Vec<Vec<usize>> =
+        let mut cliques: Vec<Vec<u32>> =
             (0..count).filter(has_bytes).map(|item| clique(items, matrix, item)).collect();
-        cliques.push(witness.to_vec());
+        cliques.push(witness.iter().copied().map(index).collect());
         cliques.iter_mut().for_each(|clique| clique.sort_unstable());
         cliques.sort_unstable();
         cliques.dedup();
         let members = || {
             let each = cliques.iter().enumerate();
-            each.flat_map(|(section, clique)| clique.iter().map(move |&item| (section, item)))
+            each.flat_map(|(section, clique)| {
+                clique.iter().map(move |&item| (section, item as usize))
+            })
         };
         Some(Self {
             items: items.to_vec(),
@@ -111,14 +113,14 @@ impl Instance {
 }
 
 /// A set of items with `item` of which each conflicts with each, taking the largest first.
-fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<usize> {
-    let mut clique = vec![item];
+fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
+    let mut clique = vec![index(item)];
     let mut common = matrix.row(item).to_vec();
     while let Some(next) = ones(&common).max_by_key(|&one| items[one].size) {
         if items[next].size == 0 {
             break;
         }
-        clique.push(next);
+        clique.push(index(next));
         common.iter_mut().zip(matrix.row(next)).for_each(|(word, other)| *word &= other);
     }
     clique
@@ -126,7 +128,7 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<usize> {
 
 /// For each item, those that share a section with it, unless there are more than `limit`.
 fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) -> Option<Lists> {
-    let mut pairs = Vec::new();
+    let mut conflicts = Lists::new();
     let mut met = vec![u32::MAX; count];
     for item in 0..count {
         met[item] = index(item);
@@ -134,13 +136,14 @@ fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) 
             for &other in sections.row(section as usize) {
                 if met[other as usize] != index(item) {
                     met[other as usize] = index(item);
-                    pairs.push((item, other as usize));
+                    conflicts.add(other);
                 }
             }
         }
-        if pairs.len() > limit {
+        conflicts.end_row();
+        if conflicts.len() > limit {
             return None;
         }
     }
-    Some(adjacency(count, pairs.iter().copied()))
+    Some(conflicts)
 }

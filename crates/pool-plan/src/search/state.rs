@@ -84,6 +84,11 @@ impl<'a> State<'a> {
         &self.failures
     }
 
+    /// How many entries it keeps to take placements back.
+    pub(super) fn kept(&self) -> usize {
+        self.changed_lowest.len() + self.changed_floor.len()
+    }
+
     /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
         self.crossing[boundary] > 0

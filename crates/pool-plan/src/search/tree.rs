@@ -17,7 +17,14 @@ pub(crate) enum Outcome {
     Exhausted,
     /// It is not decided yet.
     Paused,
+    /// It will not be decided: the path from the root takes too much memory.
+    Abandoned,
 }
+
+/// Words of memory of a path from the root, 128 MiB: each vertex of it lists the items that are open there.
+const MOST_WORDS: usize = 1 << 25;
+/// Words of what is kept for one thing that a placement changed.
+const WORDS_KEPT: usize = 4;
 
 /// A piece of the problem: open items in order of rank, as a range of the stack of lists, and the
 /// sections they are in.
@@ -111,6 +118,10 @@ impl<'a> Search<'a> {
             self.outcome = if self.path.is_empty() { Outcome::Exhausted } else { self.outcome };
             return;
         };
+        if self.lists.len() + WORDS_KEPT * self.state.kept() > MOST_WORDS {
+            self.outcome = Outcome::Abandoned;
+            return;
+        }
         let part = *part;
         if candidates.0 == candidates.1 {
             self.fail();

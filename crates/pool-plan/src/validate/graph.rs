@@ -1,5 +1,9 @@
 //! Validation by reachability: for every buffer, walk back from its alloc marker; whatever shares
 //! bytes with it must have all its uses among what was met, or the other way round.
+//!
+//! Of two buffers at most one is finished before the other begins, because the graph has no cycles. So
+//! it is enough to count: where each buffer has as many that come before or after it as share bytes with
+//! it, all are ordered. No pair is kept, and memory grows with the problem and not with its square.
 
 use super::{Placed, Violation, ends};
 use crate::happens_before::{EdgeKind, GraphBuffer, HappensBeforeProblem, Role};
@@ -22,8 +26,8 @@ impl HappensBeforeProblem {
             fixed: buffer.offset,
             offset,
         }))?;
-        let placed: Vec<_> =
-            (0..buffers.len()).map(|index| (index, offsets[index], ends[index])).collect();
+        let range = |(index, &start): (usize, &u64)| Range { index, start, end: ends[index] };
+        let placed: Vec<Range> = offsets.iter().enumerate().map(range).collect();
         check_sharing(self, &placed)?;
         Ok(ends.into_iter().max().unwrap_or(0))
     }
@@ -32,78 +36,128 @@ impl HappensBeforeProblem {
 /// Refuses fixed offsets that collide.
 pub(crate) fn fixed_in_graph(problem: &HappensBeforeProblem) -> Result<(), Violation> {
     let fixed = problem.buffers().iter().enumerate().filter_map(|(index, buffer)| {
-        let offset = buffer.offset?;
-        Some((index, offset, offset.saturating_add(buffer.size)))
+        let start = buffer.offset?;
+        Some(Range { index, start, end: start.saturating_add(buffer.size) })
     });
     check_sharing(problem, &fixed.collect::<Vec<_>>())
 }
 
-/// The index of a buffer, its start and its end.
-type Place = (usize, u64, u64);
+/// The bytes of a buffer.
+#[derive(Clone, Copy)]
+struct Range {
+    index: usize,
+    start: u64,
+    end: u64,
+}
 
-fn share_bytes(&(one, start, end): &Place, &(other, other_start, other_end): &Place) -> bool {
-    one != other && start.max(other_start) < end.min(other_end)
+impl Range {
+    fn shares_with(&self, other: &Self) -> bool {
+        self.index != other.index && self.start.max(other.start) < self.end.min(other.end)
+    }
 }
 
 /// Refuses buffers that share bytes without an order.
-fn check_sharing(problem: &HappensBeforeProblem, placed: &[Place]) -> Result<(), Violation> {
+fn check_sharing(problem: &HappensBeforeProblem, placed: &[Range]) -> Result<(), Violation> {
     let buffers = problem.buffers();
-    let mut before = vec![Vec::new(); problem.operations()];
-    for edge in problem.edges() {
-        if edge.kind == EdgeKind::Full {
-            before[edge.to].push(edge.from);
-        }
-    }
-    let count = placed.len();
-    let mut ordered = vec![0_u64; (count * count).div_ceil(64)];
-    let mut sharing = Vec::new();
-    for (later, place) in placed.iter().enumerate() {
-        sharing.clear();
-        sharing.extend((0..count).filter(|&earlier| share_bytes(&placed[earlier], place)));
-        if sharing.is_empty() {
+    let edges = Edges::of(problem);
+    let markers: Vec<Markers> =
+        placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
+    let sharing_with = |range: &Range| -> Vec<usize> {
+        let shares = |&position: &usize| range.shares_with(&placed[position]);
+        (0..placed.len()).filter(shares).collect()
+    };
+    // Of each, how many share bytes with it, less those that are ordered with it.
+    let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
+    for (later, range) in placed.iter().enumerate() {
+        let others = sharing_with(range);
+        sharing[later] = others.len();
+        if others.is_empty() {
             continue;
         }
-        let buffer = &buffers[place.0];
-        let ancestors = ancestors(&before, buffer.allocated_by);
-        for &earlier in &sharing {
-            if finished_before(&buffers[placed[earlier].0], buffer, &ancestors) {
-                let bit = earlier * count + later;
-                ordered[bit / 64] |= 1 << (bit % 64);
+        let ancestors = edges.ancestors(&markers[later]);
+        for earlier in others {
+            if markers[earlier].are_in(&ancestors) {
+                ordered[earlier] += 1;
+                ordered[later] += 1;
             }
         }
     }
-    let is_ordered = |one: usize, other: usize| {
-        let bit = one * count + other;
-        ordered[bit / 64] >> (bit % 64) & 1 == 1
+    let Some(first) = (0..placed.len()).find(|&one| ordered[one] < sharing[one]) else {
+        return Ok(());
     };
-    for (position, one) in placed.iter().enumerate() {
-        for (after, other) in placed.iter().enumerate().skip(position) {
-            let ordered = || is_ordered(position, after) || is_ordered(after, position);
-            if share_bytes(one, other) && !ordered() {
-                return Err(Violation::Unordered { first: one.0, second: other.0 });
+    let ancestors = edges.ancestors(&markers[first]);
+    let is_unordered = |&second: &usize| {
+        !markers[second].are_in(&ancestors)
+            && !markers[first].are_in(&edges.ancestors(&markers[second]))
+    };
+    let second = sharing_with(&placed[first]).into_iter().find(is_unordered).unwrap_or(first);
+    let (first, second) = (placed[first].index, placed[second].index);
+    Err(Violation::Unordered { first, second })
+}
+
+/// The edges of full completion, backwards.
+struct Edges {
+    /// The operations that they join, ascending.
+    joined: Vec<usize>,
+    /// For each of these, which ones edges lead from, as indices of `joined`.
+    before: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    fn of(problem: &HappensBeforeProblem) -> Self {
+        let full = || problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
+        let mut joined: Vec<usize> = full().flat_map(|edge| [edge.from, edge.to]).collect();
+        joined.sort_unstable();
+        joined.dedup();
+        let mut edges = Self { before: vec![Vec::new(); joined.len()], joined };
+        for edge in full() {
+            if let (Some(from), Some(to)) = (edges.find(edge.from), edges.find(edge.to)) {
+                edges.before[to].push(from);
             }
         }
+        edges
     }
-    Ok(())
-}
 
-/// Which operations are complete before `operation` begins.
-fn ancestors(before: &[Vec<usize>], operation: usize) -> Vec<bool> {
-    let mut met = vec![false; before.len()];
-    let mut open = before[operation].clone();
-    while let Some(one) = open.pop() {
-        if !met[one] {
-            met[one] = true;
-            open.extend(&before[one]);
+    fn find(&self, operation: usize) -> Option<usize> {
+        self.joined.binary_search(&operation).ok()
+    }
+
+    fn markers(&self, buffer: &GraphBuffer) -> Markers {
+        let is_temporary = buffer.role == Role::Temporary;
+        let alloc = self.find(buffer.allocated_by).filter(|_| is_temporary);
+        let frees = buffer.freed_by.iter().map(|&operation| self.find(operation));
+        let frees: Option<Vec<usize>> = frees.collect();
+        Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
+    }
+
+    /// Which operations are complete before a buffer begins; none before one that shares with nothing.
+    fn ancestors(&self, markers: &Markers) -> Vec<bool> {
+        let mut met = vec![false; self.joined.len()];
+        let mut open: Vec<usize> = markers.alloc.into_iter().collect();
+        while let Some(one) = open.pop() {
+            for &before in &self.before[one] {
+                if !met[before] {
+                    met[before] = true;
+                    open.push(before);
+                }
+            }
         }
+        met
     }
-    met
 }
 
-fn finished_before(earlier: &GraphBuffer, later: &GraphBuffer, ancestors: &[bool]) -> bool {
-    earlier.role == Role::Temporary
-        && later.role == Role::Temporary
-        && !earlier.freed_by.is_empty()
-        && ancestors[earlier.allocated_by]
-        && earlier.freed_by.iter().all(|&operation| ancestors[operation])
+/// The markers of a buffer, as indices of the operations that edges join.
+struct Markers {
+    /// None where no edge joins it, or the buffer shares with nothing.
+    alloc: Option<usize>,
+    /// None where no edge joins one of them, there are none, or the buffer shares with nothing.
+    frees: Option<Vec<usize>>,
+}
+
+impl Markers {
+    /// Whether all uses of the buffer are among these operations.
+    fn are_in(&self, met: &[bool]) -> bool {
+        let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
+        met[*alloc] && frees.iter().all(|&operation| met[operation])
+    }
 }

@@ -1,8 +1,8 @@
 //! Bad input is refused with its numbers.
 
 use pool_plan::{
-    Buffer, Edge, Gap, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options, PlanError,
-    Violation,
+    Buffer, Edge, EdgeKind, Gap, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options,
+    PlanError, Violation,
 };
 
 fn error(buffers: Vec<Buffer>) -> PlanError {
@@ -106,4 +106,38 @@ fn a_violation_says_which_buffers_and_numbers() {
         let text = violation.to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
+}
+
+/// No use comes after the alloc marker and before such a free marker.
+#[test]
+fn a_buffer_freed_before_it_is_allocated() {
+    let of = |edges: &[Edge], buffers: &[(&str, usize, &[usize])]| {
+        let buffers =
+            buffers.iter().map(|&(id, begin, frees)| GraphBuffer::new(id, 1, begin, frees));
+        HappensBeforeProblem::new(200, edges.to_vec(), buffers.collect())
+    };
+    let early = |id: &str, allocated_by, freed_by| {
+        Err(PlanError::FreedBeforeAllocated { id: id.to_owned(), allocated_by, freed_by })
+    };
+    let line: Vec<Edge> = (1..200).map(|to| Edge::full(to - 1, to)).collect();
+    assert!(of(&line, &[("a", 3, &[3]), ("b", 3, &[150, 4]), ("c", 3, &[])]).is_ok());
+    assert_eq!(of(&line, &[("a", 3, &[3]), ("b", 3, &[4, 2])]), early("b", 3, 2));
+    assert_eq!(of(&line, &[("a", 0, &[0]), ("b", 199, &[0])]), early("b", 199, 0));
+    // The first buffer, and its first free marker, of a hundred that are wrong.
+    let names: Vec<String> = (0..100).map(|index| index.to_string()).collect();
+    let frees: Vec<[usize; 2]> = (0..100).map(|index| [150 - index, 149 - index]).collect();
+    let many: Vec<(&str, usize, &[usize])> =
+        names.iter().zip(&frees).map(|(id, frees)| (id.as_str(), 160, &frees[..])).collect();
+    assert_eq!(of(&line, &many), early("0", 160, 150));
+    // An edge that orders no memory orders the markers all the same.
+    let launched = [Edge { from: 1, to: 2, kind: EdgeKind::Programmatic }];
+    assert_eq!(of(&launched, &[("a", 2, &[1])]), early("a", 2, 1));
+    // Nothing leads from the one to the other.
+    assert!(of(&[], &[("a", 2, &[1])]).is_ok());
+    let error = of(&line, &[("a", 3, &[2])]).unwrap_err().to_string();
+    assert!(
+        error.contains("buffer a")
+            && error.contains("operation 2")
+            && error.contains("operation 3")
+    );
 }

@@ -150,11 +150,36 @@ fn the_largest_sizes_are_exact() {
 
 #[test]
 fn graphs_beyond_memory_are_refused() {
-    let buffers = vec![GraphBuffer::new("a", 1, 0, [0])];
-    assert_eq!(
-        HappensBeforeProblem::new(1 << 31, vec![], buffers),
-        Err(PlanError::TooMany { what: "operations", count: 1 << 31, limit: 1 << 29 })
-    );
+    let buffer = || GraphBuffer::new("a", 1, 0, [0]);
+    let too_many = |what, count, limit| Err(PlanError::TooMany { what, count, limit });
+    let edges = vec![Edge::full(0, 1); (1 << 22) + 1];
+    let refused = HappensBeforeProblem::new(2, edges, vec![buffer()]);
+    assert_eq!(refused, too_many("edges", (1 << 22) + 1, 1 << 22));
+    let refused = HappensBeforeProblem::new(2, vec![], vec![buffer(); 92_673]);
+    assert_eq!(refused, too_many("buffers", 92_673, 92_672));
+    let markers = GraphBuffer::new("a", 1, 0, vec![0; 1 << 21]);
+    let refused = HappensBeforeProblem::new(2, vec![], vec![markers; 3]);
+    assert_eq!(refused, too_many("free markers", 3 << 21, 1 << 22));
+    let mut gaps = Buffer::new("a", 0, 9, 1);
+    gaps.gaps = vec![Gap { lower: 1, upper: 2 }; 1 << 20];
+    let refused = IntervalProblem::new(vec![gaps]);
+    let (what, limit) = ("buffers and gaps", 1 << 20);
+    assert_eq!(refused, Err(PlanError::TooMany { what, count: limit + 1, limit }));
+}
+
+/// Operations that no edge and no buffer names are free of charge, as many as there may be.
+#[test]
+fn operations_that_nothing_names_are_no_matter() {
+    let buffers = || {
+        let last = usize::MAX - 1;
+        vec![GraphBuffer::new("a", 8, 0, [5]), GraphBuffer::new("b", 8, last, [last])]
+    };
+    let peak = |edges| {
+        let problem = HappensBeforeProblem::new(usize::MAX, edges, buffers()).unwrap();
+        problem.solve(&quick()).unwrap().certificate.peak
+    };
+    assert_eq!(peak(vec![]), 16);
+    assert_eq!(peak(vec![Edge::full(0, 5), Edge::full(5, usize::MAX - 1)]), 8);
 }
 
 #[test]

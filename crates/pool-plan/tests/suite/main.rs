@@ -24,8 +24,11 @@ mod errors;
 mod files;
 mod generated;
 mod hostile;
+#[cfg(feature = "cli")]
+mod memory;
 mod mutations;
 mod optimum;
+mod round_trips;
 mod solving;
 mod traces;
 

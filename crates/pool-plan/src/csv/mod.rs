@@ -3,12 +3,24 @@
 //! Columns: `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` or the
 //! older `end`, which is inclusive, `size`, and optionally `alignment`, `gaps`
 //! (`2-5 8-9`, separated by spaces), `offset` and `hint`, which is ignored.
+//!
+//! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
+//! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
+//! the file is refused.
 
+mod records;
+
+use std::borrow::Cow;
 use std::fmt::Write as _;
+
+pub use records::quoted;
 
 use crate::error::PlanError;
 use crate::interval::{Buffer, Gap, IntervalProblem};
+use crate::limits;
 use crate::validate::Violation;
+
+use records::{Field, Record, Records};
 
 /// Which column holds what.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,71 +68,39 @@ pub struct CsvOptions {
     pub alignment: Option<u64>,
 }
 
-/// A field of a line, and where it begins.
-#[derive(Clone, Copy)]
-struct Field<'a> {
-    text: &'a str,
-    line: usize,
-    column: usize,
-}
-
-impl Field<'_> {
-    fn wrong(&self, message: impl Into<String>) -> PlanError {
-        PlanError::Parse { line: self.line, column: self.column, message: message.into() }
-    }
-
-    fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, PlanError> {
-        self.text.parse().map_err(|_| {
-            self.wrong(format!("{what}: {:?} is no whole number that fits 64 bits", self.text))
-        })
-    }
-}
-
-fn fields(line: usize, text: &str) -> Vec<Field<'_>> {
-    let mut column = 1;
-    let mut fields = Vec::new();
-    for part in text.trim_end_matches('\r').split(',') {
-        let indent = part.chars().take_while(|letter| letter.is_whitespace()).count();
-        fields.push(Field { text: part.trim(), line, column: column + indent });
-        column += part.chars().count() + 1;
-    }
-    fields
-}
-
 /// Reads a problem.
 ///
 /// # Errors
-/// If the text is not such a file, with line and column; if its buffers are no problem.
+/// If the text is not such a file, with line and column; if there are more buffers than the planner
+/// takes; if they are no problem.
 pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, PlanError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let (line, header) = lines.next().ok_or(PlanError::Empty)?;
-    let columns = columns(&fields(line, header))?;
+    let mut records = Records::new(text);
+    let columns = columns(&records.next().ok_or(PlanError::Empty)?)?;
     let mut buffers = Vec::new();
-    let mut rows = Vec::new();
-    for (line, text) in lines {
-        let fields = fields(line, text);
-        if fields.len() != columns.len() {
-            let column =
-                fields.get(columns.len()).map_or(text.chars().count() + 1, |one| one.column);
-            let message = format!("{} fields for {} columns", fields.len(), columns.len());
-            return Err(PlanError::Parse { line, column, message });
+    let mut spans = 0_usize;
+    while let Some(record) = records.next() {
+        if record.count != columns.len() {
+            let column = record.fields.get(columns.len()).map_or(record.end, |one| one.column);
+            let message = format!("{} fields for {} columns", record.count, columns.len());
+            return Err(PlanError::Parse { line: record.line, column, message });
         }
-        buffers.push(buffer(&columns, &fields, options)?);
-        rows.push((line, text));
+        let buffer = buffer(&columns, &record.fields, options)?;
+        spans = spans.saturating_add(1 + buffer.gaps.len());
+        if spans > limits::MOST_SPANS {
+            // The others are counted, and not kept.
+            return Err(limits::too_many_spans(spans.saturating_add(records.count())));
+        }
+        buffers.push(buffer);
     }
-    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, &rows))
+    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
 }
 
 /// An error of the problem, with the line and the field that it is about.
-fn located(error: PlanError, columns: &[Column], rows: &[(usize, &str)]) -> PlanError {
+fn located(error: PlanError, columns: &[Column], text: &str) -> PlanError {
     let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
-    let named = |id: &str| {
-        let is_named = |(line, text): &(usize, &str)| {
-            fields(*line, text).get(at_id).is_some_and(|field| field.text == id)
-        };
-        rows.iter().position(is_named)
+    let mut rows = Records::new(text).skip(1);
+    let mut named = |id: &str| {
+        rows.find(|record| record.fields.get(at_id).is_some_and(|field| field.text == id))
     };
     let (row, role) = match &error {
         PlanError::InvertedLifetime { id, .. } => (named(id), Column::Upper),
@@ -131,21 +111,22 @@ fn located(error: PlanError, columns: &[Column], rows: &[(usize, &str)]) -> Plan
         PlanError::DuplicateId { second, .. }
         | PlanError::FixedOverlap(Violation::LiveTogether { second, .. }) => {
             let is_name = matches!(error, PlanError::DuplicateId { .. });
-            (Some(*second), if is_name { Column::Id } else { Column::Offset })
+            (rows.nth(*second), if is_name { Column::Id } else { Column::Offset })
         }
         _ => (None, Column::Id),
     };
-    let Some(&(line, text)) = row.and_then(|row| rows.get(row)) else { return error };
+    let Some(row) = row else { return error };
     // An alignment that the options ask for has no column.
     let position = columns.iter().position(|column| column.role() == role).unwrap_or(at_id);
-    let column = fields(line, text).get(position).map_or(1, |field| field.column);
+    let (line, column) =
+        row.fields.get(position).map_or((row.line, 1), |field| (field.line, field.column));
     PlanError::Line { line, column, error: Box::new(error) }
 }
 
-fn columns(header: &[Field<'_>]) -> Result<Vec<Column>, PlanError> {
+fn columns(header: &Record<'_>) -> Result<Vec<Column>, PlanError> {
     let mut columns: Vec<Column> = Vec::new();
-    for field in header {
-        let column = Column::named(field.text)
+    for field in &header.fields {
+        let column = Column::named(&field.text)
             .ok_or_else(|| field.wrong(format!("unknown column {:?}", field.text)))?;
         if columns.iter().any(|other| other.role() == column.role()) {
             return Err(field.wrong(format!("a second column for {:?}", field.text)));
@@ -160,7 +141,7 @@ fn columns(header: &[Field<'_>]) -> Result<Vec<Column>, PlanError> {
     ];
     for (role, name) in needed {
         if !columns.iter().any(|column| column.role() == role) {
-            return Err(header[0].wrong(format!("there is no column {name:?}")));
+            return Err(header.fields[0].wrong(format!("there is no column {name:?}")));
         }
     }
     Ok(columns)
@@ -175,7 +156,7 @@ fn buffer(
     let inclusive = i64::from(columns.contains(&Column::End));
     for (column, field) in columns.iter().zip(fields) {
         match column {
-            Column::Id => field.text.clone_into(&mut buffer.id),
+            Column::Id => buffer.id = field.text.clone().into_owned(),
             Column::Lower => buffer.lower = field.number("lower")?,
             Column::Upper | Column::End => buffer.upper = end(field, inclusive)?,
             Column::Size => buffer.size = field.number("size")?,
@@ -207,7 +188,7 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, PlanError> {
         let Some((at, _)) = dash else {
             return Err(field.wrong(format!("gap {text:?} is not of the form 2-5")));
         };
-        let part = |text| Field { text, ..*field };
+        let part = |text| Field { text: Cow::Borrowed(text), ..*field };
         let upper = end(&part(&text[at + 1..]), inclusive)?;
         gaps.push(Gap { lower: part(&text[..at]).number("gap")?, upper });
     }
@@ -218,26 +199,33 @@ fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, PlanError> {
 /// offsets in the column `offset`.
 ///
 /// # Errors
-/// If the header does not hold the columns.
+/// If the header does not hold the columns, or there is not one offset for each line.
 pub fn write(text: &str, offsets: &[u64]) -> Result<String, PlanError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let header = fields(1, lines.next().ok_or(PlanError::Empty)?);
+    let mut records = Records::new(text);
+    let header = records.next().ok_or(PlanError::Empty)?;
     let columns = columns(&header)?;
     let kept: Vec<usize> =
         (0..columns.len()).filter(|&one| columns[one] != Column::Offset).collect();
     let mut output = String::new();
-    let names: Vec<&str> = kept.iter().map(|&one| header[one].text).collect();
-    output.push_str(&names.join(","));
-    output.push_str(",offset\n");
-    for (line, offset) in lines.zip(offsets) {
-        let fields = fields(1, line);
-        for field in kept.iter().filter_map(|&one| fields.get(one)) {
-            output.push_str(field.text);
+    let mut add = |record: &Record<'_>, offset: &dyn std::fmt::Display| {
+        for field in kept.iter().filter_map(|&one| record.fields.get(one)) {
+            output.push_str(&quoted(&field.text));
             output.push(',');
         }
         // Writing to a string cannot fail.
         let _ = writeln!(output, "{offset}");
+    };
+    add(&header, &"offset");
+    let mut lines = 0;
+    for record in records {
+        if let Some(offset) = offsets.get(lines) {
+            add(&record, offset);
+        }
+        lines += 1;
+    }
+    if lines != offsets.len() {
+        let message = format!("{} offsets for {lines} lines", offsets.len());
+        return Err(PlanError::Parse { line: header.line, column: 1, message });
     }
     Ok(output)
 }

@@ -1,0 +1,35 @@
+//! Lists of numbers, one behind the other in one vector.
+
+/// A list for each of some indices.
+#[derive(Debug)]
+pub(super) struct Lists {
+    /// Where each list begins, and where the last one ends.
+    starts: Vec<usize>,
+    items: Vec<usize>,
+}
+
+impl Lists {
+    /// For each index below `count`, what `pairs` has with it, in that order.
+    pub(super) fn new<I: Iterator<Item = (usize, usize)>>(
+        count: usize,
+        pairs: impl Fn() -> I,
+    ) -> Self {
+        let mut starts = vec![0; count + 1];
+        pairs().for_each(|(index, _)| starts[index + 1] += 1);
+        for index in 0..count {
+            starts[index + 1] += starts[index];
+        }
+        let mut ends = starts.clone();
+        let mut items = vec![0; starts[count]];
+        for (index, item) in pairs() {
+            items[ends[index]] = item;
+            ends[index] += 1;
+        }
+        Self { starts, items }
+    }
+
+    /// The list of an index.
+    pub(super) fn of(&self, index: usize) -> &[usize] {
+        &self.items[self.starts[index]..self.starts[index + 1]]
+    }
+}

@@ -1,0 +1,81 @@
+//! The nodes that are named somewhere, in an order that every edge follows. A node's place in it stands
+//! for the node from here on: what comes before another one has a lower place.
+
+use std::collections::VecDeque;
+
+use super::lists::Lists;
+use super::{GraphOrder, LayoutViolation};
+
+/// The order, and the edges that order memory.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// The nodes, by number: a graph may have more of them than memory, of which nothing is said.
+    named: Vec<usize>,
+    /// The place of each.
+    places: Vec<usize>,
+    /// For each place, those that an edge of full completion leads from.
+    before: Lists,
+}
+
+impl Order {
+    /// Of the nodes that edges join, and of these.
+    pub(super) fn of(
+        graph: &GraphOrder,
+        others: impl Iterator<Item = usize>,
+    ) -> Result<Self, LayoutViolation> {
+        let joined = graph.edges.iter().flat_map(|edge| [edge.from, edge.to]);
+        if let Some(node) = joined.clone().find(|&node| node >= graph.nodes) {
+            return Err(LayoutViolation::UnknownNode { node, nodes: graph.nodes });
+        }
+        let mut named: Vec<usize> = joined.chain(others).collect();
+        named.sort_unstable();
+        named.dedup();
+        let places = walk(graph, &named).ok_or(LayoutViolation::Circle)?;
+        let place = |node| places[index(&named, node)];
+        let full = graph.edges.iter().filter(|edge| edge.full);
+        let before =
+            Lists::new(named.len(), || full.clone().map(|edge| (place(edge.to), place(edge.from))));
+        Ok(Self { named, places, before })
+    }
+
+    /// The place of a node that is named.
+    pub(super) fn place(&self, node: usize) -> usize {
+        self.places[index(&self.named, node)]
+    }
+
+    /// The places that are complete before this one begins because an edge says so.
+    pub(super) fn before(&self, place: usize) -> &[usize] {
+        self.before.of(place)
+    }
+}
+
+/// Where a node stands among those that are named.
+fn index(named: &[usize], node: usize) -> usize {
+    named.partition_point(|&other| other < node)
+}
+
+/// The place of each node, those that wait for nothing first; none where edges form a circle.
+///
+/// A circle of edges of any sort is no graph, so all count. What becomes ready first is walked first:
+/// so what streams do at the same time stands close together, which keeps searches short.
+fn walk(graph: &GraphOrder, named: &[usize]) -> Option<Vec<usize>> {
+    let ends = || graph.edges.iter().map(|edge| (index(named, edge.from), index(named, edge.to)));
+    let followers = Lists::new(named.len(), ends);
+    let mut waits_for = vec![0_usize; named.len()];
+    ends().for_each(|(_, to)| waits_for[to] += 1);
+    let mut ready: VecDeque<usize> =
+        (0..named.len()).filter(|&node| waits_for[node] == 0).collect();
+    let mut places = vec![0; named.len()];
+    let mut walked = 0;
+    while let Some(node) = ready.pop_front() {
+        places[node] = walked;
+        walked += 1;
+        for &follower in followers.of(node) {
+            waits_for[follower] -= 1;
+            if waits_for[follower] == 0 {
+                ready.push_back(follower);
+            }
+        }
+    }
+    (walked == named.len()).then_some(places)
+}

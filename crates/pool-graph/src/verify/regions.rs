@@ -1,0 +1,78 @@
+//! The regions of a layout with their nodes as places in the graph's order.
+
+use super::LaidOut;
+use super::lists::Lists;
+use super::order::Order;
+
+/// All regions.
+#[derive(Debug)]
+pub(super) struct Regions<'a> {
+    pub(super) layout: &'a [LaidOut],
+    uses: Lists,
+    after: Lists,
+    until: Lists,
+    /// Of each, the highest places of these lists.
+    last: Vec<Highest>,
+}
+
+/// The highest places of a region's lists; 0, which comes after nothing, of an empty one.
+#[derive(Clone, Copy, Debug)]
+struct Highest {
+    known_use: usize,
+    after: usize,
+    until: usize,
+}
+
+impl<'a> Regions<'a> {
+    pub(super) fn new(layout: &'a [LaidOut], order: &Order) -> Self {
+        let lists = |nodes: fn(&LaidOut) -> &[usize]| {
+            Lists::new(layout.len(), || {
+                let each = layout.iter().enumerate();
+                each.flat_map(move |(region, one)| {
+                    nodes(one).iter().map(move |&node| (region, order.place(node)))
+                })
+            })
+        };
+        let uses = lists(|one| &one.uses);
+        let after = lists(|one| &one.after);
+        let until = lists(|one| &one.until);
+        let highest = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
+        let of_region = |region| Highest {
+            known_use: highest(uses.of(region)),
+            after: highest(after.of(region)),
+            until: highest(until.of(region)),
+        };
+        let last = (0..layout.len()).map(of_region).collect();
+        Self { layout, uses, after, until, last }
+    }
+
+    /// Where a region is used.
+    pub(super) fn uses(&self, region: usize) -> &[usize] {
+        self.uses.of(region)
+    }
+
+    /// What all uses come after.
+    pub(super) fn after(&self, region: usize) -> &[usize] {
+        self.after.of(region)
+    }
+
+    /// Where it is used last.
+    pub(super) fn until(&self, region: usize) -> &[usize] {
+        self.until.of(region)
+    }
+
+    /// The highest place of those; 0 for a region that is not used.
+    pub(super) fn last(&self, region: usize) -> usize {
+        self.last[region].until
+    }
+
+    /// The highest place where it is known to be used.
+    pub(super) fn last_known_use(&self, region: usize) -> usize {
+        self.last[region].known_use
+    }
+
+    /// The highest place of what its uses come after.
+    pub(super) fn last_beginning(&self, region: usize) -> usize {
+        self.last[region].after
+    }
+}

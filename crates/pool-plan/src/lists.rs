@@ -1,0 +1,81 @@
+//! Lists of a file, read up to what the planner takes. What is more is counted and not kept, so that
+//! no file makes it take memory before it is refused.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::error::PlanError;
+use crate::happens_before::{Edge, GraphBuffer};
+use crate::interval::{Buffer, Gap};
+use crate::limits::{MOST_EDGES, MOST_GRAPH_BUFFERS, MOST_SPANS};
+
+/// The edges of a graph.
+pub(crate) fn edges<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Edge>, D::Error> {
+    list(from, "edges", MOST_EDGES)
+}
+
+/// The buffers of a graph.
+pub(crate) fn graph_buffers<'de, D>(from: D) -> Result<Vec<GraphBuffer>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    list(from, "buffers", MOST_GRAPH_BUFFERS)
+}
+
+/// The free markers of a buffer.
+pub(crate) fn markers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
+    list(from, "free markers", MOST_EDGES)
+}
+
+/// The buffers of an interval problem.
+pub(crate) fn buffers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Buffer>, D::Error> {
+    list(from, "buffers and gaps", MOST_SPANS)
+}
+
+/// The gaps of a buffer.
+pub(crate) fn gaps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Gap>, D::Error> {
+    list(from, "buffers and gaps", MOST_SPANS)
+}
+
+fn list<'de, D, T>(from: D, what: &'static str, limit: usize) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    from.deserialize_seq(List { what, limit, items: PhantomData })
+}
+
+/// Reads a list.
+struct List<T> {
+    what: &'static str,
+    limit: usize,
+    items: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {} {}", self.limit, self.what)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
+        let Self { what, limit, .. } = self;
+        let mut items = Vec::new();
+        while items.len() < limit {
+            match from.next_element()? {
+                Some(item) => items.push(item),
+                None => return Ok(items),
+            }
+        }
+        let mut count = limit;
+        while from.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        let too_many = PlanError::TooMany { what, count, limit };
+        if count > limit { Err(A::Error::custom(too_many)) } else { Ok(items) }
+    }
+}

@@ -1,0 +1,82 @@
+//! Free markers that come before their buffer's alloc marker. Every use of a buffer comes after the one
+//! and before the other, so there could be none; such a buffer is a mistake, and is refused.
+
+use crate::error::PlanError;
+use crate::happens_before::{Edge, GraphBuffer};
+use crate::operations::Operations;
+
+/// A free marker and its alloc marker, as places in the order of operations, and whose they are.
+#[derive(Clone, Copy)]
+struct Doubt {
+    free: usize,
+    alloc: usize,
+    buffer: usize,
+    /// Which of the buffer's free markers.
+    marker: usize,
+}
+
+/// Refuses buffers with a free marker from which edges of either kind lead to the alloc marker.
+///
+/// # Errors
+/// The first such buffer and free marker.
+pub(crate) fn check(
+    operations: &Operations,
+    order: &[u32],
+    edges: &[Edge],
+    buffers: &[GraphBuffer],
+) -> Result<(), PlanError> {
+    let mut places = vec![0; order.len()];
+    for (place, &operation) in order.iter().enumerate() {
+        places[operation as usize] = place;
+    }
+    let mut doubts = doubts(operations, &places, buffers);
+    if doubts.is_empty() {
+        return Ok(());
+    }
+    let after = operations.after(edges.iter());
+    doubts.sort_unstable_by_key(|doubt| (doubt.free, doubt.alloc));
+    let mut worst: Option<(usize, usize)> = None;
+    // A bit for each of 64 free markers: whether it comes before what has this place.
+    let mut before: Vec<u64> = Vec::new();
+    for some in doubts.chunks(64) {
+        let first = some[0].free;
+        let last = some.iter().map(|doubt| doubt.alloc).max().unwrap_or(first);
+        before.clear();
+        before.resize(last + 1 - first, 0);
+        for (bit, doubt) in some.iter().enumerate() {
+            before[doubt.free - first] |= 1 << bit;
+        }
+        for place in first..=last {
+            let bits = before[place - first];
+            for &later in after.row(order[place] as usize).iter().filter(|_| bits != 0) {
+                let place = places[later as usize];
+                if place <= last {
+                    before[place - first] |= bits;
+                }
+            }
+        }
+        let wrong = some
+            .iter()
+            .enumerate()
+            .filter(|(bit, doubt)| before[doubt.alloc - first] >> bit & 1 == 1);
+        let wrong = wrong.map(|(_, doubt)| (doubt.buffer, doubt.marker)).min();
+        worst = [worst, wrong].into_iter().flatten().min();
+    }
+    let Some((buffer, marker)) = worst else { return Ok(()) };
+    let GraphBuffer { id, allocated_by, freed_by, .. } = &buffers[buffer];
+    let (id, allocated_by, freed_by) = (id.clone(), *allocated_by, freed_by[marker]);
+    Err(PlanError::FreedBeforeAllocated { id, allocated_by, freed_by })
+}
+
+/// The free markers that have a lower place than the alloc marker: no others can come before it.
+fn doubts(operations: &Operations, places: &[usize], buffers: &[GraphBuffer]) -> Vec<Doubt> {
+    let place = |operation| places[operations.index(operation)];
+    let of_buffer = |(buffer, one): (usize, &GraphBuffer)| {
+        let alloc = place(one.allocated_by);
+        let markers = one.freed_by.iter().enumerate();
+        let markers =
+            markers.map(move |(marker, &free)| Doubt { free: place(free), alloc, buffer, marker });
+        markers.filter(|doubt| doubt.free < doubt.alloc).collect::<Vec<_>>()
+    };
+    buffers.iter().enumerate().flat_map(of_buffer).collect()
+}

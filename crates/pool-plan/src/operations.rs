@@ -1,0 +1,93 @@
+//! The operations of a graph that edges or buffers name. A graph may have more operations than memory;
+//! those that nothing names come before and after nothing, and take none.
+
+use crate::happens_before::{Edge, GraphBuffer};
+use crate::order::{Lists, adjacency, index};
+
+/// The operations that are named, each of which stands for itself by its index among them.
+#[derive(Clone, Debug)]
+pub(crate) struct Operations {
+    /// Their numbers, ascending.
+    named: Vec<usize>,
+}
+
+impl Operations {
+    /// Those of these edges and buffers.
+    pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
+        let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
+        for buffer in buffers {
+            named.push(buffer.allocated_by);
+            named.extend(&buffer.freed_by);
+        }
+        named.sort_unstable();
+        named.dedup();
+        Self { named }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.named.len()
+    }
+
+    /// The index of an operation that is named.
+    pub(crate) fn index(&self, operation: usize) -> usize {
+        self.named.partition_point(|&other| other < operation)
+    }
+
+    /// The number of the operation of an index.
+    pub(crate) fn number(&self, index: usize) -> usize {
+        self.named[index]
+    }
+
+    /// For each index, those that some edges lead to from there.
+    pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
+        adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
+    }
+
+    /// All indices in an order that every edge follows, of either kind.
+    ///
+    /// # Errors
+    /// If there is none, the numbers of the operations of one cycle.
+    pub(crate) fn in_order(&self, edges: &[Edge]) -> Result<Vec<u32>, Vec<usize>> {
+        let mut pending = vec![0_u32; self.len()];
+        for edge in edges {
+            pending[self.index(edge.to)] += 1;
+        }
+        let after = self.after(edges.iter());
+        let mut order: Vec<u32> =
+            (0..self.len()).filter(|&one| pending[one] == 0).map(index).collect();
+        let mut next = 0;
+        while let Some(&operation) = order.get(next) {
+            next += 1;
+            for &later in after.row(operation as usize) {
+                pending[later as usize] -= 1;
+                if pending[later as usize] == 0 {
+                    order.push(later);
+                }
+            }
+        }
+        if order.len() == self.len() { Ok(order) } else { Err(self.cycle(edges, &pending)) }
+    }
+
+    /// One cycle among the operations that are still waiting for another.
+    fn cycle(&self, edges: &[Edge], pending: &[u32]) -> Vec<usize> {
+        // Every waiting operation waits for one that waits itself; going back must meet one twice.
+        let mut waits_for = vec![None; pending.len()];
+        for edge in edges {
+            let (from, to) = (self.index(edge.from), self.index(edge.to));
+            if pending[from] > 0 && pending[to] > 0 {
+                waits_for[to] = Some(from);
+            }
+        }
+        let mut path = Vec::new();
+        let mut met = vec![false; pending.len()];
+        let mut current = pending.iter().position(|&count| count > 0);
+        while let Some(operation) = current.filter(|&one| !met[one]) {
+            met[operation] = true;
+            path.push(operation);
+            current = waits_for[operation];
+        }
+        let start = path.iter().position(|&one| Some(one) == current).unwrap_or(0);
+        path[start..].iter().rev().map(|&operation| self.number(operation)).collect()
+    }
+}
