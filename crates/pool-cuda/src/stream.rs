@@ -403,9 +403,15 @@ pub(crate) unsafe fn free_block(
 
 /// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
 /// be, because the stream is captured or the driver refuses, it is done later.
+///
+/// What came from a [source](BlockSource) is not the driver's to free: it is in memory that the source got
+/// elsewhere, which may still be used when the pool is gone, as the arena of a graph is. It goes with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         leftover::try_again();
+        if self.source.is_some() {
+            return;
+        }
         let slabs = self.shapes.take_slabs();
         // The pool is gone, and with it every view through which a shape could be used; what used one is
         // in this stream, or was made to come before its end when the slot of its view was freed.

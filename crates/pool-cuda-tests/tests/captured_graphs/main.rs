@@ -22,6 +22,7 @@ mod programmatic;
 mod random;
 mod scopes;
 mod wild;
+mod shapes;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
