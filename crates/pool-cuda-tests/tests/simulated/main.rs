@@ -7,6 +7,7 @@
 mod captures;
 mod conformance;
 mod contents;
+mod contexts;
 mod facade;
 mod faults;
 mod foreign;
