@@ -18,11 +18,12 @@ mod common;
 mod faults;
 mod hand_made;
 mod lent;
+mod onlookers;
 mod programmatic;
 mod random;
 mod scopes;
-mod wild;
 mod shapes;
+mod wild;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]
 #[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
