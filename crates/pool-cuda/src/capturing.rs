@@ -4,20 +4,21 @@ use std::ptr;
 
 use cudarc::driver::{CudaStream, result, sys};
 
-use crate::driver::answer;
+use crate::driver::{answer, bound};
 use crate::error::CudaError;
 
 /// The capture that a stream is in, as the driver numbers them. A spoiled one counts as 0.
 pub(crate) type Capture = Option<u64>;
 
-/// Whether a stream is being captured into a graph, by whomever.
+/// Whether a stream is being captured into a graph, by whomever. Its context becomes the current one.
 ///
 /// # Errors
 ///
 /// [`CudaError::Call`] where the driver does not say.
 pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
-    let status = unsafe { result::stream::is_capturing(stream.cu_stream()) };
+    let status = unsafe { result::stream::is_capturing(handle) };
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
     Ok(answer("cuStreamIsCapturing", status)? != none)
 }
@@ -25,9 +26,9 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 /// Which capture a stream is in.
 pub(crate) fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let none = sys::CUstreamCaptureStatus_enum::CU_STREAM_CAPTURE_STATUS_NONE;
-    let (mut status, mut id) = (none, 0);
+    let (handle, mut status, mut id) = (bound(stream)?, none, 0);
     // SAFETY: the stream is live while its owner is borrowed, and both places outlive the call.
-    let asked = unsafe { capture_info(stream.cu_stream(), &raw mut status, &raw mut id) };
+    let asked = unsafe { capture_info(handle, &raw mut status, &raw mut id) };
     answer("cuStreamGetCaptureInfo", asked.result())?;
     Ok((status != none).then_some(id))
 }
@@ -50,7 +51,8 @@ unsafe fn capture_info(
     status: *mut sys::CUstreamCaptureStatus,
     id: *mut u64,
 ) -> sys::CUresult {
-    // Whoever leaves out the edges' data is refused where there is any.
+    // Whoever leaves out the edges' data is refused where there is any. What is told of nodes and edges
+    // is not looked at: it is the driver's, and any thread's next call on the stream may change it.
     let (mut graph, mut nodes, mut edges, mut count) =
         (ptr::null_mut(), ptr::null(), ptr::null(), 0);
     // SAFETY: the caller's promise, and the other places outlive the call.

@@ -3,7 +3,7 @@
 
 use pool_core::{Element, PodElement};
 
-use crate::driver::{self, bind};
+use crate::driver;
 use crate::error::CudaError;
 use crate::transfer;
 use crate::view::{DeviceView, DeviceViewMut};
@@ -54,7 +54,6 @@ impl<T: Element> DeviceViewMut<'_, T> {
             // stream comes after all that uses them, and whatever uses them later after it.
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
-        bind(own)?;
         // SAFETY: as above.
         unsafe { driver::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }

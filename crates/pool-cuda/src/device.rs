@@ -124,8 +124,7 @@ impl CudaDevice {
     ///
     /// [`CudaError::Call`] where the driver does not say.
     pub fn memory(&self) -> Result<DeviceMemory, CudaError> {
-        bind(&self.0.context)?;
-        device_memory()
+        device_memory(&self.0.context)
     }
 
     /// Whether blocks are allocated in stream order.

@@ -1,6 +1,10 @@
 //! The driver's calls that the crate makes, one function each, with our error. Handles come in as the
 //! cudarc values that own them, so they are live; addresses are the caller's to answer for.
 //!
+//! The handle of a default stream means another stream in each context, and some calls mean whatever
+//! context is current. So each function makes the context that it means the current one, right before its
+//! call: whoever runs in between (a stream that is dropped, a hook of the allocator) may have chosen another.
+//!
 //! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call
 //! left behind. Nothing here touches what cudarc keeps of them.
 
@@ -33,14 +37,26 @@ pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
     answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
 }
 
-/// The memory of the current context's device.
-pub(crate) fn device_memory() -> Result<DeviceMemory, CudaError> {
+/// A stream's handle, which means that stream for as long as no other context is made the current one.
+pub(crate) fn bound(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
+    bind(stream.context())?;
+    Ok(stream.cu_stream())
+}
+
+/// The memory of a context's device.
+pub(crate) fn device_memory(context: &CudaContext) -> Result<DeviceMemory, CudaError> {
+    bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
     Ok(DeviceMemory { free, total })
 }
 
-/// Waits, on the host, for all work of the current context.
-pub(crate) fn synchronize_context() -> Result<(), CudaError> {
+/// Waits, on the host, for all work of a context.
+pub(crate) fn synchronize_context(context: &CudaContext) -> Result<(), CudaError> {
+    bind(context)?;
+    synchronize_current()
+}
+
+fn synchronize_current() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
@@ -72,7 +88,7 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is live, because it was just retained.
     let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
-    let waited = bound.and_then(|()| synchronize_context());
+    let waited = bound.and_then(|()| synchronize_current());
     // SAFETY: retained above.
     let released =
         answer("cuDevicePrimaryCtxRelease", unsafe { result::primary_ctx::release(device) });
@@ -81,8 +97,9 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
 
 /// Waits, on the host, for all work of a stream.
 pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
-    let waited = unheeding_captures(|| unsafe { result::stream::synchronize(stream.cu_stream()) });
+    let waited = unheeding_captures(|| unsafe { result::stream::synchronize(handle) });
     answer("cuStreamSynchronize", waited)
 }
 
@@ -96,16 +113,16 @@ pub(crate) unsafe fn allocate_in_order(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<Address, CudaError> {
-    let mut address = 0;
+    let (handle, mut address) = (bound(stream)?, 0);
     // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
-    let answered =
-        unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, stream.cu_stream()) };
+    let answered = unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle) };
     answer("cuMemAllocFromPoolAsync", answered.result())?;
     Ok(address)
 }
 
-/// Allocates in the current context.
-pub(crate) fn allocate(bytes: usize) -> Result<Address, CudaError> {
+/// Allocates in a context.
+pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
+    bind(context)?;
     // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
     answer("cuMemAlloc", unheeding_captures(|| unsafe { result::malloc_sync(bytes) }))
 }
@@ -117,16 +134,18 @@ pub(crate) fn allocate(bytes: usize) -> Result<Address, CudaError> {
 /// The address came from [`allocate_in_order`], was not freed, and what uses it comes earlier in the
 /// stream's order.
 pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise.
-    answer("cuMemFreeAsync", unsafe { result::free_async(address, stream.cu_stream()) })
+    answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
 
 /// Frees at once.
 ///
 /// # Safety
 ///
-/// The address came from [`allocate`], was not freed, and nothing pending uses it.
-pub(crate) unsafe fn free(address: Address) -> Result<(), CudaError> {
+/// The address came from [`allocate`] in this context, was not freed, and nothing pending uses it.
+pub(crate) unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
+    bind(context)?;
     // SAFETY: the caller's promise.
     answer("cuMemFree", unheeding_captures(|| unsafe { result::free_sync(address) }))
 }
@@ -142,8 +161,9 @@ pub(crate) unsafe fn set_bytes(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise.
-    let answered = unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) };
+    let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
 }
 
@@ -158,8 +178,9 @@ pub(crate) unsafe fn set_halves(
     count: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise.
-    let answered = unsafe { sys::cuMemsetD16Async(address, value, count, stream.cu_stream()) };
+    let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
 }
 
@@ -174,8 +195,9 @@ pub(crate) unsafe fn set_words(
     count: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise.
-    let answered = unsafe { sys::cuMemsetD32Async(address, value, count, stream.cu_stream()) };
+    let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
 }
 
@@ -190,8 +212,9 @@ pub(crate) unsafe fn copy_on_device(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise.
-    let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, stream.cu_stream()) };
+    let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
 }
 
@@ -207,10 +230,10 @@ pub(crate) unsafe fn copy_between_devices(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
+    let handle = bound(stream)?;
     // SAFETY: the caller's promise; the contexts are live while their owners are borrowed.
-    let answered = unsafe {
-        result::memcpy_peer_async(to_context, to, from_context, from, bytes, stream.cu_stream())
-    };
+    let answered =
+        unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
     answer("cuMemcpyPeerAsync", answered)
 }
 
@@ -226,9 +249,9 @@ pub(crate) unsafe fn copy_from_host(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let from = from.as_ptr().cast::<c_void>();
+    let (from, handle) = (from.as_ptr().cast::<c_void>(), bound(stream)?);
     // SAFETY: the caller's promise.
-    let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream.cu_stream()) };
+    let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
 }
 
@@ -244,14 +267,15 @@ pub(crate) unsafe fn copy_to_host(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let to = to.as_ptr().cast::<c_void>();
+    let (to, handle) = (to.as_ptr().cast::<c_void>(), bound(stream)?);
     // SAFETY: the caller's promise.
-    let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, stream.cu_stream()) };
+    let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory, usable in every context.
-pub(crate) fn allocate_host(bytes: usize) -> Result<NonNull<u8>, CudaError> {
+/// Allocates page-locked host memory in a context, usable in every one.
+pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
+    bind(context)?;
     // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
     let memory =
         unheeding_captures(|| unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) });
@@ -263,8 +287,12 @@ pub(crate) fn allocate_host(bytes: usize) -> Result<NonNull<u8>, CudaError> {
 ///
 /// # Safety
 ///
-/// It came from [`allocate_host`], was not freed, and no pending copy uses it.
-pub(crate) unsafe fn free_host(memory: NonNull<u8>) -> Result<(), CudaError> {
+/// It came from [`allocate_host`] in this context, was not freed, and no pending copy uses it.
+pub(crate) unsafe fn free_host(
+    memory: NonNull<u8>,
+    context: &CudaContext,
+) -> Result<(), CudaError> {
+    bind(context)?;
     // SAFETY: the caller's promise.
     let freed = unheeding_captures(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)

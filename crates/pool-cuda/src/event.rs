@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::capturing::unheeding_captures;
 use crate::code::DriverCode;
-use crate::driver::{answer, bind};
+use crate::driver::{answer, bind, bound};
 use crate::error::CudaError;
 use crate::leftover::{self, Leftover};
 
@@ -30,18 +30,20 @@ impl Event {
     }
 
     /// Marks the place that a stream of the event's context has come to. Who waited for an earlier mark
-    /// still waits for that one.
+    /// still waits for that one. The context becomes the current one.
     pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        let stream = bound(stream)?;
         // SAFETY: the event is live until `self` is dropped, the stream while its owner is borrowed.
-        let recorded = unsafe { result::event::record(self.handle, stream.cu_stream()) };
+        let recorded = unsafe { result::event::record(self.handle, stream) };
         answer("cuEventRecord", recorded)
     }
 
-    /// Makes a stream, of any context, wait for the mark.
+    /// Makes a stream, of any context, wait for the mark. Its context becomes the current one.
     pub(crate) fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        let stream = bound(stream)?;
         // SAFETY: as in `record`.
-        let waits = unsafe { result::stream::wait_event(stream.cu_stream(), self.handle, flags) };
+        let waits = unsafe { result::stream::wait_event(stream, self.handle, flags) };
         answer("cuStreamWaitEvent", waits)
     }
 

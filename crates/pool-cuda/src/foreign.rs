@@ -7,35 +7,31 @@
 //! enqueued, nor whether a guard or view was dropped or forgotten. A note is kept until the block is
 //! handed out again: until then work may still be enqueued with the pointer that was given out.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
+use std::mem;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::capturing::{Capture, capture_of};
+use crate::chain::Chain;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::event::Event;
 use crate::stream::is_per_thread;
+use crate::uses::{Noted, Use, Uses};
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]
 pub(crate) struct ForeignUses {
-    uses: RefCell<Vec<Use>>,
+    uses: Uses,
     /// An event of the pool's own context, made when it is first needed.
     event: OnceCell<Event>,
     on: Cell<bool>,
     /// The block whose stream cudarc asked for last, and how often since it was given a pointer.
     asked: Cell<(Address, u32)>,
-}
-
-#[derive(Clone, Debug)]
-struct Use {
-    block: Address,
-    by: Foreign,
-    /// The capture that the pointer was given out in: what the stream does there is the graph's.
-    capture: Capture,
 }
 
 /// Who uses a block.
@@ -65,8 +61,23 @@ impl Foreign {
     }
 
     /// Whether work may still be enqueued there: not on a stream that nobody else has.
-    fn may_do_more(&self) -> bool {
-        !matches!(self, Self::Stream(stream) if Arc::strong_count(stream) == 1)
+    ///
+    /// To be asked *before* the stream is waited for. Other threads may launch there and let the stream go at
+    /// any time, and the three steps of theirs (launch, let go) and ours (ask, record an event) mix as follows:
+    ///
+    /// - *asked before it was let go*: it is kept, whether the launch came before the event or not, and is
+    ///   waited for again when the block is next used;
+    /// - *asked after it was let go*: so the launch came before, and the event, recorded after the question,
+    ///   comes behind it. Nobody will have the stream again: who borrows it (`keep` makes an `Arc` of a
+    ///   reference) borrows it from an owner, and the pool, the last one, gives it to nobody.
+    ///
+    /// The other way round, a launch between event and question would be waited for by nobody.
+    pub(crate) fn may_do_more(&self) -> bool {
+        let is_ours_alone = matches!(self, Self::Stream(stream) if Arc::strong_count(stream) == 1);
+        // Counting synchronises with nobody; letting go releases. So what the last owner did before it let
+        // the stream go has happened before what this thread does from here on.
+        fence(Ordering::Acquire);
+        !is_ours_alone
     }
 
     /// Whether waiting for one is waiting for the other. Two unknown streams of one context may be two:
@@ -83,7 +94,7 @@ impl Foreign {
 impl Default for ForeignUses {
     fn default() -> Self {
         Self {
-            uses: RefCell::default(),
+            uses: Uses::default(),
             event: OnceCell::new(),
             on: Cell::new(true),
             asked: Cell::default(),
@@ -99,7 +110,7 @@ impl ForeignUses {
     /// Whether there is nothing to wait for: the usual case, which costs no more than this.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.uses.borrow().is_empty()
+        self.uses.is_empty()
     }
 
     /// Notes that cudarc asked which stream a block is on.
@@ -141,7 +152,8 @@ impl ForeignUses {
             Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None }),
             Err(_) => {}
         }
-        ordered.map(drop)
+        // cudarc chose this context, asked for the pointer, and goes on with the stream's bare handle.
+        ordered.map(drop).and(bind(own.context()))
     }
 
     fn order(
@@ -151,7 +163,6 @@ impl ForeignUses {
         own: &CudaStream,
     ) -> Result<Capture, CudaError> {
         let Borrower { stream, by, admitted } = to;
-        bind(own.context())?;
         let capture = capture_of(own)?;
         if !admitted && capture_of(stream)? != capture {
             return Err(CudaError::Capturing { operation: "order another stream with its own" });
@@ -166,14 +177,13 @@ impl ForeignUses {
     }
 
     fn note(&self, new: Use) {
-        let mut uses = self.uses.borrow_mut();
         let is_known = |used: &Use| {
             used.block == new.block
                 && used.capture == new.capture
                 && used.by.is_waited_for_with(&new.by)
         };
-        if !uses.iter().any(is_known) {
-            uses.push(new);
+        if !self.uses.any(is_known) {
+            self.uses.add(new);
         }
     }
 
@@ -184,17 +194,16 @@ impl ForeignUses {
 
     /// Makes the pool's stream `own` come after all other streams that use any block.
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
-        let mut seen: Vec<Use> = Vec::new();
-        bind(own.context())?;
         let capture = capture_of(own)?;
-        for used in &*self.uses.borrow() {
-            let is_joined = |before: &Use| {
+        let mut from = 0;
+        while let Some(Noted { number, used, .. }) = self.uses.next(from, |_| true) {
+            let is_like_it = |before: &Use| {
                 before.capture == used.capture && before.by.is_waited_for_with(&used.by)
             };
-            if !seen.iter().any(is_joined) {
-                self.join_one(used, own, capture)?;
-                seen.push(used.clone());
+            if !self.uses.any_before(number, is_like_it) {
+                self.join_one(&used, own, capture)?;
             }
+            from = number + 1;
         }
         Ok(())
     }
@@ -208,38 +217,47 @@ impl ForeignUses {
 
     /// Whether all who use a block do so in a context.
     pub(crate) fn are_within(&self, block: Address, context: &CudaContext) -> bool {
-        let uses = self.uses.borrow();
-        uses.iter().filter(|used| used.block == block).all(|used| match &used.by {
-            Foreign::Stream(stream) => stream.context().cu_ctx() == context.cu_ctx(),
-            Foreign::Somewhere(theirs) => theirs.cu_ctx() == context.cu_ctx(),
-            Foreign::OtherDevice => false,
-        })
+        let is_elsewhere = |by: &Foreign| match by {
+            Foreign::Stream(stream) => stream.context().cu_ctx() != context.cu_ctx(),
+            Foreign::Somewhere(theirs) => theirs.cu_ctx() != context.cu_ctx(),
+            Foreign::OtherDevice => true,
+        };
+        !self.uses.any(|used| used.block == block && is_elsewhere(&used.by))
     }
 
     /// Who uses a block, for when this does not live on.
     pub(crate) fn of_block(&self, block: Address) -> Self {
-        let uses = self.uses.borrow().iter().filter(|used| used.block == block).cloned().collect();
-        Self { uses: RefCell::new(uses), ..Self::default() }
+        let of_block = Self::default();
+        let mut from = 0;
+        while let Some(noted) = self.uses.next(from, |used| used.block == block) {
+            of_block.uses.add(noted.used);
+            from = noted.number + 1;
+        }
+        of_block
     }
 
     /// Forgets who used a block.
     pub(crate) fn forget(&self, block: Address) {
-        self.uses.borrow_mut().retain(|used| used.block != block);
+        while let Some(noted) = self.uses.next(0, |used| used.block == block) {
+            self.uses.remove(noted.number);
+        }
     }
 
     fn join_where(&self, own: &CudaStream, wanted: impl Fn(&Use) -> bool) -> Result<(), CudaError> {
-        if !self.uses.borrow().iter().any(&wanted) {
+        if !self.uses.any(&wanted) {
             return Ok(());
         }
-        bind(own.context())?;
         let capture = capture_of(own)?;
-        for used in self.uses.borrow().iter().filter(|used| wanted(used)) {
-            self.join_one(used, own, capture)?;
+        let mut from = 0;
+        while let Some(Noted { number, used, may_do_more }) = self.uses.next(from, &wanted) {
+            self.join_one(&used, own, capture)?;
+            if capture.is_none() && !may_do_more {
+                self.uses.remove(number);
+            }
+            from = number + 1;
         }
-        if capture.is_none() {
-            self.uses.borrow_mut().retain(|used| !wanted(used) || used.by.may_do_more());
-        }
-        Ok(())
+        // A stream of another context may have been waited for, or dropped.
+        bind(own.context())
     }
 
     fn join_one(&self, used: &Use, own: &CudaStream, capture: Capture) -> Result<(), CudaError> {
@@ -254,20 +272,10 @@ impl ForeignUses {
                 event.record(stream)?;
                 event.hold_back(own)
             }
-            Foreign::Stream(stream) => {
-                let waited = wait_across_contexts(stream, own);
-                bind(own.context()).and(waited)
-            }
+            Foreign::Stream(stream) => wait_across_contexts(stream, own),
             _ if capture.is_some() => refused,
-            Foreign::Somewhere(context) => {
-                bind(context)?;
-                let waited = driver::synchronize_context();
-                bind(own.context()).and(waited)
-            }
-            Foreign::OtherDevice => {
-                let waited = driver::synchronize_other_devices(own.context().cu_device());
-                bind(own.context()).and(waited)
-            }
+            Foreign::Somewhere(context) => driver::synchronize_context(context),
+            Foreign::OtherDevice => driver::synchronize_other_devices(own.context().cu_device()),
         }
     }
 
@@ -285,12 +293,20 @@ impl ForeignUses {
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
     let event = Event::new(stream.context())?;
     event.record(stream)?;
-    bind(own.context())?;
     event.hold_back(own)
 }
 
-/// The streams that were announced, by the place where they lie.
-static ANNOUNCED: Mutex<Vec<Weak<CudaStream>>> = Mutex::new(Vec::new());
+/// The streams that were announced, by the place where they lie. Locked for a look, and for linking and
+/// unlinking.
+static ANNOUNCED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
+
+fn announced() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
+    ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_here(known: &Weak<CudaStream>, stream: &CudaStream) -> bool {
+    ptr::eq(known.as_ptr(), stream)
+}
 
 /// Lets pools keep a stream alive when they get no more than a reference to it.
 ///
@@ -301,12 +317,20 @@ static ANNOUNCED: Mutex<Vec<Weak<CudaStream>>> = Mutex::new(Vec::new());
 /// again, and before yet another stream uses it: correct, and slow; and refused by the driver, and
 /// spoiling it, while anything in the context is captured.
 pub fn announce(stream: &Arc<CudaStream>) {
-    let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
-    if announced.iter().any(|known| ptr::eq(known.as_ptr(), Arc::as_ptr(stream))) {
+    if announced().iter().any(|known| is_here(known, stream)) {
         return;
     }
-    announced.retain(|known| known.strong_count() > 0);
-    announced.push(Arc::downgrade(stream));
+    let mut link = Chain::of(Arc::downgrade(stream));
+    let ended = {
+        let mut announced = announced();
+        let ended = announced.unlink(|known| known.strong_count() == 0);
+        // Another thread may have been faster.
+        if !announced.iter().any(|known| is_here(known, stream)) {
+            announced.add(mem::take(&mut link));
+        }
+        ended
+    };
+    drop((ended, link));
 }
 
 /// What can be kept of a stream that is borrowed.
@@ -315,11 +339,10 @@ pub fn announce(stream: &Arc<CudaStream>) {
 /// stream that was moved out of its `Arc` lies elsewhere. So the stream of an entry with this address is
 /// this stream.
 pub(crate) fn keep(stream: &CudaStream) -> Foreign {
-    let announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
-    let here = announced.iter().find(|known| ptr::eq(known.as_ptr(), stream));
-    match here.and_then(Weak::upgrade).filter(|stream| !is_per_thread(stream)) {
-        Some(stream) => Foreign::Stream(stream),
-        None => Foreign::Somewhere(Arc::clone(stream.context())),
+    let shared = announced().iter().find(|known| is_here(known, stream)).and_then(Weak::upgrade);
+    match shared {
+        Some(stream) if !is_per_thread(&stream) => Foreign::Stream(stream),
+        _ => Foreign::Somewhere(Arc::clone(stream.context())),
     }
 }
 

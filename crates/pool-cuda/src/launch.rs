@@ -14,8 +14,9 @@ pub trait Launch {
     /// stream is another one, are given as `view.on(scope.context().stream())?`; and where the stream is
     /// captured, all memory that the kernel uses stays for as long as the graph, as that of a pool with a
     /// [source](crate::BlockSource) does. An argument that could
-    /// not be ordered after other streams' uses of its memory is passed as the address 0; see
-    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered).
+    /// not be ordered after other streams' uses of its memory is passed as the address 0, which no launch
+    /// refuses: a kernel that touches it faults, and the context is lost. Why is with
+    /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered), which may be asked before.
     fn launch<'a>(&'a self, function: &'a CudaFunction) -> LaunchArgs<'a>;
 }
 

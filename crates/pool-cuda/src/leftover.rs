@@ -2,13 +2,14 @@
 //! driver refused: kept here, for the process, and tried again whenever a pool allocates or is dropped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::CudaStream;
 
 use crate::capturing::is_capturing;
+use crate::chain::Chain;
 use crate::device::CudaDevice;
-use crate::driver::{Address, bind};
+use crate::driver::Address;
 use crate::error::CudaError;
 use crate::event::LeftEvent;
 use crate::foreign::ForeignUses;
@@ -25,7 +26,7 @@ pub(crate) enum Leftover {
     MemoryPool(LeftMemoryPool),
 }
 
-/// A block of a pool that was dropped.
+/// A block of the device that a pool left which was dropped.
 #[derive(Debug)]
 pub(crate) struct LeftBlock {
     pub(crate) address: Address,
@@ -34,21 +35,26 @@ pub(crate) struct LeftBlock {
     pub(crate) device: CudaDevice,
 }
 
-static KEPT: Mutex<Vec<Leftover>> = Mutex::new(Vec::new());
+/// Locked for linking and unlinking alone.
+static KEPT: Mutex<Chain<Leftover>> = Mutex::new(Chain::new());
 
 /// How many there are, for who only wants to know that there are none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+fn kept() -> MutexGuard<'static, Chain<Leftover>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Gives it back, now or later.
 pub(crate) fn give_back(mut left: Leftover) {
     if !left.is_given_back() {
-        keep(left);
+        keep(Chain::of(left));
     }
 }
 
-fn keep(left: Leftover) {
+fn keep(one: Chain<Leftover>) {
     COUNT.fetch_add(1, Ordering::Relaxed);
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(left);
+    kept().add(one);
 }
 
 /// Tries again; returns how many are left.
@@ -57,10 +63,12 @@ pub(crate) fn try_again() -> usize {
         return 0;
     }
     // The lock is not held meanwhile: what is given back may own something that is left over in turn.
-    let kept = std::mem::take(&mut *KEPT.lock().unwrap_or_else(PoisonError::into_inner));
-    for left in kept {
+    let mut all = std::mem::take(&mut *kept());
+    while let Some(mut one) = all.pop() {
         COUNT.fetch_sub(1, Ordering::Relaxed);
-        give_back(left);
+        if !one.iter_mut().all(Leftover::is_given_back) {
+            keep(one);
+        }
     }
     COUNT.load(Ordering::Relaxed)
 }
@@ -84,7 +92,6 @@ impl Leftover {
 
 impl LeftBlock {
     fn free(&self) -> Result<(), CudaError> {
-        bind(self.device.context())?;
         if is_capturing(&self.stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }

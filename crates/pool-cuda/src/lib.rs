@@ -33,6 +33,7 @@
 
 mod backend;
 mod capturing;
+mod chain;
 mod code;
 mod contents;
 mod cuda;
@@ -53,6 +54,7 @@ mod staging;
 mod stream;
 mod thread;
 mod transfer;
+mod uses;
 mod view;
 mod watch;
 

@@ -2,7 +2,7 @@
 //! once, in an order in which nothing panics: cudarc panics at the first call where there is no library.
 
 use cudarc::driver::{result, sys};
-use once_cell::sync::OnceCell;
+use once_cell::race::OnceBool;
 
 use crate::code::DriverCode;
 use crate::driver::answer;
@@ -34,10 +34,11 @@ const NEEDED: u32 = if cfg!(feature = "cuda-13010") {
 };
 
 /// Sees to it that calls of the driver can be made. What failed once is tried again at the next call:
-/// a device may become visible, a fault may pass.
+/// a device may become visible, a fault may pass. Without a lock: loading a library runs code of others, which
+/// may come here, and starting twice is no more than starting.
 pub(crate) fn start() -> Result<(), CudaError> {
-    static STARTED: OnceCell<()> = OnceCell::new();
-    STARTED.get_or_try_init(try_start).copied()
+    static STARTED: OnceBool = OnceBool::new();
+    STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
 }
 
 fn try_start() -> Result<(), CudaError> {

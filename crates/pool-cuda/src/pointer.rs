@@ -48,8 +48,11 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// The address, for work on `stream` that comes after what the pool's stream holds; before the memory
 /// is used again, the pool's stream waits for `stream`. On the pool's own stream, nothing is called.
 ///
-/// Where streams cannot be ordered the address is 0, so that the call which wanted it fails, and
-/// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) has the reason.
+/// Where streams cannot be ordered the address is 0, and
+/// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) has the reason. The driver refuses
+/// copies and fills at this address, so cudarc's fail with an error. A library that launches kernels with it
+/// (cuBLAS, for one) is not refused: the kernel faults where it touches the memory, and the context is lost. For
+/// those, [`on`](DeviceView::on) and [`record_use`](crate::record_use) answer with the error themselves.
 ///
 /// Only for [`PodElement`]s, as [`DeviceView::to_vec`]: what cudarc reads through it need not have been
 /// written, in a capture for one thing, where writing is put off to the graph. Other elements can be

@@ -97,7 +97,7 @@ impl Region {
     }
 
     /// The address for work on a stream, which is ordered with the pool's. Where that is not possible,
-    /// the address is 0, which the driver refuses, and the reason is kept for
+    /// the address is 0, where the driver refuses copies and fills, and the reason is kept for
     /// [`DeviceStream::take_unanswered`].
     pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
         let foreign = self.stream().foreign();
@@ -112,6 +112,8 @@ impl Region {
             // SAFETY: the region's view is in use, on the pool's thread (type).
             unsafe { self.slot.arm() };
             foreign.note_another_device(self.block());
+            // Noting it may have run code of others, and cudarc goes on with its stream's bare handle.
+            return self.address_if(joined.and(self.stream().bind()));
         }
         self.address_if(joined)
     }

@@ -4,10 +4,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
 
+use crate::chain::Chain;
 use crate::cuda::Cuda;
 use crate::driver::Address;
 use crate::error::CudaError;
@@ -23,17 +24,20 @@ const NUMBERS: usize = 2 + 2 * MOST_AXES;
 /// Bytes of one shape.
 const CELL_BYTES: usize = NUMBERS * 8;
 
-/// Shapes that one allocation holds.
-const CELLS: usize = 64;
+/// Shapes that one allocation holds: a bit for each.
+const CELLS: usize = u64::BITS as usize;
 
-/// The device memory for the shapes of one pool.
+/// The device memory for the shapes of one pool. Locked to take a cell or to put it back, for linking and
+/// unlinking, and for no call.
 #[derive(Debug, Default)]
-pub(crate) struct ShapeCells(Mutex<Cells>);
+pub(crate) struct ShapeCells(Mutex<Chain<Slab>>);
 
-#[derive(Debug, Default)]
-struct Cells {
-    slabs: Vec<Address>,
-    free: Vec<Address>,
+/// One allocation.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    address: Address,
+    /// A bit for each cell that is free.
+    free: u64,
 }
 
 /// What the shape cache keeps of an array of dynamic rank on the device: where its lengths and strides
@@ -50,30 +54,63 @@ struct Cell {
 
 impl ShapeCells {
     fn take(self: &Arc<Self>, stream: &DeviceStream) -> Result<Cell, CudaError> {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cells.free.is_empty() {
-            let slab = stream.allocate(CELLS * CELL_BYTES)?;
-            cells.slabs.push(slab);
-            cells.free.extend((0..CELLS).rev().map(|cell| slab + (cell * CELL_BYTES) as Address));
-        }
-        let address = cells
-            .free
-            .pop()
-            .ok_or(CudaError::OutOfMemory { requested: CELL_BYTES, memory: None })?;
+        let taken = self.slabs().iter_mut().find_map(Slab::take);
+        let address = match taken {
+            Some(address) => address,
+            None => self.take_of_new(stream)?,
+        };
         Ok(Cell { address, home: Arc::clone(self) })
     }
 
+    /// A cell of an allocation that is made for it.
+    #[cold]
+    fn take_of_new(&self, stream: &DeviceStream) -> Result<Address, CudaError> {
+        // All but the first cell, which is at its start.
+        let mut link = Chain::of(Slab { address: 0, free: !1 });
+        let address = stream.allocate(CELLS * CELL_BYTES)?;
+        link.iter_mut().for_each(|slab| slab.address = address);
+        self.slabs().add(link);
+        Ok(address)
+    }
+
     /// The allocations, to be freed; no shape is used any more.
-    pub(crate) fn take_slabs(&self) -> Vec<Address> {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cells.free.clear();
-        std::mem::take(&mut cells.slabs)
+    pub(crate) fn take_slabs(&self) -> Chain<Slab> {
+        std::mem::take(&mut *self.slabs())
+    }
+
+    fn slabs(&self) -> MutexGuard<'_, Chain<Slab>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slab {
+    pub(crate) fn address(&self) -> Address {
+        self.address
+    }
+
+    fn take(&mut self) -> Option<Address> {
+        let cell = self.free.trailing_zeros() as usize;
+        if cell == CELLS {
+            return None;
+        }
+        self.free &= self.free - 1;
+        Some(self.address + (cell * CELL_BYTES) as Address)
+    }
+
+    /// Takes a cell back, if it is of this allocation.
+    fn put_back(&mut self, address: Address) -> bool {
+        let cell = address.wrapping_sub(self.address) / CELL_BYTES as Address;
+        let is_within = cell < CELLS as Address;
+        if is_within {
+            self.free |= 1 << cell;
+        }
+        is_within
     }
 }
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        self.home.0.lock().unwrap_or_else(PoisonError::into_inner).free.push(self.address);
+        self.home.slabs().iter_mut().any(|slab| slab.put_back(self.address));
     }
 }
 
@@ -115,7 +152,7 @@ impl ShapeDescriptor {
             None => {
                 stream.bind_outside_capture("write a new shape")?;
                 let cell = stream.shapes().take(stream)?;
-                // SAFETY: as above. The context is bound.
+                // SAFETY: as above.
                 unsafe { stream.staging().upload(cell.address, bytes, stream.stream()) }?;
                 cell
             }

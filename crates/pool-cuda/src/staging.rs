@@ -3,16 +3,20 @@
 //!
 //! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
 //! to the device returns without waiting for the device.
+//!
+//! A copy takes its buffer out of its place while it works with it. Code of others that comes here meanwhile
+//! (a hook of the allocator that copies, too) finds another one, or makes one.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::{self, Address, bind};
+use crate::driver::{self, Address};
 use crate::error::CudaError;
 use crate::event::Event;
 use crate::leftover::{self, Leftover};
@@ -25,17 +29,22 @@ const BUFFERS: usize = 4;
 
 /// The buffers of one pool, used in turn.
 #[derive(Default)]
-pub(crate) struct Staging(RefCell<Ring>);
-
-#[derive(Default)]
-struct Ring {
-    buffers: Vec<Owned>,
+pub(crate) struct Staging {
+    /// Empty where none was made yet, and where a copy has taken it.
+    places: [Cell<Option<Owned>>; BUFFERS],
     /// The one whose turn it is.
-    next: usize,
+    next: Cell<usize>,
 }
 
 /// A buffer that is given back when it is dropped.
 struct Owned(ManuallyDrop<Buffer>);
+
+/// A buffer that a copy has taken, until this is dropped.
+struct Taken<'s> {
+    staging: &'s Staging,
+    index: usize,
+    buffer: ManuallyDrop<Owned>,
+}
 
 /// A piece of page-locked memory.
 pub(crate) struct Buffer {
@@ -55,7 +64,7 @@ impl Staging {
     /// # Safety
     ///
     /// The range at `to` is allocated, is as long, and writing it in the stream's order is the caller's
-    /// right; the stream's context is bound.
+    /// right.
     pub(crate) unsafe fn upload(
         &self,
         to: Address,
@@ -64,8 +73,7 @@ impl Staging {
     ) -> Result<(), CudaError> {
         let mut to = to;
         for part in from.chunks(BUFFER_BYTES) {
-            let mut ring = self.0.borrow_mut();
-            let buffer = ring.turn(stream.context())?;
+            let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
             // SAFETY: the buffer is page-locked, holds the part, and is busy until the event behind the
             // copy has come; the rest is the caller's promise.
@@ -95,8 +103,7 @@ impl Staging {
             // SAFETY: the caller's promise, for the first element.
             return unsafe { self.upload(to, element, stream) }.map(|()| 1);
         }
-        let mut ring = self.0.borrow_mut();
-        let buffer = ring.turn(stream.context())?;
+        let mut buffer = self.turn(stream.context())?;
         let bytes = count * element.len();
         for copy in buffer.bytes()[..bytes].chunks_exact_mut(element.len()) {
             copy.copy_from_slice(element);
@@ -120,10 +127,9 @@ impl Staging {
     ) -> Result<(), CudaError> {
         let mut from = from;
         for window in to.chunks_mut(BUFFERS * BUFFER_BYTES) {
-            let mut ring = self.0.borrow_mut();
-            let parts = window.len().div_ceil(BUFFER_BYTES);
-            let buffers = ring.first(parts, stream.context())?;
-            for (part, Owned(buffer)) in window.chunks(BUFFER_BYTES).zip(&mut *buffers) {
+            let mut buffers: [Option<Taken<'_>>; BUFFERS] = Default::default();
+            for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
+                let buffer = buffers[index].insert(self.take_at(index, stream.context())?);
                 buffer.wait()?;
                 // SAFETY: the buffer is page-locked, at least as long as the part, and busy until the
                 // event behind the copy has come; the rest is the caller's promise.
@@ -132,62 +138,80 @@ impl Staging {
                 buffer.mark(copied, stream)?;
                 from += part.len() as Address;
             }
-            for (part, Owned(buffer)) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
+            let buffers = buffers.iter_mut().flatten();
+            for (part, buffer) in window.chunks_mut(BUFFER_BYTES).zip(buffers) {
                 buffer.wait()?;
                 part.copy_from_slice(&buffer.bytes()[..part.len()]);
             }
         }
         Ok(())
     }
-}
 
-impl Ring {
     /// A buffer that is free for use: one whose copies are done, else a new one while there may be more,
     /// else the next in turn, after waiting for it.
-    fn turn(&mut self, context: &Arc<CudaContext>) -> Result<&mut Buffer, CudaError> {
-        let index = match self.free()? {
-            Some(free) => free,
-            None if self.buffers.len() < BUFFERS => {
-                self.buffers.push(Owned(ManuallyDrop::new(Buffer::new(context)?)));
-                self.buffers.len() - 1
-            }
-            None => {
-                self.buffers[self.next].0.wait()?;
-                self.next
-            }
-        };
-        self.next = (index + 1) % self.buffers.len();
-        Ok(&mut self.buffers[index].0)
+    fn turn(&self, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+        let taken = self.choose(context)?;
+        self.next.set((taken.index + 1) % BUFFERS);
+        Ok(taken)
     }
 
-    /// Where a buffer is whose copies are done; the one that is next in turn is asked first.
-    fn free(&mut self) -> Result<Option<usize>, CudaError> {
-        let count = self.buffers.len();
-        for index in (self.next..count).chain(0..self.next) {
-            if self.buffers[index].0.is_free()? {
-                return Ok(Some(index));
+    fn choose(&self, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+        if let Some(free) = self.free()? {
+            return Ok(free);
+        }
+        if let Some(index) = (0..BUFFERS).find(|index| self.is_empty(*index)) {
+            return self.take_at(index, context);
+        }
+        let mut next = self.take_at(self.next.get(), context)?;
+        next.wait()?;
+        Ok(next)
+    }
+
+    /// A buffer whose copies are done; the one that is next in turn is asked first.
+    fn free(&self) -> Result<Option<Taken<'_>>, CudaError> {
+        let next = self.next.get();
+        for index in (next..BUFFERS).chain(0..next) {
+            let Some(mut taken) = self.take(index) else { continue };
+            if taken.is_free()? {
+                return Ok(Some(taken));
             }
         }
         Ok(None)
     }
 
-    /// The first `count` buffers, made where they are not there; they may be busy.
-    fn first(
-        &mut self,
-        count: usize,
-        context: &Arc<CudaContext>,
-    ) -> Result<&mut [Owned], CudaError> {
-        while self.buffers.len() < count {
-            self.buffers.push(Owned(ManuallyDrop::new(Buffer::new(context)?)));
+    /// The buffer of a place, made where none is there; it may be busy.
+    fn take_at(&self, index: usize, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+        if let Some(taken) = self.take(index) {
+            return Ok(taken);
         }
-        Ok(&mut self.buffers[..count])
+        let buffer = ManuallyDrop::new(Owned(ManuallyDrop::new(Buffer::new(context)?)));
+        Ok(Taken { staging: self, index, buffer })
+    }
+
+    fn take(&self, index: usize) -> Option<Taken<'_>> {
+        let buffer = ManuallyDrop::new(self.places[index].take()?);
+        Some(Taken { staging: self, index, buffer })
+    }
+
+    fn is_empty(&self, index: usize) -> bool {
+        self.take(index).is_none()
+    }
+
+    /// Puts a buffer into its place, or another one that is empty. Where there is none, because others came
+    /// here meanwhile, it is given back.
+    fn put(&self, index: usize, buffer: Owned) {
+        let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
+        else {
+            return;
+        };
+        self.places[empty].set(Some(buffer));
     }
 }
 
 impl Buffer {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let last_use = Event::new(context)?;
-        let memory = driver::allocate_host(BUFFER_BYTES)?;
+        let memory = driver::allocate_host(BUFFER_BYTES, context)?;
         // SAFETY: just allocated with as many bytes.
         unsafe { memory.write_bytes(0, BUFFER_BYTES) };
         Ok(Self {
@@ -232,7 +256,7 @@ impl Buffer {
             return Ok(());
         }
         if self.is_unmarked {
-            driver::synchronize_context()?;
+            driver::synchronize_context(&self.context)?;
         } else {
             self.last_use.synchronize()?;
         }
@@ -256,10 +280,31 @@ impl Buffer {
     ///
     /// The buffer is not used after this has succeeded.
     pub(crate) unsafe fn free(&mut self) -> Result<(), CudaError> {
-        bind(&self.context)?;
         self.wait()?;
         // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
-        unsafe { driver::free_host(self.memory) }
+        unsafe { driver::free_host(self.memory, &self.context) }
+    }
+}
+
+impl Deref for Taken<'_> {
+    type Target = Buffer;
+
+    fn deref(&self) -> &Buffer {
+        &self.buffer.0
+    }
+}
+
+impl DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer.0
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the value is being dropped, so it is not used again.
+        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
+        self.staging.put(self.index, buffer);
     }
 }
 

@@ -1,13 +1,14 @@
 //! One stream of one device: the context of a pool. All that the pool enqueues goes to this stream, so
 //! that handing a block out again is ordered by it, without an event.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::capturing::is_capturing;
+use crate::chain::Chain;
 use crate::device::CudaDevice;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
@@ -41,7 +42,7 @@ pub struct DeviceStream {
     staging: Staging,
     /// Blocks that are still to be freed: because the stream was captured, which would have made the free
     /// a part of the graph, or because the driver refused.
-    deferred: RefCell<Vec<Address>>,
+    deferred: Cell<Chain<Address>>,
     shapes: Arc<ShapeCells>,
     /// What a call met that could not answer.
     unanswered: Cell<Option<CudaError>>,
@@ -114,7 +115,7 @@ impl DeviceStream {
         Self {
             foreign: ForeignUses::default(),
             staging: Staging::default(),
-            deferred: RefCell::default(),
+            deferred: Cell::default(),
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
@@ -173,7 +174,6 @@ impl DeviceStream {
     /// where the pool has a [source](Self::of_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
-        self.bind()?;
         driver::synchronize(&self.stream)
     }
 
@@ -212,8 +212,7 @@ impl DeviceStream {
     /// Waits, on the host, for all work of the context.
     pub(crate) fn wait_for_all(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
-        self.bind()?;
-        driver::synchronize_context()
+        driver::synchronize_context(self.device.context())
     }
 
     pub(crate) fn foreign(&self) -> &ForeignUses {
@@ -273,7 +272,6 @@ impl DeviceStream {
     /// Binds, and refuses while the stream is captured: for what cannot become part of a graph.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
-        self.bind()?;
         match is_capturing(&self.stream)? {
             true => Err(CudaError::Capturing { operation }),
             false => Ok(()),
@@ -292,18 +290,18 @@ impl DeviceStream {
         if let Some(source) = self.source() {
             return source.allocate(bytes);
         }
-        // Before binding: it may leave another context current.
         leftover::try_again();
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let allocated = match self.device.memory_pool() {
             // SAFETY: the memory pool is the device's, which is that of the stream.
             Some(pool) => unsafe { driver::allocate_in_order(pool.handle(), bytes, &self.stream) },
-            None => driver::allocate(bytes),
+            None => driver::allocate(bytes, self.device.context()),
         };
         allocated.map_err(|error| match error.code() {
             Some(crate::DriverCode::OUT_OF_MEMORY) => {
-                CudaError::OutOfMemory { requested: bytes, memory: driver::device_memory().ok() }
+                let memory = driver::device_memory(self.device.context()).ok();
+                CudaError::OutOfMemory { requested: bytes, memory }
             }
             _ => error,
         })
@@ -335,7 +333,7 @@ impl DeviceStream {
         match freed {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.deferred.borrow_mut().push(address);
+                self.defer(Chain::of(address));
                 if matches!(error, CudaError::Capturing { .. }) { Ok(()) } else { Err(error) }
             }
         }
@@ -343,22 +341,42 @@ impl DeviceStream {
 
     /// # Safety
     ///
-    /// As for [`free`](Self::free), and the context is bound.
+    /// As for [`free`](Self::free).
     unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
         // SAFETY: the caller's promise.
         unsafe { free_block(address, &self.foreign, &self.stream, &self.device) }
     }
 
-    /// Frees what could not be freed before. The context is bound, and the stream is not captured.
+    /// Puts off freeing these. Nothing foreign runs between the two calls of the cell.
+    fn defer(&self, addresses: Chain<Address>) {
+        let mut deferred = self.deferred.take();
+        deferred.add(addresses);
+        self.deferred.set(deferred);
+    }
+
+    /// Frees what could not be freed before. The stream is not captured.
     fn free_deferred(&self) {
-        for address in self.deferred.take() {
-            // SAFETY: `free` was promised that this address may be freed.
-            let freed = unsafe { self.free_now(address) };
+        let mut deferred = self.deferred.take();
+        while let Some(one) = deferred.pop() {
+            let freed = one.iter().try_for_each(|address| {
+                // SAFETY: `free` was promised that this address may be freed.
+                unsafe { self.free_now(*address) }
+            });
             if freed.is_err() {
-                self.deferred.borrow_mut().push(address);
+                self.defer(one);
             }
             self.keep_unanswered(freed);
         }
+    }
+
+    /// Leaves a block of the device behind, to be freed now or later.
+    fn leave(&self, address: Address) {
+        leftover::give_back(Leftover::Block(LeftBlock {
+            address,
+            foreign: self.foreign.of_block(address),
+            stream: Arc::clone(&self.stream),
+            device: self.device.clone(),
+        }));
     }
 
     /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
@@ -366,7 +384,6 @@ impl DeviceStream {
         if self.source.is_some() {
             return Ok(());
         }
-        self.bind()?;
         if is_capturing(&self.stream)? {
             return Ok(());
         }
@@ -397,7 +414,7 @@ pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Resul
 ///
 /// # Safety
 ///
-/// The context is bound, the stream is not captured, and the rest as for [`DeviceStream::free`].
+/// The stream is not captured, and the rest as for [`DeviceStream::free`].
 pub(crate) unsafe fn free_block(
     address: Address,
     foreign: &ForeignUses,
@@ -412,26 +429,25 @@ pub(crate) unsafe fn free_block(
         return unsafe { driver::free_in_order(address, stream) };
     }
     driver::synchronize(stream)?;
-    // SAFETY: allocated plainly, and all that uses it was just waited for.
-    unsafe { driver::free(address) }
+    // SAFETY: allocated plainly, in the stream's context, and all that uses it was just waited for.
+    unsafe { driver::free(address, stream.context()) }
 }
 
 /// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
 /// be, because the stream is captured or the driver refuses, it is done later.
+///
+/// What came from a [source](BlockSource) is not the driver's to free: it is in memory that the source got
+/// elsewhere, which may still be used when the pool is gone, as the arena of a graph is. It goes with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         leftover::try_again();
-        let slabs = self.shapes.take_slabs();
+        if self.source.is_some() {
+            return;
+        }
         // The pool is gone, and with it every view through which a shape could be used; what used one is
         // in this stream, or was made to come before its end when the slot of its view was freed.
-        for address in slabs.into_iter().chain(self.deferred.take()) {
-            leftover::give_back(Leftover::Block(LeftBlock {
-                address,
-                foreign: self.foreign.of_block(address),
-                stream: Arc::clone(&self.stream),
-                device: self.device.clone(),
-            }));
-        }
+        self.shapes.take_slabs().iter().for_each(|slab| self.leave(slab.address()));
+        self.deferred.take().iter().for_each(|address| self.leave(*address));
     }
 }
 

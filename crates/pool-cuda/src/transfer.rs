@@ -19,7 +19,6 @@ pub(crate) unsafe fn set_bytes(
     if stream.is_dry() {
         return Ok(());
     }
-    stream.bind()?;
     // SAFETY: the caller's promise.
     unsafe { driver::set_bytes(to, value, bytes, stream.stream()) }
 }
@@ -38,7 +37,6 @@ pub(crate) unsafe fn copy(
     if stream.is_dry() {
         return Ok(());
     }
-    stream.bind()?;
     // SAFETY: the caller's promise.
     unsafe { driver::copy_on_device(to, from, bytes, stream.stream()) }
 }
@@ -54,7 +52,7 @@ pub(crate) unsafe fn upload(
     from: &[u8],
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy from the host")?;
-    // SAFETY: the caller's promise; the context is bound.
+    // SAFETY: the caller's promise.
     unsafe { stream.staging().upload(to, from, stream.stream()) }
 }
 
@@ -69,7 +67,7 @@ pub(crate) unsafe fn download(
     from: Address,
 ) -> Result<(), CudaError> {
     stream.bind_outside_capture("copy to the host")?;
-    // SAFETY: the caller's promise; the context is bound.
+    // SAFETY: the caller's promise.
     unsafe { stream.staging().download(to, from, stream.stream()) }
 }
 
@@ -93,12 +91,10 @@ pub(crate) unsafe fn fill(
         // SAFETY: the caller's promise.
         Pattern::Byte(value) => unsafe { set_bytes(stream, to, value, bytes) },
         Pattern::Half(value) => {
-            stream.bind()?;
             // SAFETY: the caller's promise; the pattern's length divides the element's.
             unsafe { driver::set_halves(to, value, bytes / 2, queue) }
         }
         Pattern::Word(value) => {
-            stream.bind()?;
             // SAFETY: as above.
             unsafe { driver::set_words(to, value, bytes / 4, queue) }
         }
@@ -151,14 +147,15 @@ unsafe fn fill_by_doubling(
     let first = match stream.source() {
         Some(source) => {
             let first = (SOURCE_FILL_BYTES / element.len()).clamp(1, length);
+            let elements = element.repeat(first);
             stream.bind()?;
             // SAFETY: the caller's promise, for the first elements.
-            unsafe { source.write(to, &element.repeat(first)) }?;
+            unsafe { source.write(to, &elements) }?;
             first
         }
         None => {
             stream.bind_outside_capture("copy from the host")?;
-            // SAFETY: the caller's promise; the context is bound.
+            // SAFETY: the caller's promise.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };

@@ -185,6 +185,72 @@ fn copies_are_read_back_and_added_by_hand() {
     simulator.assert_clean();
 }
 
+/// How many nodes the next one of a captured stream depends on.
+fn ends(stream: sys::CUstream) -> usize {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut nodes, mut edges, mut count) = (ptr::null(), ptr::null(), usize::MAX);
+    assert_eq!(
+        answer!(cuStreamGetCaptureInfo_v3(
+            stream,
+            &raw mut status,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut nodes,
+            &raw mut edges,
+            &raw mut count
+        )),
+        0
+    );
+    count
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_stream_of_a_capture_is_set_behind_other_nodes() {
+    let simulator = start();
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+    let span = stream.clone_htod(&[3_u8; 64]).unwrap().leak();
+    let (raw, side) = (stream.cu_stream(), other.cu_stream());
+    let update = |nodes: &mut [sys::CUgraphNode], flags| {
+        let (count, nodes) = (nodes.len(), nodes.as_mut_ptr());
+        answer!(cuStreamUpdateCaptureDependencies_v2(side, nodes, ptr::null(), count, flags))
+    };
+    assert_eq!(update(&mut [], 1), sys::CUresult::CUDA_ERROR_ILLEGAL_STATE as u32);
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert_eq!(answer!(cuStreamBeginCapture_v2(raw, mode)), 0);
+    assert_eq!(answer!(cuMemsetD8Async(span, 1, 64, raw)), 0);
+    other.join(&stream).unwrap();
+    assert_eq!(ends(side), 1);
+    assert_eq!(update(&mut [], 1), 0);
+    assert_eq!(ends(side), 0);
+    assert_eq!(update(&mut [], 2), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
+    let stranger = &mut [ptr::without_provenance_mut(1)];
+    assert_eq!(update(stranger, 0), sys::CUresult::CUDA_ERROR_INVALID_VALUE as u32);
+    // Behind nothing, so beside the first fill; and joined again.
+    assert_eq!(answer!(cuMemsetD8Async(span + 32, 2, 32, side)), 0);
+    stream.join(&other).unwrap();
+    assert_eq!(ends(raw), 2);
+    // A stream that stands behind nothing need not be joined.
+    other.join(&stream).unwrap();
+    assert_eq!(update(&mut [], 1), 0);
+    let mut graph = ptr::null_mut();
+    assert_eq!(answer!(cuStreamEndCapture(raw, &raw mut graph)), 0);
+    let mut count = 0;
+    assert_eq!(
+        answer!(cuGraphGetEdges_v2(
+            graph,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            ptr::null_mut(),
+            &raw mut count
+        )),
+        0
+    );
+    assert_eq!(count, 0, "no node waits for another");
+    simulator.assert_clean();
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_capture_tells_its_ends() {

@@ -1,10 +1,16 @@
 //! Streams and captures.
 
-use super::foreign::Out;
+use cudarc::driver::sys;
+
+use super::foreign::{In, Out};
 use crate::world::{Code, HostCall, Mode, Order, Outcome};
 
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
+
+/// `CU_STREAM_ADD_CAPTURE_DEPENDENCIES` and `CU_STREAM_SET_CAPTURE_DEPENDENCIES`.
+const ADD_DEPENDENCIES: u32 = 0;
+const SET_DEPENDENCIES: u32 = 1;
 
 fn order(flags: u32) -> Outcome<Order> {
     match flags {
@@ -109,6 +115,27 @@ driver_calls! {
         nodes.put_if_wanted(tail.as_ptr());
         edges.put_if_wanted(plain.as_ptr());
         Ok(())
+    }
+
+    fn cuStreamUpdateCaptureDependencies_v2(
+        stream: u64,
+        nodes: In<u64>,
+        data: In<sys::CUgraphEdgeData>,
+        count: usize,
+        flags: u32,
+    ) |session| {
+        let thread = session.thread;
+        let nodes = nodes.array(count)?;
+        let data = if data.is_null() { Vec::new() } else { data.array(count)? };
+        if data.iter().any(|data| (data.from_port, data.to_port, data.type_) != (0, 0, 0)) {
+            return Err(crate::world::unmodelled("cuStreamUpdateCaptureDependencies with edge data"));
+        }
+        let replace = match flags {
+            ADD_DEPENDENCIES => false,
+            SET_DEPENDENCIES => true,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        session.update_tail(thread, stream, &nodes, replace)
     }
 
     fn cuThreadExchangeStreamCaptureMode(place: Out<u32>) |session| {

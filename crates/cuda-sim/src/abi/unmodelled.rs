@@ -24,7 +24,6 @@ unmodelled! {
     cuGraphClone
     cuGraphInstantiateWithParams
     cuStreamBeginCaptureToGraph
-    cuStreamUpdateCaptureDependencies_v2
     cuStreamAttachMemAsync
     cuCtxCreate_v4
     cuCtxDestroy_v2

@@ -239,6 +239,26 @@ impl World {
         }
     }
 
+    /// Adds to the nodes that a stream's next one will depend on, or sets others in their place.
+    pub(crate) fn update_tail(
+        &mut self,
+        thread: u64,
+        stream: u64,
+        nodes: &[u64],
+        replace: bool,
+    ) -> Outcome<()> {
+        let stream = self.stream(thread, stream)?;
+        let Some((capture, _)) = self.capturing(stream)? else {
+            return Err(Code::ILLEGAL_STATE);
+        };
+        let nodes = self.nodes_of(self.captures[capture].graph, nodes)?;
+        if let (Some(member), true) = (&mut self.streams[stream].capture, replace) {
+            member.tail.clear();
+        }
+        self.extend_tail(stream, &nodes);
+        Ok(())
+    }
+
     /// A stream that waits for a captured event takes part from then on.
     pub(crate) fn join_capture(
         &mut self,

@@ -147,7 +147,7 @@ impl World {
         Ok(self.handles.make(Kind::Node, node))
     }
 
-    fn nodes_of(&mut self, graph: usize, handles: &[u64]) -> Outcome<Vec<usize>> {
+    pub(crate) fn nodes_of(&mut self, graph: usize, handles: &[u64]) -> Outcome<Vec<usize>> {
         let mut nodes = Vec::new();
         for handle in handles {
             let node = self.node(*handle)?;

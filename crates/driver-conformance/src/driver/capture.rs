@@ -91,6 +91,45 @@ impl Stream {
             _ => Status::Unknown,
         })
     }
+
+    /// How many nodes the next one of a captured stream depends on.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn dependencies(&self) -> Outcome<usize> {
+        let mut status = u32::MAX;
+        let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
+        let (mut nodes, mut edges) = (ptr::null(), ptr::null());
+        // SAFETY: the stream is live (1); the places outlive the call, and what the driver puts there is not
+        // followed.
+        unsafe {
+            call!(cuStreamGetCaptureInfo_v3(
+                self.raw(),
+                (&raw mut status).cast(),
+                &raw mut id,
+                &raw mut graph,
+                &raw mut nodes,
+                &raw mut edges,
+                &raw mut count
+            ))
+        }?;
+        Ok(count)
+    }
+
+    /// Makes the next node of a captured stream depend on none.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn depend_on_nothing(&self) -> Outcome<()> {
+        let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+        let (nodes, data) = (ptr::null_mut(), ptr::null());
+        // SAFETY: the stream is live (1), and no nodes are given.
+        unsafe {
+            call!(cuStreamUpdateCaptureDependencies_v2(self.raw(), nodes, data, 0, set as u32))
+        }
+    }
 }
 
 /// Sets how strict captures are with the calling thread.

@@ -128,6 +128,29 @@ fn fork_and_join() {
     });
 }
 
+/// How a capture is asked where its streams stand: by a stream that waits for one, tells, and lets go.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_branch_that_looks_on() {
+    ask("a branch that looks on and depends on nothing", |_, answers| {
+        let (stream, branch) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        stream.begin_capture(Mode::ThreadLocal)?;
+        branch.wait(&Event::recorded(&stream)?)?;
+        answers.assumed("behind an empty capture", branch.dependencies()?, 0_usize);
+        for _ in 0..2 {
+            stream.hold(Gate::closed())?;
+            branch.wait(&Event::recorded(&stream)?)?;
+            answers.documented("behind one node", branch.dependencies()?, 1_usize);
+            answers.assumed("set behind none", branch.depend_on_nothing(), codes::SUCCESS);
+            answers.assumed("behind none", branch.dependencies()?, 0_usize);
+        }
+        answers.documented("the branch", branch.status()?, Status::Active);
+        answers.assumed("end without joining it", stream.end_capture(), codes::SUCCESS);
+        answers.documented("the branch afterwards", branch.status()?, Status::None);
+        Ok(())
+    });
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn end_with_a_branch_not_joined() {

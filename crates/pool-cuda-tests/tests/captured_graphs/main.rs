@@ -18,9 +18,11 @@ mod common;
 mod faults;
 mod hand_made;
 mod lent;
+mod onlookers;
 mod programmatic;
 mod random;
 mod scopes;
+mod shapes;
 mod wild;
 
 #[path = "../../../pool-plan/tests/support/capture.rs"]

@@ -7,14 +7,17 @@
 mod captures;
 mod conformance;
 mod contents;
+mod contexts;
 mod facade;
 mod faults;
 mod foreign;
 mod hostile;
 mod launches;
 mod lifetimes;
+mod random;
 mod refusals;
 mod steady;
+mod subscribers;
 mod support;
 mod threads;
 mod views;

@@ -3,13 +3,14 @@
 //! This module, `captured/handles.rs` and `device/` call the driver. What the proofs rely on:
 //!
 //! 1. **Streams live** while the `Arc`, or the `Origin`, that they are asked through is borrowed, and their
-//!    context is the thread's current one: the session binds it before it begins.
+//!    context is the thread's current one: the session binds it before it begins. None is a default stream,
+//!    which cannot take part in a capture, so their handles mean the same in every context.
 //! 2. **Places outlive the call** that they are given to: they are locals.
 //! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
 //!    life of the graph.
 
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_cuda::{CudaError, unheeding_captures};
@@ -18,7 +19,7 @@ use result::stream::StreamKind;
 use super::error::CaptureError;
 use crate::captured::Graph;
 use crate::device::answer;
-use crate::device::graph_reading::capture_under_way;
+use crate::device::graph_reading::{self, capture_under_way};
 
 /// Which calls of other threads spoil a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,16 +63,33 @@ pub(crate) fn wait_for(stream: &CudaStream) -> Result<(), CudaError> {
 /// so nobody else can end one and have its graph: on the streams that take part, this is
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
 /// spoils the capture.
+#[derive(Debug)]
 struct Origin {
     stream: sys::CUstream,
     context: Arc<CudaContext>,
 }
+
+// SAFETY: the driver's calls on a stream may be made from any thread; the value itself never changes.
+unsafe impl Send for Origin {}
+// SAFETY: as above.
+unsafe impl Sync for Origin {}
 
 impl Origin {
     /// The context is bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let made = unheeding_captures(|| result::stream::create(StreamKind::NonBlocking));
         Ok(Self { stream: answer("cuStreamCreate", made)?, context: Arc::clone(context) })
+    }
+
+    /// Comes behind nothing again.
+    fn let_go(&self) -> Result<(), CudaError> {
+        let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+        let (nodes, data) = (ptr::null_mut(), ptr::null());
+        // SAFETY: the stream is live (1), and no nodes are given.
+        let asked = unsafe {
+            sys::cuStreamUpdateCaptureDependencies_v2(self.stream, nodes, data, 0, set as u32)
+        };
+        answer("cuStreamUpdateCaptureDependencies", asked.result())
     }
 
     fn is_captured(&self) -> bool {
@@ -102,7 +120,7 @@ impl Drop for Origin {
 /// A capture that has begun, of a stream that takes part from the first. Dropped, it is given up: the
 /// stream is captured no more.
 pub(super) struct UnderWay {
-    origin: Origin,
+    origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<OrderEvent>,
     id: u64,
@@ -122,6 +140,7 @@ impl UnderWay {
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
         // From here on its drop ends it.
+        let origin = Arc::new(origin);
         let mut under_way = Self { origin, stream, event, id: 0, ended: false };
         // SAFETY: both streams are live (1).
         unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream) }?;
@@ -130,9 +149,10 @@ impl UnderWay {
         Ok(under_way)
     }
 
-    /// What the driver calls it, and no other capture of the process.
-    pub(super) fn id(&self) -> u64 {
-        self.id
+    /// What tells where its streams stand, for as long as it is under way.
+    pub(super) fn onlooker(&self) -> Onlooker {
+        let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
+        Onlooker { origin, event, capture: self.id }
     }
 
     /// Ends it, where its stream is now; none where it was spoiled without an error.
@@ -167,12 +187,55 @@ impl Drop for UnderWay {
     }
 }
 
-/// The capture that a stream is in, by the driver's name for it, and the handles of the nodes that come
-/// before whatever is put there next; `None` where the stream is not captured, or its capture is spoiled.
-pub(super) fn frontier(stream: &CudaStream) -> Result<Option<(u64, Vec<u64>)>, CudaError> {
-    let handles =
-        |nodes: Vec<sys::CUgraphNode>| nodes.into_iter().map(|node| node.addr() as u64).collect();
-    Ok(capture_under_way(stream)?.map(|capture| (capture.id, handles(capture.frontier))))
+/// Tells where the streams of a capture stand, while that is under way.
+///
+/// The driver shows the nodes that a stream has come to in an array that the next call on *that stream* may
+/// change, and other threads have the streams of a session, for safe calls of cudarc's, too. So the origin is
+/// asked, which nobody else has: it comes behind the stream, is asked where it stands, and is set back behind
+/// nothing. Both are copies that the driver makes; and while it is asked its capture is not ended, for that
+/// is done where it began.
+#[derive(Debug)]
+pub(super) struct Onlooker {
+    origin: Weak<Origin>,
+    event: Arc<OrderEvent>,
+    /// What the driver calls the capture, and no other one of the process.
+    capture: u64,
+}
+
+/// Where a stream stands.
+pub(super) enum Standing {
+    /// It is not captured, or its capture is spoiled.
+    Outside,
+    /// It is in another capture.
+    Elsewhere,
+    /// Behind these nodes of the capture, by their handles.
+    Behind(Vec<u64>),
+}
+
+impl Onlooker {
+    /// Where a stream stands.
+    pub(super) fn look(&self, stream: &CudaStream) -> Result<Standing, CudaError> {
+        let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
+        else {
+            return Ok(Standing::Outside);
+        };
+        if capture.id != self.capture {
+            return Ok(Standing::Elsewhere);
+        }
+        // SAFETY: both streams are live (1).
+        unsafe { self.event.order_handles(origin.stream, stream.cu_stream()) }?;
+        // SAFETY: the stream is live (1). Nobody else has its handle: the body that is captured is one
+        // thread's, and asks under the lock of its account. The capture, which ends there alone, is ended
+        // by that thread, after the body.
+        let nodes = unsafe { graph_reading::frontier(origin.stream) };
+        origin.let_go()?;
+        let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();
+        Ok(nodes?.map_or(Standing::Outside, |nodes| Standing::Behind(handles(nodes))))
+    }
+}
+
+fn handle(node: &sys::CUgraphNode) -> u64 {
+    node.addr() as u64
 }
 
 /// Sets bytes on a captured stream.

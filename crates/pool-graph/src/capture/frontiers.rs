@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::driver;
+use super::driver::{Onlooker, Standing};
 use super::error::CaptureError;
 
 /// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
 pub(super) struct Frontiers {
-    /// What the driver calls the capture.
-    capture: u64,
+    /// None in a dry run, and before the capture has begun.
+    onlooker: Option<Onlooker>,
     streams: Vec<Frontier>,
 }
 
@@ -31,12 +31,12 @@ enum Frontier {
 
 impl Frontiers {
     /// Of so many streams, the first of which is captured and empty.
-    pub(super) fn new(streams: usize, capture: u64) -> Self {
+    pub(super) fn new(streams: usize, onlooker: Option<Onlooker>) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
         };
-        Self { capture, streams: (0..streams).map(first).collect() }
+        Self { onlooker, streams: (0..streams).map(first).collect() }
     }
 
     /// Whether a stream stands where it was left; the nodes there.
@@ -94,10 +94,11 @@ impl Frontiers {
     }
 
     fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
-        Ok(match driver::frontier(stream)? {
-            None => Frontier::Outside,
-            Some((capture, _)) if capture != self.capture => Frontier::Elsewhere,
-            Some((_, mut nodes)) => {
+        let onlooker = self.onlooker.as_ref().ok_or(CaptureError::Spoiled)?;
+        Ok(match onlooker.look(stream)? {
+            Standing::Outside => Frontier::Outside,
+            Standing::Elsewhere => Frontier::Elsewhere,
+            Standing::Behind(mut nodes) => {
                 nodes.sort_unstable();
                 Frontier::At(nodes)
             }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
 
+use super::driver::Onlooker;
 use super::error::CaptureError;
 use super::frontiers::Frontiers;
 use super::model::Model;
@@ -95,8 +96,8 @@ impl Record {
     }
 
     /// The driver's capture has begun.
-    pub(super) fn begun(&self, capture: u64) {
-        self.lock().frontiers = Frontiers::new(self.streams.len(), capture);
+    pub(super) fn begun(&self, onlooker: Onlooker) {
+        self.lock().frontiers = Frontiers::new(self.streams.len(), Some(onlooker));
     }
 
     pub(super) fn is_dry(&self) -> bool {
@@ -298,7 +299,7 @@ impl Recorded {
         Self {
             capture,
             model: Model::new(streams),
-            frontiers: Frontiers::new(streams, 0),
+            frontiers: Frontiers::new(streams, None),
             spans: Vec::new(),
             trace: Trace::default(),
             regions: Vec::new(),

@@ -102,7 +102,7 @@ impl Setting {
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
         let under_way = UnderWay::begin(self.stream(), self.mode, &event)?;
-        capture.record.begun(under_way.id());
+        capture.record.begun(under_way.onlooker());
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
         capture.join_all()?;

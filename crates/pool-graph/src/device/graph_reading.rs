@@ -12,8 +12,6 @@ pub(crate) struct CaptureUnderWay {
     /// What tells it from every other capture of the process.
     pub(crate) id: u64,
     pub(crate) graph: sys::CUgraph,
-    /// The nodes that come before whatever is put on the stream next.
-    pub(crate) frontier: Vec<sys::CUgraphNode>,
 }
 
 /// An edge of a graph.
@@ -26,13 +24,32 @@ pub(crate) struct NodeEdge {
 
 /// The capture that a stream is in; `None` where there is none, or it is spoiled.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
+    // SAFETY: the stream is live while its owner is borrowed.
+    let shown = unsafe { capture_info(stream.cu_stream()) }?;
+    Ok(shown.map(|shown| shown.capture))
+}
+
+/// What the driver tells of a captured stream.
+struct Shown {
+    capture: CaptureUnderWay,
+    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. It is good
+    /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
+    nodes: *const sys::CUgraphNode,
+    count: usize,
+}
+
+/// # Safety
+///
+/// The stream is live.
+unsafe fn capture_info(stream: sys::CUstream) -> Result<Option<Shown>, CudaError> {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
     let (mut nodes, mut data) = (ptr::null(), ptr::null());
-    // SAFETY: the stream is live while its owner is borrowed, and every place outlives the call.
+    // SAFETY: the stream is live (caller), and every place outlives the call. Whoever leaves out the edges'
+    // data is refused where there is any.
     let asked = unsafe {
         sys::cuStreamGetCaptureInfo_v3(
-            stream.cu_stream(),
+            stream,
             &raw mut status,
             &raw mut id,
             &raw mut graph,
@@ -45,12 +62,29 @@ pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnd
     if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
         return Ok(None);
     }
+    Ok(Some(Shown { capture: CaptureUnderWay { id, graph }, nodes, count }))
+}
+
+/// The nodes that come before whatever is put on a captured stream next; `None` where it is not captured, or
+/// its capture is spoiled.
+///
+/// # Safety
+///
+/// The stream is live, and neither is the driver called for it by another thread meanwhile, nor its capture
+/// ended by one.
+pub(crate) unsafe fn frontier(
+    stream: sys::CUstream,
+) -> Result<Option<Vec<sys::CUgraphNode>>, CudaError> {
+    // SAFETY: the stream is live (caller).
+    let Some(Shown { nodes, count, .. }) = (unsafe { capture_info(stream) })? else {
+        return Ok(None);
+    };
     if count == 0 || nodes.is_null() {
-        return Ok(Some(CaptureUnderWay { id, graph, frontier: Vec::new() }));
+        return Ok(Some(Vec::new()));
     }
-    // SAFETY: the driver gave so many handles, which stay until the next call on this stream.
-    let frontier = unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec();
-    Ok(Some(CaptureUnderWay { id, graph, frontier }))
+    // SAFETY: the driver gave so many handles, which stay until the next call on this stream or the end of
+    // the capture; neither comes meanwhile (caller).
+    Ok(Some(unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
 }
 
 /// How many nodes a graph has.

@@ -1,0 +1,235 @@
+//! Code of others runs wherever the host's allocator is asked: a hook of it that makes pools, acquires, lends,
+//! shapes, copies and drops, on the same thread, at the first, second, third … allocation or free of a program
+//! until the program ends before. Nothing waits for itself, nothing is borrowed twice, nothing is used too early.
+//!
+//! Needs a process of its own: `cargo xtask sim-test` runs it. A test that hangs is stopped, and has failed.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use cuda_sim_control::{Settings, Simulator};
+use cudarc::driver::sys::CUgraphInstantiate_flags;
+use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
+use cudarc::driver::{CudaStream, DevicePtrMut};
+use pool_core::{Pool, PoolError, Scope};
+use pool_cuda::{
+    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
+};
+
+/// Elements of the arrays.
+const N: usize = 100;
+
+/// The system's allocator, with a hook.
+struct Hooked;
+
+thread_local! {
+    /// How many allocations and frees there are until the hook runs; none where it does not.
+    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+    /// What the hook has answered; none where it has not run.
+    static ANSWER: Cell<Option<bool>> = const { Cell::new(None) };
+    /// What the hook does.
+    static HOOK: Cell<fn() -> Ended> = const { Cell::new(|| Ok(())) };
+    /// A scope that the program uses, too.
+    static SCOPE: Cell<Option<&'static Scope<'static, Cuda>>> = const { Cell::new(None) };
+}
+
+// SAFETY: the system's allocator; the hook does not unwind.
+unsafe impl GlobalAlloc for Hooked {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        one_more();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        one_more();
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+#[global_allocator]
+static HOOKED: Hooked = Hooked;
+
+/// The shared library of the simulated driver has an allocator of its own: it is not met here.
+fn one_more() {
+    match LEFT.get() {
+        None => {}
+        Some(0) => {
+            LEFT.set(None);
+            let ended = catch_unwind(AssertUnwindSafe(HOOK.get()));
+            ANSWER.set(Some(matches!(ended, Ok(Ok(())))));
+        }
+        Some(left) => LEFT.set(Some(left - 1)),
+    }
+}
+
+type Ended = Result<(), PoolError<CudaError>>;
+
+fn told(source: CudaError) -> PoolError<CudaError> {
+    PoolError::Backend { operation: "run the script", source }
+}
+
+fn check(holds: bool) -> Ended {
+    if holds { Ok(()) } else { Err(told(CudaError::LengthMismatch { source: 0, destination: N })) }
+}
+
+fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<CudaError>> {
+    let made = device.context().new_stream();
+    made.map_err(|error| told(CudaError::Call { call: "cuStreamCreate", code: error.into() }))
+}
+
+/// Everything that views do, with another stream that the pool knows and one that it does not.
+fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> Ended {
+    let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
+    let mut more = scope.try_acquire_from(&[3_u8; N])?;
+    record_use(&view, known).map_err(told)?;
+    check(more.device_ptr_mut(unknown).0 != 0)?;
+    let shaped = scope.try_acquire_shaped::<f64>(&[N, 1])?;
+    let (mut array, _) = shaped.array.into_parts();
+    array.copy_from(&view.as_view()).map_err(told)?;
+    check(array.to_vec().map_err(told)? == [1.5; N])?;
+    view.copy_from_host(&[2.5; N]).map_err(told)?;
+    let _for_writing = view.on(known).map_err(told)?;
+    check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
+    more.fill_with_zeros().map_err(told)?;
+    check(more.to_vec().map_err(told)? == [0; N])
+}
+
+/// Pools from the device on, whose streams come and go, and which leave something behind.
+fn pools() -> Ended {
+    pools_with(1)
+}
+
+/// The same with no stream that is unknown: waiting for those fails, and spoils it, beside a capture.
+fn pools_and_known_streams() -> Ended {
+    pools_with(2)
+}
+
+fn pools_with(known: usize) -> Ended {
+    let device = Cuda::device(0).map_err(told)?;
+    let streams = [another_stream(&device)?, another_stream(&device)?];
+    streams[..known].iter().for_each(announce);
+    let own = another_stream(&device)?;
+    let context = DeviceStream::of_device(&device, Arc::clone(&own)).map_err(told)?;
+    let mut pool = Pool::<Cuda>::try_new(context, Default::default())?;
+    for _ in 0..2 {
+        let mut outer = pool.scope();
+        views(&outer, &streams)?;
+        views(&outer.scope(), &streams)?;
+    }
+    pool.trim();
+    views(&pool.scope(), &streams)?;
+    own.begin_capture(RELAXED).unwrap();
+    pool.trim();
+    drop(pool);
+    drop(own.end_capture(CUgraphInstantiate_flags(0)).unwrap());
+    of_thread(&device)?;
+    Cuda::give_back_leftovers();
+    Ok(())
+}
+
+/// Pools of the thread's own stream, which is another one meanwhile.
+fn of_thread(device: &CudaDevice) -> Ended {
+    for _ in 0..2 {
+        let context = DeviceStream::of_thread().map_err(told)?;
+        let pool = &mut Pool::<Cuda>::try_new(context, Default::default())?;
+        let view = pool.scope().try_acquire_filled(N, 1_u8)?;
+        check(view.to_vec().map_err(told)? == [1; N])?;
+        set_stream(another_stream(device)?).map_err(told)?;
+    }
+    Ok(())
+}
+
+/// Runs a program again and again, each time on a thread of its own, and the hook once in each: one allocation
+/// or free later than before, until none is left. How often it ran.
+fn at_every_allocation(simulator: Simulator, hook: fn() -> Ended, program: fn() -> Ended) -> u64 {
+    for nth in 0.. {
+        assert!(simulator.reset(Settings::default()));
+        cudarc::driver::result::init().unwrap();
+        let run = move || {
+            HOOK.set(hook);
+            if nth == 0 {
+                // What loads the driver's functions is cudarc's, and is done by now.
+                program().and(hook()).unwrap();
+            }
+            LEFT.set(Some(nth));
+            let ended = catch_unwind(AssertUnwindSafe(program));
+            LEFT.set(None);
+            (ended.map_err(|_| "it panicked"), ANSWER.get())
+        };
+        let (ended, answer) = thread::spawn(run).join().unwrap();
+        assert!(matches!(ended, Ok(Ok(()))), "with the hook in allocation {nth}: {ended:?}");
+        assert_ne!(answer, Some(false), "the hook in allocation {nth}");
+        assert_eq!(Cuda::give_back_leftovers(), 0, "allocation {nth}");
+        simulator.assert_clean();
+        if answer.is_none() {
+            return nth;
+        }
+    }
+    unreachable!("a program ends")
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_hook_of_the_allocator_makes_pools_and_drops_them() {
+    let simulator = Simulator::start(Settings::default()).unwrap();
+    let times = at_every_allocation(simulator, pools_and_known_streams, pools);
+    simulator.assert_no_leaks();
+    println!("FIGURE: a hook ran in each of {times} allocations and frees");
+    assert!(times > 100, "{times}");
+}
+
+/// The hook uses the scope that the program is in the middle of using: of the same pool, with the same streams.
+fn within() -> Ended {
+    let Some(scope) = SCOPE.get() else { return Ok(()) };
+    let device = scope.context().device();
+    views(scope, &[another_stream(device)?, another_stream(device)?])
+}
+
+/// Views of a pool that is leaked, so that a hook reaches it. Acquiring is over when the hook may run.
+fn views_of_a_leaked_pool() -> Ended {
+    let hook = LEFT.take();
+    let device = Cuda::device(0).map_err(told)?;
+    let streams = [another_stream(&device)?, another_stream(&device)?];
+    announce(&streams[0]);
+    let pool: &'static mut Pool<Cuda> =
+        Box::leak(Box::new(Pool::new(device.new_stream().map_err(told)?)));
+    let scope: &'static Scope<'static, Cuda> = Box::leak(Box::new(pool.scope()));
+    let mut view = scope.try_acquire_filled(N, 1.5_f64)?;
+    let mut other = scope.try_acquire_filled(N, [1.5_f64, 2.5, 3.5])?;
+    let mut wide = scope.try_acquire_filled(80_000, 3_u64)?;
+    SCOPE.set(Some(scope));
+    LEFT.set(hook);
+    // More than one at a time, so that the pool needs room for more notes.
+    let many: Vec<_> = (0..5).map(|_| another_stream(&device)).collect::<Result<_, _>>()?;
+    for stream in many.iter().chain(&streams) {
+        record_use(&view, stream).map_err(told)?;
+        check(other.device_ptr_mut(stream).0 != 0)?;
+        view.copy_from_host(&[2.5; N]).map_err(told)?;
+        other.fill([4.5; 3]).map_err(told)?;
+        check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
+        check(other.as_view().to_vec().map_err(told)? == [[4.5; 3]; N])?;
+    }
+    wide.copy_from_host(&[7; 80_000]).map_err(told)?;
+    check(wide.to_vec().map_err(told)? == [7; 80_000])?;
+    scope.context().join_other_streams().map_err(told)?;
+    let hook = LEFT.take();
+    SCOPE.set(None);
+    LEFT.set(hook);
+    Ok(())
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
+    let simulator = Simulator::start(Settings::default()).unwrap();
+    let times = at_every_allocation(simulator, within, views_of_a_leaked_pool);
+    println!("FIGURE: a hook ran in each of {times} allocations and frees");
+    assert!(times > 10, "{times}");
+}

@@ -1,0 +1,370 @@
+//! Random programs over two devices: pools, other streams, copies between pools and devices, guards and scopes
+//! that are forgotten. After each nothing is reported, all is given back, and every view holds what it should.
+//! A program that fails is made as short as it can be, and printed.
+
+use std::mem;
+use std::sync::Arc;
+
+use cuda_sim_control::{Settings, Simulator};
+use cudarc::driver::{CudaStream, DevicePtrMut};
+use fastrand::Rng;
+use pool_core::{Pool, Scope};
+use pool_cuda::{Cuda, CudaDevice, DeviceStream, DeviceViewMut, announce, record_use};
+
+use crate::support::{orders, start, start_anew};
+
+/// Elements of the longest view.
+const N: usize = 4096;
+/// Pools: two of the first device, one of the second.
+const POOLS: usize = 3;
+/// Programs for each of the orders of a run.
+const PROGRAMS: u64 = 10;
+
+/// What is the same for all of a program.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    /// Without memory pools of the driver.
+    plain: bool,
+    /// The second pool is on its device's default stream.
+    on_default: bool,
+    seed: u64,
+}
+
+/// A step. Its numbers count what there is when it is taken, and begin anew behind the last: what is left of a
+/// program after steps were left out is a program, too.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Acquire {
+        pool: usize,
+        length: usize,
+        value: u8,
+    },
+    Release {
+        view: usize,
+    },
+    Split {
+        view: usize,
+        at: usize,
+    },
+    Fill {
+        view: usize,
+        value: u8,
+    },
+    Copy {
+        to: usize,
+        from: usize,
+    },
+    Read {
+        view: usize,
+    },
+    /// By cudarc, on some stream.
+    Zero {
+        view: usize,
+        stream: usize,
+    },
+    Upload {
+        view: usize,
+        stream: usize,
+        value: u8,
+    },
+    Download {
+        view: usize,
+        stream: usize,
+    },
+    /// A pointer is given out, and its guard forgotten.
+    Forget {
+        view: usize,
+        stream: usize,
+    },
+    Record {
+        view: usize,
+        stream: usize,
+    },
+    Announce {
+        stream: usize,
+    },
+    /// A stream ends, and another one comes in its place.
+    Replace {
+        stream: usize,
+    },
+    /// All scopes end; their pools are trimmed, or forgotten are the scopes.
+    Close {
+        trim: bool,
+        forget: bool,
+    },
+}
+
+impl Step {
+    fn random(random: &mut Rng) -> Self {
+        let mut number = || random.usize(..64);
+        let (view, stream, other) = (number(), number(), number());
+        let value = random.u8(..);
+        match random.u8(..40) {
+            0..10 => {
+                Self::Acquire { pool: other, length: [0, N / 2, N, N + 1000][stream % 4], value }
+            }
+            10..12 => Self::Release { view },
+            12..14 => Self::Split { view, at: other },
+            14..17 => Self::Fill { view, value },
+            17..22 => Self::Copy { to: view, from: other },
+            22..24 => Self::Read { view },
+            24..27 => Self::Zero { view, stream },
+            27..29 => Self::Upload { view, stream, value },
+            29..31 => Self::Download { view, stream },
+            31..33 => Self::Forget { view, stream },
+            33..35 => Self::Record { view, stream },
+            35 => Self::Announce { stream },
+            36..38 => Self::Replace { stream },
+            _ => Self::Close { trim: value.is_multiple_of(2), forget: value % 4 == 1 },
+        }
+    }
+}
+
+/// What there is while scopes are open.
+struct Open<'s> {
+    scopes: Vec<Scope<'s, Cuda>>,
+    views: Vec<View<'s>>,
+}
+
+struct View<'s> {
+    elements: DeviceViewMut<'s, u8>,
+    value: u8,
+}
+
+/// What there is for all of a program.
+struct World {
+    devices: [CudaDevice; 2],
+    streams: Vec<Arc<CudaStream>>,
+}
+
+type Checked = Result<(), String>;
+
+impl World {
+    fn new(setup: Setup) -> (Self, Vec<Pool<Cuda>>) {
+        let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+        let of = |ordinal: usize| match setup.plain {
+            true => devices[ordinal].clone().without_memory_pool(),
+            false => devices[ordinal].clone(),
+        };
+        let second = match setup.on_default {
+            true => DeviceStream::of_device(&of(0), devices[0].context().default_stream()),
+            false => of(0).new_stream(),
+        };
+        let own = [of(0).new_stream(), second, of(1).new_stream()].map(Result::unwrap);
+        let mut streams: Vec<_> = own.iter().map(|own| Arc::clone(own.stream())).collect();
+        streams.push(devices[0].context().default_stream());
+        streams.push(devices[0].context().per_thread_stream());
+        streams.push(devices[1].context().default_stream());
+        for device in [0, 0, 1] {
+            streams.push(devices[device].context().new_stream().unwrap());
+        }
+        (Self { devices, streams }, own.into_iter().map(Pool::new).collect())
+    }
+
+    fn stream(&self, number: usize) -> &Arc<CudaStream> {
+        &self.streams[number % self.streams.len()]
+    }
+
+    /// Another stream in the place of one of the last, which are nobody's own.
+    fn replace(&mut self, number: usize) {
+        let place = self.streams.len() - 1 - number % 3;
+        let device = if place + 1 == self.streams.len() { 1 } else { 0 };
+        self.streams[place] = self.devices[device].context().new_stream().unwrap();
+    }
+}
+
+impl<'s> Open<'s> {
+    fn new(pools: &'s mut [Pool<Cuda>]) -> Self {
+        Self { scopes: pools.iter_mut().map(Pool::scope).collect(), views: Vec::new() }
+    }
+
+    fn close(self, forget: bool) {
+        let Self { scopes, views } = self;
+        if forget {
+            mem::forget((views, scopes));
+        }
+    }
+
+    fn view(&mut self, number: usize) -> Option<&mut View<'s>> {
+        let count = self.views.len().max(1);
+        self.views.get_mut(number % count)
+    }
+
+    /// What is refused changes nothing; what an error may be is not the matter here.
+    fn take(&mut self, step: Step, world: &mut World) -> Checked {
+        match step {
+            Step::Acquire { pool, length, value } => {
+                let acquired = self.scopes[pool % POOLS].try_acquire_filled(length, value);
+                let elements = acquired.map_err(|error| format!("{step:?}: {error}"))?;
+                self.views.push(View { elements, value });
+            }
+            Step::Release { view } if !self.views.is_empty() => {
+                self.views.swap_remove(view % self.views.len());
+            }
+            Step::Split { view, at } if !self.views.is_empty() => {
+                let View { elements, value } = self.views.swap_remove(view % self.views.len());
+                let at = at * elements.len() / 64;
+                let (before, after) = elements.split_at(at);
+                self.views.extend([before, after].map(|elements| View { elements, value }));
+            }
+            Step::Copy { to, from } => self.copy(to, from)?,
+            Step::Announce { stream } => announce(world.stream(stream)),
+            Step::Replace { stream } => world.replace(stream),
+            step => {
+                let Some(view) = self.view(step.view()) else { return Ok(()) };
+                return view.take(step, world);
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, to: usize, from: usize) -> Checked {
+        let count = self.views.len().max(1);
+        let Ok([to, from]) = self.views.get_disjoint_mut([to % count, from % count]) else {
+            return Ok(());
+        };
+        if to.elements.len() == from.elements.len() {
+            let copied = to.elements.copy_from(&from.elements.as_view());
+            copied.map_err(|error| format!("copy: {error}"))?;
+            to.value = from.value;
+        }
+        Ok(())
+    }
+}
+
+impl View<'_> {
+    fn take(&mut self, step: Step, world: &World) -> Checked {
+        let Self { elements, value } = self;
+        match step {
+            Step::Fill { value: new, .. } => {
+                elements.fill(new).map_err(|error| format!("{step:?}: {error}"))?;
+                *value = new;
+            }
+            Step::Read { .. } => {
+                let found = elements.to_vec().map_err(|error| format!("{step:?}: {error}"))?;
+                check(step, &found, *value)?;
+            }
+            Step::Zero { stream, .. } => {
+                let filled = world.stream(stream).memset_zeros(elements);
+                if filled.is_ok() {
+                    *value = 0;
+                }
+            }
+            Step::Upload { stream, value: new, .. } => {
+                let source = vec![new; elements.len()];
+                if world.stream(stream).memcpy_htod(&source, elements).is_ok() {
+                    *value = new;
+                }
+            }
+            Step::Download { stream, .. } => {
+                let Ok(found) = world.stream(stream).clone_dtoh(elements) else { return Ok(()) };
+                world.stream(stream).synchronize().unwrap();
+                check(step, &found, *value)?;
+            }
+            Step::Forget { stream, .. } => {
+                let (_, guard) = elements.device_ptr_mut(world.stream(stream));
+                mem::forget(guard);
+            }
+            Step::Record { stream, .. } => {
+                let _ = record_use(elements, world.stream(stream));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Step {
+    /// The view that it is about.
+    fn view(self) -> usize {
+        match self {
+            Self::Fill { view, .. }
+            | Self::Read { view }
+            | Self::Zero { view, .. }
+            | Self::Upload { view, .. }
+            | Self::Download { view, .. }
+            | Self::Forget { view, .. }
+            | Self::Record { view, .. } => view,
+            _ => 0,
+        }
+    }
+}
+
+fn check(step: Step, found: &[u8], expected: u8) -> Checked {
+    match found.iter().find(|found| **found != expected) {
+        Some(found) => Err(format!("{step:?}: {found} in the place of {expected}")),
+        None => Ok(()),
+    }
+}
+
+fn take_all(setup: Setup, steps: &[Step]) -> Checked {
+    let (mut world, mut pools) = World::new(setup);
+    for part in steps.split_inclusive(|step| matches!(step, Step::Close { .. })) {
+        let mut open = Open::new(&mut pools);
+        part.iter().try_for_each(|step| open.take(*step, &mut world))?;
+        let Some(Step::Close { trim, forget }) = part.last() else { continue };
+        open.close(*forget);
+        if *trim {
+            for pool in &mut pools {
+                pool.trim();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with a program.
+fn fault(simulator: Simulator, setup: Setup, steps: &[Step]) -> Option<String> {
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, setup.seed);
+    let taken = take_all(setup, steps);
+    let leftovers = Cuda::give_back_leftovers();
+    if let Err(fault) = taken {
+        return Some(fault);
+    }
+    // cudarc calls with the address 0 where a stream is refused; that the driver refuses it, too, is meant.
+    let is_meant = |report: &str| report.contains("at 0x0: nothing");
+    let reports = simulator.reports().into_iter().map(|report| report.to_string());
+    let report = reports.into_iter().find(|report| !is_meant(report));
+    let leaks = simulator.leaks();
+    let leak = (leftovers > 0 || !leaks.is_empty()).then(|| format!("{leftovers}, {leaks:?}"));
+    report.or(leak)
+}
+
+/// The program without all that it fails without.
+fn shrunk(simulator: Simulator, setup: Setup, mut steps: Vec<Step>) -> Vec<Step> {
+    let mut size = steps.len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        while from < steps.len() {
+            let mut fewer = steps.clone();
+            fewer.drain(from..(from + size).min(steps.len()));
+            match fault(simulator, setup, &fewer) {
+                Some(_) => steps = fewer,
+                None => from += size,
+            }
+        }
+        size /= 2;
+    }
+    steps
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_programs_over_two_devices() {
+    let simulator = start();
+    let first = Settings::default().seed.wrapping_mul(1_000_003);
+    let mut count = 0;
+    for program in 0..PROGRAMS * orders() {
+        let seed = first.wrapping_add(program);
+        let mut random = Rng::with_seed(seed);
+        let setup = Setup { plain: random.bool(), on_default: random.bool(), seed };
+        let steps: Vec<_> = (0..random.usize(5..80)).map(|_| Step::random(&mut random)).collect();
+        count += steps.len();
+        if let Some(found) = fault(simulator, setup, &steps) {
+            let steps = shrunk(simulator, setup, steps);
+            let still = fault(simulator, setup, &steps);
+            panic!("program {program}: {found}\nas {setup:#?} with {steps:#?}: {still:?}");
+        }
+    }
+    println!("FIGURE: {} programs over two devices, {count} steps", PROGRAMS * orders());
+}

@@ -1,0 +1,130 @@
+//! A list for what lies behind a lock or a borrow. Its links are made before that is taken and dropped after it
+//! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of
+//! others (a hook of the allocator, a destructor, the driver) runs meanwhile, and may come back here.
+
+use std::fmt;
+use std::iter;
+
+/// A list of links, in no order; one that was just made has one.
+pub(crate) struct Chain<T>(Option<Box<Link<T>>>);
+
+struct Link<T> {
+    value: T,
+    next: Chain<T>,
+}
+
+impl<T> Chain<T> {
+    pub(crate) const fn new() -> Self {
+        Self(None)
+    }
+
+    /// A chain of one link: what takes memory.
+    pub(crate) fn of(value: T) -> Self {
+        Self(Some(Box::new(Link { value, next: Self::new() })))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        let mut rest = self;
+        iter::from_fn(move || {
+            let link = rest.0.as_deref()?;
+            rest = &link.next;
+            Some(&link.value)
+        })
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let mut rest = Some(self);
+        iter::from_fn(move || {
+            let link = rest.take()?.0.as_deref_mut()?;
+            rest = Some(&mut link.next);
+            Some(&mut link.value)
+        })
+    }
+
+    /// Links the links of another chain, too.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        while let Some(mut link) = other.0.take() {
+            other.0 = link.next.0.take();
+            link.next.0 = self.0.take();
+            self.0 = Some(link);
+        }
+    }
+
+    /// Unlinks one link.
+    pub(crate) fn pop(&mut self) -> Option<Self> {
+        let mut link = self.0.take()?;
+        self.0 = link.next.0.take();
+        Some(Self(Some(link)))
+    }
+
+    /// Unlinks all links whose values are like this.
+    pub(crate) fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
+        let (mut kept, mut unlinked) = (Self::new(), Self::new());
+        while let Some(link) = self.pop() {
+            let is_wanted = link.iter().any(&is_wanted);
+            if is_wanted { unlinked.add(link) } else { kept.add(link) }
+        }
+        self.add(kept);
+        unlinked
+    }
+}
+
+impl<T> Default for Chain<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Link by link: a long chain takes no more of the stack than a short one.
+impl<T> Drop for Chain<T> {
+    fn drop(&mut self) {
+        let mut first = self.0.take();
+        while let Some(mut link) = first {
+            first = link.next.0.take();
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Chain<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chain;
+
+    fn chain(values: impl IntoIterator<Item = u32>) -> Chain<u32> {
+        let mut chain = Chain::new();
+        values.into_iter().for_each(|value| chain.add(Chain::of(value)));
+        chain
+    }
+
+    fn sorted(chain: &Chain<u32>) -> Vec<u32> {
+        let mut values: Vec<u32> = chain.iter().copied().collect();
+        values.sort_unstable();
+        values
+    }
+
+    #[test]
+    fn links_are_linked_and_unlinked() {
+        let mut all = chain(0..6);
+        let mut even = all.unlink(|value| value % 2 == 0);
+        assert_eq!((sorted(&all), sorted(&even)), (vec![1, 3, 5], vec![0, 2, 4]));
+        all.iter_mut().for_each(|value| *value += 10);
+        all.add(std::mem::take(&mut even));
+        assert_eq!(sorted(&all), [0, 2, 4, 11, 13, 15]);
+        assert_eq!(all.unlink(|_| false).iter().count(), 0);
+        for left in (0..6).rev() {
+            assert_eq!(all.pop().map(|one| one.iter().count()), Some(1));
+            assert_eq!(all.iter().count(), left);
+        }
+        assert!(all.pop().is_none() && even.pop().is_none());
+    }
+
+    #[test]
+    fn a_long_chain_does_not_fill_the_stack() {
+        drop(chain(0..1_000_000));
+    }
+}

@@ -1,0 +1,98 @@
+//! The notes of who uses which block, in the order in which they were made. They are looked at one by one and
+//! by number, and none is borrowed while it is acted upon: waiting for a stream calls the driver, and letting it
+//! go drops it, and what runs then may note more.
+
+use std::cell::{Cell, RefCell};
+use std::mem;
+
+use crate::capturing::Capture;
+use crate::driver::Address;
+use crate::foreign::Foreign;
+
+/// A block, and who uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Use {
+    pub(crate) block: Address,
+    pub(crate) by: Foreign,
+    /// The capture that the pointer was given out in: what the stream does there is the graph's.
+    pub(crate) capture: Capture,
+}
+
+/// A copy of a note.
+pub(crate) struct Noted {
+    pub(crate) number: u64,
+    pub(crate) used: Use,
+    /// Whether, when the copy was made, anybody but the pool had the stream.
+    pub(crate) may_do_more: bool,
+}
+
+/// Notes with their numbers, which ascend. Borrowed for a look, and for moving what has its place already.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    notes: RefCell<Vec<(u64, Use)>>,
+    next: Cell<u64>,
+}
+
+impl Uses {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.notes.borrow().is_empty()
+    }
+
+    pub(crate) fn any(&self, is_wanted: impl Fn(&Use) -> bool) -> bool {
+        self.notes.borrow().iter().any(|(_, used)| is_wanted(used))
+    }
+
+    /// Whether there is one before that of a number.
+    pub(crate) fn any_before(&self, number: u64, is_wanted: impl Fn(&Use) -> bool) -> bool {
+        let notes = self.notes.borrow();
+        let before = notes.partition_point(|(known, _)| *known < number);
+        notes[..before].iter().any(|(_, used)| is_wanted(used))
+    }
+
+    /// The first one from a number on.
+    pub(crate) fn next(&self, from: u64, is_wanted: impl Fn(&Use) -> bool) -> Option<Noted> {
+        let notes = self.notes.borrow();
+        let first = notes.partition_point(|(known, _)| *known < from);
+        let (number, used) = notes[first..].iter().find(|(_, used)| is_wanted(used))?;
+        // Before the copy, which would count as an owner of the stream.
+        let may_do_more = used.by.may_do_more();
+        Some(Noted { number: *number, used: used.clone(), may_do_more })
+    }
+
+    pub(crate) fn add(&self, new: Use) {
+        self.make_room();
+        let number = self.next.replace(self.next.get() + 1);
+        self.notes.borrow_mut().push((number, new));
+    }
+
+    /// Room for one more: a hook of the allocator may note something itself, and take it.
+    fn make_room(&self) {
+        loop {
+            let (length, capacity) = {
+                let notes = self.notes.borrow();
+                (notes.len(), notes.capacity())
+            };
+            if length < capacity {
+                return;
+            }
+            let mut larger = Vec::with_capacity((2 * length).max(4));
+            let mut notes = self.notes.borrow_mut();
+            if notes.len() < larger.capacity() {
+                larger.append(&mut notes);
+                mem::swap(&mut *notes, &mut larger);
+            }
+            // Given up before what is not wanted any more is given back to the allocator.
+            drop(notes);
+        }
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        let removed = {
+            let mut notes = self.notes.borrow_mut();
+            let place = notes.binary_search_by_key(&number, |(known, _)| *known);
+            place.ok().map(|place| notes.remove(place))
+        };
+        drop(removed);
+    }
+}
