@@ -29,7 +29,8 @@ use crate::view::PoolView;
 ///   moves, and is initialised wherever host code can see it. It may panic; then it has allocated
 ///   nothing.
 /// - [`free`](Self::free) takes exactly the `bytes` that the block was allocated with, by the route
-///   it was allocated with whatever the configuration is by then, and never unwinds.
+///   it was allocated with whatever the configuration is by then, and never unwinds. Nor does the `Drop`
+///   of a [`Descriptor`](Self::Descriptor) or of the [`Context`](Self::Context).
 /// - A [`Block`](Self::Block) is plain data that any thread owning the `Context` may use, so that
 ///   `Context: Send` implies that blocks may move to another thread with it. A backend whose blocks
 ///   are bound to a thread has a `Context` that is not `Send`.

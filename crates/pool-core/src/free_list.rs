@@ -63,7 +63,8 @@ impl<B: PoolBackend> FreeList<B> {
     /// # Safety
     ///
     /// The last list that the pool was in is this one, or it was never in any; and since it was taken, no
-    /// pool that was taken from this list has been dropped, other than by the list.
+    /// pool that was or has been in this list has been dropped, other than by [`close`](Self::close):
+    /// [`clear`](Self::clear) counts.
     #[inline]
     pub unsafe fn put_back(&self, pool: Pool<B>) {
         let root = pool.into_root();
@@ -72,8 +73,8 @@ impl<B: PoolBackend> FreeList<B> {
             return self.put_root_elsewhere(root);
         }
         // The pool still links to the one that was the head when it was taken. That one was not dropped
-        // (caller; a list that drops pools is closed, which no pool links to), so the equal address is
-        // not that of another pool, and the link is good as it is.
+        // (caller; a closed list drops pools, and no pool links to its mark), so the equal address is not
+        // that of another pool, and the link is good as it is.
         self.head.set(root.into_raw());
     }
 
@@ -108,13 +109,15 @@ impl<B: PoolBackend> FreeList<B> {
         }
     }
 
-    /// Takes the newest pool that `wanted` chooses; the others keep their order. Takes no memory.
+    /// Takes the newest pool that `wanted` chooses; the others keep their order, also where `wanted` panics.
+    /// The newest of all may be shown to it twice. Takes no memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
-        let first = self.take()?;
-        if wanted(&first) {
-            return Some(first);
+        // It goes back where it is not wanted, and where `wanted` panics.
+        let first = Visited { pool: ManuallyDrop::new(self.take()?), visited: self };
+        if wanted(&first.pool) {
+            return Some(first.keep());
         }
-        self.put(first);
+        drop(first);
         let visit = Visit::begin(self);
         while let Some(visited) = visit.next() {
             if wanted(&visited.pool) {

@@ -200,9 +200,10 @@ fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {
         return None;
     }
-    dims.iter().zip(index).try_fold(0, |offset, (&extent, &at)| {
-        // Cannot overflow: every partial offset is below the product of the axes so far.
-        if at < extent { Some(offset * extent + at) } else { None }
+    dims.iter().zip(index).try_fold(0_usize, |offset, (&extent, &at)| {
+        // Every partial offset is below the product of the axes so far, unless the lengths are of a type of
+        // the user's that says something else by now: then what is wrapped is looked at as any index.
+        if at < extent { Some(offset.wrapping_mul(extent).wrapping_add(at)) } else { None }
     })
 }
 

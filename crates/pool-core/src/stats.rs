@@ -43,17 +43,18 @@ impl PoolStats {
     /// The numbers of both together; name, device and limit stay those of `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
-        self.pools += other.pools;
-        self.active_slots += other.active_slots;
-        self.high_water_slots += other.high_water_slots;
-        self.reserved_bytes += other.reserved_bytes;
-        self.peak_reserved_bytes += other.peak_reserved_bytes;
-        self.leaked_bytes += other.leaked_bytes;
-        self.bookkeeping_bytes += other.bookkeeping_bytes;
-        self.growths += other.growths;
-        self.cold_acquires += other.cold_acquires;
-        self.shape_hits += other.shape_hits;
-        self.shape_misses += other.shape_misses;
+        self.pools = self.pools.saturating_add(other.pools);
+        self.active_slots = self.active_slots.saturating_add(other.active_slots);
+        self.high_water_slots = self.high_water_slots.saturating_add(other.high_water_slots);
+        self.reserved_bytes = self.reserved_bytes.saturating_add(other.reserved_bytes);
+        self.peak_reserved_bytes =
+            self.peak_reserved_bytes.saturating_add(other.peak_reserved_bytes);
+        self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
+        self.bookkeeping_bytes = self.bookkeeping_bytes.saturating_add(other.bookkeeping_bytes);
+        self.growths = self.growths.saturating_add(other.growths);
+        self.cold_acquires = self.cold_acquires.saturating_add(other.cold_acquires);
+        self.shape_hits = self.shape_hits.saturating_add(other.shape_hits);
+        self.shape_misses = self.shape_misses.saturating_add(other.shape_misses);
         self
     }
 }
@@ -127,8 +128,8 @@ impl Released {
     /// What both gave back together.
     #[must_use]
     pub const fn plus(mut self, other: Self) -> Self {
-        self.slots += other.slots;
-        self.bytes += other.bytes;
+        self.slots = self.slots.saturating_add(other.slots);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self
     }
 }

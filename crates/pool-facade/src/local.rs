@@ -170,9 +170,10 @@ impl<B: LocalPool> LocalGuard<B> {
     /// [`PoolError::Config`] for a value out of its range; nothing is then changed.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         self.pool.configure(config)?;
+        // First: what is called back meanwhile may make pools.
+        B::set_config(KEY, config);
         let mut result = Ok(());
         for_each_idle::<B>(|pool| result = pool.configure(config));
-        B::set_config(KEY, config);
         result
     }
 }

@@ -72,7 +72,8 @@ pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
 ///
 /// # Safety
 ///
-/// Nothing borrowed from the slot's set is in use.
+/// The slot is idle, and reserved for `count` elements of `T`, the product of `dims` (invariant 8); nothing
+/// borrowed from its set is in use.
 pub(super) unsafe fn find_or_insert<'s, B: PoolBackend, T: Element>(
     slot: SlotPointer<'s, B>,
     dims: &[usize],

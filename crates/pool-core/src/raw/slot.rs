@@ -59,7 +59,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// # Safety
     ///
     /// The slot was reserved for `length` elements of `T` or more bytes, the cursor has stepped past
-    /// it, this is the only view made since, and the elements are valid as `T`.
+    /// it, no other view of it is in use while this one is, and the elements are valid as `T`.
     #[inline(always)]
     pub(crate) unsafe fn view<T: Element>(self, length: usize) -> B::View<'s, T> {
         // SAFETY: reserved for `length` elements: the block holds as many (invariants 3 and 4), or is
@@ -260,7 +260,8 @@ impl<B: PoolBackend> SlotRef<B> {
     ///
     /// # Safety
     ///
-    /// The view that this was given to is in use for as long as the result is.
+    /// The view that this was given to is in use for as long as the result is, on the thread that owns the
+    /// pool, or the context is `Sync`.
     #[inline]
     #[must_use]
     pub unsafe fn context(&self) -> &B::Context {

@@ -68,7 +68,7 @@ impl<B: PoolBackend> State<B> {
             try_box(state).ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
         // SAFETY: `state` was just made and nothing else knows it.
         let this = unsafe { state.as_ref() };
-        // SAFETY: the state's own address.
+        // SAFETY: the state's own address; nobody else knows it.
         if let Err(error) = unsafe { this.push_table(state) } {
             // SAFETY: made by `try_box` above, and given up here; it has no table yet.
             drop(unsafe { into_box(state) });
@@ -117,12 +117,12 @@ impl<B: PoolBackend> State<B> {
         drop(unsafe { into_box(state) });
     }
 
-    /// Appends an empty table. The pool is marked as busy, or known to nobody yet: the allocator may run
-    /// code that asks for the list, but none that makes it longer.
+    /// Appends an empty table. The allocator may run code that asks for the list, but none that makes it
+    /// longer.
     ///
     /// # Safety
     ///
-    /// `state` is the address of `self`.
+    /// `state` is the address of `self`; the pool is marked as busy, or known to nobody yet.
     unsafe fn push_table(&self, state: NonNull<Self>) -> Result<(), PoolError<B::Error>> {
         let no_memory = |requested| PoolError::Bookkeeping { requested };
         let count = self.table_count();
@@ -168,7 +168,7 @@ impl<B: PoolBackend> State<B> {
         // SAFETY: as for `state`.
         let next = unsafe { (*table.as_ptr()).number } + 1;
         if next == this.table_count() {
-            // SAFETY: a table's `state` is the address of its pool's state.
+            // SAFETY: a table's `state` is the address of its pool's state, which is marked (caller).
             unsafe { this.push_table(state) }?;
         }
         // SAFETY: `next` is the number of a table that there was, or of the one just made.
@@ -266,6 +266,9 @@ impl<B: PoolBackend> State<B> {
         for slot in self.slots_from(0) {
             // SAFETY: no view of the slot is in use (caller).
             unsafe { cold::advertise(slot) };
+        }
+        // Only now, because the `Drop` of a backend's descriptors runs: every slot follows by then.
+        for slot in self.slots_from(0) {
             // SAFETY: as above.
             drop(unsafe { cold::take_shapes(slot) });
         }

@@ -166,3 +166,28 @@ fn a_free_that_comes_back_to_the_list_while_it_closes() {
     assert_eq!(ended, 3, "the two that were in it and the one that came meanwhile");
     *switches.in_free.borrow_mut() = None;
 }
+
+#[test]
+fn a_choice_that_panics_loses_no_pool() {
+    let list = FreeList::<HeapBackend>::new();
+    for _ in 0..3 {
+        list.put(named(&Ledger::new(), "one"));
+    }
+    for calls in 1..=4 {
+        let left = std::cell::Cell::new(calls);
+        let choose = || {
+            list.take_where(|_| {
+                left.set(left.get() - 1);
+                assert!(left.get() > 0, "the choice panics");
+                false
+            })
+        };
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(choose)).is_err());
+        let mut pools = 0;
+        list.for_each(|_| pools += 1);
+        assert_eq!(pools, 3);
+    }
+    assert!(list.take_where(|_| true).is_some());
+    list.clear();
+    assert!(list.take().is_none());
+}

@@ -257,3 +257,25 @@ fn nothing_is_in_flight_where_an_error_is_shown() {
     assert!(message.contains("1024"), "{message}");
     assert_eq!((&*view, scope.active_slots()), (&[1_u8; 8][..], 1));
 }
+
+#[test]
+fn pools_that_are_made_while_others_are_configured_follow() {
+    fn use_a_pool(_: Call) -> bool {
+        with_hook(None, || {
+            with_pool!(scope => { scope.acquire_filled(8, 0x55_u8); });
+        });
+        true
+    }
+    let work = || {
+        let mut guard = local::<Cpu>();
+        local::<Cpu>().scope().acquire_nd::<u8, _>(&[2, 3][..]);
+        let poison = PoolConfig::new().poison(true);
+        with_hook(Some(use_a_pool), || guard.configure(poison).unwrap());
+        let mut guards = [(); 4].map(|()| local::<Cpu>());
+        for guard in guards.iter_mut().chain([&mut guard]) {
+            guard.scope().acquire_filled(8, 0x55_u8);
+            assert_eq!(guard.scope().acquire::<u8>(8), [0xFF; 8]);
+        }
+    };
+    std::thread::spawn(work).join().unwrap();
+}
