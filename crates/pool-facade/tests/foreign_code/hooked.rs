@@ -137,8 +137,13 @@ unsafe impl PoolBackend for Hooked {
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
-    unsafe fn reuse((): &(), _: NonNull<u8>, _: Reuse) -> Result<(), Refused> {
-        tell(Place::Reuse)
+    unsafe fn reuse((): &(), _: NonNull<u8>, why: Reuse) -> Result<(), Refused> {
+        if why == Reuse::HandOut {
+            return tell(Place::Reuse);
+        }
+        // A block that cannot be ordered before it is freed is leaked, which leak checkers would see.
+        let _served = tell(Place::Free);
+        Ok(())
     }
 
     unsafe fn set_bytes(
