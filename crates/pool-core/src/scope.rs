@@ -38,7 +38,8 @@ use crate::stats::{PoolStats, Released};
 /// # Why this is sound
 ///
 /// 1. A slot's memory is handed out only by stepping a cursor over it, and no method moves a cursor
-///    back; there is no `Clone` and no `Default`.
+///    back, but over a slot that could not be filled, of which there is no view, and where nothing was
+///    acquired after it; there is no `Clone` and no `Default`.
 /// 2. [`Pool::scope`](crate::Pool::scope) and [`Scope::scope`] borrow their receiver exclusively for
 ///    as long as the new scope or any view of it lives. So while an inner scope is in use the outer
 ///    one cannot acquire, and when the outer one can acquire again, nothing of the inner is alive.

@@ -13,7 +13,8 @@
 //!    slot has no block, and then the block is `B::DANGLING`.
 //! 5. **A slot below the cursor of the innermost scope belongs to its view**: only slots at or above
 //!    a scope's cursor are grown, freed, armed or have their shape set touched. A scope's cursor
-//!    only ever steps forward, and an inner scope starts at its outer's cursor, which stands still
+//!    only ever steps forward, or back over a slot of which no view was made and after which none was
+//!    taken, and an inner scope starts at its outer's cursor, which stands still
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
 //!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
