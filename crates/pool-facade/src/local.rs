@@ -205,9 +205,12 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
 macro_rules! thread_storage {
     ($backend:ty) => {
         thread_local! {
-            /// Has no destructor, so it can be used at any time, also while the thread ends.
+            /// Has no destructor of ours, so that no access has to ask for one, and it can be used while the
+            /// thread ends. Where thread-locals are kept under keys, std frees it at some time then: who
+            /// comes later finds a new list, and pools that were still in the old one leak.
             static IDLE: FreeList<$backend> = const { FreeList::new() };
-            /// The configuration of new pools; has no destructor either.
+            /// The configuration of new pools; has no destructor either, and is the default one again
+            /// where it was freed.
             static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
             /// Has a destructor: closes the list where the thread ends.
             static CLOSER: Closer = const { Closer };

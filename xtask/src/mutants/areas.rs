@@ -21,8 +21,9 @@ pub(super) struct Area {
     pub(super) seconds: u32,
 }
 
-/// Crates that test `pool-core`: its own tests, and those that look at it from outside.
-const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
+/// Crates that test `pool-core`: its own tests, and those that look at it from outside; the facade's are
+/// about code of others that comes back into a pool.
+const AROUND_THE_CORE: &[&str] = &["pool-core", "pool-conformance", "pool-cpu", "pool-facade"];
 
 /// All of them.
 pub(super) const AREAS: &[Area] = &[
