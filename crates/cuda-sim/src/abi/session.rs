@@ -9,6 +9,9 @@ use super::hook;
 use super::host::{self, Host};
 use crate::world::{Code, Goal, Outcome, Settings, Step, World};
 
+/// The variable with the CUDA version that the driver says it is for: `12080` is 12.8.
+const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
+
 /// The one simulated driver of a process.
 struct Driver {
     world: Mutex<World>,
@@ -31,9 +34,17 @@ thread_local! {
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let world = Mutex::new(World::new(Settings::default(), real_host()));
+        let world = Mutex::new(World::new(settings_of_a_plain_load(), real_host()));
         Driver { world, returned: Condvar::new() }
     })
+}
+
+/// What the driver is like where nothing controls it.
+fn settings_of_a_plain_load() -> Settings {
+    let settings = Settings::default();
+    let given = std::env::var(DRIVER_VERSION_VARIABLE).ok();
+    let version = given.and_then(|version| version.parse().ok());
+    Settings { driver_version: version.unwrap_or(settings.driver_version), ..settings }
 }
 
 pub(super) fn real_host() -> Box<Host> {

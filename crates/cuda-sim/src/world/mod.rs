@@ -69,7 +69,12 @@ pub(crate) struct Settings {
     pub(crate) devices: usize,
     /// Bytes of each device.
     pub(crate) bytes: usize,
+    /// The CUDA version that the driver says it is for, as 1000 × major + 10 × minor.
+    pub(crate) driver_version: i32,
 }
+
+/// CUDA 13.0: what the bindings are made for.
+const DRIVER_VERSION: i32 = 13_000;
 
 /// What the driver knows of a host thread.
 #[derive(Debug, Default)]
@@ -82,6 +87,8 @@ pub(crate) struct Thread {
 /// The simulated driver.
 pub(crate) struct World {
     initialized: bool,
+    /// What it says its CUDA version is.
+    pub(crate) driver_version: i32,
     handles: handle::Handles,
     random: Random,
     host: Box<dyn HostMemory>,
@@ -118,7 +125,7 @@ pub(crate) struct World {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, devices: 1, bytes: 1 << 30 }
+        Self { seed: 0, devices: 1, bytes: 1 << 30, driver_version: DRIVER_VERSION }
     }
 }
 
@@ -132,6 +139,7 @@ impl World {
         host_clock.tick(HOST);
         Self {
             initialized: false,
+            driver_version: settings.driver_version,
             handles: handle::Handles::default(),
             random: Random::new(settings.seed),
             host,
