@@ -6,6 +6,7 @@
 mod assembly;
 mod bench;
 mod demo;
+mod gpu_archive;
 mod gpu_test;
 mod kernels;
 mod mutants;
@@ -37,6 +38,8 @@ enum Task {
     Bench(bench::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
+    /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
+    GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),

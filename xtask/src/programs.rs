@@ -94,6 +94,14 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
     Ok(artifacts)
 }
 
+/// The library of the simulated driver, where it was built with the rest.
+pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
+    let is_it =
+        |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
+    let files = &artifacts.iter().find(is_it)?.filenames;
+    files.iter().find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
+}
+
 /// The tests of a program that are ignored unless asked for.
 ///
 /// # Errors

@@ -33,6 +33,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    step("gpu-archive", "the archive of GPU tests, its script and its reports", gpu_archive),
     step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
@@ -113,6 +114,14 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.with([setting.patience()]).variable("POOL_SIM_ORDERS", setting.orders());
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+}
+
+/// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.
+fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    let as_tests = Invocation::counted_task("xtask gpu-archive");
+    let for_devices = as_tests.clone().with(["--for-devices"]);
+    Ok(if setting.full { vec![as_tests, for_devices] } else { vec![as_tests] })
 }
 
 /// Where the compilers cannot be had, the task says so and counts it.
