@@ -79,12 +79,18 @@ absolute() {
     esac
 }
 
+need_tools() {
+    for tool in tar gzip awk sed mktemp; do
+        command -v "$tool" >/dev/null 2>&1 || stop 2 "$tool is not here, and the script needs it"
+    done
+}
+
 # gzip's own complaint counts too: what it has told tar before may look whole.
 unpack() {
     {
-        gzip -dc "$archive" || : >"$work.damaged"
-    } | tar -xf - -C "$work" || : >"$work.damaged"
-    [ ! -f "$work.damaged" ] || stop 2 "$archive cannot be unpacked: it is damaged, or the disk is full"
+        gzip -dc "$archive" || : >"$own/damaged"
+    } | tar -xf - -C "$work" || : >"$own/damaged"
+    [ ! -f "$own/damaged" ] || stop 2 "$archive cannot be unpacked: it is damaged, or the disk is full"
     for file in manifest.json binaries.tsv; do
         [ -f "$work/$file" ] || stop 2 "$archive holds no $file"
     done
@@ -211,6 +217,22 @@ look_at_system() {
     fi
 }
 
+# The driver that the switch puts there calls its device so; no other one does, and it has no other place.
+check_disguise() {
+    device=$(probed device)
+    if [ "$simulated" = true ]; then
+        [ "$device" = "Disguised device" ] ||
+            stop 2 "the driver that was loaded is not $simulated_driver: its device is ${device:-unknown}"
+        return
+    fi
+    case $device in
+    "Disguised device" | "Simulated device"*)
+        echo "no GPU: a $device is no hardware" >&2
+        no_gpu
+        ;;
+    esac
+}
+
 look_for_gpu() {
     echo "LD_LIBRARY_PATH: ${LD_LIBRARY_PATH-}"
     if command -v nvidia-smi >/dev/null 2>&1; then
@@ -240,6 +262,7 @@ look_for_gpu() {
         no_gpu
         ;;
     esac
+    check_disguise
     capability=$(probed capability)
     if [ -n "$capability" ] && older "$capability" "$needs_capability"; then
         unsuitable "the device has compute capability $capability, and the archive needs" \
@@ -466,6 +489,7 @@ verdict() {
 }
 
 read_arguments "$@"
+need_tools
 report_kind=gpu-test
 [ "$simulated" = false ] || report_kind=gpu-test-on-a-simulated-driver
 archive=$(absolute "$archive")
@@ -474,9 +498,11 @@ simulated_driver=$(absolute "$simulated_driver")
 mkdir -p "$out" || stop 2 "$out cannot be made"
 # What an earlier run left must not be taken for this one's.
 rm -f "$out/gpu-report.json" "$out/junit.xml" "$out/answers.txt"
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-run.XXXXXX") || stop 2 "no temporary directory"
-trap 'rm -rf "$work" "$work.damaged"' EXIT
+own=$(mktemp -d "${TMPDIR:-/tmp}/gpu-run.XXXXXX") || stop 2 "no temporary directory"
+trap 'rm -rf "$own"' EXIT
 trap 'exit 1' HUP INT TERM
+work=$own/archive
+mkdir "$work" || stop 2 "$work cannot be made"
 : >"$work/results.tsv"
 : >"$work/probe.txt"
 number=0

@@ -90,18 +90,16 @@ impl Machine {
         shell.arg(format!("HOME={}", self.path("home").display()));
         shell.args(call.variables.iter().map(|(name, value)| format!("{name}={value}")));
         shell.args(["sh", "gpu-run.sh", archive]).args(&call.arguments).arg("--out").arg(&out);
-        Run::of(&shell.current_dir(self.0.path()).output()?, out)
+        Ok(Run::of(&shell.current_dir(self.0.path()).output()?, out))
     }
 }
 
 impl Run {
-    /// # Errors
-    ///
-    /// Never: so that it can end a function that starts a process.
-    pub(super) fn of(ended: &Output, out: PathBuf) -> Result<Self, TaskError> {
+    /// What a process left that has written its report there.
+    pub(super) fn of(ended: &Output, out: PathBuf) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (output, errors) = (text(&ended.stdout), text(&ended.stderr));
-        Ok(Self { code: ended.status.code(), output, errors, out })
+        Self { code: ended.status.code(), output, errors, out }
     }
 
     /// The last line that is no complaint.

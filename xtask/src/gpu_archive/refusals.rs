@@ -124,6 +124,9 @@ fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
         let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;
         checks.that(&format!("the simulated driver {name} is no GPU"), refused);
     }
+    let (signs, sentence) = (Signs::NONE, "a Disguised device is no hardware");
+    let refused = refused_as_a_driver(stage, "disguised", signs, "libcuda.so.1", sentence)?;
+    checks.that("the simulated driver disguised is no GPU without the switch", refused);
     let plain = stage.machine.put("plain-driver.so", &stage.plain)?;
     let run = on_driver(stage, "an undisguised one", ARCHIVE, &plain)?;
     let refused = run.ended_with(3).and_then(|()| says(&run.errors, "no hardware"));

@@ -57,7 +57,7 @@ fn run_here(stage: &Stage) -> Result<Run, TaskError> {
     if !stage.for_devices {
         task.arg("--built-as-tests");
     }
-    Run::of(&task.output()?, out)
+    Ok(Run::of(&task.output()?, out))
 }
 
 /// On a few tests, but for where time is no matter.

@@ -190,7 +190,12 @@ fn a_simulated_driver_is_told_everywhere() {
     let look =
         r#"[ "${LD_LIBRARY_PATH##*/}" = driver ] && [ -f "$LD_LIBRARY_PATH/libcuda.so.1" ] && "#;
     let fake = Fake::new().test("one", &format!("{look}{PASSING}")).counts(1);
-    on_every_shell(&fake, &["--simulated-driver", "archive.tar.gz"], |run| {
+    let switched = ["--simulated-driver", "archive.tar.gz"];
+    // Another driver than the one that was put there.
+    on_every_shell(&fake, &switched, |run| assert_eq!(run.code, 2, "{run}"));
+    let fake = fake.probe("echo 'device: Disguised device'");
+    on_every_shell(&fake, &[], |run| assert_eq!(run.code, 3, "{run}"));
+    on_every_shell(&fake, &switched, |run| {
         assert_eq!(run.code, 0, "{run}");
         let last = "1 passed, 0 failed, 0 skipped, on a SIMULATED driver: no result about a GPU";
         assert_eq!(run.last_line(), last);
