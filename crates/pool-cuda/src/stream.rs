@@ -393,6 +393,11 @@ impl DeviceStream {
     }
 }
 
+/// Whether this is a default stream, of which everybody may get another reference.
+pub(crate) fn is_default(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= PER_THREAD
+}
+
 /// Whether this is the default stream that every thread has its own of.
 pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
