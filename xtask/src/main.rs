@@ -5,6 +5,7 @@
 
 mod assembly;
 mod bench;
+mod cuda_versions;
 mod demo;
 mod gpu_archive;
 mod gpu_test;
@@ -36,6 +37,8 @@ enum Task {
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
     Bench(bench::Arguments),
+    /// Check that the CUDA crates build together with what others want of cudarc.
+    CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),

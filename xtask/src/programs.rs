@@ -60,8 +60,8 @@ impl Target {
 
 /// Cargo, without what our own run of it leaves in the environment.
 ///
-/// `CARGO` names the cargo that started us, which may be of another toolchain, and the CUDA version is a
-/// matter of features alone.
+/// `CARGO` names the cargo that started us, which may be of another toolchain, and the version of the CUDA
+/// bindings is the one in `.cargo/config.toml`.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
     cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");

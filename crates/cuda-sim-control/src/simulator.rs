@@ -25,9 +25,8 @@ pub struct Settings {
     pub background: bool,
     /// Bytes of memory that each has, in steps of 2 MiB; 1 GiB by default.
     pub bytes: u64,
-    /// The CUDA version that the driver says it is for, as 1000 × major + 10 × minor. It has the calls of
-    /// CUDA 13.0, whatever it says. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or
-    /// 13000.
+    /// The CUDA version that the driver is for, as 1000 × major + 10 × minor, 12000 at least: what came
+    /// later it refuses. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or 13000.
     pub driver_version: u32,
 }
 

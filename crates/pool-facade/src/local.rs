@@ -201,7 +201,7 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
 }
 
 /// What a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
-#[cfg(any(feature = "cpu", feature = "cuda-backend"))]
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 macro_rules! thread_storage {
     ($backend:ty) => {
         thread_local! {
@@ -273,7 +273,7 @@ mod cpu {
     }
 }
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 mod cuda {
     //! The thread-local storage of `Cuda`: one list for all devices and streams that the thread chooses,
     //! of which a pool is taken by its stream.

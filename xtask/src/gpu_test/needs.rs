@@ -1,8 +1,8 @@
 //! What a machine must have for the programs of an archive, read from the programs themselves: the C
-//! library from their tables of versions, the driver and the device from the bindings and the kernels.
+//! library from their tables of versions, the driver and the device from the kernels.
 //!
 //! A kernel that is packed as PTX says which version of the language it is in, and a driver refuses
-//! what is newer than itself. So a driver is needed that is as new as the bindings and as each kernel.
+//! what is newer than itself. So a driver is needed that is as new as each kernel, and as captured graphs need.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,6 +30,9 @@ pub(crate) struct Needs {
     /// The compute capability of the device.
     pub(crate) needs_capability: Version,
 }
+
+/// The CUDA version of the oldest driver that captures graphs for `pool-graph`.
+const GRAPHS: Version = Version(12, 3);
 
 /// Which CUDA version brought which version of PTX, from CUDA 12.0 on.
 const PTX_OF_CUDA: &[(Version, Version)] = &[
@@ -62,13 +65,12 @@ impl Needs {
     ///
     /// # Errors
     ///
-    /// When no program says which C library it needs, when no feature says which bindings it has, and when
-    /// a kernel is of a version of PTX that nobody has entered here.
-    pub(super) fn of(packed: &[Packed], cudarc_features: &[String]) -> Result<Self, TaskError> {
+    /// When no program says which C library it needs, and when a kernel is of a version of PTX that nobody has
+    /// entered here.
+    pub(super) fn of(packed: &[Packed]) -> Result<Self, TaskError> {
         let glibc = packed.iter().filter_map(|one| elf::needed_glibc(&one.bytes)).max();
         let (major, minor) = glibc.ok_or("no program says which GNU C library it needs")?;
-        let bindings = cudarc_features.iter().find_map(|feature| bindings(feature));
-        let mut driver = bindings.ok_or("no feature of cudarc names a version of CUDA")?;
+        let mut driver = GRAPHS;
         let kernels: BTreeSet<Kernel> = packed.iter().flat_map(|one| kernels(&one.bytes)).collect();
         for kernel in &kernels {
             driver = driver.max(cuda_with(kernel.language)?);
@@ -90,14 +92,8 @@ impl Version {
     }
 }
 
-/// `cuda-13000` is 13.0, `cuda-12080` is 12.8.
-fn bindings(feature: &str) -> Option<Version> {
-    let number: u32 = feature.strip_prefix("cuda-")?.parse().ok()?;
-    Some(Version(number / 1000, number % 1000 / 10))
-}
-
-/// The CUDA version that brought a version of PTX; those from before 12.0 count as 11.0, which no bindings
-/// here are older than.
+/// The CUDA version that brought a version of PTX; those from before 12.0 count as 11.0, which no driver here
+/// is older than.
 fn cuda_with(language: Version) -> Result<Version, TaskError> {
     if language < Version(8, 0) {
         return Ok(Version(11, 0));
@@ -167,7 +163,7 @@ impl fmt::Display for Needs {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kernel, Version, bindings, cuda_with, kernels};
+    use super::{Kernel, Version, cuda_with, kernels};
 
     #[test]
     fn a_kernel_says_what_it_needs() {
@@ -187,9 +183,6 @@ mod tests {
 
     #[test]
     fn versions_become_those_of_cuda() {
-        assert_eq!(bindings("cuda-12080"), Some(Version(12, 8)));
-        assert_eq!(bindings("cuda-13000"), Some(Version(13, 0)));
-        assert_eq!(bindings("nvrtc"), None);
         assert_eq!(cuda_with(Version(9, 0)).unwrap(), Version(13, 0));
         assert_eq!(cuda_with(Version(6, 0)).unwrap(), Version(11, 0));
         assert!(cuda_with(Version(99, 0)).unwrap_err().to_string().contains("PTX 99.0"));

@@ -4,6 +4,7 @@ use cudarc::driver::sys;
 
 use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
+use super::pool::Properties;
 use crate::world::{Code, Fill, Outcome, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
@@ -28,6 +29,17 @@ fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
     })
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AllocationNode {
+    properties: Properties,
+    accesses: usize,
+    access_count: usize,
+    bytes: usize,
+    address: u64,
+}
+
 driver_calls! {
     fn cuGraphAddEmptyNode(place: Out<u64>, graph: u64, after: In<u64>, count: usize) |session| {
         place.put(session.add_node(graph, &after.array(count)?, Work::Empty)?)
@@ -50,13 +62,13 @@ driver_calls! {
         graph: u64,
         after: In<u64>,
         count: usize,
-        parameters: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+        parameters: Out<AllocationNode>,
     ) |session| {
         let mut wanted = parameters.get()?;
         let after = after.array(count)?;
-        let device = wanted.poolProps.location.id;
-        let (node, address) = session.add_allocation(graph, &after, wanted.bytesize, device)?;
-        wanted.dptr = address;
+        let device = wanted.properties.location.device()?;
+        let (node, address) = session.add_allocation(graph, &after, wanted.bytes, device)?;
+        wanted.address = address;
         parameters.put(wanted)?;
         place.put(node)
     }
@@ -87,18 +99,18 @@ driver_calls! {
 
     fn cuGraphMemAllocNodeGetParams(
         node: u64,
-        place: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+        place: Out<AllocationNode>,
     ) |session| {
         let Work::Allocate { address, bytes, device } = *session.work_of(node)? else {
             return Err(Code::INVALID_VALUE);
         };
         let id = i32::try_from(device).map_err(|_| Code::UNKNOWN)?;
-        place.put(sys::CUDA_MEM_ALLOC_NODE_PARAMS {
-            poolProps: super::pool::properties(id),
-            accessDescs: std::ptr::null(),
-            accessDescCount: 0,
-            bytesize: bytes,
-            dptr: address,
+        place.put(AllocationNode {
+            properties: Properties::of_device(id),
+            accesses: 0,
+            access_count: 0,
+            bytes,
+            address,
         })
     }
 

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::entry;
 use super::hook;
 use super::host::{self, Host};
 use crate::world::{Code, Goal, Outcome, Settings, Step, World};
@@ -61,12 +62,23 @@ pub(super) fn lock() -> MutexGuard<'static, World> {
 pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
     hook::before(name);
     let mut session = Session { world: Some(lock()), thread: this_thread() };
-    let permitted = if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) };
+    let permitted =
+        if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { has(&session, name) };
     let counted = session.log.enter(name);
     let outcome = permitted.and(counted).and_then(|()| body(&mut session));
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     session.log.leave(name, code);
     code.0
+}
+
+/// Refuses, and says so, what a driver of the simulated version would not have.
+fn has(session: &Session, name: &str) -> Outcome<()> {
+    let (since, version) = (entry::since(name), session.driver_version);
+    if since <= version {
+        return Ok(());
+    }
+    eprintln!("a driver of CUDA {version} does not have {name}, which came with {since}");
+    Err(Code::NOT_FOUND)
 }
 
 fn this_thread() -> u64 {

@@ -49,5 +49,4 @@ unmodelled! {
     cuExternalMemoryGetMappedBuffer
     cuDeviceSetGraphMemAttribute
     cuPointerGetAttribute
-    cuGetProcAddress_v2
 }

@@ -99,7 +99,7 @@ impl ArenaBook {
         Ended::Foreign
     }
 
-    #[cfg(feature = "cuda-backend")]
+    #[cfg(feature = "cuda")]
     pub(super) fn give_away(&mut self, given: bool) {
         self.given_away = given;
     }
@@ -124,7 +124,7 @@ impl ArenaBook {
     }
 
     /// These books with another policy and no region.
-    #[cfg(feature = "cuda-backend")]
+    #[cfg(feature = "cuda")]
     pub(super) fn anew(&self, policy: ArenaPolicy) -> Self {
         let mut anew = Self { policy, ..self.clone() };
         anew.begin();
@@ -132,7 +132,7 @@ impl ArenaBook {
     }
 
     /// As they stood once, unless a reset came between: then nothing of that is good any more.
-    #[cfg(feature = "cuda-backend")]
+    #[cfg(feature = "cuda")]
     pub(super) fn put_back(&mut self, earlier: &Self) {
         if earlier.resets == self.resets {
             let (foreign, given_away) = (self.foreign, self.given_away);

@@ -2,7 +2,7 @@
 //! moving an offset.
 
 mod book;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 mod mark;
 mod plan;
 mod stats;
@@ -11,7 +11,7 @@ use std::fmt;
 
 use pool_core::Device;
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub(crate) use mark::ArenaMark;
 pub use plan::{ArenaPlan, ArenaPlanError, Divergence};
 pub use stats::ArenaStats;
@@ -214,7 +214,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 /// For the arenas of streams.
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: false }

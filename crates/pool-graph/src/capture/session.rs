@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::require_driver;
+use pool_cuda::versioned::EDGE_DATA;
 use pool_plan::Options;
 
 use super::driver::CaptureMode;
@@ -62,8 +64,10 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`].
+    /// [`CaptureError::DefaultStream`], and [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld)
+    /// before CUDA 12.3, whose graphs do not say what their edges order.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
+        require_driver(EDGE_DATA)?;
         let session =
             Self { streams: Vec::new(), leases: Vec::new(), mode: CaptureMode::default() };
         session.with(stream)
