@@ -9,13 +9,14 @@ use cudarc::driver::{CudaContext, result, sys};
 use crate::capturing::unheeding_captures;
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
-use crate::leftover::{self, Leftover};
+use crate::leftover::{Leftover, Place};
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
 #[derive(Debug)]
 pub(crate) struct MemoryPool {
     handle: sys::CUmemoryPool,
     context: Arc<CudaContext>,
+    place: Place,
 }
 
 // SAFETY: the driver's calls on a memory pool may be made from any thread.
@@ -26,13 +27,14 @@ unsafe impl Sync for MemoryPool {}
 impl MemoryPool {
     /// A memory pool of the context's device.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         bind(context)?;
         let mut handle = ptr::null_mut();
         let properties = properties(context.cu_device());
         // SAFETY: the place and the properties outlive the call.
         let created = unsafe { sys::cuMemPoolCreate(&raw mut handle, &raw const properties) };
         answer("cuMemPoolCreate", created.result())?;
-        Ok(Self { handle, context: Arc::clone(context) })
+        Ok(Self { handle, context: Arc::clone(context), place })
     }
 
     pub(crate) fn handle(&self) -> sys::CUmemoryPool {
@@ -84,6 +86,6 @@ impl LeftMemoryPool {
 impl Drop for MemoryPool {
     fn drop(&mut self) {
         let left = LeftMemoryPool { handle: self.handle, context: Arc::clone(&self.context) };
-        leftover::give_back(Leftover::MemoryPool(left));
+        self.place.give_back(Leftover::MemoryPool(left));
     }
 }

@@ -66,7 +66,7 @@ impl ShapeCells {
     #[cold]
     fn take_of_new(&self, stream: &DeviceStream) -> Result<Address, CudaError> {
         // All but the first cell, which is at its start.
-        let mut link = Chain::of(Slab { address: 0, free: !1 });
+        let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = stream.allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
         self.slabs().add(link);

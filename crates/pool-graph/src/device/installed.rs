@@ -12,8 +12,10 @@ use super::capture::forks;
 use super::memory::DeviceMemory;
 use crate::arena::{ArenaShared, CudaArena};
 use crate::error::GraphMemoryError;
+use crate::room::lock_with_room;
 
-/// The arenas that are installed. Held for a look or a change, and for no call.
+/// The arenas that are installed. Held for a look or a change, and for no call; room is made before, and what
+/// was there is dropped after.
 static INSTALLED: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
 
 /// Keeps both: a handle of a stream that is gone could be another stream's.
@@ -57,10 +59,11 @@ impl CudaArena<DeviceMemory> {
     ///
     /// # Errors
     ///
-    /// If the stream is another device's or context's, and if either is installed already.
+    /// If the stream is another device's or context's, if either is installed already, and if the host has no
+    /// memory to note it.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
-        let mut installed = INSTALLED.lock();
+        let mut installed = lock_with_room(|| INSTALLED.lock(), |installed| installed, 1)?;
         if installed.iter().any(|entry| entry.is_on(stream) || entry.is(self)) {
             return Err(GraphMemoryError::AlreadyInstalled { stream: number(stream) });
         }
@@ -72,9 +75,12 @@ impl CudaArena<DeviceMemory> {
     /// The arena that is installed on a stream.
     #[must_use]
     pub fn on(stream: &CudaStream) -> Option<Self> {
-        let installed = INSTALLED.lock();
-        let entry = installed.iter().find(|entry| entry.is_on(stream))?;
-        Some(Self::of_shared(Arc::clone(&entry.arena)))
+        let found = {
+            let installed = INSTALLED.lock();
+            let entry = installed.iter().find(|entry| entry.is_on(stream));
+            entry.map(|entry| Arc::clone(&entry.arena))
+        };
+        found.map(Self::of_shared)
     }
 
     /// Ends the installation on a stream; to be called before the capture ends.
