@@ -11,7 +11,6 @@ use super::memory::answer;
 pub(crate) struct CaptureUnderWay {
     /// What tells it from every other capture of the process.
     pub(crate) id: u64,
-    pub(crate) graph: sys::CUgraph,
 }
 
 /// An edge of a graph.
@@ -62,7 +61,7 @@ unsafe fn capture_info(stream: sys::CUstream) -> Result<Option<Shown>, CudaError
     if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
         return Ok(None);
     }
-    Ok(Some(Shown { capture: CaptureUnderWay { id, graph }, nodes, count }))
+    Ok(Some(Shown { capture: CaptureUnderWay { id }, nodes, count }))
 }
 
 /// The nodes that come before whatever is put on a captured stream next; `None` where it is not captured, or

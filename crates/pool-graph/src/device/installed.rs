@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::cudarc::driver::{CudaGraph, CudaStream};
 
 use super::capture::forks;
 use super::memory::DeviceMemory;
@@ -41,7 +41,7 @@ impl CudaArena<DeviceMemory> {
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
-    /// use pool_cuda::cudarc::driver::sys::CUstreamCaptureMode;
+    /// use pool_cuda::cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
     /// use pool_graph::{ArenaPolicy, CudaArena, DeviceMemory};
     ///
     /// let device = Cuda::device(0)?;
@@ -52,8 +52,10 @@ impl CudaArena<DeviceMemory> {
     /// // Somewhere below, where there is only the stream:
     /// let scratch = CudaArena::on(&stream).unwrap().allocate(4096).unwrap();
     /// // … launches that use `scratch.device_pointer()` …
-    /// arena.clear(&stream).unwrap(); // refuses a capture that forks, for this policy
-    /// // … `stream.end_capture(..)`; the graph keeps `arena.lease()` …
+    /// arena.clear(&stream).unwrap();
+    /// let graph = stream.end_capture(CUgraphInstantiate_flags(0)).unwrap().unwrap();
+    /// arena.check_graph(&graph).unwrap(); // refuses a graph that forks, for this policy
+    /// // … whoever launches the graph keeps `arena.lease()` …
     /// # Ok::<(), pool_cuda::CudaError>(())
     /// ```
     ///
@@ -83,30 +85,44 @@ impl CudaArena<DeviceMemory> {
         found.map(Self::of_shared)
     }
 
-    /// Ends the installation on a stream; to be called before the capture ends.
-    ///
-    /// Where the arena rewinds ([`Linear`](crate::ArenaPolicy::Linear)) and the stream is captured, the
-    /// nodes and edges captured so far are read, programmatic edges counting as none.
+    /// Ends the installation on a stream; to be called before the capture ends. Whether the capture may be
+    /// replayed, its [graph](Self::check_graph) says.
     ///
     /// # Errors
     ///
-    /// If the arena is not installed there, if it rewinds and the capture forks, and if the driver does
-    /// not tell. Except for the first, it is cleared then, too, and the capture must be discarded.
+    /// If the arena is not installed there.
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
             let found = |entry: &Installed| entry.is_on(stream) && entry.is(self);
             installed.iter().position(found).map(|place| installed.swap_remove(place))
         };
-        if removed.is_none() {
-            return Err(GraphMemoryError::NotInstalled { stream: number(stream) });
+        match removed {
+            Some(_) => Ok(()),
+            None => Err(GraphMemoryError::NotInstalled { stream: number(stream) }),
         }
+    }
+
+    /// Whether the graph of a capture that took memory of this arena may be replayed. Where the arena rewinds
+    /// ([`Linear`](crate::ArenaPolicy::Linear)), its nodes and edges are read, programmatic edges counting as
+    /// none.
+    ///
+    /// It is asked of the graph, and not of the capture while that is under way: anybody who has the stream may
+    /// end a capture, from any thread, and the graph would go while it is read.
+    ///
+    /// # Errors
+    ///
+    /// If the arena rewinds and the graph forks, and if the driver does not tell. The graph must be discarded.
+    pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
-        let unread = |source| GraphMemoryError::Source { operation: "read the capture", source };
+        let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        if forks(stream).map_err(unread)? { self.forked() } else { Ok(()) }
+        // SAFETY: cudarc destroys the graph when its owner is dropped, which is borrowed. That is neither `Send`
+        // nor `Sync`, so no other thread has it, and it gives nobody the right to change it.
+        let forks = unsafe { forks(graph.cu_graph()) };
+        if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
 
     fn check_context(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
