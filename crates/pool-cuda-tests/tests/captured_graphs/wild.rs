@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
@@ -20,6 +20,20 @@ use crate::hand_made::{Foreign, Kind};
 use crate::support::{start, start_anew};
 
 const N: usize = 4096;
+
+/// The steps that bodies have taken so far.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+
+/// Says of a failure after how many steps it was found.
+struct Count;
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("FIGURE: found after {} steps", STEPS.load(Ordering::SeqCst));
+        }
+    }
+}
 
 /// What a body has, an update with another one of it.
 #[derive(Clone)]
@@ -92,6 +106,7 @@ fn body(capture: &Capture<'_>, state: &mut State) -> Result<(), CaptureError> {
     let mut random = Rng::with_seed(state.seed);
     let mut views: Vec<CaptureView<'_, u8>> = Vec::new();
     for _ in 0..random.usize(3..12) {
+        STEPS.fetch_add(1, Ordering::SeqCst);
         let mut meddles = random.fork();
         if let (Some(meddler), false) = (&state.meddler, capture.is_dry())
             && meddles.u8(..3) == 0
@@ -265,6 +280,7 @@ fn random_bodies_that_are_meddled_with() {
     let rounds = std::env::var("POOL_WILD_BODIES").ok();
     let rounds = rounds.map_or(300, |rounds| rounds.parse().unwrap());
     let (mut made, mut refused) = (0, BTreeMap::new());
+    let _count = Count;
     for seed in 0..rounds {
         start_anew(simulator, Settings::default(), seed);
         made += program(seed, &mut refused);
@@ -276,6 +292,7 @@ fn random_bodies_that_are_meddled_with() {
             assert!(leaks.is_empty(), "seed {seed}: {leaks:?}");
         }
     }
-    println!("FIGURE: {made} graphs of {} bodies; refused: {refused:?}", 2 * rounds);
+    let (bodies, steps) = (2 * rounds, STEPS.load(Ordering::SeqCst));
+    println!("FIGURE: {made} graphs of {bodies} bodies, {steps} steps; refused: {refused:?}");
     assert!(made > 0);
 }
