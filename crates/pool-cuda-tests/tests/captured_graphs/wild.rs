@@ -48,6 +48,8 @@ struct State {
     is_single: bool,
     /// Whether its memory is planned: where no use of a view comes any more, another one has its bytes.
     is_planned: bool,
+    /// The one block that it uses, where it does not use all of them: another graph may have the others.
+    keeps_to: Option<usize>,
     meddler: Option<Arc<Meddler>>,
 }
 
@@ -87,7 +89,8 @@ impl Meddler {
         let kind = [Kind::Fill, Kind::Copy, Kind::Host, Kind::Record, Kind::ChildGraph][kind];
         let calls = ["cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent"];
         let call = calls[random.usize(..calls.len())];
-        match random.usize(..7) {
+        let ends_regions = self.arena.get().is_some() && random.bool();
+        match if ends_regions { 6 } else { random.usize(..6) } {
             6 => self.end_regions(),
             0 => {
                 if let Ok(Some(graph)) = self.streams[one].end_capture(NO_FLAGS) {
@@ -150,7 +153,8 @@ fn act<'c>(
     let (one, act, value) = (random.usize(..2), random.usize(..10), state.value);
     let on = [capture.main(), if state.is_single { capture.main() } else { capture.branch(0)? }];
     let (here, there) = (on[one], on[1 - one]);
-    let block = &state.blocks[random.usize(..3)];
+    let block = random.usize(..3);
+    let block = &state.blocks[state.keeps_to.unwrap_or(block)];
     let forgets = random.bool() && state.forgets;
     match act {
         0 | 1 => {
@@ -273,8 +277,10 @@ fn program(seed: u64, refused: &mut BTreeMap<String, usize>) -> usize {
         let session = CaptureSession::new(&pair[0]).unwrap().branch(&pair[1]).unwrap().lease(lease);
         let meddler = (!is_tame).then(|| Meddler::new([&pair[0], &pair[1]]));
         meddlers.extend(meddler.clone());
-        let (seed, is_single, is_planned) = (random.u64(..), random.u8(..4) == 0, random.bool());
-        let mut state = State { seed, blocks, value: 1, forgets, is_single, is_planned, meddler };
+        let (seed, is_single, is_planned) = (random.u64(..), random.u8(..3) == 0, random.bool());
+        let keeps_to = random.bool().then(|| random.usize(..3));
+        let mut state =
+            State { seed, blocks, value: 1, forgets, is_single, is_planned, keeps_to, meddler };
         let made = prepared(session, &state).and_then(|prepared| {
             let made = prepared.capture(state.clone(), body);
             if let Some(meddler) = state.meddler.take() {
