@@ -50,6 +50,8 @@ struct State {
     is_planned: bool,
     /// The one block that it uses, where it does not use all of them: another graph may have the others.
     keeps_to: Option<usize>,
+    /// Whether it reads blocks, and writes none.
+    reads: bool,
     meddler: Option<Arc<Meddler>>,
 }
 
@@ -157,6 +159,7 @@ fn act<'c>(
     let block = &state.blocks[state.keeps_to.unwrap_or(block)];
     let forgets = random.bool() && state.forgets;
     match act {
+        3 | 6 | 7 | 9 if state.reads => {}
         0 | 1 => {
             let view = capture.acquire_on(here, N)?;
             let is_its_own = |other: &CaptureView<'_, u8>| {
@@ -272,15 +275,30 @@ fn program(seed: u64, refused: &mut BTreeMap<String, usize>) -> usize {
     let (is_tame, forgets) = (is_tame(seed), forgets(seed));
     let mut graphs: Vec<CapturedGraph<State>> = Vec::new();
     let mut meddlers = Vec::new();
-    for pair in streams.chunks(2) {
-        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+    // One that writes the first block, and has a second one, which the other reads.
+    let is_apart = random.u8(..3) == 0;
+    for (number, pair) in streams.chunks(2).enumerate() {
+        let leased = if is_apart { &blocks[number..2] } else { &blocks[..] };
+        let names: Vec<_> = leased.iter().map(GraphMemoryBlock::id).collect();
+        let lease = pool.lease(&names).unwrap();
         let session = CaptureSession::new(&pair[0]).unwrap().branch(&pair[1]).unwrap().lease(lease);
         let meddler = (!is_tame).then(|| Meddler::new([&pair[0], &pair[1]]));
         meddlers.extend(meddler.clone());
         let (seed, is_single, is_planned) = (random.u64(..), random.u8(..3) == 0, random.bool());
         let keeps_to = random.bool().then(|| random.usize(..3));
-        let mut state =
-            State { seed, blocks, value: 1, forgets, is_single, is_planned, keeps_to, meddler };
+        let (keeps_to, reads) =
+            if is_apart { (Some(number), number == 1) } else { (keeps_to, false) };
+        let mut state = State {
+            seed,
+            blocks,
+            value: 1,
+            forgets,
+            is_single,
+            is_planned,
+            keeps_to,
+            reads,
+            meddler,
+        };
         let made = prepared(session, &state).and_then(|prepared| {
             let made = prepared.capture(state.clone(), body);
             if let Some(meddler) = state.meddler.take() {
