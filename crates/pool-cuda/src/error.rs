@@ -67,6 +67,11 @@ pub enum CudaError {
         /// Why, and what to do.
         why: &'static str,
     },
+    /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
+    Bookkeeping {
+        /// Bytes asked for.
+        requested: usize,
+    },
     /// A copy between ranges of different lengths.
     LengthMismatch {
         /// Elements of the source.
@@ -184,6 +189,10 @@ impl fmt::Display for CudaError {
             Self::NoBlock { requested, why } => {
                 write!(f, "there is no block of {requested} bytes: {why}")
             }
+            Self::Bookkeeping { requested } => write!(
+                f,
+                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+            ),
             Self::LengthMismatch { source, destination } => write!(
                 f,
                 "{source} elements cannot be copied to {destination}: the lengths must agree"

@@ -136,8 +136,8 @@ impl ForeignUses {
     }
 
     /// Notes that some stream of another device uses a block.
-    pub(crate) fn note_another_device(&self, block: Address) {
-        self.note(Use { block, by: Foreign::OtherDevice, capture: None });
+    pub(crate) fn note_another_device(&self, block: Address) -> Result<(), CudaError> {
+        self.note(Use { block, by: Foreign::OtherDevice, capture: None })
     }
 
     /// Makes `stream`, which is not the pool's `own`, come after all that `own` holds, and after all
@@ -154,8 +154,8 @@ impl ForeignUses {
         let ordered = self.order(block, &to, own);
         // Where the driver failed to order them, the host may wait instead, and the stream is then used.
         match ordered {
-            Ok(capture) => self.note(Use { block, by: to.by, capture }),
-            Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None }),
+            Ok(capture) => self.note(Use { block, by: to.by, capture })?,
+            Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None })?,
             Err(_) => {}
         }
         // cudarc chose this context, asked for the pointer, and goes on with the stream's bare handle.
@@ -185,15 +185,13 @@ impl ForeignUses {
         Ok(capture)
     }
 
-    fn note(&self, new: Use) {
+    fn note(&self, new: Use) -> Result<(), CudaError> {
         let is_known = |used: &Use| {
             used.block == new.block
                 && used.capture == new.capture
                 && used.by.is_waited_for_with(&new.by)
         };
-        if !self.uses.any(is_known) {
-            self.uses.add(new);
-        }
+        if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
     /// Makes the pool's stream `own` come after all other streams that use the block.
@@ -232,17 +230,6 @@ impl ForeignUses {
             Foreign::OtherDevice => true,
         };
         !self.uses.any(|used| used.block == block && is_elsewhere(&used.by))
-    }
-
-    /// Who uses a block, for when this does not live on.
-    pub(crate) fn of_block(&self, block: Address) -> Self {
-        let of_block = Self::default();
-        let mut from = 0;
-        while let Some(noted) = self.uses.next(from, |used| used.block == block) {
-            of_block.uses.add(noted.used);
-            from = noted.number + 1;
-        }
-        of_block
     }
 
     /// Forgets who used a block.
@@ -336,12 +323,13 @@ fn is_here(known: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use) get. For any other
 /// stream a pool must wait, on the host, for all work of the context before it hands the memory out
 /// again, and before yet another stream uses it: correct, and slow; and refused by the driver, and
-/// spoiling it, while anything in the context is captured.
+/// spoiling it, while anything in the context is captured. Where the host has no memory for the note, the
+/// stream is not announced.
 pub fn announce(stream: &Arc<CudaStream>) {
     if announced().iter().any(|known| is_here(known, stream)) {
         return;
     }
-    let mut link = Chain::of(Arc::downgrade(stream));
+    let Ok(mut link) = Chain::of(Arc::downgrade(stream)) else { return };
     let ended = {
         let mut announced = announced();
         let ended = announced.unlink(|known| known.strong_count() == 0);

@@ -65,6 +65,8 @@ mod watch;
 pub use backend::DeviceBlock;
 #[doc(hidden)] // for `pool-graph`, which captures
 pub use capturing::{is_capturing, unheeding_captures};
+#[doc(hidden)]
+pub use chain::Chain;
 pub use code::DriverCode;
 pub use cuda::Cuda;
 pub use cudarc;

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaContext, result, sys};
 use crate::capturing::unheeding_captures;
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
-use crate::leftover::{self, Leftover};
+use crate::leftover::{Leftover, Place};
 use crate::versioned::create_memory_pool;
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
@@ -16,6 +16,7 @@ use crate::versioned::create_memory_pool;
 pub(crate) struct MemoryPool {
     handle: sys::CUmemoryPool,
     context: Arc<CudaContext>,
+    place: Place,
 }
 
 // SAFETY: the driver's calls on a memory pool may be made from any thread.
@@ -26,9 +27,10 @@ unsafe impl Sync for MemoryPool {}
 impl MemoryPool {
     /// A memory pool of the context's device.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
-        Ok(Self { handle, context: Arc::clone(context) })
+        Ok(Self { handle, context: Arc::clone(context), place })
     }
 
     pub(crate) fn handle(&self) -> sys::CUmemoryPool {
@@ -70,6 +72,6 @@ impl LeftMemoryPool {
 impl Drop for MemoryPool {
     fn drop(&mut self) {
         let left = LeftMemoryPool { handle: self.handle, context: Arc::clone(&self.context) };
-        leftover::give_back(Leftover::MemoryPool(left));
+        self.place.give_back(Leftover::MemoryPool(left));
     }
 }

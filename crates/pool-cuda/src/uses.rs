@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::capturing::Capture;
 use crate::driver::Address;
+use crate::error::CudaError;
 use crate::foreign::{Foreign, unannounce};
 
 /// A block, and who uses it.
@@ -84,23 +85,27 @@ impl Uses {
         Arc::get_mut(stream).is_some()
     }
 
-    pub(crate) fn add(&self, new: Use) {
-        self.make_room();
+    pub(crate) fn add(&self, new: Use) -> Result<(), CudaError> {
+        self.make_room()?;
         let number = self.next.replace(self.next.get() + 1);
         self.notes.borrow_mut().push((number, new));
+        Ok(())
     }
 
     /// Room for one more: a hook of the allocator may note something itself, and take it.
-    fn make_room(&self) {
+    fn make_room(&self) -> Result<(), CudaError> {
         loop {
             let (length, capacity) = {
                 let notes = self.notes.borrow();
                 (notes.len(), notes.capacity())
             };
             if length < capacity {
-                return;
+                return Ok(());
             }
-            let mut larger = Vec::with_capacity((2 * length).max(4));
+            let (mut larger, wanted) = (Vec::new(), (2 * length).max(4));
+            let requested = wanted.saturating_mul(size_of::<(u64, Use)>());
+            let no_room = |_| CudaError::Bookkeeping { requested };
+            larger.try_reserve_exact(wanted).map_err(no_room)?;
             let mut notes = self.notes.borrow_mut();
             if notes.len() < larger.capacity() {
                 larger.append(&mut notes);

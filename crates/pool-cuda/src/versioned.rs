@@ -79,8 +79,6 @@ pub struct CaptureInfo {
     pub status: sys::CUstreamCaptureStatus,
     /// The number of the capture.
     pub id: u64,
-    /// The graph that it goes into.
-    pub graph: sys::CUgraph,
     /// The nodes that come before whatever is put on the stream next, in an array of the driver's. It is good
     /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
     pub nodes: *const sys::CUgraphNode,
@@ -92,7 +90,6 @@ impl CaptureInfo {
     const NONE: Self = Self {
         status: sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
         id: 0,
-        graph: ptr::null_mut(),
         nodes: ptr::null(),
         count: 0,
     };
@@ -184,8 +181,10 @@ static CREATE_MEMORY_POOL: Call<CreateMemoryPool> =
 /// The stream is live.
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
-    let (status, id, graph) = (&raw mut info.status, &raw mut info.id, &raw mut info.graph);
-    let (nodes, count) = (&raw mut info.nodes, &raw mut info.count);
+    let (status, id) = (&raw mut info.status, &raw mut info.id);
+    // The graph is the driver's, and is not looked at.
+    let mut graph = ptr::null_mut();
+    let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
         let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
         // SAFETY: the stream is live (caller), and every place outlives the call.

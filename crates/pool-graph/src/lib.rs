@@ -47,6 +47,7 @@ mod growth;
 mod lease;
 mod pool;
 mod request;
+mod room;
 mod source;
 mod stats;
 mod sync;

@@ -5,7 +5,8 @@ use cudarc::driver::sys;
 use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
 use super::pool::Properties;
-use crate::world::{Code, Fill, Outcome, Work};
+use super::session::Session;
+use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     Ok(Fill {
@@ -40,6 +41,40 @@ struct AllocationNode {
     address: u64,
 }
 
+/// `CUgraphNodeParams` of a conditional node, up to where those end; in numbers, for a caller may give others than
+/// the bindings' enums have.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct ConditionalNode {
+    kind: u32,
+    reserved: [i32; 3],
+    condition: u64,
+    choice: u32,
+    bodies: u32,
+    shown: u64,
+    context: u64,
+}
+
+/// Adds a conditional node; it, and its parameters with the place of its bodies.
+fn conditional(
+    session: &mut Session,
+    graph: u64,
+    after: &[u64],
+    parameters: Out<ConditionalNode>,
+) -> Outcome<(u64, ConditionalNode)> {
+    // Nodes of other kinds have fewer parameters, so those are looked at once it is known.
+    if parameters.of::<u32>().get()? != NodeKind::Conditional as u32 {
+        return Err(crate::world::unmodelled(
+            "cuGraphAddNode_v2 for other nodes than conditional ones",
+        ));
+    }
+    let asked = parameters.get()?;
+    let ConditionalNode { condition, choice, bodies, .. } = asked;
+    let choice = Choice { condition, kind: choice, bodies };
+    let (node, shown) = session.add_conditional(graph, after, choice)?;
+    Ok((node, ConditionalNode { shown, ..asked }))
+}
+
 driver_calls! {
     fn cuGraphAddEmptyNode(place: Out<u64>, graph: u64, after: In<u64>, count: usize) |session| {
         place.put(session.add_node(graph, &after.array(count)?, Work::Empty)?)
@@ -55,6 +90,42 @@ driver_calls! {
     ) |session| {
         let work = Work::Fill(fill(&parameters.get()?)?);
         place.put(session.add_node(graph, &after.array(count)?, work)?)
+    }
+
+    fn cuGraphConditionalHandleCreate(
+        place: Out<u64>,
+        graph: u64,
+        _context: u64,
+        _first_value: u32,
+        _flags: u32,
+    ) |session| { place.put(session.create_condition(graph)?) }
+
+    fn cuGraphAddNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        parameters: Out<ConditionalNode>,
+    ) |session| {
+        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
+        parameters.put(chosen)?;
+        place.put(node)
+    }
+
+    fn cuGraphAddNode_v2(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        data: In<sys::CUgraphEdgeData>,
+        count: usize,
+        parameters: Out<ConditionalNode>,
+    ) |session| {
+        if !data.is_null() && data.array(count)?.iter().any(|data| data.type_ != 0) {
+            return Err(crate::world::unmodelled("edges of a conditional node that are not full"));
+        }
+        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
+        parameters.put(chosen)?;
+        place.put(node)
     }
 
     fn cuGraphAddMemAllocNode(

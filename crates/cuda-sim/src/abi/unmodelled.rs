@@ -20,7 +20,6 @@ unmodelled! {
     cuLaunchCooperativeKernel
     cuOccupancyMaxPotentialBlockSize
     cuGraphAddChildGraphNode
-    cuGraphAddNode_v2
     cuGraphClone
     cuGraphInstantiateWithParams
     cuStreamBeginCaptureToGraph

@@ -10,6 +10,7 @@ mod allocate;
 mod capture;
 mod clock;
 mod code;
+mod conditional;
 mod device;
 mod event;
 mod exec;
@@ -40,6 +41,7 @@ use clock::{Clock, HOST};
 
 pub(crate) use capture::Mode;
 pub(crate) use code::{Code, Outcome, unmodelled};
+pub(crate) use conditional::Choice;
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
 pub(crate) use kernel::{KernelCall, Shape};
@@ -48,7 +50,7 @@ pub(crate) use random::Random;
 pub(crate) use report::Mistake;
 pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
-pub(crate) use work::{Copy, End, Fill, Work};
+pub(crate) use work::{Copy, End, Fill, NodeKind, Work};
 
 /// The host's own memory, which copies read and write.
 pub(crate) trait HostMemory: Send {
@@ -115,6 +117,7 @@ pub(crate) struct World {
     pending_kernels: usize,
     /// Parameters of kernel nodes, for whoever asked to look at.
     shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
+    conditions: Vec<conditional::Condition>,
     /// What the host knows to be done.
     host_clock: Clock,
     /// What was not given back before its context ended.
@@ -163,6 +166,7 @@ impl World {
             functions: Vec::new(),
             pending_kernels: 0,
             shown_parameters: HashMap::new(),
+            conditions: Vec::new(),
             host_clock,
             lost: Vec::new(),
             time: 0,
@@ -222,7 +226,7 @@ impl World {
             Kind::Context => Some(self.devices.get(index).is_some()),
             Kind::Stream => self.streams.get(index).map(|stream| stream.lives),
             Kind::Event => self.events.get(index).map(|event| event.lives),
-            Kind::Graph => self.graphs.get(index).map(|graph| graph.lives),
+            Kind::Graph => self.graphs.get(index).map(|_| self.graph_lives(index)),
             Kind::Node => self.nodes.get(index).map(|node| node.lives),
             Kind::Exec => self.execs.get(index).map(|exec| exec.lives),
             Kind::Pool => self.pools.get(index).map(|pool| pool.lives),
@@ -267,7 +271,8 @@ impl World {
         let modules = self.modules.iter().filter(|own| own.lives);
         living("module", modules.filter(|own| concerns(own.device)).count());
         if device.is_none() {
-            living("graph", self.graphs.iter().filter(|own| own.lives).count());
+            let graphs = (0..self.graphs.len()).filter(|graph| self.graph_lives(*graph));
+            living("graph", graphs.filter(|graph| self.graphs[*graph].parent.is_none()).count());
             living("executable graph", self.execs.iter().filter(|own| own.lives).count());
             living("memory pool", self.pools.iter().filter(|own| own.is_private()).count());
             living("pages", self.pages.iter().filter(|own| own.lives).count());

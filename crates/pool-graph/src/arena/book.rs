@@ -1,22 +1,21 @@
-//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them.
+//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them. Room for a region
+//! is asked for ahead of the call.
 
-use std::collections::BTreeMap;
-
+use super::live::Live;
 use super::plan::Divergence;
 use super::{ArenaPolicy, ArenaRegion, ArenaStats, Ended};
 use crate::error::GraphMemoryError;
 use crate::request::GRANULE;
 
 /// Where the next region goes, and which ones are live.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
     /// Where the next bumped region begins, as an offset.
     cursor: u64,
-    /// Live regions by offset and number, with their bytes: those of a plan may share offsets.
-    live: BTreeMap<(u64, u64), u64>,
+    live: Live,
     /// Allocations since the last reset.
     allocations: u64,
     /// Whether an allocation was not the plan's, and fresh bytes are used from there on.
@@ -42,7 +41,7 @@ impl ArenaBook {
             capacity,
             policy,
             cursor: 0,
-            live: BTreeMap::new(),
+            live: Live::default(),
             allocations: 0,
             off_plan: false,
             refused: false,
@@ -81,11 +80,9 @@ impl ArenaBook {
     /// Ends the region at an address.
     pub(super) fn deallocate(&mut self, address: u64) -> Ended {
         let offset = address.checked_sub(self.base);
-        let newest = |offset| self.live.range((offset, 0)..=(offset, u64::MAX)).next_back();
-        let Some((&key, &bytes)) = offset.and_then(newest) else {
+        let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
             return self.ignore();
         };
-        self.live.remove(&key);
         self.live_bytes -= bytes;
         if self.is_linear() {
             self.rewind();
@@ -123,21 +120,60 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// These books with another policy and no region.
+    /// A copy, in a room for its regions; where that is too little, how many it must hold.
     #[cfg(feature = "cuda")]
-    pub(super) fn anew(&self, policy: ArenaPolicy) -> Self {
-        let mut anew = Self { policy, ..self.clone() };
-        anew.begin();
-        anew
+    pub(super) fn copy(&self, room: &mut Live) -> Result<Self, usize> {
+        if !self.live.copy_to(room) {
+            return Err(self.live.needs());
+        }
+        let Self { base, capacity, cursor, allocations, off_plan, refused, given_away, .. } = *self;
+        let Self { high_water, sum, live_bytes, peak, foreign, rewinds, resets, .. } = *self;
+        Ok(Self {
+            base,
+            capacity,
+            policy: self.policy.clone(),
+            cursor,
+            live: std::mem::take(room),
+            allocations,
+            off_plan,
+            refused,
+            given_away,
+            high_water,
+            sum,
+            live_bytes,
+            peak,
+            foreign,
+            rewinds,
+            resets,
+        })
     }
 
-    /// As they stood once, unless a reset came between: then nothing of that is good any more.
+    /// These books with another policy and no region.
     #[cfg(feature = "cuda")]
-    pub(super) fn put_back(&mut self, earlier: &Self) {
+    pub(super) fn anew(mut self, policy: ArenaPolicy) -> Self {
+        self.policy = policy;
+        self.begin();
+        self
+    }
+
+    /// As they stood once, unless a reset came between: then nothing of that is good any more. What is to be
+    /// freed is in `earlier` afterwards.
+    #[cfg(feature = "cuda")]
+    pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
-            let (foreign, given_away) = (self.foreign, self.given_away);
-            *self = Self { foreign, given_away, ..earlier.clone() };
+            (earlier.foreign, earlier.given_away) = (self.foreign, self.given_away);
+            std::mem::swap(self, earlier);
         }
+    }
+
+    /// For how many regions room is to be made, so that the next allocation has it.
+    pub(super) fn lacks(&self) -> Option<usize> {
+        self.live.lacks()
+    }
+
+    /// Takes room for regions; what is to be freed is there afterwards.
+    pub(super) fn put(&mut self, room: &mut Live) {
+        self.live.move_to(room);
     }
 
     pub(super) fn is_linear(&self) -> bool {
@@ -157,7 +193,7 @@ impl ArenaBook {
             sum_bytes: self.sum,
             live_bytes: self.live_bytes,
             peak_live_bytes: self.peak,
-            live_regions: self.live.len() as u64,
+            live_regions: self.live.count(),
             allocations: self.allocations,
             foreign_deallocations: self.foreign,
             rewinds: self.rewinds,
@@ -226,7 +262,7 @@ impl ArenaBook {
     }
 
     fn hand_out(&mut self, offset: u64, bytes: u64, size: u64) -> ArenaRegion {
-        self.live.insert((offset, self.allocations), bytes);
+        self.live.add(offset, bytes);
         self.allocations += 1;
         self.sum = self.sum.saturating_add(bytes);
         self.live_bytes = self.live_bytes.saturating_add(bytes);
@@ -235,9 +271,10 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Behind the last live region: what is dead there can go, now that the top is.
+    /// Behind the last live region: what is dead there can go, now that the top is. Where regions are
+    /// handed out upwards, the last one is the uppermost.
     fn rewind(&mut self) {
-        let end = self.live.last_key_value().map_or(0, |(&(offset, _), &bytes)| offset + bytes);
+        let end = self.live.end_of_last();
         if end < self.cursor {
             self.cursor = end;
             self.rewinds += 1;

@@ -1,12 +1,16 @@
 //! Where a capture begins in an arena, so that it can begin there again: after one that failed, and to
 //! give the same regions to an update of its graph.
 
+use std::ops::Deref;
+
 use super::book::ArenaBook;
+use super::live::Live;
 use super::{ArenaPolicy, CudaArena};
+use crate::room::NoRoom;
 use crate::source::MemorySource;
 
 /// The books of an arena as they stood, or as they would stand anew.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
 /// Regions that are taken from a mark on. Dropped, they are given back: the books are as before, with
@@ -20,22 +24,37 @@ pub(crate) struct Tentative<'a, M: MemorySource> {
 
 impl<M: MemorySource> CudaArena<M> {
     /// Here.
-    pub(crate) fn mark(&self) -> ArenaMark {
-        ArenaMark(self.shared.book.lock().clone())
+    pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
+        Ok(ArenaMark(copy(|| self.shared.book.lock())?))
     }
 
     /// At the start of the arena, for whoever never runs beside those who have regions.
-    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> ArenaMark {
-        ArenaMark(self.shared.book.lock().anew(policy))
+    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, NoRoom> {
+        let book = copy(|| self.shared.book.lock())?;
+        Ok(ArenaMark(book.anew(policy)))
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
     /// nothing where the arena was reset since: whoever marked it has a lease that says so.
-    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Tentative<'_, M> {
-        let mut book = self.shared.book.lock();
-        let before = book.clone();
-        book.put_back(&mark.0);
-        Tentative { arena: self, before: Some(before) }
+    ///
+    /// Nobody else takes or ends regions meanwhile.
+    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<Tentative<'_, M>, NoRoom> {
+        let before = Some(copy(|| self.shared.book.lock())?);
+        let mut marked = copy(|| &mark.0)?;
+        self.shared.book.lock().put_back(&mut marked);
+        Ok(Tentative { arena: self, before })
+    }
+}
+
+/// A copy of books, which are held for a look each time: the room for it is made meanwhile.
+fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoRoom> {
+    let mut room = Live::default();
+    loop {
+        let copied = book().copy(&mut room);
+        match copied {
+            Ok(copied) => return Ok(copied),
+            Err(regions) => room = Live::with_room(regions)?,
+        }
     }
 }
 
@@ -48,7 +67,7 @@ impl<M: MemorySource> Tentative<'_, M> {
 
 impl<M: MemorySource> Drop for Tentative<'_, M> {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
+        if let Some(before) = &mut self.before {
             self.arena.shared.book.lock().put_back(before);
         }
     }
@@ -66,18 +85,18 @@ mod tests {
     fn regions_come_again_at_the_same_places() {
         let arena = arena();
         let kept = arena.allocate(256).unwrap();
-        let mark = arena.mark();
-        let tentative = arena.begin_at(&mark);
+        let mark = arena.mark().unwrap();
+        let tentative = arena.begin_at(&mark).unwrap();
         let first = arena.allocate(512).unwrap();
         assert_eq!(first.offset(), 256, "what lived at the mark stays");
         drop(tentative);
         assert_eq!(arena.stats().live_bytes, kept.size());
-        let tentative = arena.begin_at(&mark);
+        let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
         // An update takes the same regions, and leaves what was allocated since.
-        let tentative = arena.begin_at(&mark);
+        let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);
         assert_eq!(arena.allocate(256).unwrap().offset(), behind.offset() + 256);
@@ -87,19 +106,19 @@ mod tests {
     fn a_reset_is_not_undone() {
         let arena = arena();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark();
-        let tentative = arena.begin_at(&mark);
+        let mark = arena.mark().unwrap();
+        let tentative = arena.begin_at(&mark).unwrap();
         arena.reset();
         drop(tentative);
         assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
-        drop(arena.begin_at(&mark));
+        drop(arena.begin_at(&mark).unwrap());
         assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
     }
 
     #[test]
     fn foreign_returns_are_counted_for_ever() {
         let arena = arena();
-        let tentative = arena.begin_at(&arena.mark());
+        let tentative = arena.begin_at(&arena.mark().unwrap()).unwrap();
         let _foreign = arena.deallocate(8);
         drop(tentative);
         assert_eq!(arena.stats().foreign_deallocations, 1);
@@ -109,9 +128,9 @@ mod tests {
     fn anew_has_another_policy_and_no_region() {
         let arena = arena();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark_anew(ArenaPolicy::Linear);
+        let mark = arena.mark_anew(ArenaPolicy::Linear).unwrap();
         assert_eq!(arena.stats().live_regions, 1, "a mark changes nothing");
-        arena.begin_at(&mark).keep();
+        arena.begin_at(&mark).unwrap().keep();
         assert!(arena.rewinds());
         assert_eq!(arena.allocate(256).unwrap().offset(), 0);
     }

@@ -15,7 +15,7 @@ use super::scope::Capture;
 use super::setting::Setting;
 use super::trace::Trace;
 use crate::arena::CudaArena;
-use crate::captured::{CapturedGraph, GraphMemory, OwnArena};
+use crate::captured::{CapturedGraph, GraphMemory, OwnArena, RunsOn};
 use crate::device::DeviceMemory;
 use crate::error::GraphMemoryError;
 use crate::lease::Lease;
@@ -52,6 +52,10 @@ use crate::lease::Lease;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// What a body does is noted in host memory, and planned, by collections of the standard library: where the host has
+/// none, a session, a probe, a capture and an update end the process. The graph that comes out needs none for its
+/// replays, nor for being read, waited for and dropped.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -166,10 +170,11 @@ impl CaptureSession {
             return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
-        let begin = memory.arena.arena().mark_anew(probe.policy());
+        let begin = memory.arena.arena().mark_anew(probe.policy())?;
         let Self { streams, mode, .. } = self;
         let planned = probe.followed();
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
+        let runs_on = RunsOn::new(&streams[0])?;
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -196,12 +201,13 @@ impl CaptureSession {
             let (session, other) = (own.ordinal(), other.ordinal());
             return Err(CaptureError::WrongContext { session, other });
         }
-        let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
+        let arena = OwnArena::new(arena)?;
         let Self { streams, leases, mode } = self;
         // Leased before it is marked: where it is reset in between, the lease says so.
         let memory = GraphMemory::new(Arc::new(arena), leases);
-        let begin = memory.arena.arena().mark();
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
+        let begin = memory.arena.arena().mark()?;
+        let runs_on = RunsOn::new(&streams[0])?;
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

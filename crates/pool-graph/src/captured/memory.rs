@@ -70,12 +70,11 @@ pub(crate) struct OwnArena {
 }
 
 impl OwnArena {
-    /// Where the arena begins, if somebody has it.
-    pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, u64> {
+    pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
         let lease = arena.lease();
         let address = lease.ranges().next().map_or(0, |range| range.address);
-        if !take_arena(address) {
-            return Err(address);
+        if !take_arena(address)? {
+            return Err(CaptureError::ArenaInUse { address });
         }
         arena.give_away(true);
         Ok(Self { arena, address })

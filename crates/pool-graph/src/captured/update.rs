@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::handles::{Graph, HostBuffer};
-use super::registry::Remains;
+use super::registry::{Place, Remains};
 use super::sharing::Shares;
 use super::{CapturedGraph, Runs};
 use crate::capture::{Capture, CaptureError, Examined, Purpose};
@@ -68,13 +68,14 @@ impl<S> CapturedGraph<S> {
 impl Runs {
     fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
         let Examined { graph, host, contents, shares, .. } = examined;
+        let place = Place::new()?;
         let parts = self.parts()?;
         match parts.executable.update(&graph, &contents) {
             Ok(()) => {
                 let old = mem::replace(&mut parts.graph, graph);
                 let unused = mem::replace(&mut parts.host, host);
                 let given_up = mem::replace(&mut parts.shares, shares);
-                self.end(old, unused.into_iter().flatten().collect(), given_up);
+                self.end(place, old, unused, given_up);
                 Ok(())
             }
             Err(refused @ CaptureError::Update(_)) => Err(refused),
@@ -88,8 +89,8 @@ impl Runs {
     }
 
     /// What no launch to come reads. The runs before were waited for.
-    fn end(&self, graph: Graph, host: Vec<HostBuffer>, shares: Shares) {
-        let setting = Arc::clone(&self.setting);
-        Remains { executable: None, graph, host, shares, setting }.end();
+    fn end(&self, place: Place, graph: Graph, host: Vec<Option<HostBuffer>>, shares: Shares) {
+        let (setting, doubtful) = (Arc::clone(&self.setting), Vec::new());
+        place.end(Remains { executable: None, graph, host, doubtful, shares, setting });
     }
 }

@@ -12,7 +12,6 @@ use super::memory::answer;
 pub(crate) struct CaptureUnderWay {
     /// What tells it from every other capture of the process.
     pub(crate) id: u64,
-    pub(crate) graph: sys::CUgraph,
 }
 
 /// An edge of a graph.
@@ -27,7 +26,7 @@ pub(crate) struct NodeEdge {
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
-    Ok(info.map(|info| CaptureUnderWay { id: info.id, graph: info.graph }))
+    Ok(info.map(|info| CaptureUnderWay { id: info.id }))
 }
 
 /// # Safety
