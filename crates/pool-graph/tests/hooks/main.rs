@@ -110,12 +110,17 @@ fn in_time(name: &str, run: impl FnOnce() + Send + 'static) {
     thread.join().unwrap();
 }
 
+/// The numbers of calls that are tried; some of them under Miri, where each takes seconds.
+fn nths() -> impl Iterator<Item = usize> {
+    (0..).step_by(if cfg!(miri) { 9 } else { 1 })
+}
+
 static GROUND: OnceLock<Ground> = OnceLock::new();
 
 #[test]
 fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
     let mut times = 0;
-    for nth in 0.. {
+    for nth in nths() {
         let has_run = mpsc::channel();
         in_time(&format!("the hook in allocation {nth}"), move || {
             let ground = GROUND.get_or_init(Ground::new);
@@ -140,7 +145,7 @@ fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
 #[test]
 fn a_hook_of_the_allocator_uses_a_fresh_pool() {
     let mut times = 0;
-    for nth in 0.. {
+    for nth in nths() {
         let has_run = mpsc::channel();
         in_time(&format!("the hook in allocation {nth}"), move || {
             let ground: &'static Ground = Box::leak(Box::new(Ground::new()));
@@ -157,7 +162,7 @@ fn a_hook_of_the_allocator_uses_a_fresh_pool() {
         times += 1;
     }
     println!("FIGURE: a hook ran in each of {times} allocations and frees of a fresh pool");
-    assert!(times > 10, "{times}");
+    assert!(times > 10 || cfg!(miri), "{times}");
 }
 
 thread_local! {
@@ -169,7 +174,7 @@ thread_local! {
 fn the_books_answer_an_error_when_memory_is_out() {
     for for_good in [false, true] {
         let mut refusals = 0;
-        for nth in 0.. {
+        for nth in nths() {
             let ground = Ground::new();
             let rule = Rule::Refuse { nth, for_good };
             let (ended, refused) = with_rule(rule, || ground.use_and_reset());
@@ -196,7 +201,7 @@ fn the_books_answer_an_error_when_memory_is_out() {
             ground.assert_is_in_order();
         }
         println!("FIGURE: {refusals} allocations refused, for good: {for_good}");
-        assert!(refusals > 5, "{refusals}");
+        assert!(refusals > 5 || cfg!(miri), "{refusals}");
     }
 }
 
