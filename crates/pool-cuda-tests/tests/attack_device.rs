@@ -3,7 +3,13 @@
 //!
 //! Each test needs a process of its own: `cargo xtask sim-test` runs them.
 
-#![allow(clippy::all, clippy::pedantic, clippy::restriction, unused, reason = "programs of an attacker")]
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    unused,
+    reason = "programs of an attacker"
+)]
 
 #[path = "captured_graphs/common.rs"]
 mod common;
@@ -19,9 +25,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfi
 use pool_core::Pool;
 use pool_cuda::{BlockWatch, Cuda, OnStream};
 use pool_facade::prelude::*;
-use pool_graph::{
-    Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, HostArgument,
-};
+use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, HostArgument};
 use pool_kernels::elementwise;
 use support::{function, in_many_orders, orders, pool as cuda_pool, start, start_anew};
 
@@ -198,26 +202,35 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_goes_while_its_run_is_pending() {
+    end_where_another_thread_captures(drop);
+}
+
+/// B5, where the state is taken.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_state_is_given_back_while_its_run_is_pending() {
+    end_where_another_thread_captures(|graph| {
+        let kept = graph.into_state();
+        assert!(kept.is_err());
+        drop(kept);
+    });
+}
+
+/// Ends a graph whose run is pending, while another thread begins to capture its stream.
+fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f32>>)) {
     let simulator = start();
-    for (seed, drops) in [(0, true), (1, false)] {
-        start_anew(simulator, Settings::default(), seed);
-        let (main, other) = (stream(), stream());
-        let mut graph = with_state(&main, &other);
-        graph.replay().unwrap();
-        let by_hand = Arc::clone(&main);
-        simulator.before_call("cuStreamSynchronize", 1, move || {
-            thread::spawn(move || by_hand.begin_capture(RELAXED).unwrap()).join().unwrap();
-        });
-        if drops {
-            drop(graph);
-        } else {
-            drop(graph.into_state());
-        }
-        let _ = main.end_capture(NO_FLAGS);
-        main.synchronize().unwrap();
-        drop((main, other));
-        simulator.assert_clean();
-    }
+    let (main, other) = (stream(), stream());
+    let mut graph = with_state(&main, &other);
+    graph.replay().unwrap();
+    let by_hand = Arc::clone(&main);
+    simulator.before_call("cuStreamSynchronize", 1, move || {
+        thread::spawn(move || by_hand.begin_capture(RELAXED).unwrap()).join().unwrap();
+    });
+    end(graph);
+    let _ = main.end_capture(NO_FLAGS);
+    main.synchronize().unwrap();
+    drop((main, other));
+    simulator.assert_clean();
 }
 
 /// B5, where the driver fails: the block of a graph that still runs is another graph's, of another stream.
@@ -348,7 +361,8 @@ fn an_argument_names_another_buffer_after_an_update() {
             }
             Ok::<(), CaptureError>(())
         };
-        let mut graph = session.prepare(arena()).unwrap().capture((true, Vec::new()), body).unwrap();
+        let mut graph =
+            session.prepare(arena()).unwrap().capture((true, Vec::new()), body).unwrap();
         let argument = graph.state().unwrap().1[0];
         graph.state().unwrap().0 = false;
         if graph.update(body).is_err() {

@@ -2,7 +2,13 @@
 //!
 //! Needs a process of its own: `cargo xtask sim-test` runs it, and stops it when it hangs.
 
-#![allow(clippy::all, clippy::pedantic, clippy::restriction, unused, reason = "programs of an attacker")]
+#![allow(
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction,
+    unused,
+    reason = "programs of an attacker"
+)]
 
 #[path = "captured_graphs/common.rs"]
 mod common;

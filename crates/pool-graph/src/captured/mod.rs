@@ -42,7 +42,8 @@ use registry::{Remains, StreamUse, come_to_rest};
 /// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
 ///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
-///    until the capture is over. What cannot be waited for, because its stream is captured by hand, stays.
+///    until the capture is over. What cannot be waited for stays: its stream is captured by hand, or the driver
+///    answers with an error that does not say that the context is gone.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
 ///    the arena is on the same one. Blocks that graphs of two streams have are only read, which is asked
 ///    before an operation that writes one is captured; in an update, too.
@@ -256,7 +257,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The graph as it is, where somebody captures its stream by hand: runs cannot be waited for then.
+    /// The graph as it is, where its runs cannot be waited for: somebody captures its stream by hand, or the
+    /// driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if !come_to_rest(self.stream()) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::is_capturing;
+use pool_cuda::{CudaError, DriverCode, is_capturing};
 
 use super::handles::{Executable, Graph, HostBuffer};
 use super::sharing::Shares;
@@ -185,21 +185,30 @@ impl Remains {
 }
 
 /// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
-/// cannot be, because somebody captures the stream by hand.
+/// cannot be, because somebody captures the stream by hand, or the driver does not answer.
 pub(super) fn come_to_rest(stream: &CudaStream) -> bool {
     loop {
         if let Some(_in_use) = StreamUse::begin(stream) {
-            let _ = bind(stream.context());
-            if is_capturing(stream) == Ok(true) {
-                return false;
-            }
-            let _ = wait_for(stream);
-            return true;
+            return rest(stream);
         }
         if wait_until_settled(stream) {
             return true;
         }
     }
+}
+
+/// Waits for a stream that no session captures. Where its context is gone, nothing runs there any more; after any
+/// other error something may.
+fn rest(stream: &CudaStream) -> bool {
+    let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
+    let waited = match is_captured {
+        Ok(true) => return false,
+        // Somebody may capture it from here on: then it is not waited for, and that is an error.
+        Ok(false) => wait_for(stream),
+        Err(error) => Err(error),
+    };
+    let is_gone = |error: CudaError| error.code().is_some_and(DriverCode::says_gone);
+    waited.map_or_else(is_gone, |()| true)
 }
 
 /// Waits until a session has waited for what the stream held before; false where it gave up.
