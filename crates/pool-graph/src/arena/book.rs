@@ -13,6 +13,8 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
+    /// Where a plan, or the first region, begins: behind what somebody else has.
+    floor: u64,
     /// Where the next bumped region begins, as an offset.
     cursor: u64,
     /// Live regions by offset and number, with their bytes: those of a plan may share offsets.
@@ -41,6 +43,7 @@ impl ArenaBook {
             base,
             capacity,
             policy,
+            floor: 0,
             cursor: 0,
             live: BTreeMap::new(),
             allocations: 0,
@@ -120,15 +123,23 @@ impl ArenaBook {
     /// All regions end; what was captured with them is out of date.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
+        self.floor = 0;
         self.begin();
     }
 
-    /// These books with another policy and no region.
+    /// These books with another policy and no region, behind so many bytes.
     #[cfg(feature = "cuda-backend")]
-    pub(super) fn anew(&self, policy: ArenaPolicy) -> Self {
-        let mut anew = Self { policy, ..self.clone() };
+    pub(super) fn anew(&self, policy: ArenaPolicy, floor: u64) -> Self {
+        let mut anew = Self { policy, floor, ..self.clone() };
         anew.begin();
         anew
+    }
+
+    /// How far they were used, as these books say it: none of that since a reset. Where nothing was allocated,
+    /// a plan has taken nothing yet.
+    #[cfg(feature = "cuda-backend")]
+    pub(super) fn used(&self, resets: u64) -> u64 {
+        if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
     /// As they stood once, unless a reset came between: then nothing of that is good any more.
@@ -138,6 +149,17 @@ impl ArenaBook {
             let (foreign, given_away) = (self.foreign, self.given_away);
             *self = Self { foreign, given_away, ..earlier.clone() };
         }
+    }
+
+    /// As they stood when the arena was given away; after a reset with no region, and with the policy of then.
+    #[cfg(feature = "cuda-backend")]
+    pub(super) fn come_back(&mut self, given: &Self) {
+        if given.resets == self.resets {
+            return self.put_back(given);
+        }
+        self.policy = given.policy.clone();
+        self.floor = 0;
+        self.begin();
     }
 
     pub(super) fn is_linear(&self) -> bool {
@@ -170,8 +192,10 @@ impl ArenaBook {
         self.live.clear();
         // Behind the plan's bytes begin those for what is not in it.
         self.cursor = match &self.policy {
-            ArenaPolicy::Planned(plan) => rounded(plan.peak()).unwrap_or(self.capacity),
-            ArenaPolicy::Monotone | ArenaPolicy::Linear => 0,
+            ArenaPolicy::Planned(plan) => rounded(plan.peak())
+                .and_then(|peak| peak.checked_add(self.floor))
+                .unwrap_or(self.capacity),
+            ArenaPolicy::Monotone | ArenaPolicy::Linear => self.floor,
         };
         (self.allocations, self.off_plan, self.refused) = (0, false, false);
         (self.high_water, self.sum, self.live_bytes, self.peak) = (0, 0, 0, 0);
@@ -193,10 +217,11 @@ impl ArenaBook {
         let is_aligned = |address: u64| {
             address.checked_next_multiple_of(alignment.max(GRANULE)) == Some(address)
         };
-        let follows =
-            |&(offset, bytes): &(u64, u64)| bytes == size && is_aligned(self.base + offset);
+        let follows = |&(offset, bytes): &(u64, u64)| {
+            bytes == size && is_aligned(self.base + self.floor + offset)
+        };
         if let Some((offset, _)) = planned.filter(follows) {
-            return Ok(Some(offset));
+            return Ok(Some(self.floor + offset));
         }
         match plan.divergence() {
             Divergence::Refuse => Err(GraphMemoryError::PlanDiverged {
@@ -237,7 +262,8 @@ impl ArenaBook {
 
     /// Behind the last live region: what is dead there can go, now that the top is.
     fn rewind(&mut self) {
-        let end = self.live.last_key_value().map_or(0, |(&(offset, _), &bytes)| offset + bytes);
+        let end = self.live.last_key_value();
+        let end = end.map_or(self.floor, |(&(offset, _), &bytes)| offset + bytes);
         if end < self.cursor {
             self.cursor = end;
             self.rewinds += 1;

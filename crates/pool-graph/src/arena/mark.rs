@@ -24,9 +24,22 @@ impl<M: MemorySource> CudaArena<M> {
         ArenaMark(self.shared.book.lock().clone())
     }
 
-    /// At the start of the arena, for whoever never runs beside those who have regions.
-    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> ArenaMark {
-        ArenaMark(self.shared.book.lock().anew(policy))
+    /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
+    /// regions since.
+    pub(crate) fn mark_anew(&self, given: &ArenaMark, policy: ArenaPolicy) -> ArenaMark {
+        let book = self.shared.book.lock().clone();
+        let floor = given.0.used(book.resets());
+        ArenaMark(book.anew(policy, floor))
+    }
+
+    /// How many bytes were used when the arena was given away, if they are still.
+    pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
+        given.0.used(self.shared.generation())
+    }
+
+    /// With the last of its graphs, the arena is as it was when it was given away.
+    pub(crate) fn come_back(&self, given: &ArenaMark) {
+        self.shared.book.lock().come_back(&given.0);
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
@@ -56,7 +69,7 @@ impl<M: MemorySource> Drop for Tentative<'_, M> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArenaPolicy, CudaArena, SyntheticMemory};
+    use crate::{ArenaPlan, ArenaPolicy, CudaArena, Divergence, SyntheticMemory};
 
     fn arena() -> CudaArena<SyntheticMemory> {
         CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone).unwrap()
@@ -108,11 +121,49 @@ mod tests {
     #[test]
     fn anew_has_another_policy_and_no_region() {
         let arena = arena();
+        let given = arena.mark();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark_anew(ArenaPolicy::Linear);
+        let mark = arena.mark_anew(&given, ArenaPolicy::Linear);
         assert_eq!(arena.stats().live_regions, 1, "a mark changes nothing");
         arena.begin_at(&mark).keep();
         assert!(arena.rewinds());
+        assert_eq!(arena.allocate(256).unwrap().offset(), 0);
+    }
+
+    #[test]
+    fn anew_begins_behind_what_lived_when_the_arena_was_given_away() {
+        let plan = ArenaPlan::new(&[0, 256, 0], [256, 256, 512].into_iter(), 512).unwrap();
+        let planned = ArenaPolicy::Planned(plan.on_divergence(Divergence::FreshBytes));
+        for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear, planned] {
+            let arena = arena();
+            let living = arena.allocate(512).unwrap();
+            let given = arena.mark();
+            let _of_a_graph = arena.allocate(1024).unwrap();
+            arena.begin_at(&arena.mark_anew(&given, policy.clone())).keep();
+            let first = arena.allocate(256).unwrap();
+            let second = arena.allocate(256).unwrap();
+            assert_eq!((first.offset(), second.offset()), (512, 768), "{policy:?}");
+            let _ended = arena.deallocate(second.device_pointer());
+            let _ended = arena.deallocate(first.device_pointer());
+            assert!(arena.allocate(512).unwrap().offset() >= 512, "{policy:?}");
+            assert!(arena.allocate(256).unwrap().offset() >= 1024, "{policy:?}");
+            arena.come_back(&given);
+            assert_eq!(arena.stats().live_bytes, 512);
+            assert_eq!(arena.allocate(256).unwrap().offset(), 512, "{policy:?}");
+            let _ended = arena.deallocate(living.device_pointer());
+        }
+    }
+
+    #[test]
+    fn an_arena_that_was_reset_comes_back_with_its_policy() {
+        let arena = arena();
+        let _taken = arena.allocate(256).unwrap();
+        let given = arena.mark();
+        arena.begin_at(&arena.mark_anew(&given, ArenaPolicy::Linear)).keep();
+        arena.reset();
+        assert_eq!(arena.used_before(&given), 0, "a reset ends what lived then");
+        arena.come_back(&given);
+        assert!(!arena.rewinds());
         assert_eq!(arena.allocate(256).unwrap().offset(), 0);
     }
 }

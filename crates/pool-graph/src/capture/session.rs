@@ -140,7 +140,8 @@ impl CaptureSession {
     /// are one after the other, whatever their order, the arena needs what the larger one needs, not the
     /// sum. The stream is the token that only one of them has at a time.
     ///
-    /// What one leaves in its temporaries, the other overwrites.
+    /// What one leaves in its temporaries, the other overwrites. What had been taken from the arena before it was
+    /// [prepared](Self::prepare) is neither's: both begin behind it.
     ///
     /// # Errors
     ///
@@ -158,11 +159,12 @@ impl CaptureSession {
             return Err(CaptureError::AnotherStream { session, graph });
         }
         let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
-        if requested > capacity {
-            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
+        let used = graph.arena().used_before();
+        if requested > capacity.saturating_sub(used) {
+            return Err(GraphMemoryError::ArenaExhausted { requested, used, capacity }.into());
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
-        let begin = memory.arena.arena().mark_anew(probe.policy());
+        let begin = memory.arena.mark_anew(probe.policy()).ok_or(CaptureError::Spoiled)?;
         let Self { streams, mode, .. } = self;
         let planned = probe.followed();
         Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
