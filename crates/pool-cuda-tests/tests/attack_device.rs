@@ -306,6 +306,43 @@ fn a_read_that_failed_writes_later() {
     }
 }
 
+/// B6, its other side: `write` answers an error, and copies later what the caller has there by then; and a graph of
+/// another stream reads the block meanwhile.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_write_that_failed_reads_later() {
+    let simulator = start();
+    let (main, other, pool) = (stream(), stream(), pool());
+    let block = pool.allocate(BYTES).unwrap();
+    let on = |stream: &Arc<CudaStream>| {
+        let session = CaptureSession::new(stream).unwrap();
+        session.lease(pool.lease(&[block.id()]).unwrap())
+    };
+    // It only reads the block, so another stream's graph may have it, too.
+    let made: Made = on(&main).prepare(arena()).unwrap().capture((), |capture, ()| {
+        let mut copy = capture.acquire::<u8>(4096)?;
+        capture.copy(capture.main(), &mut copy, &capture.block::<u8>(&block)?)
+    });
+    let mut graph = made.unwrap();
+    // SAFETY: bytes, which are written before they are read.
+    let mut host = unsafe { main.context().alloc_pinned::<u8>(4096) }.unwrap();
+    host.as_mut_slice().unwrap().fill(7);
+    simulator.fail_call("cuStreamSynchronize", 1, 999);
+    assert!(graph.write(&block, host.as_slice().unwrap()).is_err());
+    simulator.forget_failures();
+    host.as_mut_slice().unwrap().fill(8);
+    let reader: Made = on(&other).prepare(arena()).unwrap().capture((), |capture, ()| {
+        let mut copy = capture.acquire::<u8>(4096)?;
+        capture.copy(capture.main(), &mut copy, &capture.block::<u8>(&block)?)
+    });
+    assert!(matches!(reader, Err(CaptureError::SharedBlock { .. })));
+    let mut written = [0_u8; 4096];
+    graph.read(&block, &mut written).unwrap();
+    assert_eq!(written, [7; 4096]);
+    drop(graph);
+    simulator.assert_clean();
+}
+
 /// B7: a stream is admitted to a capture in the books, and the driver then fails to bring it there: what the
 /// capture puts on it runs at once, on memory of the arena, beside a graph that has it.
 #[test]

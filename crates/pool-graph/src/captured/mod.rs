@@ -5,6 +5,7 @@ mod memory;
 mod refusal;
 mod registry;
 mod sharing;
+mod staged;
 mod update;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::is_capturing;
+use pool_cuda::{CudaError, is_capturing};
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, check_block};
@@ -25,6 +26,7 @@ use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
 use registry::{Remains, StreamUse, come_to_rest};
+use staged::Staged;
 
 /// A graph, ready to be replayed, with all that its nodes name.
 ///
@@ -179,18 +181,21 @@ struct Parts {
     host: Vec<Option<HostBuffer>>,
     /// What an update brought of which the driver did not say whether it was performed.
     doubtful: Vec<HostBuffer>,
+    /// What its blocks are copied through.
+    staged: Staged,
     /// What the graph does with its blocks.
     shares: Shares,
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let Some(Parts { executable, graph, host, doubtful, shares }) = self.of.take() else {
+        let Some(Parts { executable, graph, host, doubtful, staged, shares }) = self.of.take()
+        else {
             return;
         };
         let host = host.into_iter().flatten().chain(doubtful).collect();
         let setting = Arc::clone(&self.setting);
-        Remains { executable: Some(executable), graph, host, shares, setting }.end();
+        Remains { executable: Some(executable), graph, host, staged, shares, setting }.end();
     }
 }
 
@@ -202,7 +207,8 @@ impl<S> CapturedGraph<S> {
         state: S,
     ) -> Self {
         let Examined { graph, host, pattern, shares, footprint, verified, .. } = examined;
-        let parts = Parts { executable, graph, host, doubtful: Vec::new(), shares };
+        let (doubtful, staged) = (Vec::new(), Staged::default());
+        let parts = Parts { executable, graph, host, doubtful, staged, shares };
         let runs = Runs { of: Some(parts), setting: Arc::clone(&setting) };
         Self { runs, state: Some(state), setting, pattern, footprint, verified }
     }
@@ -271,10 +277,13 @@ impl<S> CapturedGraph<S> {
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
     /// ones, as many as there is room for.
     ///
+    /// The graph keeps page-locked memory for the bytes of its largest copy, through which they go: nothing is
+    /// copied to the caller's elements after an error.
+    ///
     /// # Errors
     ///
     /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
-    /// [`CaptureError::WrongContext`] where it is another device's; and as
+    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
     /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
@@ -282,13 +291,23 @@ impl<S> CapturedGraph<S> {
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        let _in_use = self.check_stream("be read from")?;
+        let operation = "be read from";
+        drop(self.check_stream(operation)?);
         let bytes = bytemuck::cast_slice_mut(elements);
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: a block that the graph holds, of as many bytes. The stream is that of all its runs.
-        Ok(unsafe { handles::read(self.stream(), bytes, address) }?)
+        let mut staged = self.stage(bytes)?;
+        let in_use = self.check_stream(operation)?;
+        // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
+        // in either case. The stream is that of all its runs.
+        let copied = unsafe { handles::read(self.stream(), &mut staged, bytes.len(), address) };
+        // A hook of the allocator, or of the caller's, may capture the stream from here on.
+        drop(in_use);
+        if copied.is_ok() {
+            bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
+        }
+        self.unstage(staged, copied)
     }
 
     /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
@@ -297,23 +316,34 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
-    /// block, too.
+    /// block, too. Where the driver fails, the block may be written later: it counts as one that the graph
+    /// writes.
     pub fn write<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
         elements: &[T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        let _in_use = self.check_stream("be written to")?;
+        let operation = "be written to";
+        drop(self.check_stream(operation)?);
         // A graph of another stream may read the block whenever it likes.
         let mut alone = Shares::default();
         alone.add(block.id(), self.stream(), true)?;
-        let bytes = bytemuck::cast_slice(elements);
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
         }
+        let mut staged = self.stage(bytes)?;
+        staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        let in_use = self.check_stream(operation)?;
         // SAFETY: as in `read`.
-        Ok(unsafe { handles::write(self.stream(), address, bytes) }?)
+        let copied = unsafe { handles::write(self.stream(), address, &mut staged, bytes.len()) };
+        drop(in_use);
+        if copied.is_err() {
+            // The block may be written later.
+            self.runs.parts()?.shares.keep(alone);
+        }
+        self.unstage(staged, copied)
     }
 
     /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
@@ -371,6 +401,25 @@ impl<S> CapturedGraph<S> {
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         self.setting.memory().check_block(block, bytes as u64, self.stream().context())?;
         Ok(block.device_pointer())
+    }
+
+    /// Memory that bytes are copied through; the context is bound.
+    fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
+        Ok(self.runs.parts()?.staged.take(bytes, self.setting.stream().context())?)
+    }
+
+    /// Keeps it, whether the copy was waited for or may still be made.
+    fn unstage(
+        &mut self,
+        buffer: HostBuffer,
+        copied: Result<(), CudaError>,
+    ) -> Result<(), CaptureError> {
+        let staged = &mut self.runs.parts()?.staged;
+        match copied {
+            Ok(()) => staged.done(buffer),
+            Err(_) => staged.pending(buffer),
+        }
+        Ok(copied?)
     }
 
     /// No session captures the stream while the answer lives.

@@ -10,6 +10,7 @@ use pool_cuda::{CudaError, DriverCode, is_capturing};
 
 use super::handles::{Executable, Graph, HostBuffer};
 use super::sharing::Shares;
+use super::staged::Staged;
 use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Setting};
 
@@ -46,6 +47,7 @@ pub(super) struct Remains {
     pub(super) executable: Option<Executable>,
     pub(super) graph: Graph,
     pub(super) host: Vec<HostBuffer>,
+    pub(super) staged: Staged,
     pub(super) shares: Shares,
     pub(super) setting: Arc<Setting>,
 }
@@ -174,10 +176,11 @@ impl Remains {
             return Some(self);
         }
         let _ = bind(stream.context());
-        let Self { executable, graph, host, shares, setting } = self;
+        let Self { executable, graph, host, staged, shares, setting } = self;
         drop(executable);
         drop(graph);
         drop(host);
+        drop(staged);
         drop(shares);
         drop(setting);
         None

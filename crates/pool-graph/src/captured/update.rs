@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::handles::{Graph, HostBuffer};
 use super::registry::Remains;
 use super::sharing::Shares;
+use super::staged::Staged;
 use super::{CapturedGraph, Runs};
 use crate::capture::{Capture, CaptureError, Examined, Purpose};
 
@@ -89,7 +90,7 @@ impl Runs {
 
     /// What no launch to come reads. The runs before were waited for.
     fn end(&self, graph: Graph, host: Vec<HostBuffer>, shares: Shares) {
-        let setting = Arc::clone(&self.setting);
-        Remains { executable: None, graph, host, shares, setting }.end();
+        let (staged, setting) = (Staged::default(), Arc::clone(&self.setting));
+        Remains { executable: None, graph, host, staged, shares, setting }.end();
     }
 }
