@@ -115,7 +115,8 @@ impl Record {
 
     /// The account is closed.
     pub(super) fn finish(&self) -> Recorded {
-        drop(self.arena.lock().take());
+        let arena = self.arena.lock().take();
+        drop(arena);
         std::mem::replace(&mut *self.lock(), Recorded::new(self.id, 0))
     }
 
@@ -143,7 +144,8 @@ impl Record {
             drop(recorded);
             return self.frontier(stream);
         }
-        let nodes = recorded.frontiers.check(&self.streams, stream)?;
+        let begun = recorded.model.has_begun(stream);
+        let nodes = recorded.frontiers.check(&self.streams, stream, begun)?;
         recorded.meet(&nodes);
         Ok(nodes)
     }
