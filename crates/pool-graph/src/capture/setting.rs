@@ -60,6 +60,8 @@ pub(crate) struct Made {
 pub(crate) struct Examined {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is in `host`.
+    pub(crate) arguments: Vec<Option<usize>>,
     pub(crate) contents: Contents,
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
@@ -144,9 +146,9 @@ impl Setting {
         let offsets: Vec<u64> =
             recorded.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
-        let Recorded { capture, trace, host, shares, .. } = recorded;
+        let Recorded { capture, trace, host, arguments, shares, .. } = recorded;
         let pattern = Pattern { capture, trace, offsets };
-        Ok(Examined { graph, host, contents, pattern, shares, footprint, verified })
+        Ok(Examined { graph, host, arguments, contents, pattern, shares, footprint, verified })
     }
 
     /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.

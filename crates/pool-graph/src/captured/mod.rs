@@ -177,8 +177,10 @@ struct Runs {
 struct Parts {
     executable: Executable,
     graph: Graph,
-    /// What copies from the host read; an argument of no bytes needs no memory.
+    /// What copies from the host read.
     host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is among them; one of no bytes needs no memory.
+    arguments: Vec<Option<usize>>,
     /// What an update brought of which the driver did not say whether it was performed.
     doubtful: Vec<HostBuffer>,
     /// What its blocks are copied through.
@@ -189,7 +191,7 @@ struct Parts {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let Some(Parts { executable, graph, host, doubtful, staged, shares }) = self.of.take()
+        let Some(Parts { executable, graph, host, doubtful, staged, shares, .. }) = self.of.take()
         else {
             return;
         };
@@ -206,9 +208,10 @@ impl<S> CapturedGraph<S> {
         setting: Arc<Setting>,
         state: S,
     ) -> Self {
-        let Examined { graph, host, pattern, shares, footprint, verified, .. } = examined;
+        let Examined { graph, host, arguments, pattern, shares, footprint, verified, .. } =
+            examined;
         let (doubtful, staged) = (Vec::new(), Staged::default());
-        let parts = Parts { executable, graph, host, doubtful, staged, shares };
+        let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
         let runs = Runs { of: Some(parts), setting: Arc::clone(&setting) };
         Self { runs, state: Some(state), setting, pattern, footprint, verified }
     }
@@ -361,10 +364,10 @@ impl<S> CapturedGraph<S> {
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let HostArgument { capture, number } = argument;
         let is_own = capture == self.pattern.capture;
-        let host = &mut self.runs.parts()?.host;
-        let none = CaptureError::NoSuchArgument { asked: number, arguments: host.len() };
-        let Some(buffer) = host.get_mut(number).filter(|_| is_own) else { return Err(none) };
-        match buffer {
+        let Parts { host, arguments, .. } = self.runs.parts()?;
+        let none = CaptureError::NoSuchArgument { asked: number, arguments: arguments.len() };
+        let Some(place) = arguments.get(number).filter(|_| is_own) else { return Err(none) };
+        match place.and_then(|place| host.get_mut(place)).and_then(Option::as_mut) {
             None if bytes.is_empty() => Ok(()),
             Some(buffer) if buffer.len() == bytes.len() => {
                 buffer.bytes_mut().copy_from_slice(bytes);

@@ -68,12 +68,13 @@ impl<S> CapturedGraph<S> {
 
 impl Runs {
     fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
-        let Examined { graph, host, contents, shares, .. } = examined;
+        let Examined { graph, host, arguments, contents, shares, .. } = examined;
         let parts = self.parts()?;
         match parts.executable.update(&graph, &contents) {
             Ok(()) => {
                 let old = mem::replace(&mut parts.graph, graph);
                 let unused = mem::replace(&mut parts.host, host);
+                parts.arguments = arguments;
                 let given_up = mem::replace(&mut parts.shares, shares);
                 self.end(old, unused.into_iter().flatten().collect(), given_up);
                 Ok(())
