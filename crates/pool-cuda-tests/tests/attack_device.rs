@@ -475,6 +475,37 @@ fn a_dropped_graph_keeps_its_blocks_beside_a_capture_of_another_thread() {
     });
 }
 
+/// B10, with an arena.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_dropped_graph_keeps_its_arena_beside_a_capture_of_another_thread() {
+    without_a_report(|| {
+        let (main, unrelated) = (stream(), stream());
+        let arena = arena();
+        arena.install(&main).unwrap();
+        let second = CudaArena::on(&main).unwrap();
+        second.clear(&main).unwrap();
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena).unwrap();
+        let made: Made = prepared.capture((), |capture, ()| {
+            capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(4096)?, 1)
+        });
+        let mut graph = made.unwrap();
+        graph.replay().unwrap();
+        drop(prepared);
+        let beside = CaptureSession::new(&unrelated).unwrap().prepare(common::arena()).unwrap();
+        let made: Made = beside.capture((), |_, ()| {
+            let program = || {
+                assert!(second.allocate(64).is_err());
+                drop(graph);
+                second.allocate(64).unwrap();
+            };
+            thread::scope(|threads| threads.spawn(program).join().unwrap());
+            Ok(())
+        });
+        drop(made);
+    });
+}
+
 struct Panics(Mutex<u32>);
 
 impl BlockWatch for Panics {

@@ -165,7 +165,7 @@ impl CaptureSession {
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
         let begin = memory.arena.mark_anew(probe.policy()).ok_or(CaptureError::Spoiled)?;
-        let Self { streams, mode, .. } = self;
+        let (streams, mode) = (self.streams.into(), self.mode);
         let planned = probe.followed();
         Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
     }
@@ -199,6 +199,7 @@ impl CaptureSession {
         // Leased before it is marked: where it is reset in between, the lease says so.
         let memory = GraphMemory::new(Arc::new(arena), leases);
         let begin = memory.arena.arena().mark();
+        let streams = streams.into();
         Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
     }
 

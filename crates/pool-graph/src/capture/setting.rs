@@ -26,7 +26,7 @@ pub(crate) struct Setting {
     pub(super) begin: ArenaMark,
     // Do not reorder: memory goes before the streams that used it.
     pub(super) memory: GraphMemory,
-    pub(super) streams: Vec<Arc<CudaStream>>,
+    pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
 /// What a body is run for.
@@ -73,6 +73,11 @@ impl Setting {
     /// The stream that is captured, and that graphs run on.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
+    }
+
+    /// All of them, to be kept.
+    pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
+        Arc::clone(&self.streams)
     }
 
     pub(crate) fn memory(&self) -> &GraphMemory {

@@ -43,9 +43,10 @@ use staged::Staged;
 ///    graph then refuses.
 /// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
-///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
-///    until the capture is over. What cannot be waited for stays: its stream is captured by hand, or the driver
-///    answers with an error that does not say that the context is gone.
+///    goes, the graph, the state, and last the leases. During a capture of another thread state and leases go,
+///    and what the driver destroys waits until the capture is over. What cannot be waited for stays: its
+///    stream is captured by hand, or the driver answers with an error that does not say that the context is
+///    gone.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
 ///    the arena is on the same one. Blocks that graphs of two streams have are only read, which is asked
 ///    before an operation that writes one is captured; in an update, too.
@@ -70,7 +71,7 @@ use staged::Staged;
 /// | the capture ended by its body | an error of cudarc's call; `Spoiled` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
-/// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
+/// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
 /// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
 /// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
@@ -196,8 +197,9 @@ impl Drop for Runs {
             return;
         };
         let host = host.into_iter().flatten().chain(doubtful).collect();
-        let setting = Arc::clone(&self.setting);
-        Remains { executable: Some(executable), graph, host, staged, shares, setting }.end();
+        let (streams, setting) = (self.setting.all_streams(), Some(Arc::clone(&self.setting)));
+        Remains { executable: Some(executable), graph, host, staged, shares, setting, streams }
+            .end();
     }
 }
 

@@ -41,7 +41,8 @@ struct Captures {
     deferred: Vec<Remains>,
 }
 
-/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order.
+/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order. Only what the
+/// driver destroys waits for the captures of others; memory and blocks are given back as soon as nothing runs.
 #[derive(Debug)]
 pub(super) struct Remains {
     pub(super) executable: Option<Executable>,
@@ -49,7 +50,10 @@ pub(super) struct Remains {
     pub(super) host: Vec<HostBuffer>,
     pub(super) staged: Staged,
     pub(super) shares: Shares,
-    pub(super) setting: Arc<Setting>,
+    /// None once nothing runs any more.
+    pub(super) setting: Option<Arc<Setting>>,
+    /// They outlive what ran on them.
+    pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
 fn key(stream: &CudaStream) -> Key {
@@ -169,20 +173,24 @@ impl Remains {
         CAPTURES.lock().deferred.extend(kept);
     }
 
-    /// Destroys them, unless a capture is under way.
-    fn destroy(self) -> Option<Self> {
-        let stream = self.setting.stream();
-        if !come_to_rest(stream) || !CAPTURES.lock().streams.is_empty() {
+    /// Destroys them, unless a capture is under way: then they only give back what others may want.
+    fn destroy(mut self) -> Option<Self> {
+        if self.setting.as_ref().is_some_and(|setting| !come_to_rest(setting.stream())) {
             return Some(self);
         }
-        let _ = bind(stream.context());
-        let Self { executable, graph, host, staged, shares, setting } = self;
+        if !CAPTURES.lock().streams.is_empty() {
+            let given_back = (std::mem::take(&mut self.shares), self.setting.take());
+            drop(given_back);
+            return Some(self);
+        }
+        let Self { executable, graph, host, staged, shares, setting, streams } = self;
         drop(executable);
         drop(graph);
         drop(host);
         drop(staged);
         drop(shares);
         drop(setting);
+        drop(streams);
         None
     }
 }

@@ -91,7 +91,8 @@ impl Runs {
 
     /// What no launch to come reads. The runs before were waited for.
     fn end(&self, graph: Graph, host: Vec<HostBuffer>, shares: Shares) {
-        let (staged, setting) = (Staged::default(), Arc::clone(&self.setting));
-        Remains { executable: None, graph, host, staged, shares, setting }.end();
+        let (staged, setting) = (Staged::default(), Some(Arc::clone(&self.setting)));
+        let streams = self.setting.all_streams();
+        Remains { executable: None, graph, host, staged, shares, setting, streams }.end();
     }
 }
