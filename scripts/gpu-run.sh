@@ -9,10 +9,19 @@
 # gpu-report.json, answers.txt and, with --bench, what the benches measured.
 #
 # Exit codes: 0 all tests that the manifest counts ran and none failed; 1 one failed; 2 none ran, or
-# not as many as the manifest counts, or the archive is damaged; 3 there is no GPU (or only a simulated
-# driver, or a stub of the toolkit). --allow-no-gpu turns 3 into 0. A test whose question this driver
-# or device cannot be asked says NOT ASKED and counts as skipped.
+# not as many as the manifest counts, or the archive is damaged or cannot be unpacked and started here;
+# 3 there is no GPU (or only a simulated driver, or a stub of the toolkit); 4 the driver, the device, the C
+# library or the processor is not what the archive needs. --allow-no-gpu turns 3 into 0. A test whose
+# question this driver or device cannot be asked says NOT ASKED and counts as skipped.
+#
+# For tests of this script alone: `--simulated-driver FILE` puts FILE, a simulated driver that does not
+# give itself away, in the place of the driver. The report then says "simulated": true, and so does the
+# last line. No variable and no abbreviation has that effect, and without it a simulated driver is no GPU.
 set -u
+
+# Texts are bytes here, whatever the language of the system.
+LC_ALL=C
+export LC_ALL
 
 tab=$(printf '\t')
 seconds_per_test=120
@@ -25,12 +34,13 @@ usage() {
 stop() {
     code=$1
     shift
-    echo "gpu-test: $*" >&2
+    echo "gpu-test: $*${simulated_note-}" >&2
     exit "$code"
 }
 
 read_arguments() {
     archive= bench=no out=gpu-test-report allow_no_gpu=no
+    simulated=false simulated_driver= simulated_note=
     while [ $# -gt 0 ]; do
         case $1 in
         --bench) bench=yes ;;
@@ -38,6 +48,12 @@ read_arguments() {
         --out)
             [ $# -ge 2 ] || usage
             out=$2
+            shift
+            ;;
+        --simulated-driver)
+            [ $# -ge 2 ] || usage
+            simulated=true simulated_driver=$2
+            simulated_note=", on a SIMULATED driver: no result about a GPU"
             shift
             ;;
         -*) usage ;;
@@ -50,6 +66,10 @@ read_arguments() {
     done
     [ -n "$archive" ] || usage
     [ -f "$archive" ] || stop 2 "there is no archive $archive"
+    if [ "$simulated" = true ]; then
+        [ -f "$simulated_driver" ] || stop 2 "there is no simulated driver $simulated_driver"
+        [ "$bench" = no ] || stop 2 "a simulated driver has no speed to measure"
+    fi
 }
 
 absolute() {
@@ -59,8 +79,18 @@ absolute() {
     esac
 }
 
+need_tools() {
+    for tool in tar gzip awk sed mktemp; do
+        command -v "$tool" >/dev/null 2>&1 || stop 2 "$tool is not here, and the script needs it"
+    done
+}
+
+# gzip's own complaint counts too: what it has told tar before may look whole.
 unpack() {
-    gzip -dc "$archive" | tar -xf - -C "$work" || stop 2 "$archive cannot be unpacked"
+    {
+        gzip -dc "$archive" || : >"$own/damaged"
+    } | tar -xf - -C "$work" || : >"$own/damaged"
+    [ ! -f "$own/damaged" ] || stop 2 "$archive cannot be unpacked: it is damaged, or the disk is full"
     for file in manifest.json binaries.tsv; do
         [ -f "$work/$file" ] || stop 2 "$archive holds no $file"
     done
@@ -73,16 +103,28 @@ of_kind() {
     awk -F "$tab" -v kind="$1" '$1 == kind { print $2 "\t" $4 }' "$work/binaries.tsv"
 }
 
+# The SHA-256 of a file, by whatever program there is for it.
+sha256_of() {
+    if command -v sha256sum >/dev/null 2>&1; then
+        sha256sum <"$1"
+    elif command -v shasum >/dev/null 2>&1; then
+        shasum -a 256 <"$1"
+    else
+        openssl dgst -sha256 -r <"$1"
+    fi | cut -c 1-64
+}
+
 verify() {
-    if ! command -v sha256sum >/dev/null 2>&1; then
-        echo "sha256sum is not here: the programs are not verified"
+    if ! command -v sha256sum >/dev/null 2>&1 && ! command -v shasum >/dev/null 2>&1 &&
+        ! command -v openssl >/dev/null 2>&1; then
+        echo "neither sha256sum nor shasum nor openssl is here: the programs are not verified"
         return
     fi
-    awk -F "$tab" '{ print $3 "  " $4 }' "$work/binaries.tsv" >"$work/sums"
-    (cd "$work" && sha256sum -c sums) >"$work/sums.log" 2>&1 || {
-        grep -v ': OK$' "$work/sums.log" >&2
-        stop 2 "the archive is damaged"
-    }
+    while IFS=$tab read -r purpose directory sum path; do
+        [ -f "$work/$path" ] || stop 2 "the archive is damaged: it holds no $path"
+        found=$(sha256_of "$work/$path")
+        [ "$found" = "$sum" ] || stop 2 "the archive is damaged: the sum of $path is $found, not $sum"
+    done <"$work/binaries.tsv"
 }
 
 # The value of a key of the probe or of the manifest.
@@ -95,26 +137,103 @@ manifest() {
         "$work/manifest.json" | head -n 1
 }
 
-# A variable that lets a simulated driver in has no place here.
+# What a simulated driver is told by variables has no place here.
 forget_simulator() {
-    for name in $(env | sed -n 's/^\(SIMCUDA_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset DRIVER_CONFORMANCE_SIMULATOR DRIVER_CONFORMANCE_CHILD
+    [ "$simulated" = false ] || return 0
+    for name in $(env | sed -n 's/^\(SIMCUDA_[A-Za-z0-9_]*\)=.*/\1/p; s/^\(CUDA_SIM_[A-Za-z0-9_]*\)=.*/\1/p'); do
         unset "$name"
     done
-    unset DRIVER_CONFORMANCE_SIMULATOR DRIVER_CONFORMANCE_CHILD
+}
+
+# Under both names by which it is looked for, in front of every other one.
+install_simulator() {
+    mkdir "$work/driver"
+    for name in libcuda.so libcuda.so.1; do
+        cp "$simulated_driver" "$work/driver/$name" || stop 2 "$simulated_driver cannot be copied"
+    done
+    LD_LIBRARY_PATH=$work/driver
+    export LD_LIBRARY_PATH
 }
 
 no_gpu() {
-    echo "0 passed, 0 failed, $expected skipped"
+    echo "0 passed, 0 failed, $expected skipped$simulated_note"
     write_report "no GPU" none
     if [ "$allow_no_gpu" = yes ]; then
-        echo "gpu-test: no GPU, which --allow-no-gpu allows"
+        echo "gpu-test: no GPU, which --allow-no-gpu allows$simulated_note"
         exit 0
     fi
     stop 3 "the $expected GPU tests need an NVIDIA GPU and its driver; none of them was run"
 }
 
-look_for_gpu() {
+# Ends with one sentence where something here is not what the archive needs.
+unsuitable() {
+    echo "0 passed, 0 failed, $expected skipped$simulated_note"
+    write_report unsuitable none
+    stop 4 "$*; none of the $expected GPU tests was run"
+}
+
+# Whether a version of two numbers is older than another one.
+older() {
+    awk -v have="$1" -v need="$2" 'BEGIN {
+        split(have, h, "."); split(need, n, ".")
+        exit !(h[1] + 0 < n[1] + 0 || (h[1] + 0 == n[1] + 0 && h[2] + 0 < n[2] + 0))
+    }'
+}
+
+# The version of the GNU C library, `musl`, or nothing where the system does not say.
+c_library() {
+    version=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed -n 's/^glibc \([0-9.]*\)$/\1/p')
+    if [ -z "$version" ]; then
+        said=$(ldd --version 2>&1 </dev/null)
+        case $said in
+        musl*) version=musl ;;
+        *) version=$(printf '%s\n' "$said" | sed -n '1s/.* \([0-9][0-9]*\.[0-9][0-9]*\)$/\1/p') ;;
+        esac
+    fi
+    printf '%s\n' "$version"
+}
+
+# What must be there before a program of the archive can be started at all.
+look_at_system() {
     echo "commit:  $(manifest commit), dirty: $(manifest dirty), $(manifest rustc)"
+    needs_driver=$(manifest needs_driver)
+    needs_capability=$(manifest needs_capability)
+    needs_glibc=$(manifest needs_glibc)
+    needs_processor=$(manifest needs_processor)
+    [ -n "$needs_driver" ] && [ -n "$needs_capability" ] && [ -n "$needs_glibc" ] &&
+        [ -n "$needs_processor" ] || stop 2 "the manifest does not say what the archive needs"
+    processor=$(uname -m)
+    glibc=$(c_library)
+    echo "needs:   driver for CUDA $needs_driver, compute capability $needs_capability," \
+        "glibc $needs_glibc, $needs_processor"
+    echo "system:  glibc ${glibc:-unknown}, $processor"
+    [ "$processor" = "$needs_processor" ] ||
+        unsuitable "the processor is $processor, and the archive was built for $needs_processor"
+    [ "$glibc" != musl ] ||
+        unsuitable "the C library is musl, and the archive needs the GNU C library $needs_glibc"
+    if [ -n "$glibc" ] && older "$glibc" "$needs_glibc"; then
+        unsuitable "the GNU C library is $glibc, and the archive needs $needs_glibc or newer"
+    fi
+}
+
+# The driver that the switch puts there calls its device so; no other one does, and it has no other place.
+check_disguise() {
+    device=$(probed device)
+    if [ "$simulated" = true ]; then
+        [ "$device" = "Disguised device" ] ||
+            stop 2 "the driver that was loaded is not $simulated_driver: its device is ${device:-unknown}"
+        return
+    fi
+    case $device in
+    "Disguised device" | "Simulated device"*)
+        echo "no GPU: a $device is no hardware" >&2
+        no_gpu
+        ;;
+    esac
+}
+
+look_for_gpu() {
     echo "LD_LIBRARY_PATH: ${LD_LIBRARY_PATH-}"
     if command -v nvidia-smi >/dev/null 2>&1; then
         nvidia-smi -L || echo "nvidia-smi ended with $?"
@@ -125,9 +244,15 @@ look_for_gpu() {
     status=$?
     cat "$work/probe.txt"
     cat "$work/probe.err" >&2
+    # A driver that is too old may refuse the questions that come after its version.
+    driver=$(probed driver)
+    if [ -n "$driver" ] && older "$driver" "$needs_driver"; then
+        unsuitable "the driver is for CUDA $driver, and the archive needs one for $needs_driver or newer"
+    fi
     case $status in
     0) ;;
     3) no_gpu ;;
+    126) stop 2 "programs cannot be started in $work: set TMPDIR to a directory where they can" ;;
     *) stop 1 "the probe of the device ended with $status" ;;
     esac
     # The probe refuses both itself; a library that hides from it is refused by its path.
@@ -137,6 +262,12 @@ look_for_gpu() {
         no_gpu
         ;;
     esac
+    check_disguise
+    capability=$(probed capability)
+    if [ -n "$capability" ] && older "$capability" "$needs_capability"; then
+        unsuitable "the device has compute capability $capability, and the archive needs" \
+            "$needs_capability or newer"
+    fi
 }
 
 # Puts a line into results.tsv: outcome, seconds, program, test.
@@ -168,7 +299,7 @@ run_with_nextest() {
     *) return 1 ;;
     esac
     [ -f "$junit" ] || return 0
-    cp "$junit" "$out/junit.xml"
+    sed "s/<testsuites name=\"gpu-test\"/<testsuites name=\"$report_kind\"/" "$junit" >"$out/junit.xml"
     awk '
         function value(key,   start) {
             if (!match($0, " " key "=\"[^\"]*\"")) return ""
@@ -255,8 +386,8 @@ xml_text() {
 write_junit() {
     {
         echo '<?xml version="1.0" encoding="UTF-8"?>'
-        echo "<testsuites name=\"gpu-test\" tests=\"$(count .)\" failures=\"$(count failed)\" skipped=\"$(count skipped)\">"
-        echo '<testsuite name="gpu-test">'
+        echo "<testsuites name=\"$report_kind\" tests=\"$(count .)\" failures=\"$(count failed)\" skipped=\"$(count skipped)\">"
+        echo "<testsuite name=\"$report_kind\">"
         number=0
         while IFS=$tab read -r outcome took program name; do
             number=$((number + 1))
@@ -288,17 +419,21 @@ json_line() {
     printf '  "%s": "%s",\n' "$1" "$(json_text "$2")"
 }
 
-# The whole report: hardware, and hardware alone.
+# The whole report: of hardware, or of a simulated driver, and it says which.
 write_report() {
     {
         echo '{'
-        json_line kind gpu-test
-        echo '  "simulated": false,'
+        json_line kind "$report_kind"
+        echo "  \"simulated\": $simulated,"
         json_line outcome "$1"
         json_line runner "$2"
         json_line commit "$(manifest commit)"
         json_line dirty "$(manifest dirty)"
         json_line rustc "$(manifest rustc)"
+        json_line needs_driver "$(manifest needs_driver)"
+        json_line needs_capability "$(manifest needs_capability)"
+        json_line needs_glibc "$(manifest needs_glibc)"
+        json_line glibc "${glibc-}"
         for key in device uuid capability driver libcuda; do
             json_line "$key" "$(probed "$key")"
         done
@@ -349,27 +484,36 @@ verdict() {
     fi
     write_report "$because" "$runner"
     echo "report: $out"
-    echo "$passed passed, $failed failed, $skipped skipped"
+    echo "$passed passed, $failed failed, $skipped skipped$simulated_note"
     [ "$code" -eq 0 ] || stop "$code" "$because"
 }
 
 read_arguments "$@"
+need_tools
+report_kind=gpu-test
+[ "$simulated" = false ] || report_kind=gpu-test-on-a-simulated-driver
 archive=$(absolute "$archive")
 out=$(absolute "$out")
+simulated_driver=$(absolute "$simulated_driver")
 mkdir -p "$out" || stop 2 "$out cannot be made"
-work=$(mktemp -d "${TMPDIR:-/tmp}/gpu-run.XXXXXX") || stop 2 "no temporary directory"
-trap 'rm -rf "$work"' EXIT
+# What an earlier run left must not be taken for this one's.
+rm -f "$out/gpu-report.json" "$out/junit.xml" "$out/answers.txt"
+own=$(mktemp -d "${TMPDIR:-/tmp}/gpu-run.XXXXXX") || stop 2 "no temporary directory"
+trap 'rm -rf "$own"' EXIT
 trap 'exit 1' HUP INT TERM
-mkdir "$work/logs"
+work=$own/archive
+mkdir "$work" || stop 2 "$work cannot be made"
 : >"$work/results.tsv"
 : >"$work/probe.txt"
 number=0
 
 forget_simulator
 unpack
+mkdir -p "$work/logs"
 verify
+look_at_system
+[ "$simulated" = false ] || install_simulator
 look_for_gpu
-rm -f "$out/answers.txt" "$out/junit.xml"
 DRIVER_ANSWERS=$out/answers.txt
 export DRIVER_ANSWERS
 if find_nextest; then

@@ -5,7 +5,9 @@
 
 mod assembly;
 mod bench;
+mod cuda_versions;
 mod demo;
+mod gpu_archive;
 mod gpu_test;
 mod kernels;
 mod mutants;
@@ -35,8 +37,12 @@ enum Task {
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
     Bench(bench::Arguments),
+    /// Check that the CUDA crates build together with what others want of cudarc.
+    CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
+    /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
+    GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
@@ -53,7 +59,9 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
         Task::Mutants(arguments) => mutants::run(&arguments),

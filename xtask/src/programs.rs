@@ -60,8 +60,8 @@ impl Target {
 
 /// Cargo, without what our own run of it leaves in the environment.
 ///
-/// `CARGO` names the cargo that started us, which may be of another toolchain, and the CUDA version is a
-/// matter of features alone.
+/// `CARGO` names the cargo that started us, which may be of another toolchain, and the version of the CUDA
+/// bindings is the one in `.cargo/config.toml`.
 pub(crate) fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
     cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");
@@ -92,6 +92,14 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
         }
     }
     Ok(artifacts)
+}
+
+/// The library of the simulated driver, where it was built with the rest.
+pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
+    let is_it =
+        |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
+    let files = &artifacts.iter().find(is_it)?.filenames;
+    files.iter().find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
 }
 
 /// The tests of a program that are ignored unless asked for.

@@ -7,6 +7,10 @@ use crate::report::Report;
 const SEED_VARIABLE: &str = "CUDA_SIM_SEED";
 /// The variable with which it asks for the background thread.
 const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
+/// The variable with a driver's version, which the simulator heeds where nothing controls it, too.
+const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
+/// CUDA 13.0.
+const DRIVER_VERSION: u32 = 13_000;
 
 /// What a simulated machine is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +25,9 @@ pub struct Settings {
     pub background: bool,
     /// Bytes of memory that each has, in steps of 2 MiB; 1 GiB by default.
     pub bytes: u64,
+    /// The CUDA version that the driver is for, as 1000 × major + 10 × minor, 12000 at least: what came
+    /// later it refuses. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or 13000.
+    pub driver_version: u32,
 }
 
 /// The simulated driver of this process.
@@ -38,9 +45,16 @@ pub struct DriverCall {
 
 impl Default for Settings {
     fn default() -> Self {
-        let seed = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
-        let background = std::env::var_os(BACKGROUND_VARIABLE).is_some();
-        Self { seed: seed.unwrap_or(0), background, devices: 1, bytes: 1 << 30 }
+        let given = |variable| std::env::var(variable).ok();
+        let seed = given(SEED_VARIABLE).and_then(|seed| seed.parse().ok());
+        let version = given(DRIVER_VERSION_VARIABLE).and_then(|version| version.parse().ok());
+        Self {
+            seed: seed.unwrap_or(0),
+            background: std::env::var_os(BACKGROUND_VARIABLE).is_some(),
+            devices: 1,
+            bytes: 1 << 30,
+            driver_version: version.unwrap_or(DRIVER_VERSION),
+        }
     }
 }
 
@@ -71,7 +85,12 @@ impl Simulator {
     #[must_use]
     pub fn reset(self, settings: Settings) -> bool {
         self.0.background(settings.background)
-            && self.0.reset(settings.seed, settings.devices, settings.bytes)
+            && self.0.reset(
+                settings.seed,
+                settings.devices,
+                settings.bytes,
+                settings.driver_version,
+            )
     }
 
     /// Lets the n-th call of this name from now fail with a code, and not do what it should.

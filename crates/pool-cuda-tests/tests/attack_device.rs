@@ -42,11 +42,11 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
     unsafe { launch.launch(BLOCK) }.unwrap();
 }
 
-/// B1: each `default_stream()` is another `Arc` of the same stream. The pool takes the one that it keeps for the
-/// last, waits once, and forgets a stream that is still used.
+/// B1: each `default_stream()` is another `Arc` of the same stream. The pool took the one that it kept for the
+/// last, waited once, and forgot a stream that was still used.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn the_default_stream_is_forgotten_though_it_never_ends() {
+fn the_default_stream_is_waited_for_again() {
     in_many_orders(|device| {
         let fill = function(device.context(), elementwise::MODULE, elementwise::FILL.f32);
         let mut pool = cuda_pool(device);
@@ -65,7 +65,7 @@ fn the_default_stream_is_forgotten_though_it_never_ends() {
 /// B2: the same where a `Weak` of the stream becomes an `Arc` again between the question and the event.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_stream_that_comes_back_from_a_weak_reference_is_forgotten() {
+fn a_stream_that_comes_back_from_a_weak_reference_is_waited_for() {
     let simulator = start();
     for seed in 0..orders() {
         start_anew(simulator, Settings::default(), seed);
@@ -98,10 +98,10 @@ fn a_stream_that_comes_back_from_a_weak_reference_is_forgotten() {
     }
 }
 
-/// B3: an `OnStream` is `Send`, and the per-thread default stream is another one where it arrives.
+/// B3: an argument may be sent to another thread, whose per-thread default stream is another one.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn an_argument_for_the_per_thread_stream_goes_to_another_thread() {
+fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
     in_many_orders(|device| {
         let fill = function(device.context(), elementwise::MODULE, elementwise::FILL.f32);
         let mut pool = cuda_pool(device);
@@ -524,10 +524,10 @@ impl BlockWatch for Panics {
     fn freed(&self, _: u64, _: usize) {}
 }
 
-/// B11: whoever is told of a block panics, and the block is nobody's.
+/// B11: whoever is told of a block panics, and the block was nobody's.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_block_is_lost_where_its_watch_panics() {
+fn a_block_is_freed_where_its_watch_panics() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let context = device.new_stream().unwrap().watched(Panics(Mutex::new(2)));

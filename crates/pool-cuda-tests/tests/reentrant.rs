@@ -20,6 +20,10 @@ use pool_core::{Pool, PoolError, Scope};
 use pool_cuda::{
     AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
 };
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
+    CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
+};
 
 /// Elements of the arrays.
 const N: usize = 100;
@@ -232,4 +236,74 @@ fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
     let times = at_every_allocation(simulator, within, views_of_a_leaked_pool);
     println!("FIGURE: a hook ran in each of {times} allocations and frees");
     assert!(times > 10, "{times}");
+}
+
+fn captured(error: impl std::fmt::Debug) -> PoolError<CudaError> {
+    eprintln!("{error:?}");
+    told(CudaError::Capturing { operation: "capture" })
+}
+
+/// Graphs from the session on: captured, updated, replayed, written and read, with blocks, an arena of their own
+/// and one that is installed on another stream; one is dropped while a capture is under way.
+fn graphs() -> Ended {
+    let device = Cuda::device(0).map_err(told)?;
+    let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
+    let memory = DeviceMemory::new(&device);
+    let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let blocks = [pool.allocate(4096).map_err(captured)?, pool.allocate(4096).map_err(captured)?];
+    let lease = pool.lease(&blocks.map(|block| block.id())).map_err(captured)?;
+    let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).map_err(captured);
+    let installed = arena()?;
+    installed.install(&other).map_err(captured)?;
+    let found = CudaArena::on(&other).ok_or(CaptureError::Spoiled).map_err(captured)?;
+    let region = found.allocate(100).map_err(captured)?;
+    let _ended = found.deallocate(region.device_pointer());
+    installed.clear(&other).map_err(captured)?;
+    let body = |capture: &Capture<'_>, value: &mut u8| {
+        let mut scratch = capture.acquire::<u8>(4096)?;
+        capture.fill_bytes(capture.main(), &mut scratch, *value)?;
+        capture.copy(capture.main(), &mut capture.block(&blocks[0])?, &scratch)
+    };
+    let session = CaptureSession::new(&stream).map_err(captured)?.mode(CaptureMode::Relaxed);
+    let prepared = session.lease(lease).prepare(arena()?).map_err(captured)?;
+    let mut graph = prepared.capture(1, body).map_err(captured)?;
+    graph.replay().map_err(captured)?;
+    *graph.state().map_err(captured)? = 2;
+    graph.update(body).map_err(captured)?;
+    graph.replay().map_err(captured)?;
+    graph.write(&blocks[1], &[3_u8; 4096]).map_err(captured)?;
+    let mut read = [[0_u8; 100]; 2];
+    for (block, read) in blocks.iter().zip(&mut read) {
+        graph.read(block, read).map_err(captured)?;
+    }
+    check(read == [[2; 100], [3; 100]])?;
+    let mut kept = Some(graph);
+    let ending = CaptureSession::new(&other).map_err(captured)?.mode(CaptureMode::Relaxed);
+    let ending = ending.prepare(arena()?).map_err(captured)?;
+    let none = |_: &Capture<'_>, kept: &mut Option<_>| {
+        drop(kept.take());
+        Ok::<(), CaptureError>(())
+    };
+    let empty = ending.capture(kept.take(), none).map_err(captured)?;
+    drop(empty);
+    drop((prepared, ending));
+    for block in blocks {
+        match pool.deallocate(block.id()) {
+            // What is dropped while a capture is under way has its blocks until that is over.
+            Ok(()) | Err(GraphMemoryError::LeasedBlock { .. }) => {}
+            Err(error) => return Err(captured(error)),
+        }
+    }
+    pool.trim().map_err(captured).map(drop)
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_hook_of_the_allocator_captures_graphs() {
+    let simulator = Simulator::start(Settings::default()).unwrap();
+    let times = at_every_allocation(simulator, graphs, graphs);
+    simulator.assert_no_leaks();
+    println!("FIGURE: a hook ran in each of {times} allocations and frees");
+    assert!(times > 100, "{times}");
 }

@@ -1,5 +1,8 @@
 //! The backend: how device memory is allocated, freed, written and viewed for a pool.
 
+use std::mem::ManuallyDrop;
+use std::panic::{self, AssertUnwindSafe};
+
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 
 use crate::cuda::Cuda;
@@ -19,6 +22,27 @@ impl DeviceBlock {
     #[must_use]
     pub fn address(self) -> u64 {
         self.0
+    }
+}
+
+/// A block that the watch is being told of: freed when this is dropped, for that is code of others, which may
+/// panic.
+struct Unwatched<'a> {
+    stream: &'a DeviceStream,
+    address: Address,
+}
+
+impl Unwatched<'_> {
+    fn keep(self) -> DeviceBlock {
+        DeviceBlock(ManuallyDrop::new(self).address)
+    }
+}
+
+impl Drop for Unwatched<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it is made of a block of this context that nobody frees, new or given up by its owner; what
+        // uses it is in the pool's stream, or noted.
+        self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
     }
 }
 
@@ -47,18 +71,18 @@ unsafe impl PoolBackend for Cuda {
         if !watch.admit(bytes) {
             return Err(CudaError::OutOfMemory { requested: bytes, memory: None });
         }
-        let address = stream.allocate(bytes)?;
-        watch.allocated(address, bytes);
-        Ok(DeviceBlock(address))
+        let block = Unwatched { stream, address: stream.allocate(bytes)? };
+        watch.allocated(block.address, bytes);
+        Ok(block.keep())
     }
 
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
+        let block = Unwatched { stream, address: block.0 };
         if let Some(watch) = stream.watch() {
-            watch.freed(block.0, bytes);
+            // What it says when it panics was printed; whoever frees has nobody to unwind to.
+            let told = AssertUnwindSafe(|| watch.freed(block.address, bytes));
+            let _ = panic::catch_unwind(told);
         }
-        // SAFETY: allocated by this context and not freed (caller); what uses it is in the pool's stream,
-        // or noted.
-        stream.keep_unanswered(unsafe { stream.free(block.0) });
     }
 
     fn settle(stream: &DeviceStream) {

@@ -4,61 +4,83 @@
 
 use std::fmt;
 use std::iter;
+use std::mem;
+
+use crate::error::CudaError;
 
 /// A list of links, in no order; one that was just made has one.
-pub(crate) struct Chain<T>(Option<Box<Link<T>>>);
+///
+/// For `pool-graph`, which has locks of the same kind.
+#[doc(hidden)]
+pub struct Chain<T>(Vec<Link<T>>);
 
+/// The one entry of its list, whose memory can be asked for without aborting where there is none.
 struct Link<T> {
     value: T,
     next: Chain<T>,
 }
 
 impl<T> Chain<T> {
-    pub(crate) const fn new() -> Self {
-        Self(None)
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
     }
 
     /// A chain of one link: what takes memory.
-    pub(crate) fn of(value: T) -> Self {
-        Self(Some(Box::new(Link { value, next: Self::new() })))
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Bookkeeping`] where the host has none.
+    pub fn of(value: T) -> Result<Self, CudaError> {
+        let mut link = Vec::new();
+        let requested = size_of::<Link<T>>();
+        link.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
+        link.push(Link { value, next: Self::new() });
+        Ok(Self(link))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut rest = self;
         iter::from_fn(move || {
-            let link = rest.0.as_deref()?;
+            let link = rest.0.first()?;
             rest = &link.next;
             Some(&link.value)
         })
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let mut rest = Some(self);
         iter::from_fn(move || {
-            let link = rest.take()?.0.as_deref_mut()?;
+            let link = rest.take()?.0.first_mut()?;
             rest = Some(&mut link.next);
             Some(&mut link.value)
         })
     }
 
     /// Links the links of another chain, too.
-    pub(crate) fn add(&mut self, mut other: Self) {
-        while let Some(mut link) = other.0.take() {
-            other.0 = link.next.0.take();
-            link.next.0 = self.0.take();
-            self.0 = Some(link);
+    pub fn add(&mut self, mut other: Self) {
+        while let Some(mut link) = other.pop() {
+            if let Some(first) = link.0.first_mut() {
+                first.next = mem::take(self);
+            }
+            *self = link;
         }
     }
 
     /// Unlinks one link.
-    pub(crate) fn pop(&mut self) -> Option<Self> {
-        let mut link = self.0.take()?;
-        self.0 = link.next.0.take();
-        Some(Self(Some(link)))
+    pub fn pop(&mut self) -> Option<Self> {
+        let rest = mem::take(&mut self.0.first_mut()?.next);
+        Some(mem::replace(self, rest))
     }
 
     /// Unlinks all links whose values are like this.
-    pub(crate) fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
+    #[must_use]
+    pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());
         while let Some(link) = self.pop() {
             let is_wanted = link.iter().any(&is_wanted);
@@ -78,9 +100,9 @@ impl<T> Default for Chain<T> {
 /// Link by link: a long chain takes no more of the stack than a short one.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
-        let mut first = self.0.take();
-        while let Some(mut link) = first {
-            first = link.next.0.take();
+        let mut rest = mem::take(&mut self.0);
+        while let Some(mut link) = rest.pop() {
+            rest = mem::take(&mut link.next.0);
         }
     }
 }
@@ -97,7 +119,7 @@ mod tests {
 
     fn chain(values: impl IntoIterator<Item = u32>) -> Chain<u32> {
         let mut chain = Chain::new();
-        values.into_iter().for_each(|value| chain.add(Chain::of(value)));
+        values.into_iter().for_each(|value| chain.add(Chain::of(value).unwrap()));
         chain
     }
 

@@ -116,10 +116,13 @@ impl<T: PodElement> DeviceView<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`copy_to_host`](Self::copy_to_host).
+    /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] where the host has no memory for
+    /// them.
     pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
         // At once also where there are as many elements of no size as a `usize` counts.
-        let mut elements = bytemuck::zeroed_vec(self.len());
+        let requested = self.region().bytes;
+        let made = bytemuck::try_zeroed_vec(self.len());
+        let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;
         self.copy_to_host(&mut elements)?;
         Ok(elements)
     }

@@ -10,12 +10,17 @@ use crate::code::DriverCode;
 pub enum CudaError {
     /// No library of the NVIDIA driver can be loaded.
     NoLibrary,
-    /// The driver is older than the version that this crate was built for.
+    /// The driver is for an older version of CUDA than what was asked of it.
     DriverTooOld {
         /// The driver's version, as CUDA counts: 12040 is 12.4.
         driver: u32,
-        /// The version of the bindings, chosen by a feature.
+        /// The oldest version that has it: 12000, and 12030 for captured graphs.
         needed: u32,
+    },
+    /// The driver says that it is new enough, and does not have a call.
+    MissingCall {
+        /// Its name.
+        call: &'static str,
     },
     /// The driver could not be started.
     NotStarted {
@@ -61,6 +66,11 @@ pub enum CudaError {
         requested: usize,
         /// Why, and what to do.
         why: &'static str,
+    },
+    /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
+    Bookkeeping {
+        /// Bytes asked for.
+        requested: usize,
     },
     /// A copy between ranges of different lengths.
     LengthMismatch {
@@ -130,10 +140,13 @@ impl fmt::Display for CudaError {
             ),
             Self::DriverTooOld { driver, needed } => write!(
                 f,
-                "the NVIDIA driver is for CUDA {}, and this program was built for {}: update the \
-                 driver, or build with the feature cuda-{driver}",
+                "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
                 Version(driver),
                 Version(needed),
+            ),
+            Self::MissingCall { call } => write!(
+                f,
+                "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
             ),
             Self::NotStarted { code } => write!(
                 f,
@@ -176,6 +189,10 @@ impl fmt::Display for CudaError {
             Self::NoBlock { requested, why } => {
                 write!(f, "there is no block of {requested} bytes: {why}")
             }
+            Self::Bookkeeping { requested } => write!(
+                f,
+                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+            ),
             Self::LengthMismatch { source, destination } => write!(
                 f,
                 "{source} elements cannot be copied to {destination}: the lengths must agree"
@@ -205,7 +222,7 @@ mod tests {
         let memory = Some(DeviceMemory { free: 5, total: 9 });
         for (error, words) in [
             (CudaError::NoLibrary, &["driver", "install"][..]),
-            (CudaError::DriverTooOld { driver: 12_040, needed: 13_000 }, &["12.4", "13.0"]),
+            (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
             (CudaError::NoDevice, &["nvidia-smi"]),
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
             (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),

@@ -9,12 +9,13 @@ use crate::capturing::unheeding_captures;
 use crate::code::DriverCode;
 use crate::driver::{answer, bind, bound};
 use crate::error::CudaError;
-use crate::leftover::{self, Leftover};
+use crate::leftover::{Leftover, Place};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
 pub(crate) struct Event {
     handle: sys::CUevent,
     context: Arc<CudaContext>,
+    place: Place,
 }
 
 // SAFETY: the driver's calls on an event may be made from any thread.
@@ -23,10 +24,11 @@ unsafe impl Send for Event {}
 impl Event {
     /// An event of a context, which becomes the current one.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let handle = answer("cuEventCreate", result::event::create(without_time))?;
-        Ok(Self { handle, context: Arc::clone(context) })
+        Ok(Self { handle, context: Arc::clone(context), place })
     }
 
     /// Marks the place that a stream of the event's context has come to. Who waited for an earlier mark
@@ -92,7 +94,7 @@ impl LeftEvent {
 impl Drop for Event {
     fn drop(&mut self) {
         let left = LeftEvent { handle: self.handle, context: Arc::clone(&self.context) };
-        leftover::give_back(Leftover::Event(left));
+        self.place.give_back(Leftover::Event(left));
     }
 }
 

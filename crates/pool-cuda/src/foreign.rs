@@ -4,13 +4,15 @@
 //! with the block, and arms the block's slot. Later, when the block is handed out again, freed, or used
 //! on the pool's stream, an event is recorded on the noted stream *then*, behind whatever was enqueued
 //! there meanwhile, and the pool's stream waits for it. So it does not matter when the work was
-//! enqueued, nor whether a guard or view was dropped or forgotten. A note is kept until the block is
-//! handed out again: until then work may still be enqueued with the pointer that was given out.
+//! enqueued, nor whether a guard or view was dropped or forgotten.
+//!
+//! A note is kept until the block is handed out again or freed: until then work may still be enqueued with the
+//! pointer that was given out. It goes earlier where the stream was waited for *after* nobody else had it, nor
+//! could get it: see [`Foreign::seems_alone`].
 
 use std::cell::{Cell, OnceCell};
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
@@ -20,7 +22,7 @@ use crate::chain::Chain;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::event::Event;
-use crate::stream::is_per_thread;
+use crate::stream::{is_default, is_per_thread};
 use crate::uses::{Noted, Use, Uses};
 
 /// The streams that use blocks of one pool.
@@ -37,7 +39,7 @@ pub(crate) struct ForeignUses {
 /// Who uses a block.
 #[derive(Clone, Debug)]
 pub(crate) enum Foreign {
-    /// A stream, kept alive until it was waited for.
+    /// A stream, kept alive as long as the note.
     Stream(Arc<CudaStream>),
     /// A stream that cannot be kept alive: what waits for it waits for its whole context.
     Somewhere(Arc<CudaContext>),
@@ -60,24 +62,28 @@ impl Foreign {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Whether work may still be enqueued there: not on a stream that nobody else has.
+    /// Where a stream lies that nobody else has, as far as can be told in passing.
     ///
-    /// To be asked *before* the stream is waited for. Other threads may launch there and let the stream go at
-    /// any time, and the three steps of theirs (launch, let go) and ours (ask, record an event) mix as follows:
+    /// A stream has ended for a pool when the pool has the only reference to it, and no `Weak` is there that
+    /// could become another. That is asked *before* the stream is waited for. Other threads may launch there
+    /// and let the stream go at any time, and the three steps of theirs (launch, let go) and ours (ask, record
+    /// an event) mix as follows:
     ///
     /// - *asked before it was let go*: it is kept, whether the launch came before the event or not, and is
     ///   waited for again when the block is next used;
     /// - *asked after it was let go*: so the launch came before, and the event, recorded after the question,
-    ///   comes behind it. Nobody will have the stream again: who borrows it (`keep` makes an `Arc` of a
-    ///   reference) borrows it from an owner, and the pool, the last one, gives it to nobody.
+    ///   comes behind it.
     ///
     /// The other way round, a launch between event and question would be waited for by nobody.
-    pub(crate) fn may_do_more(&self) -> bool {
-        let is_ours_alone = matches!(self, Self::Stream(stream) if Arc::strong_count(stream) == 1);
-        // Counting synchronises with nobody; letting go releases. So what the last owner did before it let
-        // the stream go has happened before what this thread does from here on.
-        fence(Ordering::Acquire);
-        !is_ours_alone
+    ///
+    /// Default streams never end: everybody who asks gets another reference.
+    pub(crate) fn seems_alone(&self) -> Option<*const CudaStream> {
+        match self {
+            Self::Stream(stream) if Arc::strong_count(stream) == 1 && !is_default(stream) => {
+                Some(Arc::as_ptr(stream))
+            }
+            _ => None,
+        }
     }
 
     /// Whether waiting for one is waiting for the other. Two unknown streams of one context may be two:
@@ -130,8 +136,8 @@ impl ForeignUses {
     }
 
     /// Notes that some stream of another device uses a block.
-    pub(crate) fn note_another_device(&self, block: Address) {
-        self.note(Use { block, by: Foreign::OtherDevice, capture: None });
+    pub(crate) fn note_another_device(&self, block: Address) -> Result<(), CudaError> {
+        self.note(Use { block, by: Foreign::OtherDevice, capture: None })
     }
 
     /// Makes `stream`, which is not the pool's `own`, come after all that `own` holds, and after all
@@ -148,8 +154,8 @@ impl ForeignUses {
         let ordered = self.order(block, &to, own);
         // Where the driver failed to order them, the host may wait instead, and the stream is then used.
         match ordered {
-            Ok(capture) => self.note(Use { block, by: to.by, capture }),
-            Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None }),
+            Ok(capture) => self.note(Use { block, by: to.by, capture })?,
+            Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None })?,
             Err(_) => {}
         }
         // cudarc chose this context, asked for the pointer, and goes on with the stream's bare handle.
@@ -170,21 +176,22 @@ impl ForeignUses {
         // What a stream did before a capture is no part of the graph, not even where it is its own work.
         let is_in_order = |used: &Use| used.by.is_the_stream(by) && used.capture == capture;
         self.join_where(own, |used| used.block == block && !is_in_order(used))?;
+        if is_per_thread(stream) {
+            return wait_for_every_thread(own, capture);
+        }
         let event = self.event(own.context())?;
         event.record(own)?;
         event.hold_back(stream)?;
         Ok(capture)
     }
 
-    fn note(&self, new: Use) {
+    fn note(&self, new: Use) -> Result<(), CudaError> {
         let is_known = |used: &Use| {
             used.block == new.block
                 && used.capture == new.capture
                 && used.by.is_waited_for_with(&new.by)
         };
-        if !self.uses.any(is_known) {
-            self.uses.add(new);
-        }
+        if self.uses.any(is_known) { Ok(()) } else { self.uses.add(new) }
     }
 
     /// Makes the pool's stream `own` come after all other streams that use the block.
@@ -225,17 +232,6 @@ impl ForeignUses {
         !self.uses.any(|used| used.block == block && is_elsewhere(&used.by))
     }
 
-    /// Who uses a block, for when this does not live on.
-    pub(crate) fn of_block(&self, block: Address) -> Self {
-        let of_block = Self::default();
-        let mut from = 0;
-        while let Some(noted) = self.uses.next(from, |used| used.block == block) {
-            of_block.uses.add(noted.used);
-            from = noted.number + 1;
-        }
-        of_block
-    }
-
     /// Forgets who used a block.
     pub(crate) fn forget(&self, block: Address) {
         while let Some(noted) = self.uses.next(0, |used| used.block == block) {
@@ -249,9 +245,9 @@ impl ForeignUses {
         }
         let capture = capture_of(own)?;
         let mut from = 0;
-        while let Some(Noted { number, used, may_do_more }) = self.uses.next(from, &wanted) {
+        while let Some(Noted { number, used, is_ended }) = self.uses.next(from, &wanted) {
             self.join_one(&used, own, capture)?;
-            if capture.is_none() && !may_do_more {
+            if capture.is_none() && is_ended {
                 self.uses.remove(number);
             }
             from = number + 1;
@@ -288,6 +284,15 @@ impl ForeignUses {
     }
 }
 
+/// Waits, on the host, for a pool's stream: what comes then is behind it on whichever thread's default stream
+/// it is, and who has the pointer may send it to another thread.
+fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
+    if capture.is_some() {
+        return Err(CudaError::Capturing { operation: "wait for its stream" });
+    }
+    driver::synchronize(own).map(|()| capture)
+}
+
 /// Makes a stream wait for one of another context. Only an event of its own context can be recorded on a
 /// stream; any stream can wait for it.
 fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), CudaError> {
@@ -299,6 +304,9 @@ fn wait_across_contexts(stream: &CudaStream, own: &CudaStream) -> Result<(), Cud
 /// The streams that were announced, by the place where they lie. Locked for a look, and for linking and
 /// unlinking.
 static ANNOUNCED: Mutex<Chain<Weak<CudaStream>>> = Mutex::new(Chain::new());
+
+/// The place of a stream among the announced, out of the list.
+pub(crate) struct Announced(Chain<Weak<CudaStream>>);
 
 fn announced() -> MutexGuard<'static, Chain<Weak<CudaStream>>> {
     ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
@@ -315,12 +323,13 @@ fn is_here(known: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 /// [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use) get. For any other
 /// stream a pool must wait, on the host, for all work of the context before it hands the memory out
 /// again, and before yet another stream uses it: correct, and slow; and refused by the driver, and
-/// spoiling it, while anything in the context is captured.
+/// spoiling it, while anything in the context is captured. Where the host has no memory for the note, the
+/// stream is not announced.
 pub fn announce(stream: &Arc<CudaStream>) {
     if announced().iter().any(|known| is_here(known, stream)) {
         return;
     }
-    let mut link = Chain::of(Arc::downgrade(stream));
+    let Ok(mut link) = Chain::of(Arc::downgrade(stream)) else { return };
     let ended = {
         let mut announced = announced();
         let ended = announced.unlink(|known| known.strong_count() == 0);
@@ -331,6 +340,22 @@ pub fn announce(stream: &Arc<CudaStream>) {
         ended
     };
     drop((ended, link));
+}
+
+/// Takes a stream from among the announced: no reference to it is there any more, and until it is
+/// [put back](Announced::put_back) a pool that gets one to keep does not know it.
+pub(crate) fn unannounce(stream: *const CudaStream) -> Announced {
+    let mut links = announced().unlink(|known| known.as_ptr() == stream);
+    links.iter_mut().for_each(|known| *known = Weak::new());
+    Announced(links)
+}
+
+impl Announced {
+    /// Announces it again.
+    pub(crate) fn put_back(mut self, stream: &Arc<CudaStream>) {
+        self.0.iter_mut().for_each(|known| *known = Arc::downgrade(stream));
+        announced().add(mem::take(&mut self.0));
+    }
 }
 
 /// What can be kept of a stream that is borrowed.

@@ -1,6 +1,7 @@
 //! What could not be given back when its owner was dropped, because a stream was captured or because the
 //! driver refused: kept here, for the process, and tried again whenever a pool allocates or is dropped.
 
+use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,22 +15,26 @@ use crate::error::CudaError;
 use crate::event::LeftEvent;
 use crate::foreign::ForeignUses;
 use crate::memory_pool::LeftMemoryPool;
+use crate::shape::Slab;
 use crate::staging::Buffer;
 use crate::stream::free_block;
 
 /// Something of the driver's that has no owner any more.
 #[derive(Debug)]
 pub(crate) enum Leftover {
-    Block(LeftBlock),
+    Nothing,
+    Blocks(LeftBlocks),
     Buffer(Buffer),
     Event(LeftEvent),
     MemoryPool(LeftMemoryPool),
 }
 
-/// A block of the device that a pool left which was dropped.
+/// Blocks of the device that a pool left which was dropped.
 #[derive(Debug)]
-pub(crate) struct LeftBlock {
-    pub(crate) address: Address,
+pub(crate) struct LeftBlocks {
+    pub(crate) addresses: Chain<Address>,
+    /// Those that hold shapes.
+    pub(crate) slabs: Chain<Slab>,
     pub(crate) foreign: ForeignUses,
     pub(crate) stream: Arc<CudaStream>,
     pub(crate) device: CudaDevice,
@@ -45,10 +50,24 @@ fn kept() -> MutexGuard<'static, Chain<Leftover>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gives it back, now or later.
-pub(crate) fn give_back(mut left: Leftover) {
-    if !left.is_given_back() {
-        keep(Chain::of(left));
+/// A place for something, made before it is: when that is dropped, the host may have no memory for one.
+#[derive(Debug)]
+pub(crate) struct Place(Chain<Leftover>);
+
+impl Place {
+    pub(crate) fn new() -> Result<Self, CudaError> {
+        Chain::of(Leftover::Nothing).map(Self)
+    }
+
+    /// Gives something back, now or later.
+    pub(crate) fn give_back(&mut self, left: Leftover) {
+        let mut one = mem::take(&mut self.0);
+        if let Some(place) = one.iter_mut().next() {
+            *place = left;
+        }
+        if !one.iter_mut().all(Leftover::is_given_back) {
+            keep(one);
+        }
     }
 }
 
@@ -63,7 +82,7 @@ pub(crate) fn try_again() -> usize {
         return 0;
     }
     // The lock is not held meanwhile: what is given back may own something that is left over in turn.
-    let mut all = std::mem::take(&mut *kept());
+    let mut all = mem::take(&mut *kept());
     while let Some(mut one) = all.pop() {
         COUNT.fetch_sub(1, Ordering::Relaxed);
         if !one.iter_mut().all(Leftover::is_given_back) {
@@ -77,25 +96,52 @@ impl Leftover {
     /// Whether it is with the driver again, or gone with its context.
     fn is_given_back(&mut self) -> bool {
         let given = match self {
-            Self::Block(block) => block.free(),
+            Self::Nothing => Ok(()),
+            Self::Blocks(blocks) => blocks.free(),
             // SAFETY: it is dropped once this has succeeded.
             Self::Buffer(buffer) => unsafe { buffer.free() },
             Self::Event(event) => event.destroy(),
             Self::MemoryPool(pool) => pool.destroy(),
         };
-        match given {
-            Ok(()) => true,
-            Err(error) => error.code().is_some_and(crate::DriverCode::says_gone),
-        }
+        is_done(given)
     }
 }
 
-impl LeftBlock {
-    fn free(&self) -> Result<(), CudaError> {
-        if is_capturing(&self.stream)? {
+/// Whether there is nothing left to be done.
+fn is_done(given: Result<(), CudaError>) -> bool {
+    match given {
+        Ok(()) => true,
+        Err(error) => error.code().is_some_and(crate::DriverCode::says_gone),
+    }
+}
+
+impl LeftBlocks {
+    /// Frees as many as can be; the others stay.
+    fn free(&mut self) -> Result<(), CudaError> {
+        let Self { addresses, slabs, foreign, stream, device } = self;
+        if is_capturing(stream)? {
             return Err(CudaError::Capturing { operation: "free memory" });
         }
         // SAFETY: a pool left it, whose views are gone with it; what uses it is in the stream or noted.
-        unsafe { free_block(self.address, &self.foreign, &self.stream, &self.device) }
+        let free = |address| unsafe { free_block(address, foreign, stream, device) };
+        let freed = free_each(addresses, |address| free(*address));
+        freed.and(free_each(slabs, |slab| free(slab.address())))
     }
+}
+
+/// Unlinks what can be freed; the last error of those that cannot.
+fn free_each<T>(
+    blocks: &mut Chain<T>,
+    free: impl Fn(&T) -> Result<(), CudaError>,
+) -> Result<(), CudaError> {
+    let (mut kept, mut last) = (Chain::new(), Ok(()));
+    while let Some(one) = blocks.pop() {
+        let freed = one.iter().try_for_each(&free);
+        if !is_done(freed) {
+            kept.add(one);
+            last = freed;
+        }
+    }
+    *blocks = kept;
+    last
 }

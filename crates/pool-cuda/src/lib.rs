@@ -29,7 +29,9 @@
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
 //! the memory back to the device when they return; nothing else but reading waits.
 //!
-//! Exactly one feature `cuda-1xxxx` chooses the CUDA version of the bindings: `cuda-13000` by default.
+//! Drivers of CUDA 12.0 and newer will do, one build for all of them. cudarc wants to know the version of its
+//! bindings: by default that is left to whoever else uses it in the build (any from 12.0 on), and with the
+//! feature `any-cuda-version` it is found.
 
 mod backend;
 mod capturing;
@@ -55,12 +57,16 @@ mod stream;
 mod thread;
 mod transfer;
 mod uses;
+#[doc(hidden)] // for `pool-graph`
+pub mod versioned;
 mod view;
 mod watch;
 
 pub use backend::DeviceBlock;
 #[doc(hidden)] // for `pool-graph`, which captures
 pub use capturing::{is_capturing, unheeding_captures};
+#[doc(hidden)]
+pub use chain::Chain;
 pub use code::DriverCode;
 pub use cuda::Cuda;
 pub use cudarc;
@@ -68,6 +74,8 @@ pub use device::CudaDevice;
 pub use error::{CudaError, DeviceMemory};
 pub use foreign::announce;
 pub use launch::Launch;
+#[doc(hidden)] // for `pool-graph`
+pub use library::require_driver;
 pub use pointer::OnStream;
 pub use shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};
 pub use source::BlockSource;

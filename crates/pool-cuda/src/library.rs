@@ -1,37 +1,24 @@
 //! Discovery: whether there is a driver, whether it is new enough, and how many devices it sees. Asked
 //! once, in an order in which nothing panics: cudarc panics at the first call where there is no library.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use cudarc::driver::{result, sys};
+use libloading::Library;
 use once_cell::race::OnceBool;
 
 use crate::code::DriverCode;
 use crate::driver::answer;
 use crate::error::CudaError;
 
-/// The CUDA version of the bindings, as the driver counts.
-const NEEDED: u32 = if cfg!(feature = "cuda-13010") {
-    13_010
-} else if cfg!(feature = "cuda-13000") {
-    13_000
-} else if cfg!(feature = "cuda-12090") {
-    12_090
-} else if cfg!(feature = "cuda-12080") {
-    12_080
-} else if cfg!(feature = "cuda-12060") {
-    12_060
-} else if cfg!(feature = "cuda-12050") {
-    12_050
-} else if cfg!(feature = "cuda-12040") {
-    12_040
-} else if cfg!(feature = "cuda-12030") {
-    12_030
-} else if cfg!(feature = "cuda-12020") {
-    12_020
-} else if cfg!(feature = "cuda-12010") {
-    12_010
-} else {
-    12_000
-};
+/// The oldest version of CUDA whose drivers will do, as the driver counts: `cuGetProcAddress` in its present
+/// form.
+const OLDEST: u32 = 12_000;
+
+/// What the driver's library is called: of the names that cudarc tries those under which it is installed, in
+/// its order. cudarc's own question is not there where programs are linked with the driver.
+const LIBRARIES: &[&str] =
+    if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 /// Sees to it that calls of the driver can be made. What failed once is tried again at the next call:
 /// a device may become visible, a fault may pass. Without a lock: loading a library runs code of others, which
@@ -42,29 +29,53 @@ pub(crate) fn start() -> Result<(), CudaError> {
 }
 
 fn try_start() -> Result<(), CudaError> {
-    // SAFETY: it loads libraries by the names that NVIDIA's driver has; what their initialisers do is
-    // what every program that uses CUDA runs.
-    if !unsafe { sys::is_culib_present() } {
+    if !is_present() {
         return Err(CudaError::NoLibrary);
     }
-    let driver = version()?;
-    if driver < NEEDED {
-        return Err(CudaError::DriverTooOld { driver, needed: NEEDED });
-    }
+    require(OLDEST)?;
     result::init().map_err(|error| match error.into() {
         DriverCode::NO_DEVICE => CudaError::NoDevice,
         code => CudaError::NotStarted { code },
     })
 }
 
-/// The CUDA version that the driver is for; can be asked before it is started.
-fn version() -> Result<u32, CudaError> {
+fn is_present() -> bool {
+    // SAFETY: it loads libraries by the names that NVIDIA's driver has; what their initialisers do is
+    // what every program that uses CUDA runs.
+    LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
+}
+
+/// Checks that the driver is for this version of CUDA, or a newer one.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] where it is not.
+pub fn require_driver(needed: u32) -> Result<(), CudaError> {
+    start()?;
+    require(needed)
+}
+
+/// As [`require_driver`], where a library is present.
+pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
+    let driver = version()?;
+    if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
+}
+
+/// The CUDA version that the driver is for; can be asked before it is started, where a library is present.
+pub(crate) fn version() -> Result<u32, CudaError> {
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    let told = TOLD.load(Ordering::Relaxed);
+    if told != 0 {
+        return Ok(told);
+    }
     let mut version = 0;
     // SAFETY: a library is present, the call is older than any that is supported, and the place
     // outlives it.
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
-    Ok(version.try_into().unwrap_or(0))
+    let version = version.try_into().unwrap_or(0);
+    TOLD.store(version, Ordering::Relaxed);
+    Ok(version)
 }
 
 /// How many devices the driver sees; not zero.

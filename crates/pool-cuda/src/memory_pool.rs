@@ -1,7 +1,6 @@
 //! A private memory pool of the driver's stream-ordered allocator. The process-wide default one is not
 //! ours to change.
 
-use std::ptr;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, result, sys};
@@ -9,13 +8,15 @@ use cudarc::driver::{CudaContext, result, sys};
 use crate::capturing::unheeding_captures;
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
-use crate::leftover::{self, Leftover};
+use crate::leftover::{Leftover, Place};
+use crate::versioned::create_memory_pool;
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
 #[derive(Debug)]
 pub(crate) struct MemoryPool {
     handle: sys::CUmemoryPool,
     context: Arc<CudaContext>,
+    place: Place,
 }
 
 // SAFETY: the driver's calls on a memory pool may be made from any thread.
@@ -26,13 +27,10 @@ unsafe impl Sync for MemoryPool {}
 impl MemoryPool {
     /// A memory pool of the context's device.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         bind(context)?;
-        let mut handle = ptr::null_mut();
-        let properties = properties(context.cu_device());
-        // SAFETY: the place and the properties outlive the call.
-        let created = unsafe { sys::cuMemPoolCreate(&raw mut handle, &raw const properties) };
-        answer("cuMemPoolCreate", created.result())?;
-        Ok(Self { handle, context: Arc::clone(context) })
+        let handle = create_memory_pool(context.cu_device())?;
+        Ok(Self { handle, context: Arc::clone(context), place })
     }
 
     pub(crate) fn handle(&self) -> sys::CUmemoryPool {
@@ -45,16 +43,6 @@ impl MemoryPool {
         let trimmed = unheeding_captures(|| unsafe { result::mem_pool::trim_to(self.handle, 0) });
         answer("cuMemPoolTrimTo", trimmed)
     }
-}
-
-/// Memory that stays on its device, without a limit.
-fn properties(device: sys::CUdevice) -> sys::CUmemPoolProps {
-    // SAFETY: integers, enums that have a variant of number 0, and a pointer: all zero is a value.
-    let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
-    properties.allocType = sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location.type_ = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
-    properties.location.id = device;
-    properties
 }
 
 /// A memory pool that has no owner any more.
@@ -84,6 +72,6 @@ impl LeftMemoryPool {
 impl Drop for MemoryPool {
     fn drop(&mut self) {
         let left = LeftMemoryPool { handle: self.handle, context: Arc::clone(&self.context) };
-        leftover::give_back(Leftover::MemoryPool(left));
+        self.place.give_back(Leftover::MemoryPool(left));
     }
 }

@@ -106,6 +106,10 @@ impl<T> DeviceView<'_, T> {
     /// An argument that a kernel on `stream` reads: the stream waits for the pool's, and the pool's
     /// waits for the stream before the memory is used again.
     ///
+    /// A stream of another library (`wrap_borrowed_stream`) must be launched on through this `Arc`: a pool
+    /// that has the last one takes the stream to have ended. The host waits where `stream` is the per-thread
+    /// default stream, which is another one wherever the argument may be sent.
+    ///
     /// # Errors
     ///
     /// As [`record_use`](crate::record_use).

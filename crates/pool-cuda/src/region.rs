@@ -111,9 +111,9 @@ impl Region {
         if may_be_elsewhere && self.bytes > 0 {
             // SAFETY: the region's view is in use, on the pool's thread (type).
             unsafe { self.slot.arm() };
-            foreign.note_another_device(self.block());
+            let noted = foreign.note_another_device(self.block());
             // Noting it may have run code of others, and cudarc goes on with its stream's bare handle.
-            return self.address_if(joined.and(self.stream().bind()));
+            return self.address_if(joined.and(noted).and(self.stream().bind()));
         }
         self.address_if(joined)
     }

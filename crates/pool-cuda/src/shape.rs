@@ -66,7 +66,7 @@ impl ShapeCells {
     #[cold]
     fn take_of_new(&self, stream: &DeviceStream) -> Result<Address, CudaError> {
         // All but the first cell, which is at its start.
-        let mut link = Chain::of(Slab { address: 0, free: !1 });
+        let mut link = Chain::of(Slab { address: 0, free: !1 })?;
         let address = stream.allocate(CELLS * CELL_BYTES)?;
         link.iter_mut().for_each(|slab| slab.address = address);
         self.slabs().add(link);
@@ -205,7 +205,8 @@ pub trait AcquireShaped<'s> {
     /// # Errors
     ///
     /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire_nd`].
+    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire_nd`]. No slot
+    /// stays taken.
     fn try_acquire_shaped<T: PodElement>(
         &self,
         dims: &[usize],
@@ -220,8 +221,11 @@ impl<'s> AcquireShaped<'s> for Scope<'s, Cuda> {
         // SAFETY: one exclusive view is made of the block, and the descriptor stays here.
         let parts = unsafe { self.try_acquire_described::<T>(dims) }?;
         let address = parts.descriptor.place(parts.shape, self.context());
-        let address =
-            address.map_err(|source| PoolError::Backend { operation: "write a shape", source })?;
+        let address = address.map_err(|source| {
+            // SAFETY: just handed out by this scope, and there is no view of it.
+            unsafe { self.give_back_described(parts.slot) };
+            PoolError::Backend { operation: "write a shape", source }
+        })?;
         // SAFETY: the acquire handed out `length` elements of the slot's block for `'s`, this is the only
         // view of them, and any bytes are a `PodElement`.
         let view = unsafe { DeviceViewMut::new(parts.block, parts.slot, parts.length) };

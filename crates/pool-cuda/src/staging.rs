@@ -19,7 +19,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::driver::{self, Address};
 use crate::error::CudaError;
 use crate::event::Event;
-use crate::leftover::{self, Leftover};
+use crate::leftover::{Leftover, Place};
 
 /// Bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
@@ -37,7 +37,10 @@ pub(crate) struct Staging {
 }
 
 /// A buffer that is given back when it is dropped.
-struct Owned(ManuallyDrop<Buffer>);
+struct Owned {
+    buffer: ManuallyDrop<Buffer>,
+    place: Place,
+}
 
 /// A buffer that a copy has taken, until this is dropped.
 struct Taken<'s> {
@@ -184,7 +187,9 @@ impl Staging {
         if let Some(taken) = self.take(index) {
             return Ok(taken);
         }
-        let buffer = ManuallyDrop::new(Owned(ManuallyDrop::new(Buffer::new(context)?)));
+        let place = Place::new()?;
+        let buffer = ManuallyDrop::new(Buffer::new(context)?);
+        let buffer = ManuallyDrop::new(Owned { buffer, place });
         Ok(Taken { staging: self, index, buffer })
     }
 
@@ -290,13 +295,13 @@ impl Deref for Taken<'_> {
     type Target = Buffer;
 
     fn deref(&self) -> &Buffer {
-        &self.buffer.0
+        &self.buffer.buffer
     }
 }
 
 impl DerefMut for Taken<'_> {
     fn deref_mut(&mut self) -> &mut Buffer {
-        &mut self.buffer.0
+        &mut self.buffer.buffer
     }
 }
 
@@ -311,8 +316,8 @@ impl Drop for Taken<'_> {
 impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so it is not used again.
-        let buffer = unsafe { ManuallyDrop::take(&mut self.0) };
-        leftover::give_back(Leftover::Buffer(buffer));
+        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
+        self.place.give_back(Leftover::Buffer(buffer));
     }
 }
 

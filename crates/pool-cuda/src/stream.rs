@@ -13,7 +13,7 @@ use crate::device::CudaDevice;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::foreign::{ForeignUses, announce};
-use crate::leftover::{self, LeftBlock, Leftover};
+use crate::leftover::{self, LeftBlocks, Leftover, Place};
 use crate::shape::ShapeCells;
 use crate::source::BlockSource;
 use crate::staging::Staging;
@@ -33,6 +33,10 @@ use crate::watch::BlockWatch;
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///
+/// Where the host has no memory, calls answer [`CudaError::Bookkeeping`], and dropping asks for none. The exceptions
+/// are what cudarc allocates within, and making a [`CudaDevice`] or a value of this type, which is a counted pointer
+/// of the standard library each: there the process ends, as everywhere in Rust.
+///
 /// A pool may move to another thread, and is dropped on any: whatever it asks of the driver, it makes
 /// its context the thread's current one first, and leaves it so.
 pub struct DeviceStream {
@@ -43,6 +47,10 @@ pub struct DeviceStream {
     /// Blocks that are still to be freed: because the stream was captured, which would have made the free
     /// a part of the graph, or because the driver refused.
     deferred: Cell<Chain<Address>>,
+    /// A link for each block, so that freeing it can be put off whatever memory the host has then.
+    spares: Cell<Chain<Address>>,
+    /// Where what is left of the pool goes.
+    place: Place,
     shapes: Arc<ShapeCells>,
     /// What a call met that could not answer.
     unanswered: Cell<Option<CudaError>>,
@@ -84,7 +92,7 @@ impl DeviceStream {
         if is_per_thread(&stream) {
             return Err(CudaError::WrongContext { ordinal: device.ordinal() });
         }
-        Ok(Self::new(device.clone(), stream, None))
+        Self::new(device.clone(), stream, None)
     }
 
     /// A stream whose pool takes its blocks from a source: for streams that are captured.
@@ -103,26 +111,29 @@ impl DeviceStream {
             });
         }
         let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
-        Ok(Self::new(device, stream, Some(Box::new(source))))
+        Self::new(device, stream, Some(Box::new(source)))
     }
 
     fn new(
         device: CudaDevice,
         stream: Arc<CudaStream>,
         source: Option<Box<dyn BlockSource>>,
-    ) -> Self {
+    ) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         announce(&stream);
-        Self {
+        Ok(Self {
             foreign: ForeignUses::default(),
             staging: Staging::default(),
             deferred: Cell::default(),
+            spares: Cell::default(),
+            place,
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
             watch: None,
             stream,
             device,
-        }
+        })
     }
 
     /// The same stream, with somebody who is told of every block of its pool, and may refuse it.
@@ -290,6 +301,7 @@ impl DeviceStream {
         if let Some(source) = self.source() {
             return source.allocate(bytes);
         }
+        let spare = Chain::of(0)?;
         leftover::try_again();
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
@@ -298,13 +310,15 @@ impl DeviceStream {
             Some(pool) => unsafe { driver::allocate_in_order(pool.handle(), bytes, &self.stream) },
             None => driver::allocate(bytes, self.device.context()),
         };
-        allocated.map_err(|error| match error.code() {
+        let address = allocated.map_err(|error| match error.code() {
             Some(crate::DriverCode::OUT_OF_MEMORY) => {
                 let memory = driver::device_memory(self.device.context()).ok();
                 CudaError::OutOfMemory { requested: bytes, memory }
             }
             _ => error,
-        })
+        })?;
+        link(&self.spares, spare);
+        Ok(address)
     }
 
     /// Frees memory after all that the stream holds now.
@@ -330,10 +344,13 @@ impl DeviceStream {
             }
             Err(error) => Err(error),
         };
+        // One for each block.
+        let mut spare = unlink(&self.spares);
         match freed {
             Ok(()) => Ok(()),
             Err(error) => {
-                self.defer(Chain::of(address));
+                spare.iter_mut().for_each(|place| *place = address);
+                link(&self.deferred, spare);
                 if matches!(error, CudaError::Capturing { .. }) { Ok(()) } else { Err(error) }
             }
         }
@@ -347,13 +364,6 @@ impl DeviceStream {
         unsafe { free_block(address, &self.foreign, &self.stream, &self.device) }
     }
 
-    /// Puts off freeing these. Nothing foreign runs between the two calls of the cell.
-    fn defer(&self, addresses: Chain<Address>) {
-        let mut deferred = self.deferred.take();
-        deferred.add(addresses);
-        self.deferred.set(deferred);
-    }
-
     /// Frees what could not be freed before. The stream is not captured.
     fn free_deferred(&self) {
         let mut deferred = self.deferred.take();
@@ -363,20 +373,10 @@ impl DeviceStream {
                 unsafe { self.free_now(*address) }
             });
             if freed.is_err() {
-                self.defer(one);
+                link(&self.deferred, one);
             }
             self.keep_unanswered(freed);
         }
-    }
-
-    /// Leaves a block of the device behind, to be freed now or later.
-    fn leave(&self, address: Address) {
-        leftover::give_back(Leftover::Block(LeftBlock {
-            address,
-            foreign: self.foreign.of_block(address),
-            stream: Arc::clone(&self.stream),
-            device: self.device.clone(),
-        }));
     }
 
     /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
@@ -391,6 +391,26 @@ impl DeviceStream {
         driver::synchronize(&self.stream)?;
         self.device.memory_pool().map_or(Ok(()), crate::memory_pool::MemoryPool::trim)
     }
+}
+
+/// Whether this is a default stream, of which everybody may get another reference.
+pub(crate) fn is_default(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= PER_THREAD
+}
+
+/// Links more. Nothing foreign runs between the two calls of the cell.
+fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
+    let mut links = all.take();
+    links.add(more);
+    all.set(links);
+}
+
+/// Unlinks one; nothing where there is none.
+fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
+    let mut links = all.take();
+    let one = links.pop();
+    all.set(links);
+    one.unwrap_or_default()
 }
 
 /// Whether this is the default stream that every thread has its own of.
@@ -446,8 +466,17 @@ impl Drop for DeviceStream {
         }
         // The pool is gone, and with it every view through which a shape could be used; what used one is
         // in this stream, or was made to come before its end when the slot of its view was freed.
-        self.shapes.take_slabs().iter().for_each(|slab| self.leave(slab.address()));
-        self.deferred.take().iter().for_each(|address| self.leave(*address));
+        let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
+        if slabs.is_empty() && addresses.is_empty() {
+            return;
+        }
+        self.place.give_back(Leftover::Blocks(LeftBlocks {
+            addresses,
+            slabs,
+            foreign: std::mem::take(&mut self.foreign),
+            stream: Arc::clone(&self.stream),
+            device: self.device.clone(),
+        }));
     }
 }
 

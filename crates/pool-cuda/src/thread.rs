@@ -45,7 +45,7 @@ pub(crate) fn device_and_stream() -> Result<Chosen, CudaError> {
     let device = Cuda::device(ordinal)?;
     let stream = device.raw_stream()?;
     let made = (device, stream);
-    let mut link = Chain::of(made.clone());
+    let mut link = Chain::of(made.clone())?;
     let known = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
         // A hook of the allocator may have asked for the same meanwhile, and got its own.
@@ -74,8 +74,8 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
 ///
 /// # Errors
 ///
-/// [`CudaError::WrongContext`] for the per-thread default stream, and [`CudaError::Call`] where the
-/// driver refuses a memory pool.
+/// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] where the host
+/// has no memory to note it, and [`CudaError::Call`] where the driver refuses a memory pool.
 pub fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     if crate::stream::is_per_thread(&stream) {
         let ordinal = crate::device::ordinal(stream.context());
@@ -83,7 +83,7 @@ pub fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
     }
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;
     let ordinal = device.ordinal();
-    let link = Chain::of((device, stream));
+    let link = Chain::of((device, stream))?;
     let replaced = STREAMS.try_with(|streams| {
         let mut streams = streams.borrow_mut();
         let replaced = streams.unlink(|(known, _)| known.ordinal() == ordinal);

@@ -131,6 +131,15 @@ impl Pattern {
 /// How much of a fill comes from the host where a source keeps it.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
+/// An element, so often.
+fn repeated(element: &[u8], times: usize) -> Result<Vec<u8>, CudaError> {
+    let requested = element.len() * times;
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
+    (0..times).for_each(|_| elements.extend_from_slice(element));
+    Ok(elements)
+}
+
 /// Fills with what no fill of the driver can repeat: some elements from the host, and then copies on
 /// the device of what is there already, each twice as long as the one before.
 ///
@@ -147,7 +156,7 @@ unsafe fn fill_by_doubling(
     let first = match stream.source() {
         Some(source) => {
             let first = (SOURCE_FILL_BYTES / element.len()).clamp(1, length);
-            let elements = element.repeat(first);
+            let elements = repeated(element, first)?;
             stream.bind()?;
             // SAFETY: the caller's promise, for the first elements.
             unsafe { source.write(to, &elements) }?;

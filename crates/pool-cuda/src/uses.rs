@@ -4,10 +4,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::mem;
+use std::sync::Arc;
 
 use crate::capturing::Capture;
 use crate::driver::Address;
-use crate::foreign::Foreign;
+use crate::error::CudaError;
+use crate::foreign::{Foreign, unannounce};
 
 /// A block, and who uses it.
 #[derive(Clone, Debug)]
@@ -22,8 +24,9 @@ pub(crate) struct Use {
 pub(crate) struct Noted {
     pub(crate) number: u64,
     pub(crate) used: Use,
-    /// Whether, when the copy was made, anybody but the pool had the stream.
-    pub(crate) may_do_more: bool,
+    /// Whether, before the copy was made, the pool alone had the stream and nobody could get it: it gets no
+    /// more work.
+    pub(crate) is_ended: bool,
 }
 
 /// Notes with their numbers, which ascend. Borrowed for a look, and for moving what has its place already.
@@ -52,31 +55,57 @@ impl Uses {
 
     /// The first one from a number on.
     pub(crate) fn next(&self, from: u64, is_wanted: impl Fn(&Use) -> bool) -> Option<Noted> {
-        let notes = self.notes.borrow();
-        let first = notes.partition_point(|(known, _)| *known < from);
-        let (number, used) = notes[first..].iter().find(|(_, used)| is_wanted(used))?;
-        // Before the copy, which would count as an owner of the stream.
-        let may_do_more = used.by.may_do_more();
-        Some(Noted { number: *number, used: used.clone(), may_do_more })
+        let (number, place) = {
+            let notes = self.notes.borrow();
+            let first = notes.partition_point(|(known, _)| *known < from);
+            let (number, used) = notes[first..].iter().find(|(_, used)| is_wanted(used))?;
+            (*number, used.by.seems_alone())
+        };
+        let announced = place.map(unannounce);
+        let is_ended = announced.is_some() && self.is_alone(number);
+        let used = self.copy_of(number)?;
+        if let (Some(announced), false, Foreign::Stream(stream)) = (announced, is_ended, &used.by) {
+            announced.put_back(stream);
+        }
+        Some(Noted { number, used, is_ended })
     }
 
-    pub(crate) fn add(&self, new: Use) {
-        self.make_room();
+    fn copy_of(&self, number: u64) -> Option<Use> {
+        let notes = self.notes.borrow();
+        let place = notes.binary_search_by_key(&number, |(known, _)| *known);
+        Some(notes[place.ok()?].1.clone())
+    }
+
+    /// Whether a note has the only reference to its stream, strong or weak.
+    fn is_alone(&self, number: u64) -> bool {
+        let mut notes = self.notes.borrow_mut();
+        let place = notes.binary_search_by_key(&number, |(known, _)| *known);
+        let Ok(place) = place else { return false };
+        let Foreign::Stream(stream) = &mut notes[place].1.by else { return false };
+        Arc::get_mut(stream).is_some()
+    }
+
+    pub(crate) fn add(&self, new: Use) -> Result<(), CudaError> {
+        self.make_room()?;
         let number = self.next.replace(self.next.get() + 1);
         self.notes.borrow_mut().push((number, new));
+        Ok(())
     }
 
     /// Room for one more: a hook of the allocator may note something itself, and take it.
-    fn make_room(&self) {
+    fn make_room(&self) -> Result<(), CudaError> {
         loop {
             let (length, capacity) = {
                 let notes = self.notes.borrow();
                 (notes.len(), notes.capacity())
             };
             if length < capacity {
-                return;
+                return Ok(());
             }
-            let mut larger = Vec::with_capacity((2 * length).max(4));
+            let (mut larger, wanted) = (Vec::new(), (2 * length).max(4));
+            let requested = wanted.saturating_mul(size_of::<(u64, Use)>());
+            let no_room = |_| CudaError::Bookkeeping { requested };
+            larger.try_reserve_exact(wanted).map_err(no_room)?;
             let mut notes = self.notes.borrow_mut();
             if notes.len() < larger.capacity() {
                 larger.append(&mut notes);

@@ -242,7 +242,9 @@ mod sealed {
 
 /// Says that raw pointers of a view will be used on a stream: the stream comes after the pool's from
 /// here on, and before the memory is used on the pool's stream, handed out again or freed, the pool's
-/// waits for all that is in the stream by then. Nothing depends on a destructor.
+/// waits for all that is in the stream by then. Nothing depends on a destructor. As for
+/// [`DeviceView::on`], streams of other libraries must be used through this `Arc`, and the host waits where
+/// the stream is the per-thread default one.
 ///
 /// # Errors
 ///

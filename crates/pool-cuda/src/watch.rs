@@ -10,9 +10,9 @@ pub trait BlockWatch: Send + 'static {
     /// passes through the acquire.
     fn admit(&self, bytes: usize) -> bool;
 
-    /// A block was allocated.
+    /// A block was allocated. A panic gives it back, and passes through the acquire.
     fn allocated(&self, address: u64, bytes: usize);
 
-    /// A block is given back. What uses it may still be enqueued. Must not panic.
+    /// A block is given back. What uses it may still be enqueued. A panic ends here: nobody is there to hear it.
     fn freed(&self, address: u64, bytes: usize);
 }

@@ -73,9 +73,9 @@ pub use pool_core::{
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use pool_cuda;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
     announce, record_use, set_stream,

@@ -201,13 +201,16 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
 }
 
 /// What a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
-#[cfg(any(feature = "cpu", feature = "cuda-backend"))]
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 macro_rules! thread_storage {
     ($backend:ty) => {
         thread_local! {
-            /// Has no destructor, so it can be used at any time, also while the thread ends.
+            /// Has no destructor of ours, so that no access has to ask for one, and it can be used while the
+            /// thread ends. Where thread-locals are kept under keys, std frees it at some time then: who
+            /// comes later finds a new list, and pools that were still in the old one leak.
             static IDLE: FreeList<$backend> = const { FreeList::new() };
-            /// The configuration of new pools; has no destructor either.
+            /// The configuration of new pools; has no destructor either, and is the default one again
+            /// where it was freed.
             static CONFIG: Cell<PoolConfig> = const { Cell::new(PoolConfig::new()) };
             /// Has a destructor: closes the list where the thread ends.
             static CLOSER: Closer = const { Closer };
@@ -270,7 +273,7 @@ mod cpu {
     }
 }
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 mod cuda {
     //! The thread-local storage of `Cuda`: one list for all devices and streams that the thread chooses,
     //! of which a pool is taken by its stream.

@@ -9,7 +9,7 @@ pub use pool_cpu::Cpu;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use pool_cuda::Cuda;
 
 /// The memory of NVIDIA devices; enable the feature `cuda` to use it. Without it, naming it in
@@ -18,6 +18,6 @@ pub use pool_cuda::Cuda;
 /// ```compile_fail,E0277
 /// pool_facade::with_pool!(pool_facade::Cuda, scope => { scope.active_slots() });
 /// ```
-#[cfg(not(feature = "cuda-backend"))]
+#[cfg(not(feature = "cuda"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuda;

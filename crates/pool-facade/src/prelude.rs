@@ -2,7 +2,7 @@
 
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
 pub use crate::{AcquireArray, IntoNdarray};
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use crate::{AcquireShaped, CudaDevice, CudaError, DeviceStream, Launch};
 pub use crate::{
     Cpu, Cuda, DynamicPool, Element, Handle, NdView, PodElement, Pool, PoolBackend, PoolConfig,

@@ -5,6 +5,8 @@ use std::fmt;
 
 use pool_core::Device;
 
+use crate::room::NoRoom;
+
 /// Why a pool or an arena of graph memory could not do what it was asked. Both are as usable after
 /// it as before.
 ///
@@ -59,6 +61,11 @@ pub enum GraphMemoryError<E> {
     TooManyBlocks {
         /// How many it has, free ones among them.
         blocks: u64,
+    },
+    /// The host has no memory for the books of the pool or arena.
+    Bookkeeping {
+        /// Bytes asked for.
+        requested: usize,
     },
     /// The block is one of another pool.
     UnknownBlock {
@@ -177,6 +184,9 @@ impl<E: fmt::Display> fmt::Display for GraphMemoryError<E> {
             Self::TooManyBlocks { blocks } => {
                 write!(f, "the pool has {blocks} blocks and can name no more: use a second pool")
             }
+            Self::Bookkeeping { requested } => {
+                write!(f, "the host has no {requested} bytes for books: free host memory first")
+            }
             Self::UnknownBlock { pool, made_by } => write!(
                 f,
                 "the block was handed out by pool {made_by}, not by this one ({pool}): use it with \
@@ -233,6 +243,12 @@ impl<E: fmt::Display> fmt::Display for GraphMemoryError<E> {
             }
             Self::Source { operation, source } => write!(f, "could not {operation}: {source}"),
         }
+    }
+}
+
+impl<E> From<NoRoom> for GraphMemoryError<E> {
+    fn from(NoRoom { requested }: NoRoom) -> Self {
+        Self::Bookkeeping { requested }
     }
 }
 

@@ -10,8 +10,10 @@ use crate::error::GraphMemoryError;
 use crate::pool::{GraphMemoryResult, Shared};
 use crate::request::{GRANULE, Request};
 use crate::source::MemorySource;
+use crate::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
 
-/// Fetches the chunks of a pool that is being made; the source's refusal where it has too few.
+/// Fetches the chunks of a pool that is being made; the source's refusal where it has too few. Stops early
+/// where the host has no room for the books.
 pub(crate) fn preallocate<M: MemorySource>(
     source: &M,
     book: &mut Book,
@@ -19,7 +21,9 @@ pub(crate) fn preallocate<M: MemorySource>(
 ) -> Result<(), M::Error> {
     while let Some(growth) = book.preallocate(initial) {
         match source.allocate(growth.bytes) {
-            Ok(address) if is_good(address, growth.bytes) => book.preallocated(growth, address),
+            Ok(address) if is_good(address, growth.bytes) && has_room(book, growth) => {
+                book.preallocated(growth, address);
+            }
             Ok(address) => {
                 // SAFETY: the source gave it this moment, and nobody else has seen it.
                 unsafe { source.free(address, growth.bytes) };
@@ -35,22 +39,34 @@ pub(crate) fn preallocate<M: MemorySource>(
     Ok(())
 }
 
+/// Makes room for a chunk in a book that nobody else has yet; false where the host has none.
+fn has_room(book: &mut Book, growth: Growth) -> bool {
+    while let Some(wanted) = book.lacks(Some(growth.bytes)) {
+        let Ok(mut room) = wanted.make() else { return false };
+        book.put(&mut room);
+    }
+    true
+}
+
 /// A block, of what there is or of what the source gives.
 pub(crate) fn allocate<M: MemorySource>(
     shared: &Shared<M>,
     request: &Request,
 ) -> GraphMemoryResult<GraphMemoryBlock, M> {
     let mut refusal: Option<Refusal<M::Error>> = None;
-    let mut book = shared.book.lock();
     loop {
+        let mut book = shared.book_with_room(None)?;
         let refused = refusal.as_ref().map(|refusal| refusal.bytes_now(&book));
-        match book.step(request, refused)? {
+        match book.step(request, refused, !SourceCall::is_under_way())? {
             Step::Taken(block) => return Ok(block),
-            Step::Wait => book = shared.changed.wait(book),
+            Step::Wait if is_ready_to_wait() => drop(shared.changed.wait(book)),
+            Step::Wait => {
+                drop(book);
+                get_ready_to_wait();
+            }
             Step::GiveBack(idle) => {
                 drop(book);
-                shared.give_back(&idle);
-                book = shared.book.lock();
+                shared.give_back(idle);
             }
             Step::Grow(growth) => {
                 let returns = book.returns_to_source();
@@ -61,7 +77,6 @@ pub(crate) fn allocate<M: MemorySource>(
                         refusal = Some(Refusal { bytes: growth.bytes, returns, source });
                     }
                 }
-                book = shared.book.lock();
             }
             Step::GiveUp => {
                 let (used, reserved) = book.used_and_reserved();
@@ -99,6 +114,7 @@ impl<E> Refusal<E> {
 struct UnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
+    _call: SourceCall,
 }
 
 impl<M: MemorySource> Drop for UnderWay<'_, M> {
@@ -116,7 +132,7 @@ fn grow<M: MemorySource>(
     growth: Growth,
     request: &Request,
 ) -> GraphMemoryResult<Result<GraphMemoryBlock, M::Error>, M> {
-    let mut under_way = UnderWay { shared, growth: Some(growth) };
+    let mut under_way = UnderWay { shared, growth: Some(growth), _call: SourceCall::begin() };
     let address = match shared.source.allocate(growth.bytes) {
         Ok(address) => address,
         Err(refusal) => return Ok(Err(refusal)),
@@ -127,13 +143,19 @@ fn grow<M: MemorySource>(
         unsafe { shared.source.free(address, growth.bytes) };
         return Err(bad);
     }
-    let mut book = shared.book.lock();
-    if book.is_disposed() {
-        drop(book);
-        // SAFETY: as above.
-        unsafe { shared.source.free(address, growth.bytes) };
-        return Err(GraphMemoryError::Disposed);
-    }
+    let book = shared.book_with_room(Some(growth.bytes)).map_err(GraphMemoryError::from);
+    let book = book.and_then(|book| match book.is_disposed() {
+        true => Err(GraphMemoryError::Disposed),
+        false => Ok(book),
+    });
+    let mut book = match book {
+        Ok(book) => book,
+        Err(error) => {
+            // SAFETY: as above.
+            unsafe { shared.source.free(address, growth.bytes) };
+            return Err(error);
+        }
+    };
     under_way.growth = None;
     let block = book.grown(growth, address, request);
     drop(book);

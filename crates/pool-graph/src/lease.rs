@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pool_core::Device;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 use pool_cuda::cudarc::driver::CudaContext;
 
 use crate::arena::ArenaShared;
@@ -116,7 +116,7 @@ impl<M: MemorySource> Lease<M> {
     }
 }
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
     /// The context of its blocks; none of an arena.
     pub(crate) fn context(&self) -> Option<&CudaContext> {

@@ -36,9 +36,9 @@ mod arena;
 mod block;
 mod book;
 mod bytes;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 mod capture;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 mod captured;
 mod config;
 mod device;
@@ -47,6 +47,7 @@ mod growth;
 mod lease;
 mod pool;
 mod request;
+mod room;
 mod source;
 mod stats;
 mod sync;
@@ -57,15 +58,15 @@ pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats,
 pub use arena::{Divergence, Ended};
 pub use block::{BlockId, BlockState, GraphMemoryBlock};
 pub use book::Reset;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 #[doc(hidden)]
 pub use capture::DissectedCapture;
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use capture::{
     Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, FailedCapture,
     Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
 };
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;

@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pool_core::Device;
 
 use crate::block::{BlockId, GraphMemoryBlock};
-use crate::book::{Book, Piece, Reset};
+use crate::book::{Book, Leaving, Reset, Room, Wanted};
 use crate::config::GraphPoolConfig;
 use crate::device::DeviceMemory;
 use crate::error::GraphMemoryError;
 use crate::growth;
 use crate::lease::Lease;
 use crate::request::{GRANULE, Request};
+use crate::room::{self, NoRoom};
 use crate::source::MemorySource;
 use crate::stats::GraphPoolStats;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, Condvar, Mutex, MutexGuard, SourceCall};
 
 /// What the calls of a pool over `M` answer.
 pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource>::Error>>;
@@ -52,9 +53,16 @@ pub type GraphMemoryResult<T, M> = Result<T, GraphMemoryError<<M as MemorySource
 /// # Threads
 ///
 /// Every call may be made from any thread. One lock is held while the pool's own tables are looked at
-/// and changed, and never while the source is called; a thread that finds no room while another one is
+/// and changed, and never while the source is called, nor while the host's memory is asked for or given back; a thread that finds no room while another one is
 /// fetching some waits for that. Which thread gets which addresses depends on who comes first, so
 /// "the same addresses after a reset" is a promise to a sequence of calls, not to a race of threads.
+///
+/// # Host memory
+///
+/// Where the host has none for the books, [`allocate`](Self::allocate) and [`lease`](Self::lease) answer
+/// [`GraphMemoryError::Bookkeeping`], and all is as before. Returning, resetting, trimming, disposing and the end
+/// of a lease take none. [`new`](Self::new) is excepted: without some 270 KB for its tables the process ends, as
+/// everywhere in Rust; with less than its chunks need it begins with fewer.
 ///
 /// # The same addresses
 ///
@@ -113,8 +121,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     ///
     /// # Errors
     ///
-    /// If `size` is 0 or cannot be rounded up, if neither the maximum nor the source allows it, and
-    /// after [`dispose`](Self::dispose).
+    /// If `size` is 0 or cannot be rounded up, if neither the maximum nor the source allows it, if the host
+    /// has no memory for the books ([`GraphMemoryError::Bookkeeping`]), and after
+    /// [`dispose`](Self::dispose).
     pub fn allocate(&self, size: u64) -> GraphMemoryResult<GraphMemoryBlock, M> {
         self.allocate_aligned(size, GRANULE)
     }
@@ -172,9 +181,10 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// If one of the blocks is another pool's, or was returned or reset away before; then none is
-    /// leased. After [`dispose`](Self::dispose).
+    /// leased. Where the host has no memory for the lease, and after [`dispose`](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
-        let leased = self.shared.book.lock().lease(blocks)?;
+        let mut leased = room::list(blocks.len())?;
+        self.shared.book.lock().lease(blocks, &mut leased)?;
         Ok(Lease::of_blocks(Arc::clone(&self.shared), leased))
     }
 
@@ -197,8 +207,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// After [`dispose`](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
         let idle = self.shared.book.lock().trim()?;
-        self.shared.give_back(&idle);
-        Ok(idle.iter().map(|piece| piece.bytes).sum())
+        let bytes = idle.bytes;
+        self.shared.give_back(idle);
+        Ok(bytes)
     }
 
     /// Frees everything that no lease holds, and answers every later call with
@@ -207,8 +218,8 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Memory under a lease is freed when its last lease goes. Dropping the pool does the same.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.book.lock().dispose();
-        self.shared.give_back(&idle);
-        let freed_bytes = idle.iter().map(|piece| piece.bytes).sum();
+        let freed_bytes = idle.bytes;
+        self.shared.give_back(idle);
         Disposal { freed_bytes, kept_bytes: self.allocated_bytes() }
     }
 
@@ -255,21 +266,35 @@ impl<M: MemorySource> Shared<M> {
     /// Ends a lease; frees what waited for it.
     pub(crate) fn end_lease(&self, blocks: &[GraphMemoryBlock]) {
         let idle = self.book.lock().end_lease(blocks);
-        self.give_back(&idle);
+        self.give_back(idle);
     }
 
-    /// Gives pieces that the book has let go back to the source.
-    pub(crate) fn give_back(&self, pieces: &[Piece]) {
-        if pieces.is_empty() {
+    /// The book, locked, with room for an allocation, and for a new chunk of so many bytes.
+    pub(crate) fn book_with_room(
+        &self,
+        growth: Option<u64>,
+    ) -> Result<MutexGuard<'_, Book>, NoRoom> {
+        let lock = || self.book.lock();
+        let put = |book: &mut MutexGuard<'_, Book>, room: &mut Room| book.put(room);
+        room::lock_with(lock, |book| book.lacks(growth), Wanted::make, put)
+    }
+
+    /// Gives pieces that the book has let go back to the source, one by one.
+    pub(crate) fn give_back(&self, mut leaving: Leaving) {
+        if leaving.pieces == 0 {
             return;
         }
-        for piece in pieces {
+        let _call = SourceCall::begin();
+        let mut next = self.book.lock().next_leaving(&mut leaving);
+        while let Some(piece) = next {
             // SAFETY: the book lets go what the source gave, once, as it was given, and only where no
             // block is in it: whoever returned the last one says that nothing uses it, and a captured
             // graph that does holds a lease, which is a block.
             unsafe { self.source.free(piece.address, piece.bytes) };
+            let mut book = self.book.lock();
+            book.gave_back(piece);
+            next = book.next_leaving(&mut leaving);
         }
-        self.book.lock().gave_back(pieces);
         self.changed.notify_all();
     }
 }

@@ -11,7 +11,8 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// and [`CudaArena`](crate::CudaArena) take their memory from.
 ///
 /// Neither ever holds a lock while it calls a source, so a source may block, and may ask the pool for
-/// its numbers. It must not allocate from the pool that it serves.
+/// its numbers. It must not allocate from the pool that it serves; a hook of the host's allocator that runs
+/// meanwhile may.
 ///
 /// # Safety
 ///

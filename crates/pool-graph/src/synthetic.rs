@@ -1,12 +1,12 @@
 //! Addresses without memory: for tests, for planning, and where there is no device.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::Device;
 
+use crate::room::{NoRoom, lock_with_room};
 use crate::source::{MemorySource, SOURCE_ALIGNMENT};
 
 /// Where the first address is: aligned to no more than a source must.
@@ -37,7 +37,8 @@ struct State {
     next: u64,
     limit: u64,
     held: u64,
-    pieces: BTreeMap<u64, u64>,
+    /// By address, which only grow.
+    pieces: Vec<(u64, u64)>,
     allocations: u64,
     /// Allocations from now until the one that is refused, and whether all after it are, too.
     refused: Option<(u64, bool)>,
@@ -62,6 +63,11 @@ pub enum SyntheticRefusal {
         /// Bytes asked for.
         requested: u64,
     },
+    /// The host has no memory to note what is given out.
+    Bookkeeping {
+        /// Bytes of host memory asked for.
+        requested: usize,
+    },
 }
 
 impl SyntheticMemory {
@@ -84,7 +90,7 @@ impl SyntheticMemory {
             next: address,
             limit,
             held: 0,
-            pieces: BTreeMap::new(),
+            pieces: Vec::new(),
             allocations: 0,
             refused: None,
             mistakes: 0,
@@ -115,7 +121,18 @@ impl SyntheticMemory {
     /// What is given out: addresses and bytes, in order.
     #[must_use]
     pub fn pieces(&self) -> Vec<(u64, u64)> {
-        self.state().pieces.iter().map(|(&address, &bytes)| (address, bytes)).collect()
+        let mut pieces = Vec::new();
+        loop {
+            let state = self.state();
+            if state.pieces.len() <= pieces.capacity() {
+                pieces.extend_from_slice(&state.pieces);
+                return pieces;
+            }
+            let wanted = state.pieces.len();
+            // Nothing is allocated under the lock.
+            drop(state);
+            pieces.reserve_exact(wanted);
+        }
     }
 
     /// How often memory was asked for, with and without success.
@@ -162,16 +179,16 @@ impl State {
         let end = self.next.checked_add(bytes).ok_or(full)?;
         let address = std::mem::replace(&mut self.next, end);
         self.held = held;
-        self.pieces.insert(address, bytes);
+        self.pieces.push((address, bytes));
         Ok(address)
     }
 
     fn free(&mut self, address: u64, bytes: u64) {
-        if self.pieces.get(&address) != Some(&bytes) {
+        let Ok(place) = self.pieces.binary_search(&(address, bytes)) else {
             self.mistakes += 1;
             return;
-        }
-        self.pieces.remove(&address);
+        };
+        self.pieces.remove(place);
         self.held -= bytes;
     }
 }
@@ -193,7 +210,9 @@ unsafe impl MemorySource for SyntheticMemory {
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64, SyntheticRefusal> {
-        self.state().allocate(bytes)
+        let no_room = |NoRoom { requested }| SyntheticRefusal::Bookkeeping { requested };
+        let room = lock_with_room(|| self.state(), |state| &mut state.pieces, 1);
+        room.map_err(no_room)?.allocate(bytes)
     }
 
     unsafe fn free(&self, address: u64, bytes: u64) {
@@ -209,6 +228,9 @@ impl fmt::Display for SyntheticRefusal {
                 "{requested} bytes on top of {held} are more than the {limit} that there are"
             ),
             Self::OnRequest { requested } => write!(f, "{requested} bytes were refused on request"),
+            Self::Bookkeeping { requested } => {
+                write!(f, "the host has no {requested} bytes to note what is given out")
+            }
         }
     }
 }

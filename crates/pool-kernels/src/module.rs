@@ -105,7 +105,7 @@ mod tests {
         for module in MODULES {
             let directives: Vec<&str> =
                 module.text().lines().filter(|line| line.starts_with('.')).take(3).collect();
-            assert_eq!(directives, [".version 9.0", ".target sm_75", ".address_size 64"]);
+            assert_eq!(directives, [".version 8.0", ".target sm_75", ".address_size 64"]);
             assert!(module.image().to_bytes_with_nul().ends_with(b"\0"));
         }
     }

@@ -14,56 +14,65 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 use tar::{Builder, EntryType, Header};
 
 use super::manifest::Manifest;
-use super::programs::{Program, Programs};
-use super::{Place, nextest};
+use super::nextest;
+use super::programs::Packed;
 use crate::TaskError;
 
-/// Writes it.
-///
-/// # Errors
-///
-/// When a file cannot be read or written.
-pub(super) fn write(
-    file: &Path,
-    place: &Place,
-    programs: &Programs,
-    manifest: &Manifest,
-    runnable: Option<&[u8]>,
-    metadata: &[u8],
-) -> Result<(), TaskError> {
-    if let Some(directory) = file.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    let mut archive = Builder::new(GzEncoder::new(File::create(file)?, Compression::best()));
-    add(&mut archive, "manifest.json", manifest.json()?.as_bytes(), 0o644)?;
-    add(&mut archive, "binaries.tsv", table(programs).as_bytes(), 0o644)?;
-    let root = std::fs::read(place.root.join("Cargo.toml"))?;
-    add(&mut archive, "workspace/Cargo.toml", &root, 0o644)?;
-    for program in &programs.0 {
-        add(&mut archive, &program.path, &std::fs::read(&program.built)?, 0o755)?;
-        let package = program.package.join("Cargo.toml");
-        let text = std::fs::read(place.root.join(&package))?;
-        add(&mut archive, Path::new("workspace").join(package), &text, 0o644)?;
-    }
-    if let Some(description) = runnable {
-        add(&mut archive, "nextest/binaries-metadata.json", description, 0o644)?;
-        add(&mut archive, "nextest/cargo-metadata.json", metadata, 0o644)?;
-        add(&mut archive, "nextest/nextest.toml", nextest::CONFIGURATION.as_bytes(), 0o644)?;
-    }
-    archive.into_inner()?.finish()?;
-    Ok(())
+/// What goes into one.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents<'c> {
+    /// The root of the workspace, for the manifests of crates.
+    pub(crate) root: &'c Path,
+    pub(crate) programs: Vec<Packed>,
+    pub(crate) manifest: Manifest,
+    /// What nextest says of the programs, and cargo of the workspace, where nextest is installed.
+    pub(crate) nextest: Option<(&'c Value, &'c [u8])>,
+    pub(crate) compression: Compression,
 }
 
-/// One line a program, for the script.
-fn table(programs: &Programs) -> String {
-    let line = |program: &Program| {
-        let (package, path) = (program.package.display(), program.path.display());
-        format!("{}\t{package}\t{}\t{path}\n", program.purpose.name(), program.sha256)
-    };
-    programs.0.iter().map(line).collect()
+impl Contents<'_> {
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or written.
+    pub(crate) fn write(&self, file: &Path) -> Result<(), TaskError> {
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let mut archive = Builder::new(GzEncoder::new(File::create(file)?, self.compression));
+        add(&mut archive, "manifest.json", self.manifest.json()?.as_bytes(), 0o644)?;
+        add(&mut archive, "binaries.tsv", self.table().as_bytes(), 0o644)?;
+        let root = std::fs::read(self.root.join("Cargo.toml"))?;
+        add(&mut archive, "workspace/Cargo.toml", &root, 0o644)?;
+        for Packed { program, bytes, .. } in &self.programs {
+            add(&mut archive, &program.path, bytes, 0o755)?;
+            let package = program.package.join("Cargo.toml");
+            let text = std::fs::read(self.root.join(&package))?;
+            add(&mut archive, Path::new("workspace").join(package), &text, 0o644)?;
+        }
+        if let Some((description, metadata)) = self.nextest {
+            let description = nextest::description_of(description, &self.programs)?;
+            add(&mut archive, "nextest/binaries-metadata.json", &description, 0o644)?;
+            add(&mut archive, "nextest/cargo-metadata.json", metadata, 0o644)?;
+            add(&mut archive, "nextest/nextest.toml", nextest::CONFIGURATION.as_bytes(), 0o644)?;
+        }
+        archive.into_inner()?.finish()?;
+        Ok(())
+    }
+
+    /// One line a program, for the script.
+    fn table(&self) -> String {
+        let line = |Packed { program, sha256, .. }: &Packed| {
+            let (package, path) = (program.package.display(), program.path.display());
+            format!("{}\t{package}\t{sha256}\t{path}\n", program.purpose.name())
+        };
+        self.programs.iter().map(line).collect()
+    }
 }
 
 fn add(

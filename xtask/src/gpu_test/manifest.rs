@@ -1,35 +1,44 @@
-//! What an archive says about itself: where it comes from, and how many tests must run.
+//! What an archive says about itself: where it comes from, what a machine must have for it, and which
+//! tests must run.
 
 use std::fmt;
+use std::path::Path;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::programs::Programs;
+use super::needs::Needs;
+use super::programs::{Build, Packed};
 use crate::TaskError;
 use crate::programs::output;
 
 /// The manifest; the script reads single lines of its JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct Manifest {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// `unknown` where git cannot be asked, as of sources that came without their history.
     commit: String,
-    /// Whether the working tree differed from the commit.
+    /// Whether the working tree differed from the commit, or nobody knows.
     dirty: bool,
     rustc: String,
+    /// The profile that the programs were built in.
+    profile: String,
     /// Those that the driver's bindings were built with.
     cudarc_features: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) needs: Needs,
     /// How many tests need a device, in all programs.
-    gpu_tests: usize,
-    programs: Vec<Entry>,
+    pub(crate) gpu_tests: usize,
+    pub(crate) programs: Vec<Entry>,
 }
 
 /// A program of the archive.
-#[derive(Debug, Serialize)]
-struct Entry {
-    purpose: &'static str,
-    path: String,
-    sha256: String,
-    tests: usize,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) purpose: String,
+    pub(crate) path: String,
+    pub(crate) sha256: String,
+    /// Its tests that need a device.
+    pub(crate) tests: Vec<String>,
 }
 
 /// The part of `cargo metadata` that tells features.
@@ -54,27 +63,55 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be asked.
-    pub(super) fn of(programs: &Programs, metadata: &[u8]) -> Result<Self, TaskError> {
-        let entry = |program: &super::programs::Program| Entry {
-            purpose: program.purpose.name(),
-            path: program.path.display().to_string(),
-            sha256: program.sha256.clone(),
-            tests: program.gpu_tests,
-        };
-        Ok(Self {
-            commit: said("git", &["rev-parse", "HEAD"])?,
-            dirty: !said("git", &["status", "--porcelain"])?.is_empty(),
+    /// When rustc or cargo cannot be asked, and when the programs do not say what they need.
+    pub(super) fn of(packed: &[Packed], metadata: &[u8], build: Build) -> Result<Self, TaskError> {
+        let cudarc_features = cudarc_features(metadata)?;
+        let commit = said("git", &["rev-parse", "HEAD"]).ok();
+        let changes = said("git", &["status", "--porcelain"]).ok();
+        let manifest = Self {
+            commit: commit.unwrap_or_else(|| "unknown".to_owned()),
+            dirty: changes.is_none_or(|changes| !changes.is_empty()),
             rustc: said("rustc", &["--version"])?,
-            cudarc_features: cudarc_features(metadata)?,
-            gpu_tests: programs.gpu_tests(),
-            programs: programs.0.iter().map(entry).collect(),
-        })
+            profile: build.profile().to_owned(),
+            needs: Needs::of(packed)?,
+            cudarc_features,
+            gpu_tests: 0,
+            programs: Vec::new(),
+        };
+        Ok(manifest.with_programs(packed))
+    }
+
+    /// The same about these programs.
+    pub(crate) fn with_programs(self, packed: &[Packed]) -> Self {
+        let entry = |one: &Packed| Entry {
+            purpose: one.program.purpose.name().to_owned(),
+            path: one.program.path.display().to_string(),
+            sha256: one.sha256.clone(),
+            tests: one.program.tests.clone(),
+        };
+        let gpu_tests = packed.iter().map(|one| one.program.tests.len()).sum();
+        Self { gpu_tests, programs: packed.iter().map(entry).collect(), ..self }
     }
 
     /// As it stands in the archive: one field a line.
     pub(super) fn json(&self) -> Result<String, TaskError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Every test, by the names of its program and its own.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.programs.iter().flat_map(|entry| {
+            let program = entry.program();
+            entry.tests.iter().map(move |test| (program, test.as_str()))
+        })
+    }
+}
+
+impl Entry {
+    /// The name of the program's file.
+    pub(crate) fn program(&self) -> &str {
+        let name = Path::new(&self.path).file_name().and_then(|name| name.to_str());
+        name.unwrap_or(&self.path)
     }
 }
 
@@ -84,9 +121,10 @@ impl fmt::Display for Manifest {
         let dirty = if self.dirty { ", with changes" } else { "" };
         writeln!(formatter, "commit {}{dirty}", self.commit)?;
         writeln!(formatter, "{}, cudarc with {}", self.rustc, self.cudarc_features.join(", "))?;
+        writeln!(formatter, "{}", self.needs)?;
         for program in &self.programs {
             let Entry { purpose, path, sha256, tests } = program;
-            writeln!(formatter, "{purpose:5}  {sha256}  {path}  {tests} GPU tests")?;
+            writeln!(formatter, "{purpose:5}  {sha256}  {path}  {} GPU tests", tests.len())?;
         }
         write!(formatter, "{} GPU tests", self.gpu_tests)
     }
@@ -104,24 +142,57 @@ fn cudarc_features(metadata: &[u8]) -> Result<Vec<String>, TaskError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Manifest, cudarc_features};
+pub(super) mod tests {
+    use super::{Entry, Manifest, cudarc_features};
 
-    #[test]
-    fn the_script_finds_its_lines() {
-        let manifest = Manifest {
+    /// A manifest of one program, with everything that a script reads.
+    pub(in crate::gpu_test) fn manifest(entry: Entry) -> Manifest {
+        let needs = r#"{"needs_processor": "x86_64", "needs_glibc": "2.34",
+                        "needs_driver": "13.0", "needs_capability": "7.5"}"#;
+        Manifest {
             commit: "c0ffee".to_owned(),
             dirty: true,
             rustc: "rustc 1.95.0".to_owned(),
-            cudarc_features: vec!["cuda-13000".to_owned()],
-            gpu_tests: 58,
-            programs: Vec::new(),
-        };
-        let json = manifest.json().unwrap();
-        for line in ["  \"commit\": \"c0ffee\",", "  \"dirty\": true,", "  \"gpu_tests\": 58,"] {
+            profile: "gpu".to_owned(),
+            cudarc_features: vec!["driver".to_owned()],
+            needs: serde_json::from_str(needs).unwrap(),
+            gpu_tests: entry.tests.len(),
+            programs: vec![entry],
+        }
+    }
+
+    fn one() -> Manifest {
+        manifest(Entry {
+            purpose: "test".to_owned(),
+            path: "target/gpu/deps/suite-1".to_owned(),
+            sha256: "00".to_owned(),
+            tests: vec!["a::b".to_owned()],
+        })
+    }
+
+    #[test]
+    fn the_script_finds_its_lines() {
+        let json = one().json().unwrap();
+        let lines = [
+            "  \"commit\": \"c0ffee\",",
+            "  \"dirty\": true,",
+            "  \"needs_processor\": \"x86_64\",",
+            "  \"needs_glibc\": \"2.34\",",
+            "  \"needs_driver\": \"13.0\",",
+            "  \"needs_capability\": \"7.5\",",
+            "  \"gpu_tests\": 1,",
+        ];
+        for line in lines {
             assert!(json.lines().any(|found| found == line), "{json}");
         }
-        assert!(manifest.to_string().contains("c0ffee, with changes"));
+        assert!(one().to_string().contains("c0ffee, with changes"));
+    }
+
+    #[test]
+    fn it_reads_back_with_the_names_of_its_tests() {
+        let read: Manifest = serde_json::from_str(&one().json().unwrap()).unwrap();
+        assert_eq!(read.needs, one().needs);
+        assert_eq!(read.tests().collect::<Vec<_>>(), [("suite-1", "a::b")]);
     }
 
     #[test]

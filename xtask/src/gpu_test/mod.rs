@@ -3,21 +3,31 @@
 //! There is one way to run them, `scripts/gpu-run.sh`, which needs neither cargo nor rustc. Here
 //! they are built in the profile `gpu` and packed; then the script runs the archive, on this machine
 //! or on the one that it is carried to. Exit codes are the script's: 0 all ran and passed, 1 a
-//! failure, 2 nothing ran or not as many as there are, 3 no GPU.
+//! failure, 2 nothing ran or not as many as there are, 3 no GPU, 4 something here is too old.
 
 mod archive;
+mod elf;
 mod manifest;
+mod needs;
 mod nextest;
 mod programs;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use flate2::Compression;
 use indicatif::HumanBytes;
+use serde_json::Value;
 
 use crate::TaskError;
-use manifest::Manifest;
-use programs::Programs;
+use archive::Contents;
+use programs::Built;
+
+pub(crate) use manifest::Manifest;
+pub(crate) use needs::{Needs, Version};
+pub(crate) use nextest::program as nextest_program;
+pub(crate) use programs::{Build, Packed, Purpose};
 
 /// The crates that have GPU tests: whatever is ignored there needs a CUDA device.
 const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-kernels", "pool-graph-tests"];
@@ -26,7 +36,7 @@ const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-kernels", "
 const CARRIED_AT_MOST: u64 = 56 << 20;
 
 /// Where the script is, from the root of the workspace.
-const SCRIPT: &str = "scripts/gpu-run.sh";
+pub(crate) const SCRIPT: &str = "scripts/gpu-run.sh";
 
 /// What `cargo xtask gpu-test` accepts.
 #[derive(Debug, clap::Args)]
@@ -46,43 +56,104 @@ pub(crate) struct Arguments {
     /// Let a machine without a GPU pass, with every test counted as skipped.
     #[arg(long)]
     allow_no_gpu: bool,
+    /// For tests of this task alone: a simulated driver that does not give itself away, in the place of
+    /// the driver. The report says so.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with_all = ["archive", "bench"])]
+    simulated_driver: Option<PathBuf>,
+    /// For the same: build as the tests are built.
+    #[arg(long, hide = true, requires = "simulated_driver")]
+    built_as_tests: bool,
 }
 
 /// Where things are.
 #[derive(Debug, serde::Deserialize)]
-struct Place {
+pub(crate) struct Place {
     /// The directory of the root manifest.
     #[serde(rename = "workspace_root")]
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Where cargo builds.
-    target_directory: PathBuf,
+    pub(crate) target_directory: PathBuf,
+}
+
+/// All that was built, and is not built anew from here on.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) place: Place,
+    pub(crate) packed: Vec<Packed>,
+    pub(crate) manifest: Manifest,
+    /// The library of the simulated driver.
+    pub(crate) simulator: Option<PathBuf>,
+    compression: Compression,
+    /// What cargo says of the workspace.
+    metadata: Vec<u8>,
+    /// What nextest says of the programs, where it is installed.
+    description: Option<Value>,
 }
 
 /// Builds, packs, and unless only an archive is asked for runs.
 ///
 /// # Errors
 ///
-/// When it cannot be built or packed, or is too large to be carried. What the tests say is told by
-/// the exit code.
+/// When it cannot be built or packed, is damaged as it is written, or is too large to be carried. What the
+/// tests say is told by the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let metadata = programs::metadata()?;
-    let place: Place = serde_json::from_slice(&metadata)?;
-    let programs = Programs::build(&place.root, PACKAGES)?;
-    let manifest = Manifest::of(&programs, &metadata)?;
-    let runnable = nextest::metadata(PACKAGES, &programs)?;
-
-    let own = place.target_directory.join("xtask/gpu-tests.tar.gz");
+    let build = if arguments.built_as_tests { Build::AsTests } else { Build::ForDevices };
+    let ready = Ready::build(build)?;
+    let own = ready.place.target_directory.join("xtask/gpu-tests.tar.gz");
     let file = arguments.archive.as_ref().unwrap_or(&own);
-    archive::write(file, &place, &programs, &manifest, runnable.as_deref(), &metadata)?;
+    ready.contents(ready.packed.clone()).write(file)?;
+    ready.verify(file)?;
     if arguments.archive.is_none() {
-        return run_here(&place, file, arguments);
+        return run_here(&ready.place, file, arguments);
     }
-    println!("{manifest}");
-    weigh(&place.root, file)?;
+    println!("{}", ready.manifest);
+    weigh(&ready.place.root, file)?;
     if arguments.with_runner {
-        put_runner_beside(&place.root, file)?;
+        put_runner_beside(&ready.place.root, file)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Ready {
+    /// Builds everything, and only then takes copies and their sums.
+    ///
+    /// # Errors
+    ///
+    /// When something does not build, or does not say what it needs.
+    pub(crate) fn build(build: Build) -> Result<Self, TaskError> {
+        let metadata = programs::metadata()?;
+        let place: Place = serde_json::from_slice(&metadata)?;
+        let built = Built::of(&place, PACKAGES, build)?;
+        let description = nextest::describe(PACKAGES, build)?;
+        let packed = built.packed()?;
+        let manifest = Manifest::of(&packed, &metadata, build)?;
+        let compression = build.compression();
+        let simulator = built.simulator;
+        Ok(Self { place, packed, manifest, simulator, compression, metadata, description })
+    }
+
+    /// An archive of these programs of the build.
+    pub(crate) fn contents(&self, programs: Vec<Packed>) -> Contents<'_> {
+        Contents {
+            root: &self.place.root,
+            manifest: self.manifest.clone().with_programs(&programs),
+            programs,
+            nextest: self.description.as_ref().map(|own| (own, &self.metadata[..])),
+            compression: self.compression,
+        }
+    }
+
+    /// Checks an archive that was written.
+    ///
+    /// # Errors
+    ///
+    /// When it is damaged, with the file that is.
+    pub(crate) fn verify(&self, file: &Path) -> Result<Manifest, TaskError> {
+        // Beside what was built, and not where all put their files: programs can be started there.
+        let scratch = self.place.target_directory.join("xtask");
+        std::fs::create_dir_all(&scratch)?;
+        verify::verify(file, tempfile::tempdir_in(scratch)?.path())
+    }
 }
 
 fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<ExitCode, TaskError> {
@@ -99,6 +170,9 @@ fn run_here(place: &Place, archive: &Path, arguments: &Arguments) -> Result<Exit
     }
     if arguments.allow_no_gpu {
         command.arg("--allow-no-gpu");
+    }
+    if let Some(driver) = &arguments.simulated_driver {
+        command.arg("--simulated-driver").arg(driver);
     }
     let out = arguments.out.clone().unwrap_or_else(|| archive.with_file_name("gpu-test-report"));
     let status = command.arg("--out").arg(out).status()?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::programs::{Programs, Purpose};
+use super::programs::{Build, Packed, Purpose};
 use crate::TaskError;
 use crate::programs::{cargo, installed, output};
 
@@ -18,36 +18,44 @@ slow-timeout = { period = \"60s\", terminate-after = 2 }
 
 [profile.gpu.junit]
 path = \"junit.xml\"
+report-name = \"gpu-test\"
 store-success-output = true
 ";
 
 /// Where it is installed.
-pub(super) fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     installed("cargo-nextest")
 }
 
-/// Its description of the test programs that are packed; `None` where it is not installed.
+/// Its description of all programs of a build; `None` where it is not installed.
 ///
 /// # Errors
 ///
 /// When it refuses, or answers in another form than this was written for.
-pub(super) fn metadata(
-    packages: &[&str],
-    programs: &Programs,
-) -> Result<Option<Vec<u8>>, TaskError> {
+pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>, TaskError> {
     if program().is_none() {
         return Ok(None);
     }
     let mut list = cargo();
-    list.args(["nextest", "list", "--cargo-profile", "gpu", "--list-type", "binaries-only"]);
-    list.args(["--message-format", "json", "--cargo-quiet", "--tests"]);
-    list.args(packages.iter().flat_map(|package| ["--package", package]));
-    let mut description: Value = serde_json::from_slice(&output(&mut list)?)?;
-    keep(&mut description, |path| {
-        let packed = |program: &&super::programs::Program| program.purpose == Purpose::Test;
-        programs.0.iter().filter(packed).any(|program| program.built.as_os_str() == path)
-    })?;
-    Ok(Some(serde_json::to_vec(&description)?))
+    list.args(["nextest", "list", "--list-type", "binaries-only"]);
+    list.args(["--message-format", "json", "--cargo-quiet", "--tests", "--benches"]);
+    list.args(build.arguments(packages, "--cargo-profile"));
+    Ok(Some(serde_json::from_slice(&output(&mut list)?)?))
+}
+
+/// The description of these programs alone, as it goes into an archive.
+///
+/// # Errors
+///
+/// When it describes none of them.
+pub(super) fn description_of(
+    description: &Value,
+    programs: &[Packed],
+) -> Result<Vec<u8>, TaskError> {
+    let mut description = description.clone();
+    let tests = || programs.iter().filter(|one| one.program.purpose == Purpose::Test);
+    keep(&mut description, |path| tests().any(|one| one.program.built.as_os_str() == path))?;
+    Ok(serde_json::to_vec(&description)?)
 }
 
 /// Leaves the programs out that are not packed: it would look for them.

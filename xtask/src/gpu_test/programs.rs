@@ -1,18 +1,34 @@
-//! The programs of the GPU tests: built, and asked for their tests.
+//! The programs of the GPU tests: built, asked for their tests, and copied once nothing builds any more.
+//!
+//! What is hashed, asked and packed must be one file. Cargo puts a program that it builds anew in the
+//! place of the old one, under the same name, so a path alone says nothing about a later moment: a
+//! [`Packed`] program is taken when everything is built, and from then on only the copy counts.
 
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
 use sha2::{Digest, Sha256};
 
+use super::Place;
 use crate::TaskError;
 use crate::programs::{self, Artifact, cargo, output};
+use crate::test::features::EVERYTHING;
 
-/// The profile that they are built in.
-const PROFILE: &str = "gpu";
+/// The program that says which device there is.
+const PROBE: &str = "gpu-probe";
+
+/// How the programs are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// In the profile `gpu`: small, and with the optimisation that a user's program has.
+    ForDevices,
+    /// As `cargo xtask test` builds its tests, so that its own check of archives builds nothing.
+    AsTests,
+}
 
 /// What a program is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// Says which device there is.
     Probe,
     /// Holds GPU tests.
@@ -21,24 +37,35 @@ pub(super) enum Purpose {
     Bench,
 }
 
-/// One program.
+/// One program, as cargo has built it.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
-    pub(super) purpose: Purpose,
+pub(crate) struct Program {
+    pub(crate) purpose: Purpose,
     /// The directory of its crate, from the root of the workspace.
-    pub(super) package: PathBuf,
+    pub(crate) package: PathBuf,
     /// Where it was built.
-    pub(super) built: PathBuf,
+    pub(crate) built: PathBuf,
     /// Its place in the archive.
-    pub(super) path: PathBuf,
-    pub(super) sha256: String,
-    /// How many tests of it need a device.
-    pub(super) gpu_tests: usize,
+    pub(crate) path: PathBuf,
+    /// Its tests that need a device.
+    pub(crate) tests: Vec<String>,
 }
 
-/// All of them.
+/// A program with its bytes, which nothing builds anew.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    pub(crate) program: Program,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) sha256: String,
+}
+
+/// What a build has made.
 #[derive(Debug)]
-pub(super) struct Programs(pub(super) Vec<Program>);
+pub(crate) struct Built {
+    pub(crate) programs: Vec<Program>,
+    /// The library of the simulated driver, which some of them have beside them.
+    pub(crate) simulator: Option<PathBuf>,
+}
 
 /// The workspace and its dependencies, as `cargo metadata` prints them.
 ///
@@ -50,7 +77,7 @@ pub(super) fn metadata() -> Result<Vec<u8>, TaskError> {
 }
 
 impl Purpose {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Probe => "probe",
             Self::Test => "test",
@@ -59,69 +86,111 @@ impl Purpose {
     }
 }
 
-impl Programs {
-    /// Builds the probe, and the tests and benches of these crates; keeps those with GPU tests.
+impl Build {
+    /// What cargo is told about packages, features and the profile; nextest names the last one otherwise.
+    pub(super) fn arguments(self, packages: &[&str], profile_flag: &str) -> Vec<String> {
+        match self {
+            Self::ForDevices => {
+                let packages = packages.iter().flat_map(|package| ["--package", package]);
+                packages.chain([profile_flag, "gpu"]).map(str::to_owned).collect()
+            }
+            Self::AsTests => {
+                vec!["--workspace".to_owned(), "--features".to_owned(), EVERYTHING.join(",")]
+            }
+        }
+    }
+
+    /// How hard an archive is compressed: one that nobody carries need not be small.
+    pub(super) fn compression(self) -> Compression {
+        match self {
+            Self::ForDevices => Compression::best(),
+            Self::AsTests => Compression::fast(),
+        }
+    }
+
+    /// What a manifest calls it.
+    pub(super) fn profile(self) -> &'static str {
+        match self {
+            Self::ForDevices => "gpu",
+            Self::AsTests => "test",
+        }
+    }
+}
+
+impl Built {
+    /// Builds the probe, and the tests and benches of these crates, by one command of cargo: a second one,
+    /// with other features, would put other programs in their places. Keeps those with GPU tests.
     ///
     /// # Errors
     ///
-    /// When something does not build, or no GPU test is found.
-    pub(super) fn build(root: &Path, packages: &[&str]) -> Result<Self, TaskError> {
-        let probe = ["build", "--package", "driver-conformance", "--bin", "gpu-probe"];
-        let mut tests = vec!["test", "--no-run", "--tests", "--benches"];
-        tests.extend(packages.iter().flat_map(|package| ["--package", package]));
-
-        let mut programs = built(root, &probe)?;
-        programs.retain(|program| program.purpose == Purpose::Probe);
-        for mut program in built(root, &tests)? {
+    /// When something does not build, or no probe or no GPU test is found.
+    pub(super) fn of(place: &Place, packages: &[&str], build: Build) -> Result<Self, TaskError> {
+        let mut test = cargo();
+        test.args(["test", "--no-run", "--tests", "--benches"]);
+        test.args(build.arguments(packages, "--profile"));
+        let artifacts = programs::build(&mut test)?;
+        let simulator = programs::simulator_of(&artifacts);
+        let mut kept = Vec::new();
+        for artifact in artifacts.iter().filter(|one| packages.iter().any(|own| one.is_of(own))) {
+            let Some(mut program) = program(artifact, place)? else { continue };
             if program.purpose == Purpose::Test {
-                program.gpu_tests = programs::ignored_tests(&program.built)?.len();
+                program.tests = programs::ignored_tests(&program.built)?;
+                // A unit-test program without GPU tests has nothing to do on a GPU machine.
+                if program.tests.is_empty() {
+                    continue;
+                }
             }
-            // A unit-test program without GPU tests has nothing to do on a GPU machine.
-            let measures = program.purpose == Purpose::Bench;
-            if measures || program.gpu_tests > 0 {
-                programs.push(program);
-            }
+            kept.push(program);
         }
-        let programs = Self(programs);
-        if programs.gpu_tests() == 0 {
+        if !kept.iter().any(|program| program.purpose == Purpose::Probe) {
+            return Err(format!("cargo has built no {PROBE}").into());
+        }
+        if !kept.iter().any(|program| program.purpose == Purpose::Test) {
             return Err("no GPU test was built".into());
         }
-        Ok(programs)
+        Ok(Self { programs: kept, simulator })
     }
 
-    /// How many tests need a device.
-    pub(super) fn gpu_tests(&self) -> usize {
-        self.0.iter().map(|program| program.gpu_tests).sum()
+    /// Copies of the programs, as they lie there now.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be read.
+    pub(super) fn packed(&self) -> Result<Vec<Packed>, TaskError> {
+        self.programs.iter().cloned().map(Packed::of).collect()
     }
 }
 
-/// Runs cargo and takes the programs that it has built.
-fn built(root: &Path, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
-    let artifacts = programs::build(cargo().args(arguments).args(["--profile", PROFILE]))?;
-    let programs = artifacts.into_iter().filter_map(|artifact| program(artifact, root).transpose());
-    programs.collect()
+impl Packed {
+    /// Takes the copy.
+    ///
+    /// # Errors
+    ///
+    /// When the program cannot be read.
+    pub(crate) fn of(program: Program) -> Result<Self, TaskError> {
+        let bytes = std::fs::read(&program.built)
+            .map_err(|error| format!("{}: {error}", program.built.display()))?;
+        Ok(Self { sha256: sha256(&bytes), program, bytes })
+    }
 }
 
-/// The program of an artifact, where it has one.
-fn program(artifact: Artifact, root: &Path) -> Result<Option<Program>, TaskError> {
-    let Some(built) = artifact.executable else { return Ok(None) };
+/// The program of an artifact, where it has one that is packed.
+fn program(artifact: &Artifact, place: &Place) -> Result<Option<Program>, TaskError> {
+    let Some(built) = artifact.executable.clone() else { return Ok(None) };
+    let purpose = match artifact.profile.test {
+        false if artifact.target.name == PROBE => Purpose::Probe,
+        false => return Ok(None),
+        true if artifact.target.is("bench") => Purpose::Bench,
+        true => Purpose::Test,
+    };
+    let root = &place.root;
     let package = artifact.manifest_path.parent().unwrap_or(root).strip_prefix(root)?.to_owned();
-    let name = built.file_name().ok_or("a program without a name")?;
-    Ok(Some(Program {
-        purpose: match artifact.profile.test {
-            false => Purpose::Probe,
-            true if artifact.target.is("bench") => Purpose::Bench,
-            true => Purpose::Test,
-        },
-        package,
-        path: Path::new("target").join(PROFILE).join("deps").join(name),
-        sha256: sha256(&std::fs::read(&built)?),
-        gpu_tests: 0,
-        built,
-    }))
+    let path = Path::new("target").join(built.strip_prefix(&place.target_directory)?);
+    Ok(Some(Program { purpose, package, built, path, tests: Vec::new() }))
 }
 
-fn sha256(bytes: &[u8]) -> String {
+/// As `sha256sum` prints it.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

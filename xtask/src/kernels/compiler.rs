@@ -4,7 +4,7 @@
 //!
 //! This module alone is unsafe. What its proofs rely on:
 //!
-//! 1. **The library is NVRTC 13**: it was downloaded with a SHA-256. The types here are those of its
+//! 1. **The library is NVRTC 12**: it was downloaded with a SHA-256. The types here are those of its
 //!    header, `nvrtc.h`.
 //! 2. **It is never closed while a function of it is used**: functions are taken from it for one call.
 //! 3. **Pointers are good for the call**: texts end with a zero, arrays and buffers are as long as is said,

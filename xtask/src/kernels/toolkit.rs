@@ -50,16 +50,16 @@ impl Toolkit {
 
     fn of(directory: &Path) -> Result<Self, TaskError> {
         let file = |path: &str| {
-            let file = directory.join("nvidia/cu13").join(path);
+            let file = directory.join("nvidia").join(path);
             if file.is_file() {
                 return Ok(file);
             }
             Err(format!("{} is missing: remove {}", file.display(), directory.display()))
         };
         Ok(Self {
-            compiler: file("lib/libnvrtc.so.13")?,
-            builtins: file("lib/libnvrtc-builtins.so.13.0")?,
-            assembler: file("bin/ptxas")?,
+            compiler: file("cuda_nvrtc/lib/libnvrtc.so.12")?,
+            builtins: file("cuda_nvrtc/lib/libnvrtc-builtins.so.12.0")?,
+            assembler: file("cuda_nvcc/bin/ptxas")?,
         })
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(pins.len(), 2);
         for pin in pins {
             let (version, sum) = pin.split_once(" --hash=sha256:").unwrap();
-            assert!(version.ends_with("==13.0.88"), "{version}");
+            assert!(version.ends_with("==12.0.140"), "{version}");
             assert!(sum.len() == 64 && sum.chars().all(|digit| digit.is_ascii_hexdigit()), "{sum}");
         }
     }

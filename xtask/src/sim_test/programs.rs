@@ -37,7 +37,7 @@ pub(super) fn build(
     };
     let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(what).collect();
     let artifacts = built(sanitizer, &test)?;
-    let simulator = match simulator_of(&artifacts) {
+    let simulator = match programs::simulator_of(&artifacts) {
         Some(library) => library,
         None => simulator(sanitizer)?,
     };
@@ -62,14 +62,7 @@ pub(super) fn build(
 /// The simulator's library, built as the tests are, where they do not need it.
 fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     let built = built(sanitizer, &["build", "--profile", "test", "--package", "cuda-sim"])?;
-    Ok(simulator_of(&built).ok_or("cargo names no file of the simulator")?)
-}
-
-fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
-    let is_it =
-        |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
-    let files = &artifacts.iter().find(is_it)?.filenames;
-    files.iter().find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
+    Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
 }
 
 /// A directory of its own: where cargo builds, nothing may have that name.

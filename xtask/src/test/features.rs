@@ -20,7 +20,7 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-core", &["half", "complex", "tracing"]),
     with("pool-cpu", &[]),
     with("pool-cpu", &["ndarray"]),
-    with_defaults("pool-cuda"),
+    FeatureSet { package: "pool-cuda", default_features: true, features: &["any-cuda-version"] },
     with_defaults("pool-facade"),
     with("pool-facade", &[]),
     with("pool-facade", &["cuda"]),
@@ -28,7 +28,7 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-graph", &[]),
-    with("pool-graph", &["cuda"]),
+    with("pool-graph", &["cuda", "any-cuda-version"]),
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["csv"]),
@@ -42,6 +42,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-core/complex",
     "pool-core/tracing",
     "pool-cpu/ndarray",
+    "pool-cuda/any-cuda-version",
     "pool-facade/cpu",
     "pool-facade/cuda",
     "pool-facade/graph",
@@ -49,6 +50,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-facade/half",
     "pool-facade/complex",
     "pool-facade/tracing",
+    "pool-graph/any-cuda-version",
     "pool-graph/cuda",
     "pool-plan/cli",
     "pool-plan/csv",
@@ -70,13 +72,6 @@ pub(crate) fn belongs(feature: &str, package: &str) -> bool {
 /// What is built where there is no standard library.
 pub(crate) const WITHOUT_STD: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
-
-/// Versions of CUDA whose bindings are checked besides the default one: the oldest and the newest. Two
-/// do not build together, so no other command may name one.
-pub(crate) const BINDINGS: &[&str] = &["cuda-12000", "cuda-13010"];
-
-/// The same for graphs, whose edges say what they order from 12.3 on.
-pub(crate) const GRAPH_BINDINGS: &[&str] = &["cuda-12030", "cuda-13010"];
 
 /// Crates that are published.
 pub(crate) const LIBRARIES: &[&str] = &[
@@ -132,8 +127,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        BINDINGS, EVERYTHING, FeatureSet, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, PLAINER,
-        RELEASED, WATCHED, WITHOUT_STD, everything_of,
+        EVERYTHING, FeatureSet, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED, WITHOUT_STD,
+        everything_of,
     };
 
     use crate::test::workspace;
@@ -185,9 +180,10 @@ mod tests {
 
     #[test]
     fn every_feature_of_the_manifests_is_linted_and_tested() {
-        // Those that choose the version of CUDA exclude each other: `BINDINGS` has some of them.
         let mut declared = features(&crates());
-        declared.retain(|feature| !feature.contains("/cuda-"));
+        // Ways of loading the driver exclude each other; `cargo xtask cuda-versions` builds with them.
+        declared.retain(|feature| !feature.ends_with("dynamic-loading"));
+        declared.retain(|feature| !feature.ends_with("dynamic-linking"));
         assert!(!declared.is_empty());
         assert_eq!(named(LINTED), declared);
         assert_eq!(
@@ -198,16 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_cuda_are_features_of_the_backend() {
-        let declared = features(&crates());
-        for version in BINDINGS {
-            for package in ["pool-cuda", "pool-facade"] {
-                assert!(declared.contains(&format!("{package}/{version}")), "{version}");
-            }
-        }
-        for version in GRAPH_BINDINGS {
-            assert!(declared.contains(&format!("pool-graph/{version}")), "{version}");
-        }
+    fn what_needs_a_newer_compiler_is_there() {
         for newer in NEWER {
             assert!(LIBRARIES.contains(newer) || EVERYTHING.contains(newer), "{newer}");
         }

@@ -10,8 +10,8 @@ use super::tally::Tally;
 
 /// Variables that would change what a nested cargo does.
 ///
-/// `CARGO` names the cargo that started us, which `cargo +nightly` must not inherit, and the CUDA
-/// version is a matter of features alone.
+/// `CARGO` names the cargo that started us, which `cargo +nightly` must not inherit, and the version of the
+/// CUDA bindings is the one in `.cargo/config.toml`.
 const REMOVED: &[&str] = &["CARGO", "CUDARC_CUDA_VERSION"];
 
 /// A cargo command, ready to run.

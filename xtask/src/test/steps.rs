@@ -4,8 +4,7 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    BINDINGS, EVERYTHING, GRAPH_BINDINGS, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED,
-    WITHOUT_STD, belongs,
+    EVERYTHING, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED, WITHOUT_STD, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -33,6 +32,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    step("gpu-archive", "the archive of GPU tests, its script and its reports", gpu_archive),
     step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
@@ -40,7 +40,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     step("no-std", "pool-core builds where there is no operating system", no_std),
-    step("cuda-versions", "the CUDA backend builds with other versions' bindings", cuda_versions),
+    step(
+        "cuda-versions",
+        "the CUDA crates build with any version of the bindings, beside others",
+        cuda_versions,
+    ),
     step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
@@ -113,6 +117,14 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.with([setting.patience()]).variable("POOL_SIM_ORDERS", setting.orders());
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+}
+
+/// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.
+fn gpu_archive(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    let as_tests = Invocation::counted_task("xtask gpu-archive");
+    let for_devices = as_tests.clone().with(["--for-devices"]);
+    Ok(if setting.full { vec![as_tests, for_devices] } else { vec![as_tests] })
 }
 
 /// Where the compilers cannot be had, the task says so and counts it.
@@ -192,14 +204,9 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![check.with(packages(&old)), with_features])
 }
 
-fn cuda_versions(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let check = |package, version| {
-        let words = "check --lib --no-default-features --package";
-        Invocation::check(words).with([package, "--features", version])
-    };
-    let backend = BINDINGS.iter().map(|version| check("pool-cuda", version));
-    let graphs = GRAPH_BINDINGS.iter().map(|version| check("pool-graph", version));
-    Ok(backend.chain(graphs).collect())
+fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let check = Invocation::counted_task("xtask cuda-versions");
+    Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {

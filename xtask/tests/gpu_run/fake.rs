@@ -8,6 +8,18 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// The lines of a manifest that say what is needed; no processor is that of this machine.
+fn needs(driver: &str, capability: &str, glibc: &str, processor: &str) -> String {
+    let processor = if processor.is_empty() { std::env::consts::ARCH } else { processor };
+    let lines = [
+        ("driver", driver),
+        ("capability", capability),
+        ("glibc", glibc),
+        ("processor", processor),
+    ];
+    lines.map(|(name, value)| format!("  \"needs_{name}\": \"{value}\",\n")).concat()
+}
+
 /// What a machine without Rust has on its PATH.
 const BARE_PATH: &str = "/usr/bin:/bin";
 
@@ -20,6 +32,7 @@ pub(crate) struct Fake {
     nextest: Option<String>,
     counted: usize,
     damaged: bool,
+    needs: String,
 }
 
 /// How a run ended.
@@ -56,6 +69,7 @@ impl Fake {
             nextest: None,
             counted: 0,
             damaged: false,
+            needs: needs("13.0", "7.5", "2.0", ""),
         }
     }
 
@@ -89,6 +103,24 @@ impl Fake {
         self
     }
 
+    /// With a manifest that needs this driver, capability, C library and processor.
+    pub(crate) fn needing(
+        mut self,
+        driver: &str,
+        capability: &str,
+        glibc: &str,
+        cpu: &str,
+    ) -> Self {
+        self.needs = needs(driver, capability, glibc, cpu);
+        self
+    }
+
+    /// With a manifest that does not say what it needs.
+    pub(crate) fn without_needs(mut self) -> Self {
+        self.needs.clear();
+        self
+    }
+
     /// With a program that is not what the manifest says.
     pub(crate) fn damaged(mut self) -> Self {
         self.damaged = true;
@@ -104,6 +136,9 @@ impl Fake {
     pub(crate) fn run_on(&self, shell: &str, file: &str, arguments: &[&str]) -> Run {
         let directory = tempfile::tempdir().unwrap();
         self.pack(directory.path());
+        // Of an earlier run.
+        fs::create_dir(directory.path().join("report")).unwrap();
+        fs::write(directory.path().join("report/gpu-report.json"), "{}").unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/gpu-run.sh");
         let output = Command::new(shell)
             .arg(script)
@@ -114,6 +149,7 @@ impl Fake {
             .env_clear()
             .env("PATH", BARE_PATH)
             .env("SIMCUDA_SEED", "1")
+            .env("CUDA_SIM_SEED", "1")
             .env("DRIVER_CONFORMANCE_SIMULATOR", "1")
             .output()
             .unwrap();
@@ -142,8 +178,8 @@ impl Fake {
         }
         fs::write(inside.join("binaries.tsv"), table).unwrap();
         let manifest = format!(
-            "{{\n  \"commit\": \"c0ffee\",\n  \"dirty\": true,\n  \"gpu_tests\": {}\n}}\n",
-            self.counted
+            "{{\n  \"commit\": \"c0ffee\",\n  \"dirty\": true,\n{}  \"gpu_tests\": {}\n}}\n",
+            self.needs, self.counted
         );
         fs::write(inside.join("manifest.json"), manifest).unwrap();
         if let Some(script) = &self.nextest {

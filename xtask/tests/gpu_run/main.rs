@@ -121,13 +121,106 @@ fn no_gpu_is_3_and_can_be_allowed() {
 
 #[test]
 fn stubs_and_simulators_are_no_gpu() {
-    for library in ["/usr/local/cuda/lib64/stubs/libcuda.so", "/t/deps/libsimcuda.so"] {
+    for library in ["/usr/local/cuda/lib64/stubs/libcuda.so", "/t/deps/libcuda_sim.so"] {
         let fake = three().probe(&format!("echo 'device: x'; echo 'libcuda: {library}'"));
         on_every_shell(&fake, &[], |run| {
             assert_eq!(run.code, 3, "{run}");
             assert!(run.errors.contains(library), "{run}");
         });
     }
+}
+
+/// A probe of a machine with this driver and this device.
+fn with_driver(driver: &str, capability: &str) -> Fake {
+    three().probe(&format!("echo 'driver: {driver}'; echo 'capability: {capability}'"))
+}
+
+#[test]
+fn a_machine_that_lacks_something_is_4_and_one_sentence() {
+    let cases = [
+        (
+            with_driver("12.8", "9.0"),
+            "the driver is for CUDA 12.8, and the archive needs one for 13.0",
+        ),
+        (with_driver("13.0", "7.0"), "has compute capability 7.0, and the archive needs 7.5"),
+        (three().needing("13.0", "7.5", "99.1", ""), "and the archive needs 99.1 or newer"),
+        (three().needing("13.0", "7.5", "2.0", "vax"), "the archive was built for vax"),
+    ];
+    for (fake, sentence) in cases {
+        on_every_shell(&fake, &["--allow-no-gpu"], |run| {
+            assert_eq!(run.code, 4, "{run}");
+            assert!(run.errors.contains(sentence), "{run}");
+            assert_eq!(run.errors.lines().count(), 1, "{run}");
+            assert_eq!(run.last_line(), "0 passed, 0 failed, 3 skipped");
+            assert_eq!(run.report()["outcome"], "unsuitable");
+        });
+    }
+}
+
+#[test]
+fn versions_are_compared_as_numbers() {
+    for driver in ["13.0", "13.1", "14.0"] {
+        on_every_shell(&with_driver(driver, "12.0"), &[], |run| assert_eq!(run.code, 0, "{run}"));
+    }
+    let newer = with_driver("12.10", "7.5").needing("12.9", "7.5", "2.4", "");
+    on_every_shell(&newer, &[], |run| assert_eq!(run.code, 0, "{run}"));
+}
+
+/// Its other questions may be more than an old driver can answer.
+#[test]
+fn a_driver_that_is_too_old_to_be_asked_is_4() {
+    let fake =
+        three().probe("echo 'driver: 9.1'; echo 'no GPU: no cuDeviceGetUuid_v2' >&2; exit 3");
+    on_every_shell(&fake, &[], |run| {
+        assert_eq!(run.code, 4, "{run}");
+        assert!(run.errors.contains("the driver is for CUDA 9.1"), "{run}");
+    });
+}
+
+#[test]
+fn a_manifest_without_needs_is_2() {
+    on_every_shell(&three().without_needs(), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("does not say what the archive needs"), "{run}");
+    });
+}
+
+#[test]
+fn a_simulated_driver_is_told_everywhere() {
+    let look =
+        r#"[ "${LD_LIBRARY_PATH##*/}" = driver ] && [ -f "$LD_LIBRARY_PATH/libcuda.so.1" ] && "#;
+    let fake = Fake::new().test("one", &format!("{look}{PASSING}")).counts(1);
+    let switched = ["--simulated-driver", "archive.tar.gz"];
+    // Another driver than the one that was put there.
+    on_every_shell(&fake, &switched, |run| assert_eq!(run.code, 2, "{run}"));
+    let fake = fake.probe("echo 'device: Disguised device'");
+    on_every_shell(&fake, &[], |run| assert_eq!(run.code, 3, "{run}"));
+    on_every_shell(&fake, &switched, |run| {
+        assert_eq!(run.code, 0, "{run}");
+        let last = "1 passed, 0 failed, 0 skipped, on a SIMULATED driver: no result about a GPU";
+        assert_eq!(run.last_line(), last);
+        assert_eq!(run.report()["simulated"], true);
+        assert!(
+            run.junit().contains("<testsuites name=\"gpu-test-on-a-simulated-driver\""),
+            "{run}"
+        );
+    });
+    for part in [&["--simulated-driver"][..], &["--simulated", "archive.tar.gz"]] {
+        on_every_shell(&fake, part, |run| assert_eq!(run.code, 2, "{run}"));
+    }
+}
+
+#[test]
+fn a_report_of_an_earlier_run_is_gone() {
+    on_every_shell(&three().damaged(), &[], |run| assert!(!run.has("gpu-report.json"), "{run}"));
+}
+
+#[test]
+fn a_probe_that_cannot_be_started_is_2() {
+    on_every_shell(&three().probe("exit 126"), &[], |run| {
+        assert_eq!(run.code, 2, "{run}");
+        assert!(run.errors.contains("set TMPDIR"), "{run}");
+    });
 }
 
 #[test]
@@ -137,7 +230,8 @@ fn a_probe_that_crashes_is_1() {
 
 #[test]
 fn variables_of_the_simulator_are_unset() {
-    let look = r#"[ -z "${SIMCUDA_SEED-}${DRIVER_CONFORMANCE_SIMULATOR-}" ] && "#;
+    let variables = "${SIMCUDA_SEED-}${CUDA_SIM_SEED-}${DRIVER_CONFORMANCE_SIMULATOR-}";
+    let look = format!("[ -z \"{variables}\" ] && ");
     let fake = Fake::new().test("one", &format!("{look}{PASSING}")).counts(1);
     on_every_shell(&fake, &[], |run| assert_eq!(run.code, 0, "{run}"));
 }

@@ -65,6 +65,15 @@ fn a_device_has_as_much_memory_as_is_said() {
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_driver_is_as_old_as_is_said() {
+    let simulator = start();
+    assert_eq!(driver::driver_version(), Ok(13_000));
+    assert!(simulator.reset(Settings { driver_version: 12_080, ..Settings::default() }));
+    assert_eq!(driver::driver_version(), Ok(12_080));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn several_devices_are_apart() {
     let simulator = start();
     assert!(simulator.reset(Settings { devices: 3, ..Settings::default() }));

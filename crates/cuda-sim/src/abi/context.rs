@@ -3,8 +3,6 @@
 use super::foreign::Out;
 use crate::world::{Code, Outcome, World};
 
-/// CUDA 13.0: what the bindings are made for.
-const VERSION: i32 = 13_000;
 const NAME: &[u8] = b"Simulated device\0";
 
 /// Attributes of a device, by their numbers in CUDA. Those that are not here are not known: a
@@ -53,7 +51,7 @@ driver_calls! {
         Ok(())
     }
 
-    fn cuDriverGetVersion(place: Out<i32>) |_session| { place.put(VERSION) }
+    fn cuDriverGetVersion(place: Out<i32>) |session| { place.put(session.driver_version) }
 
     fn cuDeviceGetCount(place: Out<i32>) |session| {
         place.put(i32::try_from(session.device_count()?).unwrap_or(i32::MAX))

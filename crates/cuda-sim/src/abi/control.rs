@@ -28,11 +28,13 @@ control_calls! {
     }
 
     /// Starts anew: handles and addresses of before are good no more. 0 while a host function runs.
-    fn simcuda_reset(seed: u64, devices: u32, bytes: u64) -> u32 {
+    fn simcuda_reset(seed: u64, devices: u32, bytes: u64, driver_version: u32) -> u32 {
         let devices = usize::try_from(devices).unwrap_or(usize::MAX);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let driver_version = i32::try_from(driver_version).unwrap_or(i32::MAX);
+        let settings = Settings { seed, devices, bytes, driver_version };
         let mut world = lock();
-        let Some(next) = world.next(Settings { seed, devices, bytes }, real_host()) else {
+        let Some(next) = world.next(settings, real_host()) else {
             return 0;
         };
         *world = next;

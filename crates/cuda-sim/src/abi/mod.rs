@@ -6,7 +6,8 @@
 macro_rules! driver_calls {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$session:ident| $body:block)*) => {
         /// The calls of this file.
-        pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        pub(super) const CALLS: &[$crate::abi::entry::Entry] =
+            &[$($crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
             // SAFETY: the name is CUDA's, and this library exists to answer to it.
             #[unsafe(no_mangle)]
@@ -22,6 +23,7 @@ mod background;
 mod context;
 mod control;
 mod copy_node;
+mod entry;
 mod error;
 mod event;
 mod foreign;
@@ -39,22 +41,29 @@ mod stream;
 mod transfer;
 mod unmodelled;
 
+/// The calls that are more than a refusal, file by file.
+const CALLS: &[&[entry::Entry]] = &[
+    context::CALLS,
+    copy_node::CALLS,
+    entry::CALLS,
+    error::CALLS,
+    event::CALLS,
+    graph::CALLS,
+    launch::CALLS,
+    memory::CALLS,
+    module::CALLS,
+    node::CALLS,
+    pages::CALLS,
+    pool::CALLS,
+    stream::CALLS,
+    transfer::CALLS,
+];
+
 /// Whether a call is more than a refusal.
 fn is_modelled(name: &str) -> bool {
-    let modelled = [
-        context::NAMES,
-        copy_node::NAMES,
-        error::NAMES,
-        event::NAMES,
-        graph::NAMES,
-        launch::NAMES,
-        memory::NAMES,
-        module::NAMES,
-        node::NAMES,
-        pages::NAMES,
-        pool::NAMES,
-        stream::NAMES,
-        transfer::NAMES,
-    ];
-    name.starts_with("simcuda_") || modelled.iter().any(|names| names.contains(&name))
+    name.starts_with("simcuda_") || calls().any(|call| call.name() == name)
+}
+
+fn calls() -> impl Iterator<Item = &'static entry::Entry> {
+    CALLS.iter().copied().flatten()
 }

@@ -4,7 +4,9 @@ use cudarc::driver::sys;
 
 use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
-use crate::world::{Code, Fill, Outcome, Work};
+use super::pool::Properties;
+use super::session::Session;
+use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     Ok(Fill {
@@ -28,6 +30,51 @@ fn fill_parameters(fill: Fill) -> Outcome<sys::CUDA_MEMSET_NODE_PARAMS> {
     })
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AllocationNode {
+    properties: Properties,
+    accesses: usize,
+    access_count: usize,
+    bytes: usize,
+    address: u64,
+}
+
+/// `CUgraphNodeParams` of a conditional node, up to where those end; in numbers, for a caller may give others than
+/// the bindings' enums have.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct ConditionalNode {
+    kind: u32,
+    reserved: [i32; 3],
+    condition: u64,
+    choice: u32,
+    bodies: u32,
+    shown: u64,
+    context: u64,
+}
+
+/// Adds a conditional node; it, and its parameters with the place of its bodies.
+fn conditional(
+    session: &mut Session,
+    graph: u64,
+    after: &[u64],
+    parameters: Out<ConditionalNode>,
+) -> Outcome<(u64, ConditionalNode)> {
+    // Nodes of other kinds have fewer parameters, so those are looked at once it is known.
+    if parameters.of::<u32>().get()? != NodeKind::Conditional as u32 {
+        return Err(crate::world::unmodelled(
+            "cuGraphAddNode_v2 for other nodes than conditional ones",
+        ));
+    }
+    let asked = parameters.get()?;
+    let ConditionalNode { condition, choice, bodies, .. } = asked;
+    let choice = Choice { condition, kind: choice, bodies };
+    let (node, shown) = session.add_conditional(graph, after, choice)?;
+    Ok((node, ConditionalNode { shown, ..asked }))
+}
+
 driver_calls! {
     fn cuGraphAddEmptyNode(place: Out<u64>, graph: u64, after: In<u64>, count: usize) |session| {
         place.put(session.add_node(graph, &after.array(count)?, Work::Empty)?)
@@ -45,18 +92,54 @@ driver_calls! {
         place.put(session.add_node(graph, &after.array(count)?, work)?)
     }
 
+    fn cuGraphConditionalHandleCreate(
+        place: Out<u64>,
+        graph: u64,
+        _context: u64,
+        _first_value: u32,
+        _flags: u32,
+    ) |session| { place.put(session.create_condition(graph)?) }
+
+    fn cuGraphAddNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        parameters: Out<ConditionalNode>,
+    ) |session| {
+        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
+        parameters.put(chosen)?;
+        place.put(node)
+    }
+
+    fn cuGraphAddNode_v2(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        data: In<sys::CUgraphEdgeData>,
+        count: usize,
+        parameters: Out<ConditionalNode>,
+    ) |session| {
+        if !data.is_null() && data.array(count)?.iter().any(|data| data.type_ != 0) {
+            return Err(crate::world::unmodelled("edges of a conditional node that are not full"));
+        }
+        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
+        parameters.put(chosen)?;
+        place.put(node)
+    }
+
     fn cuGraphAddMemAllocNode(
         place: Out<u64>,
         graph: u64,
         after: In<u64>,
         count: usize,
-        parameters: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+        parameters: Out<AllocationNode>,
     ) |session| {
         let mut wanted = parameters.get()?;
         let after = after.array(count)?;
-        let device = wanted.poolProps.location.id;
-        let (node, address) = session.add_allocation(graph, &after, wanted.bytesize, device)?;
-        wanted.dptr = address;
+        let device = wanted.properties.location.device()?;
+        let (node, address) = session.add_allocation(graph, &after, wanted.bytes, device)?;
+        wanted.address = address;
         parameters.put(wanted)?;
         place.put(node)
     }
@@ -87,18 +170,18 @@ driver_calls! {
 
     fn cuGraphMemAllocNodeGetParams(
         node: u64,
-        place: Out<sys::CUDA_MEM_ALLOC_NODE_PARAMS>,
+        place: Out<AllocationNode>,
     ) |session| {
         let Work::Allocate { address, bytes, device } = *session.work_of(node)? else {
             return Err(Code::INVALID_VALUE);
         };
         let id = i32::try_from(device).map_err(|_| Code::UNKNOWN)?;
-        place.put(sys::CUDA_MEM_ALLOC_NODE_PARAMS {
-            poolProps: super::pool::properties(id),
-            accessDescs: std::ptr::null(),
-            accessDescCount: 0,
-            bytesize: bytes,
-            dptr: address,
+        place.put(AllocationNode {
+            properties: Properties::of_device(id),
+            accesses: 0,
+            access_count: 0,
+            bytes,
+            address,
         })
     }
 

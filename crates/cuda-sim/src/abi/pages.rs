@@ -1,28 +1,48 @@
 //! Addresses and pages apart.
 
-use cudarc::driver::sys;
-
 use super::foreign::{In, Out};
-use super::pool::device_of;
+use super::pool::Location;
 use crate::world::{Code, PAGE};
+
+/// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+const READ_AND_WRITE: u32 = 3;
+
+/// `CUmemAllocationProp`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AllocationProperties {
+    allocation_type: u32,
+    handle_types: u32,
+    location: Location,
+    metadata: usize,
+    flags: [u8; 8],
+}
+
+/// `CUmemAccessDesc`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AccessDescription {
+    location: Location,
+    flags: u32,
+}
 
 driver_calls! {
     fn cuMemGetAllocationGranularity(
         place: Out<usize>,
-        wanted: In<sys::CUmemAllocationProp>,
+        wanted: In<AllocationProperties>,
         _option: u32,
     ) |session| {
-        session.device(device_of(&wanted.get()?.location)?)?;
+        session.device(wanted.get()?.location.device()?)?;
         place.put(PAGE)
     }
 
     fn cuMemCreate(
         place: Out<u64>,
         bytes: usize,
-        wanted: In<sys::CUmemAllocationProp>,
+        wanted: In<AllocationProperties>,
         flags: u64,
     ) |session| {
-        let device = device_of(&wanted.get()?.location)?;
+        let device = wanted.get()?.location.device()?;
         if flags != 0 || place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
@@ -58,12 +78,11 @@ driver_calls! {
     fn cuMemSetAccess(
         address: u64,
         bytes: usize,
-        wanted: In<sys::CUmemAccessDesc>,
+        wanted: In<AccessDescription>,
         count: usize,
     ) |session| {
-        use sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as READ_AND_WRITE;
         for wanted in wanted.array(count)? {
-            session.device(device_of(&wanted.location)?)?;
+            session.device(wanted.location.device()?)?;
             session.set_access(address, bytes, wanted.flags == READ_AND_WRITE)?;
         }
         Ok(())

@@ -1,43 +1,67 @@
-//! Memory pools.
-
-use cudarc::driver::sys;
+//! Memory pools. The structures are those of CUDA 13.0, laid out here, because later bindings name the parts
+//! otherwise.
 
 use super::foreign::{In, Out};
 use crate::world::{Code, Outcome, World};
 
-/// Pinned memory on a device.
-pub(super) fn properties(device: i32) -> sys::CUmemPoolProps {
-    sys::CUmemPoolProps {
-        allocType: sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED,
-        handleTypes: sys::CUmemAllocationHandleType_enum::CU_MEM_HANDLE_TYPE_NONE,
-        location: sys::CUmemLocation {
-            type_: sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE,
-            id: device,
-        },
-        win32SecurityAttributes: std::ptr::null_mut(),
-        maxSize: 0,
-        usage: 0,
-        reserved: [0; 54],
+/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
+const PINNED: u32 = 1;
+
+/// `CU_MEM_LOCATION_TYPE_DEVICE`.
+const ON_DEVICE: u32 = 1;
+
+/// `CUmemPoolProps`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Properties {
+    allocation_type: u32,
+    handle_types: u32,
+    pub(super) location: Location,
+    security_attributes: usize,
+    maximum: usize,
+    reserved: [u8; 56],
+}
+
+/// `CUmemLocation`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Location {
+    kind: u32,
+    id: i32,
+}
+
+impl Properties {
+    /// Pinned memory on a device.
+    pub(super) fn of_device(device: i32) -> Self {
+        Self {
+            allocation_type: PINNED,
+            handle_types: 0,
+            location: Location { kind: ON_DEVICE, id: device },
+            security_attributes: 0,
+            maximum: 0,
+            reserved: [0; 56],
+        }
     }
 }
 
-/// The device of a location; nothing else is modelled.
-pub(super) fn device_of(location: &sys::CUmemLocation) -> Outcome<i32> {
-    use sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE as DEVICE;
-    if location.type_ == DEVICE {
-        Ok(location.id)
-    } else {
-        Err(crate::world::unmodelled("memory elsewhere than on a device"))
+impl Location {
+    /// The device; nothing else is modelled.
+    pub(super) fn device(self) -> Outcome<i32> {
+        if self.kind == ON_DEVICE {
+            Ok(self.id)
+        } else {
+            Err(crate::world::unmodelled("memory elsewhere than on a device"))
+        }
     }
 }
 
 driver_calls! {
-    fn cuMemPoolCreate(place: Out<u64>, wanted: In<sys::CUmemPoolProps>) |session| {
+    fn cuMemPoolCreate(place: Out<u64>, wanted: In<Properties>) |session| {
         let wanted = wanted.get()?;
         if place.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        place.put(session.create_pool(device_of(&wanted.location)?, wanted.maxSize)?)
+        place.put(session.create_pool(wanted.location.device()?, wanted.maximum)?)
     }
 
     fn cuMemPoolDestroy(pool: u64) |session| { session.destroy_pool(pool) }

@@ -5,9 +5,13 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::entry;
 use super::hook;
 use super::host::{self, Host};
 use crate::world::{Code, Goal, Outcome, Settings, Step, World};
+
+/// The variable with the CUDA version that the driver says it is for: `12080` is 12.8.
+const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
 
 /// The one simulated driver of a process.
 struct Driver {
@@ -31,9 +35,17 @@ thread_local! {
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let world = Mutex::new(World::new(Settings::default(), real_host()));
+        let world = Mutex::new(World::new(settings_of_a_plain_load(), real_host()));
         Driver { world, returned: Condvar::new() }
     })
+}
+
+/// What the driver is like where nothing controls it.
+fn settings_of_a_plain_load() -> Settings {
+    let settings = Settings::default();
+    let given = std::env::var(DRIVER_VERSION_VARIABLE).ok();
+    let version = given.and_then(|version| version.parse().ok());
+    Settings { driver_version: version.unwrap_or(settings.driver_version), ..settings }
 }
 
 pub(super) fn real_host() -> Box<Host> {
@@ -50,12 +62,23 @@ pub(super) fn lock() -> MutexGuard<'static, World> {
 pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
     hook::before(name);
     let mut session = Session { world: Some(lock()), thread: this_thread() };
-    let permitted = if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) };
+    let permitted =
+        if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { has(&session, name) };
     let counted = session.log.enter(name);
     let outcome = permitted.and(counted).and_then(|()| body(&mut session));
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     session.log.leave(name, code);
     code.0
+}
+
+/// Refuses, and says so, what a driver of the simulated version would not have.
+fn has(session: &Session, name: &str) -> Outcome<()> {
+    let (since, version) = (entry::since(name), session.driver_version);
+    if since <= version {
+        return Ok(());
+    }
+    eprintln!("a driver of CUDA {version} does not have {name}, which came with {since}");
+    Err(Code::NOT_FOUND)
 }
 
 fn this_thread() -> u64 {

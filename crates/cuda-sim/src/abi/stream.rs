@@ -95,6 +95,25 @@ driver_calls! {
         place.put(session.capture_status(thread, stream)? as u32)
     }
 
+    fn cuStreamGetCaptureInfo_v2(
+        stream: u64,
+        status: Out<u32>,
+        number: Out<u64>,
+        graph: Out<u64>,
+        nodes: Out<*const u64>,
+        count: Out<usize>,
+    ) |session| {
+        let thread = session.thread;
+        let (state, id, captured) = session.capture_facts(thread, stream)?;
+        let (tail, _) = session.show_tail(thread, stream)?;
+        status.put(state as u32)?;
+        number.put_if_wanted(id);
+        graph.put_if_wanted(captured);
+        count.put_if_wanted(tail.len());
+        nodes.put_if_wanted(tail.as_ptr());
+        Ok(())
+    }
+
     fn cuStreamGetCaptureInfo_v3(
         stream: u64,
         status: Out<u32>,

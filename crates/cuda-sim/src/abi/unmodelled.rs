@@ -20,7 +20,6 @@ unmodelled! {
     cuLaunchCooperativeKernel
     cuOccupancyMaxPotentialBlockSize
     cuGraphAddChildGraphNode
-    cuGraphAddNode_v2
     cuGraphClone
     cuGraphInstantiateWithParams
     cuStreamBeginCaptureToGraph
@@ -49,5 +48,4 @@ unmodelled! {
     cuExternalMemoryGetMappedBuffer
     cuDeviceSetGraphMemAttribute
     cuPointerGetAttribute
-    cuGetProcAddress_v2
 }

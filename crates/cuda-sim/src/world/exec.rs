@@ -101,7 +101,9 @@ impl World {
     fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let mut open = self.graphs[graph].nodes.clone();
         let count = open.len();
-        if open.iter().any(|node| matches!(self.nodes[*node].work, Work::Child(_))) {
+        let holds_graphs =
+            |node: &usize| matches!(self.nodes[*node].work, Work::Child(_) | Work::Conditional(_));
+        if open.iter().any(holds_graphs) {
             return Err(unmodelled("an executable graph with another one in it"));
         }
         let mut places = HashMap::new();

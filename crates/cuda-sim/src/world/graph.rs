@@ -13,6 +13,8 @@ use super::work::{NodeKind, Work};
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) lives: bool,
+    /// The graph that it is in, where it is the body of a conditional node.
+    pub(crate) parent: Option<usize>,
     pub(crate) nodes: Vec<usize>,
     pub(crate) allocations: Vec<Allocation>,
 }
@@ -51,7 +53,8 @@ impl EdgeData {
 
 impl World {
     pub(crate) fn new_graph(&mut self) -> usize {
-        self.graphs.push(Graph { lives: true, nodes: Vec::new(), allocations: Vec::new() });
+        let (nodes, allocations) = (Vec::new(), Vec::new());
+        self.graphs.push(Graph { lives: true, parent: None, nodes, allocations });
         self.graphs.len() - 1
     }
 

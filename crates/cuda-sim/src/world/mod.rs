@@ -10,6 +10,7 @@ mod allocate;
 mod capture;
 mod clock;
 mod code;
+mod conditional;
 mod device;
 mod event;
 mod exec;
@@ -40,6 +41,7 @@ use clock::{Clock, HOST};
 
 pub(crate) use capture::Mode;
 pub(crate) use code::{Code, Outcome, unmodelled};
+pub(crate) use conditional::Choice;
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
 pub(crate) use kernel::{KernelCall, Shape};
@@ -48,7 +50,7 @@ pub(crate) use random::Random;
 pub(crate) use report::Mistake;
 pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
-pub(crate) use work::{Copy, End, Fill, Work};
+pub(crate) use work::{Copy, End, Fill, NodeKind, Work};
 
 /// The host's own memory, which copies read and write.
 pub(crate) trait HostMemory: Send {
@@ -69,7 +71,12 @@ pub(crate) struct Settings {
     pub(crate) devices: usize,
     /// Bytes of each device.
     pub(crate) bytes: usize,
+    /// The CUDA version that the driver says it is for, as 1000 × major + 10 × minor.
+    pub(crate) driver_version: i32,
 }
+
+/// CUDA 13.0: what the bindings are made for.
+const DRIVER_VERSION: i32 = 13_000;
 
 /// What the driver knows of a host thread.
 #[derive(Debug, Default)]
@@ -82,6 +89,8 @@ pub(crate) struct Thread {
 /// The simulated driver.
 pub(crate) struct World {
     initialized: bool,
+    /// What it says its CUDA version is.
+    pub(crate) driver_version: i32,
     handles: handle::Handles,
     random: Random,
     host: Box<dyn HostMemory>,
@@ -108,6 +117,7 @@ pub(crate) struct World {
     pending_kernels: usize,
     /// Parameters of kernel nodes, for whoever asked to look at.
     shown_parameters: HashMap<usize, (Vec<u8>, Vec<u64>)>,
+    conditions: Vec<conditional::Condition>,
     /// What the host knows to be done.
     host_clock: Clock,
     /// What was not given back before its context ended.
@@ -118,7 +128,7 @@ pub(crate) struct World {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, devices: 1, bytes: 1 << 30 }
+        Self { seed: 0, devices: 1, bytes: 1 << 30, driver_version: DRIVER_VERSION }
     }
 }
 
@@ -132,6 +142,7 @@ impl World {
         host_clock.tick(HOST);
         Self {
             initialized: false,
+            driver_version: settings.driver_version,
             handles: handle::Handles::default(),
             random: Random::new(settings.seed),
             host,
@@ -155,6 +166,7 @@ impl World {
             functions: Vec::new(),
             pending_kernels: 0,
             shown_parameters: HashMap::new(),
+            conditions: Vec::new(),
             host_clock,
             lost: Vec::new(),
             time: 0,
@@ -214,7 +226,7 @@ impl World {
             Kind::Context => Some(self.devices.get(index).is_some()),
             Kind::Stream => self.streams.get(index).map(|stream| stream.lives),
             Kind::Event => self.events.get(index).map(|event| event.lives),
-            Kind::Graph => self.graphs.get(index).map(|graph| graph.lives),
+            Kind::Graph => self.graphs.get(index).map(|_| self.graph_lives(index)),
             Kind::Node => self.nodes.get(index).map(|node| node.lives),
             Kind::Exec => self.execs.get(index).map(|exec| exec.lives),
             Kind::Pool => self.pools.get(index).map(|pool| pool.lives),
@@ -259,7 +271,8 @@ impl World {
         let modules = self.modules.iter().filter(|own| own.lives);
         living("module", modules.filter(|own| concerns(own.device)).count());
         if device.is_none() {
-            living("graph", self.graphs.iter().filter(|own| own.lives).count());
+            let graphs = (0..self.graphs.len()).filter(|graph| self.graph_lives(*graph));
+            living("graph", graphs.filter(|graph| self.graphs[*graph].parent.is_none()).count());
             living("executable graph", self.execs.iter().filter(|own| own.lives).count());
             living("memory pool", self.pools.iter().filter(|own| own.is_private()).count());
             living("pages", self.pages.iter().filter(|own| own.lives).count());

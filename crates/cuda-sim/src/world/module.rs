@@ -30,9 +30,27 @@ pub(crate) struct Function {
     pub(crate) dynamic_limit: usize,
 }
 
-/// `.version` of CUDA 13.0 and the compute capability of the simulated device.
-const NEWEST_VERSION: u32 = 90;
+/// The compute capability of the simulated device.
 const CAPABILITY: u32 = 90;
+
+/// The newest `.version`, times ten, that a driver takes, by its version of CUDA ("Release Notes" of the PTX
+/// manual).
+const NEWEST_PTX: &[(i32, u32)] = &[
+    (13_000, 90),
+    (12_090, 88),
+    (12_080, 87),
+    (12_070, 86),
+    (12_050, 85),
+    (12_040, 84),
+    (12_030, 83),
+    (12_020, 82),
+    (12_010, 81),
+];
+
+fn newest_ptx(driver_version: i32) -> u32 {
+    let newest = NEWEST_PTX.iter().find(|(since, _)| *since <= driver_version);
+    newest.map_or(80, |(_, version)| *version)
+}
 
 /// Shared memory of a block, in bytes: without being asked, and at most.
 pub(crate) const SHARED: usize = 48 << 10;
@@ -60,7 +78,7 @@ impl World {
             return Err(Code::INVALID_IMAGE);
         }
         let module = ptx::parse(text).map_err(|error| self.refuse_module(&error, text))?;
-        if module.version > NEWEST_VERSION {
+        if module.version > newest_ptx(self.driver_version) {
             let what = format!("version {} is newer than the driver", module.version);
             self.refuse_module(&PtxError::new(0, what), text);
             return Err(Code::UNSUPPORTED_PTX_VERSION);

@@ -1,5 +1,6 @@
 //! Tests of the world without its C interface: one thread, a host made of nothing.
 
+use super::conditional::{Choice, IF, SWITCH, WHILE};
 use super::work::{Copy, End};
 use super::{Code, Fill, Goal, HostCall, HostMemory, Mode, Order, Outcome, Settings, Step, World};
 
@@ -194,4 +195,31 @@ fn addresses_lose_their_pages_only_when_nothing_uses_them() {
     world.release_pages(pages).unwrap();
     world.unreserve(start, super::PAGE).unwrap();
     assert!(!world.leaks().contains("pages"));
+}
+
+#[test]
+fn a_condition_is_for_one_node_of_one_graph() {
+    let mut world = world(0);
+    let [graph, other] = [(); 2].map(|()| world.create_graph().unwrap());
+    let condition = world.create_condition(graph).unwrap();
+    let choice = Choice { condition, kind: IF, bodies: 1 };
+    for refused in [
+        Choice { condition: 0, ..choice },
+        Choice { condition: condition + 1, ..choice },
+        Choice { kind: WHILE, bodies: 2, ..choice },
+        Choice { kind: SWITCH, bodies: 0, ..choice },
+        Choice { kind: 3, ..choice },
+    ] {
+        assert_eq!(world.add_conditional(graph, &[], refused), Err(Code::INVALID_VALUE));
+    }
+    assert_eq!(world.add_conditional(other, &[], choice), Err(Code::INVALID_VALUE));
+    let (node, _) = world.add_conditional(graph, &[], choice).unwrap();
+    assert_eq!(world.work_of(node).unwrap().kind() as u32, 13);
+    assert_eq!(world.add_conditional(graph, &[], choice), Err(Code::INVALID_VALUE));
+    assert_eq!(world.instantiate(graph, 0), Err(Code::NOT_SUPPORTED));
+    assert!(world.graph_lives(2), "the body");
+    world.destroy_graph(graph).unwrap();
+    assert!(!world.graph_lives(2) && world.graph_lives(1));
+    world.destroy_graph(other).unwrap();
+    assert_eq!(world.leaks(), "");
 }

@@ -19,6 +19,8 @@ pub(crate) enum Work {
     Kernel(KernelCall),
     /// Launches another graph. It is captured and read back, and not made executable.
     Child(usize),
+    /// Runs graphs of its own or not; those are shown by their handles. As for a child.
+    Conditional(Vec<u64>),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
     /// Records one, at each launch of a graph.
@@ -77,6 +79,7 @@ pub(crate) enum NodeKind {
     Record = 7,
     Allocate = 10,
     Free = 11,
+    Conditional = 13,
 }
 
 /// What runs in one go.
@@ -123,6 +126,7 @@ impl Work {
     pub(crate) fn kind(&self) -> NodeKind {
         match self {
             Self::Child(_) => NodeKind::Child,
+            Self::Conditional(_) => NodeKind::Conditional,
             Self::Empty => NodeKind::Empty,
             Self::Fill(_) => NodeKind::Fill,
             Self::Copy(_) => NodeKind::Copy,
@@ -176,6 +180,7 @@ impl World {
             // Its launch has waited, or records; memory is the launch's, too.
             Work::Empty
             | Work::Child(_)
+            | Work::Conditional(_)
             | Work::Wait(_)
             | Work::Record(_)
             | Work::Allocate { .. }

@@ -1,13 +1,17 @@
-//! Says which device, driver and driver library a machine has, one `key: value` a line.
+//! Says which driver, driver library and device a machine has, one `key: value` a line.
+//!
+//! What can be asked before a device is opened comes first: a driver that is too old for the other
+//! questions has told its version then.
 //!
 //! The exit code is 0 where there is a device to test on, and 3 where there is none: no driver, no
 //! device, a stub of the toolkit, or the simulated driver. The reason is then on the standard error.
 
 use std::process::ExitCode;
 
-use driver_conformance::driver::{Device, Facts, NoDevice};
+use driver_conformance::driver::{Device, Facts, NoDevice, driver_version, loaded_file};
 
 fn main() -> ExitCode {
+    print_driver();
     match probe() {
         Ok(facts) => {
             print(&facts);
@@ -20,6 +24,15 @@ fn main() -> ExitCode {
     }
 }
 
+fn print_driver() {
+    if let Some(file) = loaded_file() {
+        println!("libcuda: {}", file.display());
+    }
+    if let Ok(version) = driver_version() {
+        println!("driver: {}.{}", version / 1000, version % 1000 / 10);
+    }
+}
+
 fn probe() -> Result<Facts, NoDevice> {
     let device = Device::open()?;
     device.facts().map_err(|refusal| NoDevice::Refused("asking the device", refusal))
@@ -27,12 +40,8 @@ fn probe() -> Result<Facts, NoDevice> {
 
 fn print(facts: &Facts) {
     let (major, minor) = facts.capability;
-    let library =
-        facts.library.as_ref().map_or_else(|| "unknown".into(), |path| path.display().to_string());
     println!("device: {}", facts.name);
-    println!("uuid: {}", facts.uuid);
     println!("capability: {major}.{minor}");
+    println!("uuid: {}", facts.uuid);
     println!("memory: {}", facts.bytes);
-    println!("driver: {}.{}", facts.driver / 1000, facts.driver % 1000 / 10);
-    println!("libcuda: {library}");
 }

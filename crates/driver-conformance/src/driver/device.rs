@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 use cudarc::driver::sys;
@@ -12,6 +12,10 @@ use super::refusal::{Outcome, Refusal};
 
 /// The symbol by which the project's simulated driver gives itself away.
 const SIMULATOR_SYMBOL: &str = "simcuda_is_simulator";
+/// What its file is called, in part, wherever a link may lead there.
+const SIMULATOR_FILES: [&str; 2] = ["cuda_sim", "simcuda"];
+/// How the names of its devices begin.
+const SIMULATOR_DEVICE: &str = "Simulated device";
 
 /// The first device, with its primary context bound to the thread that opened it.
 #[derive(Debug)]
@@ -35,10 +39,6 @@ pub struct Facts {
     pub uuid: String,
     /// Its compute capability.
     pub capability: (i32, i32),
-    /// The CUDA version that the driver supports, as 1000 × major + 10 × minor.
-    pub driver: i32,
-    /// The file that the driver was loaded from.
-    pub library: Option<PathBuf>,
     /// Its memory in bytes.
     pub bytes: usize,
 }
@@ -57,6 +57,19 @@ pub enum Attribute {
     VirtualMemory,
 }
 
+/// By what the simulated driver is known. Each alone is enough: a copy of it, or a build of somebody
+/// else's, may lack the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sign {
+    /// It exports a symbol that no driver has.
+    Symbol,
+    /// Its file is called so.
+    File,
+    /// Its device says it.
+    DeviceName,
+}
+
 /// Why no device can be used.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -65,8 +78,8 @@ pub enum NoDevice {
     NoLibrary,
     /// The library is one that comes with the toolkit to link against.
     Stub(PathBuf),
-    /// The library is the simulated driver, which is no hardware.
-    Simulator(Option<PathBuf>),
+    /// The library is the simulated driver, which is no hardware; by what it was known.
+    Simulator(Option<PathBuf>, Sign),
     /// The driver is there, and a call refused.
     Refused(&'static str, Refusal),
     /// The driver is there, and knows no device.
@@ -86,13 +99,24 @@ impl fmt::Display for NoDevice {
                  LD_LIBRARY_PATH",
                 path.display()
             ),
-            Self::Simulator(path) => {
+            Self::Simulator(path, sign) => {
                 let path = path.clone().unwrap_or_default();
-                write!(formatter, "{} is the simulated driver, no hardware", path.display())
+                let path = path.display();
+                write!(formatter, "{path} is the simulated driver, no hardware: {sign}")
             }
             Self::Refused(call, refusal) => write!(formatter, "{call} answers {refusal}"),
             Self::NoneVisible => formatter
                 .write_str("the driver sees no device (see CUDA_VISIBLE_DEVICES, and nvidia-smi)"),
+        }
+    }
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symbol => write!(formatter, "it exports {SIMULATOR_SYMBOL}"),
+            Self::File => formatter.write_str("its file is called so"),
+            Self::DeviceName => write!(formatter, "its device is a {SIMULATOR_DEVICE}"),
         }
     }
 }
@@ -107,10 +131,19 @@ impl Device {
     /// Where there is no driver, no device, or only a stub or a simulator.
     pub fn open() -> Result<Self, NoDevice> {
         refuse_what_is_no_driver()?;
+        let simulator = |sign| NoDevice::Simulator(library::loaded_file(), sign);
         if library::has(SIMULATOR_SYMBOL) {
-            return Err(NoDevice::Simulator(library::loaded_file()));
+            return Err(simulator(Sign::Symbol));
         }
-        Self::open_whatever_it_is()
+        if library::loaded_file().is_some_and(|path| is_called_as_the_simulator(&path)) {
+            return Err(simulator(Sign::File));
+        }
+        let device = Self::open_whatever_it_is()?;
+        match device.name() {
+            Ok(name) if name.starts_with(SIMULATOR_DEVICE) => Err(simulator(Sign::DeviceName)),
+            Ok(_) => Ok(device),
+            Err(refusal) => Err(NoDevice::Refused("cuDeviceGetName", refusal)),
+        }
     }
 
     /// The same, and the simulated driver is welcome.
@@ -196,14 +229,10 @@ impl Device {
             self.attribute(Attribute::CapabilityMajor)?,
             self.attribute(Attribute::CapabilityMinor)?,
         );
-        let mut driver = 0;
-        // SAFETY: the integer outlives the call.
-        unsafe { call!(cuDriverGetVersion(&raw mut driver)) }?;
         let mut bytes = 0;
         // SAFETY: the integer outlives the call.
         unsafe { call!(cuDeviceTotalMem_v2(&raw mut bytes, self.handle)) }?;
-        let library = library::loaded_file();
-        Ok(Facts { name: self.name()?, uuid: self.uuid()?, capability, driver, library, bytes })
+        Ok(Facts { name: self.name()?, uuid: self.uuid()?, capability, bytes })
     }
 
     fn name(&self) -> Outcome<String> {
@@ -236,6 +265,24 @@ impl Device {
     }
 }
 
+/// The CUDA version that the driver supports, as 1000 × major + 10 × minor; can be asked before it is
+/// started.
+///
+/// # Errors
+///
+/// What the driver answers, and where there is none.
+pub fn driver_version() -> Outcome<i32> {
+    let mut version = 0;
+    // SAFETY: the integer outlives the call.
+    unsafe { call!(cuDriverGetVersion(&raw mut version)) }?;
+    Ok(version)
+}
+
+fn is_called_as_the_simulator(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    SIMULATOR_FILES.iter().any(|part| name.contains(part))
+}
+
 fn refuse_what_is_no_driver() -> Result<(), NoDevice> {
     if !library::is_present() {
         return Err(NoDevice::NoLibrary);
@@ -246,5 +293,22 @@ fn refuse_what_is_no_driver() -> Result<(), NoDevice> {
             Err(NoDevice::Stub(path))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::is_called_as_the_simulator;
+
+    #[test]
+    fn files_of_the_simulator_are_known_by_their_names() {
+        for name in ["libcuda_sim.so", "libsimcuda.so.1", "cuda_sim.dll"] {
+            assert!(is_called_as_the_simulator(&Path::new("/t/deps").join(name)), "{name}");
+        }
+        for name in ["libcuda.so.580.95.05", "libcuda.so.1", "libcuda.so.1.1"] {
+            assert!(!is_called_as_the_simulator(&Path::new("/t/cuda_sim").join(name)), "{name}");
+        }
     }
 }

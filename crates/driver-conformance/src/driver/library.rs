@@ -1,7 +1,8 @@
 //! The library that cudarc loaded: whether there is one, which file it is, and what it exports.
 
 use std::ffi::{CString, c_char, c_void};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys;
@@ -27,15 +28,20 @@ pub fn has(name: &str) -> bool {
 }
 
 fn exports(name: &str) -> bool {
+    address_of(name).is_some()
+}
+
+/// Where a symbol of the driver is.
+fn address_of(name: &str) -> Option<u64> {
     if !is_present() {
-        return false;
+        return None;
     }
     // SAFETY: a library can be loaded, as was just asked, so this does not panic; its initialisers
     // ran before without harm.
     let library = unsafe { sys::culib() };
     // SAFETY: the type is a pointer, which any symbol has; it is never followed or called here.
     let symbol = unsafe { library.get::<*const c_void>(name.as_bytes()) };
-    symbol.is_ok()
+    symbol.ok().map(|symbol| symbol.addr() as u64)
 }
 
 /// True for a real driver, which refuses no call by its name alone.
@@ -53,44 +59,46 @@ fn simulator_models(name: &str) -> bool {
     unsafe { models(name.as_ptr()) != 0 }
 }
 
-/// The file that the driver was loaded from, as the system maps it; `None` where nothing is loaded
-/// or where the system does not say.
+/// The file that the driver was loaded from, as the system maps it: the file itself, where a link led to
+/// it. `None` where nothing is loaded or where the system does not say.
 #[must_use]
 pub fn loaded_file() -> Option<PathBuf> {
-    if !has("cuInit") {
-        return None;
-    }
+    let address = address_of("cuInit")?;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    driver_file(&maps)
+    file_at(&maps, address)
 }
 
-/// The first mapped file that looks like a driver: `libcuda.so.580.1`, `libcuda_sim.so`.
-fn driver_file(maps: &str) -> Option<PathBuf> {
-    let path = |line: &str| line.find('/').map(|start| PathBuf::from(line[start..].trim_end()));
-    maps.lines().filter_map(path).find(|path| is_driver(path))
+/// The file that is mapped at an address, whatever it is called.
+fn file_at(maps: &str, address: u64) -> Option<PathBuf> {
+    let holds = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
+    let line = maps.lines().find(holds)?;
+    line.find('/').map(|start| PathBuf::from(line[start..].trim_end()))
 }
 
-fn is_driver(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let starts = ["libcuda.so", "libcuda_sim", "libsimcuda", "libnvcuda"];
-    starts.iter().any(|start| name.starts_with(start))
+/// `7f02-7f03` at the beginning of a line.
+fn range(line: &str) -> Option<Range<u64>> {
+    let (first, end) = line.split_once(' ')?.0.split_once('-')?;
+    Some(u64::from_str_radix(first, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::driver_file;
+    use super::file_at;
 
     #[test]
-    fn the_driver_is_found_among_its_neighbours() {
+    fn the_driver_is_found_by_its_address() {
         let maps = "\
 7f00-7f01 r--p 00000000 08:01 11    /usr/lib/libcudart.so.13
 7f01-7f02 rw-p 00000000 00:00 0
 7f02-7f03 r-xp 00000000 08:01 12    /usr/lib/with space/libcuda.so.580.1
-7f03-7f04 r-xp 00000000 08:01 13    /usr/lib/libcudadebugger.so.1
+7f03-7f04 r-xp 00000000 08:01 13    /opt/plain.so
 ";
-        assert_eq!(driver_file(maps).unwrap(), Path::new("/usr/lib/with space/libcuda.so.580.1"));
-        assert_eq!(driver_file("7f00-7f01 r--p 0 08:01 1 /lib/libc.so.6\n"), None);
+        let driver = Path::new("/usr/lib/with space/libcuda.so.580.1");
+        assert_eq!(file_at(maps, 0x7f02).unwrap(), driver);
+        assert_eq!(file_at(maps, 0x7f03).unwrap(), Path::new("/opt/plain.so"));
+        assert_eq!(file_at(maps, 0x7f01), None);
+        assert_eq!(file_at(maps, 0x7f04), None);
     }
 }

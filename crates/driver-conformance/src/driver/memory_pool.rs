@@ -114,19 +114,21 @@ impl MemoryPool {
 
 /// The properties of pinned memory on a device, of which a pool has at most so much.
 pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps {
-    sys::CUmemPoolProps {
-        allocType: sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED,
-        handleTypes: sys::CUmemAllocationHandleType_enum::CU_MEM_HANDLE_TYPE_NONE,
-        location: location(device),
-        win32SecurityAttributes: ptr::null_mut(),
-        maxSize: maximum,
-        usage: 0,
-        reserved: [0; 54],
-    }
+    // SAFETY: integers, enums that have a variant of number 0, and a pointer: all zero is a value.
+    let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
+    properties.allocType = sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = location(device);
+    properties.maxSize = maximum;
+    properties
 }
 
-/// The device as a place for memory.
+/// The device as a place for memory: its kind and its number, which later bindings have in a union.
 pub(super) fn location(device: &Device) -> sys::CUmemLocation {
-    let kind = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
-    sys::CUmemLocation { type_: kind, id: device.handle() }
+    // SAFETY: an enum that has a variant of number 0, and an integer: all zero is a value.
+    let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };
+    location.type_ = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
+    let number = (&raw mut location).cast::<i32>().wrapping_add(1);
+    // SAFETY: the number is the second of two words (`cuda.h`), whatever the bindings call it.
+    unsafe { number.write(device.handle()) };
+    location
 }

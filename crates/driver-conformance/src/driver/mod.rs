@@ -43,7 +43,7 @@ mod transfer;
 mod virtual_memory;
 
 pub use capture::{Captured, Mode, Status, exchange_thread_mode};
-pub use device::{Attribute, Device, Facts, NoDevice};
+pub use device::{Attribute, Device, Facts, NoDevice, Sign, driver_version};
 pub use event::Event;
 pub use graph::{Edge, Exec, Graph, Kind, Node, Update};
 pub use host::HostBuffer;

@@ -26,9 +26,10 @@ pub(crate) enum Kind {
     Record,
     /// With its free.
     Allocate,
+    Conditional,
 }
 
-pub(crate) const KINDS: [Kind; 9] = [
+pub(crate) const KINDS: [Kind; 10] = [
     Kind::Kernel,
     Kind::Copy,
     Kind::Fill,
@@ -38,6 +39,7 @@ pub(crate) const KINDS: [Kind; 9] = [
     Kind::Wait,
     Kind::Record,
     Kind::Allocate,
+    Kind::Conditional,
 ];
 
 /// Of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: a node, and not an order of the capture.
@@ -104,6 +106,7 @@ impl Foreign {
                 unsafe { sys::cuGraphLaunch(self.child.cu_graph_exec(), stream) }.result()
             }
             Kind::Empty => self.add_empty(),
+            Kind::Conditional => self.add_conditional(),
             Kind::Wait => {
                 // SAFETY: event and stream are live.
                 unsafe { sys::cuStreamWaitEvent(stream, self.event, EXTERNAL) }.result()
@@ -136,9 +139,39 @@ impl Foreign {
 
     /// Into the graph of the capture, and behind nothing.
     fn add_empty(&self) -> Result<(), DriverError> {
+        let (graph, mut node) = (self.captured_graph()?, ptr::null_mut());
+        // SAFETY: the graph is that of a capture under way, and the place outlives the call.
+        unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) }.result()
+    }
+
+    /// The same.
+    fn add_conditional(&self) -> Result<(), DriverError> {
+        let (graph, context) = (self.captured_graph()?, self.stream.context().cu_ctx());
+        let (mut handle, mut node) = (0, ptr::null_mut());
+        // SAFETY: the graph is that of a capture under way, and the place outlives the call.
+        unsafe { sys::cuGraphConditionalHandleCreate(&raw mut handle, graph, context, 0, 0) }
+            .result()?;
+        let conditional = sys::CUDA_CONDITIONAL_NODE_PARAMS {
+            handle,
+            type_: sys::CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF,
+            size: 1,
+            phGraph_out: ptr::null_mut(),
+            ctx: context,
+        };
+        // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
+        let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
+        parameters.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        parameters.__bindgen_anon_1.conditional = conditional;
+        let place = &raw mut parameters;
+        // SAFETY: as above; no dependencies are given.
+        unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, ptr::null(), ptr::null(), 0, place) }
+            .result()
+    }
+
+    fn captured_graph(&self) -> Result<sys::CUgraph, DriverError> {
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
-        let (mut nodes, mut data, mut node) = (ptr::null(), ptr::null(), ptr::null_mut());
+        let (mut nodes, mut data) = (ptr::null(), ptr::null());
         // SAFETY: the stream is live, and every place outlives the call.
         let asked = unsafe {
             sys::cuStreamGetCaptureInfo_v3(
@@ -152,8 +185,7 @@ impl Foreign {
             )
         };
         asked.result()?;
-        // SAFETY: the graph is that of a capture under way, and the place outlives the call.
-        unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) }.result()
+        Ok(graph)
     }
 }
 

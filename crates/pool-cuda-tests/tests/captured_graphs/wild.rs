@@ -4,12 +4,13 @@
 //! race, a stale address or a leak, also when the memory of those who meddled is gone.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
+use pool_cuda::AcquireShaped;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CaptureView, CapturedGraph, CudaArena,
     GraphMemoryBlock, PreparedCapture,
@@ -21,6 +22,20 @@ use crate::support::{start, start_anew};
 
 const N: usize = 4096;
 
+/// The steps that bodies have taken so far.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+
+/// Says of a failure after how many steps it was found.
+struct Count;
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("FIGURE: found after {} steps", STEPS.load(Ordering::SeqCst));
+        }
+    }
+}
+
 /// What a body has, an update with another one of it.
 #[derive(Clone)]
 struct State {
@@ -29,6 +44,14 @@ struct State {
     value: u8,
     /// Whether it forgets guards and views.
     forgets: bool,
+    /// Whether it keeps to one stream, so that its arena may rewind.
+    is_single: bool,
+    /// Whether its memory is planned: where no use of a view comes any more, another one has its bytes.
+    is_planned: bool,
+    /// The one block that it uses, where it does not use all of them: another graph may have the others.
+    keeps_to: Option<usize>,
+    /// Whether it reads blocks, and writes none.
+    reads: bool,
     meddler: Option<Arc<Meddler>>,
 }
 
@@ -37,6 +60,8 @@ struct Meddler {
     streams: [Arc<CudaStream>; 2],
     /// On each of them.
     foreign: [Foreign; 2],
+    /// Another handle of the arena, and where that begins.
+    arena: OnceLock<(CudaArena, u64)>,
     /// Whether there is something to be meddled with.
     armed: AtomicBool,
 }
@@ -45,7 +70,8 @@ impl Meddler {
     fn new(streams: [&Arc<CudaStream>; 2]) -> Arc<Self> {
         let foreign = streams.map(Foreign::new);
         let armed = AtomicBool::new(true);
-        Arc::new(Self { streams: streams.map(Arc::clone), foreign, armed })
+        let (streams, arena) = (streams.map(Arc::clone), OnceLock::new());
+        Arc::new(Self { streams, foreign, arena, armed })
     }
 
     /// The capture is over.
@@ -65,7 +91,9 @@ impl Meddler {
         let kind = [Kind::Fill, Kind::Copy, Kind::Host, Kind::Record, Kind::ChildGraph][kind];
         let calls = ["cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuStreamWaitEvent"];
         let call = calls[random.usize(..calls.len())];
-        match random.usize(..6) {
+        let ends_regions = self.arena.get().is_some() && random.bool();
+        match if ends_regions { 6 } else { random.usize(..6) } {
+            6 => self.end_regions(),
             0 => {
                 if let Ok(Some(graph)) = self.streams[one].end_capture(NO_FLAGS) {
                     let _ = graph.launch();
@@ -87,11 +115,22 @@ impl Meddler {
     }
 }
 
+impl Meddler {
+    /// Ends what others have in the arena, by a handle of its own.
+    fn end_regions(&self) {
+        let Some((arena, begin)) = self.arena.get() else { return };
+        for region in 0..8 {
+            let _ended = arena.deallocate(begin + region * N as u64);
+        }
+    }
+}
+
 /// The same steps for the same seed, dry or not, whoever meddles.
 fn body(capture: &Capture<'_>, state: &mut State) -> Result<(), CaptureError> {
     let mut random = Rng::with_seed(state.seed);
     let mut views: Vec<CaptureView<'_, u8>> = Vec::new();
     for _ in 0..random.usize(3..12) {
+        STEPS.fetch_add(1, Ordering::SeqCst);
         let mut meddles = random.fork();
         if let (Some(meddler), false) = (&state.meddler, capture.is_dry())
             && meddles.u8(..3) == 0
@@ -114,12 +153,22 @@ fn act<'c>(
     views: &mut Vec<CaptureView<'c, u8>>,
 ) -> Result<(), CaptureError> {
     let (one, act, value) = (random.usize(..2), random.usize(..10), state.value);
-    let on = [capture.main(), capture.branch(0)?];
+    let on = [capture.main(), if state.is_single { capture.main() } else { capture.branch(0)? }];
     let (here, there) = (on[one], on[1 - one]);
-    let block = &state.blocks[random.usize(..3)];
+    let block = random.usize(..3);
+    let block = &state.blocks[state.keeps_to.unwrap_or(block)];
     let forgets = random.bool() && state.forgets;
     match act {
-        0 | 1 => views.push(capture.acquire_on(here, N)?),
+        3 | 6 | 7 | 9 if state.reads => {}
+        0 | 1 => {
+            let view = capture.acquire_on(here, N)?;
+            let is_its_own = |other: &CaptureView<'_, u8>| {
+                other.device_pointer().abs_diff(view.device_pointer()) >= N as u64
+            };
+            let may_share = state.is_planned || views.iter().all(is_its_own);
+            assert!(may_share, "bytes of two that live");
+            views.push(view);
+        }
         2 if forgets => std::mem::forget(views.pop()),
         2 => drop(views.pop()),
         3 => capture.fill_bytes(here, &mut capture.block::<u8>(block)?, value)?,
@@ -136,6 +185,7 @@ fn act<'c>(
             let mut to = capture.block::<u8>(block)?;
             capture.copy_from_host(here, &mut to, &[value; N])?;
         }
+        8 if state.is_single => one_scope(capture, value)?,
         8 => scopes(capture, [one, 1 - one], value)?,
         _ => {
             let mut block = capture.block::<u8>(block)?;
@@ -151,6 +201,17 @@ fn act<'c>(
         }
     }
     Ok(())
+}
+
+/// A scope, whose shapes lie in the arena, too.
+fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
+    capture.scope(capture.main(), |scope| {
+        let mut view = scope.try_acquire_zeroed::<u8>(N)?;
+        let shaped = scope.try_acquire_shaped::<u8>(&[N, 1])?;
+        let (mut array, _) = shaped.array.into_parts();
+        array.copy_from(&view.as_view())?;
+        Ok::<(), CaptureError>(view.fill(value)?)
+    })
 }
 
 /// A scope on one stream, and another one inside of it on the other, which uses the first one's memory.
@@ -171,13 +232,18 @@ fn scopes(
     })
 }
 
-fn prepared(
-    session: CaptureSession,
-    state: &State,
-    is_planned: bool,
-) -> Result<PreparedCapture, CaptureError> {
-    if !is_planned {
-        let arena = CudaArena::new(memory(), 1 << 18, ArenaPolicy::Monotone)?;
+fn prepared(session: CaptureSession, state: &State) -> Result<PreparedCapture, CaptureError> {
+    if !state.is_planned {
+        let policy = if state.is_single { ArenaPolicy::Linear } else { ArenaPolicy::Monotone };
+        let arena = CudaArena::new(memory(), 1 << 18, policy)?;
+        if let Some(meddler) = &state.meddler {
+            let stream = &meddler.streams[0];
+            arena.install(stream)?;
+            let other = CudaArena::on(stream).ok_or(CaptureError::Spoiled)?;
+            other.clear(stream)?;
+            let begin = arena.lease().ranges().next().map_or(0, |range| range.address);
+            let _ = meddler.arena.set((other, begin));
+        }
         return session.prepare(arena);
     }
     let options = pool_plan::Options { rounds: Some(10), ..pool_plan::Options::default() };
@@ -209,14 +275,31 @@ fn program(seed: u64, refused: &mut BTreeMap<String, usize>) -> usize {
     let (is_tame, forgets) = (is_tame(seed), forgets(seed));
     let mut graphs: Vec<CapturedGraph<State>> = Vec::new();
     let mut meddlers = Vec::new();
-    for pair in streams.chunks(2) {
-        let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
+    // One that writes the first block, and has a second one, which the other reads.
+    let is_apart = random.u8(..3) == 0;
+    for (number, pair) in streams.chunks(2).enumerate() {
+        let leased = if is_apart { &blocks[number..2] } else { &blocks[..] };
+        let names: Vec<_> = leased.iter().map(GraphMemoryBlock::id).collect();
+        let lease = pool.lease(&names).unwrap();
         let session = CaptureSession::new(&pair[0]).unwrap().branch(&pair[1]).unwrap().lease(lease);
         let meddler = (!is_tame).then(|| Meddler::new([&pair[0], &pair[1]]));
         meddlers.extend(meddler.clone());
-        let mut state = State { seed: random.u64(..), blocks, value: 1, forgets, meddler };
-        let is_planned = random.bool();
-        let made = prepared(session, &state, is_planned).and_then(|prepared| {
+        let (seed, is_single, is_planned) = (random.u64(..), random.u8(..3) == 0, random.bool());
+        let keeps_to = random.bool().then(|| random.usize(..3));
+        let (keeps_to, reads) =
+            if is_apart { (Some(number), number == 1) } else { (keeps_to, false) };
+        let mut state = State {
+            seed,
+            blocks,
+            value: 1,
+            forgets,
+            is_single,
+            is_planned,
+            keeps_to,
+            reads,
+            meddler,
+        };
+        let made = prepared(session, &state).and_then(|prepared| {
             let made = prepared.capture(state.clone(), body);
             if let Some(meddler) = state.meddler.take() {
                 meddler.leave();
@@ -265,6 +348,7 @@ fn random_bodies_that_are_meddled_with() {
     let rounds = std::env::var("POOL_WILD_BODIES").ok();
     let rounds = rounds.map_or(300, |rounds| rounds.parse().unwrap());
     let (mut made, mut refused) = (0, BTreeMap::new());
+    let _count = Count;
     for seed in 0..rounds {
         start_anew(simulator, Settings::default(), seed);
         made += program(seed, &mut refused);
@@ -276,6 +360,7 @@ fn random_bodies_that_are_meddled_with() {
             assert!(leaks.is_empty(), "seed {seed}: {leaks:?}");
         }
     }
-    println!("FIGURE: {made} graphs of {} bodies; refused: {refused:?}", 2 * rounds);
+    let (bodies, steps) = (2 * rounds, STEPS.load(Ordering::SeqCst));
+    println!("FIGURE: {made} graphs of {bodies} bodies, {steps} steps; refused: {refused:?}");
     assert!(made > 0);
 }

@@ -363,7 +363,9 @@ fn random_programs_over_two_devices() {
         if let Some(found) = fault(simulator, setup, &steps) {
             let steps = shrunk(simulator, setup, steps);
             let still = fault(simulator, setup, &steps);
-            panic!("program {program}: {found}\nas {setup:#?} with {steps:#?}: {still:?}");
+            panic!(
+                "program {program}, after {count} steps: {found}\nas {setup:#?} with {steps:#?}: {still:?}"
+            );
         }
     }
     println!("FIGURE: {} programs over two devices, {count} steps", PROGRAMS * orders());

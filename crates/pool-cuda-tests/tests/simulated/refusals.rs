@@ -1,6 +1,8 @@
 //! What cannot be: other devices, lost contexts, faults of the device. Each is an error with a name.
 
 use cuda_sim_control::{Mistake, Report, Settings, Simulator};
+use cudarc::driver::sys::CUgraphInstantiate_flags;
+use cudarc::driver::sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
 use cudarc::driver::{DevicePtr, LaunchConfig, PushKernelArg};
 use pool_core::{Compaction, Pool, PoolError, Scope};
 use pool_cuda::{
@@ -227,4 +229,33 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
     assert!(late.is_err());
     assert_eq!(simulator.reports().len(), 1);
     assert_eq!(pool.scope().acquire_zeroed::<u8>(10).to_vec().unwrap(), [0; 10]);
+}
+
+/// Too many axes, a driver that does not copy, a capture: where the shape cannot be written, the slot goes back.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_shape_that_is_refused_takes_no_slot() {
+    let simulator = start();
+    let device = Cuda::device(0).unwrap();
+    let mut pool = pool(&device);
+    let scope = pool.scope();
+    for refusal in ["axes", "cuMemcpyHtoDAsync_v2", "capture", "none"] {
+        let (stream, mut dims) = (scope.context().stream(), vec![1, 6]);
+        match refusal {
+            "axes" => dims.resize(16, 1),
+            "capture" => stream.begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED).unwrap(),
+            "none" => {}
+            call => simulator.fail_call(call, 1, 999),
+        }
+        let (active, shaped) = (scope.active_slots(), scope.try_acquire_shaped::<u8>(&dims));
+        assert_eq!(shaped.is_err(), refusal != "none", "{refusal}: {shaped:?}");
+        let taken = usize::from(refusal == "none");
+        assert_eq!(scope.active_slots(), active + taken, "{refusal}");
+        if refusal == "capture" {
+            drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
+        }
+    }
+    drop((pool, device));
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
 }

@@ -144,6 +144,7 @@ fn an_arena_on_a_stream() {
     arena.clear(&stream).unwrap();
     assert!(CudaArena::on(&stream).is_none());
     let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    assert_eq!(arena.check_graph(&graph), Ok(()));
     let lease = arena.lease();
     for _ in 0..10 {
         graph.launch().unwrap();
@@ -172,14 +173,15 @@ fn a_capture_that_forks() {
         fill(&branch, regions[1], 2, 4096);
         fill(&stream, regions[2], 3, 4096);
         stream.join(&branch).unwrap();
-        let cleared = arena.clear(&stream);
+        arena.clear(&stream).unwrap();
+        let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+        let checked = arena.check_graph(&graph);
         match policy {
             ArenaPolicy::Linear => {
-                assert!(matches!(cleared, Err(GraphMemoryError::ForkedCapture { rewinds: 0 })));
+                assert!(matches!(checked, Err(GraphMemoryError::ForkedCapture { rewinds: 0 })));
                 assert!(arena.allocate(1).is_err());
             }
-            _ => assert_eq!(cleared, Ok(())),
+            _ => assert_eq!(checked, Ok(())),
         }
-        drop(stream.end_capture(NO_FLAGS).unwrap());
     }
 }

@@ -1,14 +1,14 @@
-//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them.
+//! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them. Room for a region
+//! is asked for ahead of the call.
 
-use std::collections::BTreeMap;
-
+use super::live::Live;
 use super::plan::Divergence;
 use super::{ArenaPolicy, ArenaRegion, ArenaStats, Ended};
 use crate::error::GraphMemoryError;
 use crate::request::GRANULE;
 
 /// Where the next region goes, and which ones are live.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
@@ -17,8 +17,7 @@ pub(super) struct ArenaBook {
     floor: u64,
     /// Where the next bumped region begins, as an offset.
     cursor: u64,
-    /// Live regions by offset and number, with their bytes: those of a plan may share offsets.
-    live: BTreeMap<(u64, u64), u64>,
+    live: Live,
     /// Allocations since the last reset.
     allocations: u64,
     /// Whether an allocation was not the plan's, and fresh bytes are used from there on.
@@ -45,7 +44,7 @@ impl ArenaBook {
             policy,
             floor: 0,
             cursor: 0,
-            live: BTreeMap::new(),
+            live: Live::default(),
             allocations: 0,
             off_plan: false,
             refused: false,
@@ -84,11 +83,9 @@ impl ArenaBook {
     /// Ends the region at an address.
     pub(super) fn deallocate(&mut self, address: u64) -> Ended {
         let offset = address.checked_sub(self.base);
-        let newest = |offset| self.live.range((offset, 0)..=(offset, u64::MAX)).next_back();
-        let Some((&key, &bytes)) = offset.and_then(newest) else {
+        let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
             return self.ignore();
         };
-        self.live.remove(&key);
         self.live_bytes -= bytes;
         if self.is_linear() {
             self.rewind();
@@ -102,7 +99,7 @@ impl ArenaBook {
         Ended::Foreign
     }
 
-    #[cfg(feature = "cuda-backend")]
+    #[cfg(feature = "cuda")]
     pub(super) fn give_away(&mut self, given: bool) {
         self.given_away = given;
     }
@@ -127,39 +124,80 @@ impl ArenaBook {
         self.begin();
     }
 
+    /// A copy, in a room for its regions; where that is too little, how many it must hold.
+    #[cfg(feature = "cuda")]
+    pub(super) fn copy(&self, room: &mut Live) -> Result<Self, usize> {
+        if !self.live.copy_to(room) {
+            return Err(self.live.needs());
+        }
+        let Self { base, capacity, floor, cursor, allocations, off_plan, refused, .. } = *self;
+        let Self { given_away, high_water, sum, live_bytes, peak, foreign, rewinds, .. } = *self;
+        Ok(Self {
+            base,
+            capacity,
+            policy: self.policy.clone(),
+            floor,
+            cursor,
+            live: std::mem::take(room),
+            allocations,
+            off_plan,
+            refused,
+            given_away,
+            high_water,
+            sum,
+            live_bytes,
+            peak,
+            foreign,
+            rewinds,
+            resets: self.resets,
+        })
+    }
+
     /// These books with another policy and no region, behind so many bytes.
-    #[cfg(feature = "cuda-backend")]
-    pub(super) fn anew(&self, policy: ArenaPolicy, floor: u64) -> Self {
-        let mut anew = Self { policy, floor, ..self.clone() };
-        anew.begin();
-        anew
+    #[cfg(feature = "cuda")]
+    pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
+        (self.policy, self.floor) = (policy, floor);
+        self.begin();
+        self
     }
 
     /// How far they were used, as these books say it: none of that since a reset. Where nothing was allocated,
     /// a plan has taken nothing yet.
-    #[cfg(feature = "cuda-backend")]
+    #[cfg(feature = "cuda")]
     pub(super) fn used(&self, resets: u64) -> u64 {
         if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
-    /// As they stood once, unless a reset came between: then nothing of that is good any more.
-    #[cfg(feature = "cuda-backend")]
-    pub(super) fn put_back(&mut self, earlier: &Self) {
+    /// As they stood once, unless a reset came between: then nothing of that is good any more. What is to be
+    /// freed is in `earlier` afterwards.
+    #[cfg(feature = "cuda")]
+    pub(super) fn put_back(&mut self, earlier: &mut Self) {
         if earlier.resets == self.resets {
-            let (foreign, given_away) = (self.foreign, self.given_away);
-            *self = Self { foreign, given_away, ..earlier.clone() };
+            (earlier.foreign, earlier.given_away) = (self.foreign, self.given_away);
+            std::mem::swap(self, earlier);
         }
     }
 
-    /// As they stood when the arena was given away; after a reset with no region, and with the policy of then.
-    #[cfg(feature = "cuda-backend")]
-    pub(super) fn come_back(&mut self, given: &Self) {
+    /// As they stood when the arena was given away; after a reset with no region, and with the policy of then. What
+    /// is to be freed is in `given` afterwards.
+    #[cfg(feature = "cuda")]
+    pub(super) fn come_back(&mut self, given: &mut Self) {
         if given.resets == self.resets {
             return self.put_back(given);
         }
-        self.policy = given.policy.clone();
+        std::mem::swap(&mut self.policy, &mut given.policy);
         self.floor = 0;
         self.begin();
+    }
+
+    /// For how many regions room is to be made, so that the next allocation has it.
+    pub(super) fn lacks(&self) -> Option<usize> {
+        self.live.lacks()
+    }
+
+    /// Takes room for regions; what is to be freed is there afterwards.
+    pub(super) fn put(&mut self, room: &mut Live) {
+        self.live.move_to(room);
     }
 
     pub(super) fn is_linear(&self) -> bool {
@@ -179,7 +217,7 @@ impl ArenaBook {
             sum_bytes: self.sum,
             live_bytes: self.live_bytes,
             peak_live_bytes: self.peak,
-            live_regions: self.live.len() as u64,
+            live_regions: self.live.count(),
             allocations: self.allocations,
             foreign_deallocations: self.foreign,
             rewinds: self.rewinds,
@@ -251,7 +289,7 @@ impl ArenaBook {
     }
 
     fn hand_out(&mut self, offset: u64, bytes: u64, size: u64) -> ArenaRegion {
-        self.live.insert((offset, self.allocations), bytes);
+        self.live.add(offset, bytes);
         self.allocations += 1;
         self.sum = self.sum.saturating_add(bytes);
         self.live_bytes = self.live_bytes.saturating_add(bytes);
@@ -260,10 +298,10 @@ impl ArenaBook {
         ArenaRegion { address: self.base + offset, size, offset, resets: self.resets }
     }
 
-    /// Behind the last live region: what is dead there can go, now that the top is.
+    /// Behind the last live region: what is dead there can go, now that the top is. Where regions are
+    /// handed out upwards, the last one is the uppermost.
     fn rewind(&mut self) {
-        let end = self.live.last_key_value();
-        let end = end.map_or(self.floor, |(&(offset, _), &bytes)| offset + bytes);
+        let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {
             self.cursor = end;
             self.rewinds += 1;

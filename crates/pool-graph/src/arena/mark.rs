@@ -1,12 +1,16 @@
 //! Where a capture begins in an arena, so that it can begin there again: after one that failed, and to
 //! give the same regions to an update of its graph.
 
+use std::ops::Deref;
+
 use super::book::ArenaBook;
+use super::live::Live;
 use super::{ArenaPolicy, CudaArena};
+use crate::room::NoRoom;
 use crate::source::MemorySource;
 
 /// The books of an arena as they stood, or as they would stand anew.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct ArenaMark(ArenaBook);
 
 /// Regions that are taken from a mark on. Dropped, they are given back: the books are as before, with
@@ -20,16 +24,20 @@ pub(crate) struct Tentative<'a, M: MemorySource> {
 
 impl<M: MemorySource> CudaArena<M> {
     /// Here.
-    pub(crate) fn mark(&self) -> ArenaMark {
-        ArenaMark(self.shared.book.lock().clone())
+    pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
+        Ok(ArenaMark(copy(|| self.shared.book.lock())?))
     }
 
     /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
     /// regions since.
-    pub(crate) fn mark_anew(&self, given: &ArenaMark, policy: ArenaPolicy) -> ArenaMark {
-        let book = self.shared.book.lock().clone();
+    pub(crate) fn mark_anew(
+        &self,
+        given: &ArenaMark,
+        policy: ArenaPolicy,
+    ) -> Result<ArenaMark, NoRoom> {
+        let book = copy(|| self.shared.book.lock())?;
         let floor = given.0.used(book.resets());
-        ArenaMark(book.anew(policy, floor))
+        Ok(ArenaMark(book.anew(policy, floor)))
     }
 
     /// How many bytes were used when the arena was given away, if they are still.
@@ -38,17 +46,31 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// With the last of its graphs, the arena is as it was when it was given away.
-    pub(crate) fn come_back(&self, given: &ArenaMark) {
-        self.shared.book.lock().come_back(&given.0);
+    pub(crate) fn come_back(&self, given: &mut ArenaMark) {
+        self.shared.book.lock().come_back(&mut given.0);
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
     /// nothing where the arena was reset since: whoever marked it has a lease that says so.
-    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Tentative<'_, M> {
-        let mut book = self.shared.book.lock();
-        let before = book.clone();
-        book.put_back(&mark.0);
-        Tentative { arena: self, before: Some(before) }
+    ///
+    /// Nobody else takes or ends regions meanwhile.
+    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<Tentative<'_, M>, NoRoom> {
+        let before = Some(copy(|| self.shared.book.lock())?);
+        let mut marked = copy(|| &mark.0)?;
+        self.shared.book.lock().put_back(&mut marked);
+        Ok(Tentative { arena: self, before })
+    }
+}
+
+/// A copy of books, which are held for a look each time: the room for it is made meanwhile.
+fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoRoom> {
+    let mut room = Live::default();
+    loop {
+        let copied = book().copy(&mut room);
+        match copied {
+            Ok(copied) => return Ok(copied),
+            Err(regions) => room = Live::with_room(regions)?,
+        }
     }
 }
 
@@ -61,7 +83,7 @@ impl<M: MemorySource> Tentative<'_, M> {
 
 impl<M: MemorySource> Drop for Tentative<'_, M> {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
+        if let Some(before) = &mut self.before {
             self.arena.shared.book.lock().put_back(before);
         }
     }
@@ -79,18 +101,18 @@ mod tests {
     fn regions_come_again_at_the_same_places() {
         let arena = arena();
         let kept = arena.allocate(256).unwrap();
-        let mark = arena.mark();
-        let tentative = arena.begin_at(&mark);
+        let mark = arena.mark().unwrap();
+        let tentative = arena.begin_at(&mark).unwrap();
         let first = arena.allocate(512).unwrap();
         assert_eq!(first.offset(), 256, "what lived at the mark stays");
         drop(tentative);
         assert_eq!(arena.stats().live_bytes, kept.size());
-        let tentative = arena.begin_at(&mark);
+        let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         tentative.keep();
         let behind = arena.allocate(256).unwrap();
         // An update takes the same regions, and leaves what was allocated since.
-        let tentative = arena.begin_at(&mark);
+        let tentative = arena.begin_at(&mark).unwrap();
         assert_eq!(arena.allocate(512).unwrap(), first);
         drop(tentative);
         assert_eq!(arena.allocate(256).unwrap().offset(), behind.offset() + 256);
@@ -100,19 +122,19 @@ mod tests {
     fn a_reset_is_not_undone() {
         let arena = arena();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark();
-        let tentative = arena.begin_at(&mark);
+        let mark = arena.mark().unwrap();
+        let tentative = arena.begin_at(&mark).unwrap();
         arena.reset();
         drop(tentative);
         assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
-        drop(arena.begin_at(&mark));
+        drop(arena.begin_at(&mark).unwrap());
         assert_eq!((arena.stats().resets, arena.stats().live_regions), (1, 0));
     }
 
     #[test]
     fn foreign_returns_are_counted_for_ever() {
         let arena = arena();
-        let tentative = arena.begin_at(&arena.mark());
+        let tentative = arena.begin_at(&arena.mark().unwrap()).unwrap();
         let _foreign = arena.deallocate(8);
         drop(tentative);
         assert_eq!(arena.stats().foreign_deallocations, 1);
@@ -121,11 +143,11 @@ mod tests {
     #[test]
     fn anew_has_another_policy_and_no_region() {
         let arena = arena();
-        let given = arena.mark();
+        let given = arena.mark().unwrap();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark_anew(&given, ArenaPolicy::Linear);
+        let mark = arena.mark_anew(&given, ArenaPolicy::Linear).unwrap();
         assert_eq!(arena.stats().live_regions, 1, "a mark changes nothing");
-        arena.begin_at(&mark).keep();
+        arena.begin_at(&mark).unwrap().keep();
         assert!(arena.rewinds());
         assert_eq!(arena.allocate(256).unwrap().offset(), 0);
     }
@@ -137,9 +159,10 @@ mod tests {
         for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear, planned] {
             let arena = arena();
             let living = arena.allocate(512).unwrap();
-            let given = arena.mark();
+            let mut given = arena.mark().unwrap();
             let _of_a_graph = arena.allocate(1024).unwrap();
-            arena.begin_at(&arena.mark_anew(&given, policy.clone())).keep();
+            let mark = arena.mark_anew(&given, policy.clone()).unwrap();
+            arena.begin_at(&mark).unwrap().keep();
             let first = arena.allocate(256).unwrap();
             let second = arena.allocate(256).unwrap();
             assert_eq!((first.offset(), second.offset()), (512, 768), "{policy:?}");
@@ -147,7 +170,7 @@ mod tests {
             let _ended = arena.deallocate(first.device_pointer());
             assert!(arena.allocate(512).unwrap().offset() >= 512, "{policy:?}");
             assert!(arena.allocate(256).unwrap().offset() >= 1024, "{policy:?}");
-            arena.come_back(&given);
+            arena.come_back(&mut given);
             assert_eq!(arena.stats().live_bytes, 512);
             assert_eq!(arena.allocate(256).unwrap().offset(), 512, "{policy:?}");
             let _ended = arena.deallocate(living.device_pointer());
@@ -158,11 +181,12 @@ mod tests {
     fn an_arena_that_was_reset_comes_back_with_its_policy() {
         let arena = arena();
         let _taken = arena.allocate(256).unwrap();
-        let given = arena.mark();
-        arena.begin_at(&arena.mark_anew(&given, ArenaPolicy::Linear)).keep();
+        let mut given = arena.mark().unwrap();
+        let mark = arena.mark_anew(&given, ArenaPolicy::Linear).unwrap();
+        arena.begin_at(&mark).unwrap().keep();
         arena.reset();
         assert_eq!(arena.used_before(&given), 0, "a reset ends what lived then");
-        arena.come_back(&given);
+        arena.come_back(&mut given);
         assert!(!arena.rewinds());
         assert_eq!(arena.allocate(256).unwrap().offset(), 0);
     }

@@ -2,7 +2,8 @@
 //! moving an offset.
 
 mod book;
-#[cfg(feature = "cuda-backend")]
+mod live;
+#[cfg(feature = "cuda")]
 mod mark;
 mod plan;
 mod stats;
@@ -11,7 +12,7 @@ use std::fmt;
 
 use pool_core::Device;
 
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 pub(crate) use mark::ArenaMark;
 pub use plan::{ArenaPlan, ArenaPlanError, Divergence};
 pub use stats::ArenaStats;
@@ -21,9 +22,11 @@ use crate::error::GraphMemoryError;
 use crate::lease::{Lease, LeasedRange};
 use crate::pool::GraphMemoryResult;
 use crate::request::{GRANULE, Request};
+use crate::room;
 use crate::source::MemorySource;
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, MutexGuard};
 use book::ArenaBook;
+use live::Live;
 
 /// When an arena hands out bytes a second time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,7 +137,8 @@ impl<M: MemorySource> CudaArena<M> {
     /// # Errors
     ///
     /// If there is no room, if the plan has something else here, after a refused [fork](Self::forked),
-    /// and where a capture session, or a graph of it, has the arena.
+    /// where the host has no memory for the books, and where a capture session, or a graph of it, has the
+    /// arena.
     pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
         self.allocate_aligned(size, GRANULE)
     }
@@ -145,7 +149,9 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
     pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
-        let mut book = self.shared.book.lock();
+        let lock = || self.shared.book.lock();
+        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut Live| book.put(room);
+        let mut book = room::lock_with(lock, |book| book.lacks(), Live::with_room, put)?;
         if book.is_given_away() && !self.of_session {
             return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
         }
@@ -214,7 +220,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 /// For the arenas of streams.
-#[cfg(feature = "cuda-backend")]
+#[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
         Self { shared, of_session: false }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use pool_plan::{HappensBeforeProblem, IntervalProblem, Plan, Violation};
 
@@ -23,8 +24,8 @@ pub enum Divergence {
 /// them. The plan is validated once more, by code that shares nothing with the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// Offset and bytes.
-    regions: Vec<(u64, u64)>,
+    /// Offset and bytes. Shared, so that a copy takes no memory.
+    regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
 }
@@ -96,7 +97,7 @@ impl ArenaPlan {
         sizes: impl Iterator<Item = u64>,
         peak: u64,
     ) -> Result<Self, ArenaPlanError> {
-        let regions: Vec<(u64, u64)> = offsets.iter().copied().zip(sizes).collect();
+        let regions: Arc<[(u64, u64)]> = offsets.iter().copied().zip(sizes).collect();
         let unaligned = regions.iter().position(|(offset, _)| offset % GRANULE != 0);
         match unaligned {
             Some(buffer) => Err(ArenaPlanError::Unaligned { buffer, offset: regions[buffer].0 }),

@@ -4,9 +4,17 @@
 //! the pool grows again. So a pool is, after a reset, what it was when it was made, and the same
 //! sequence of requests finds the same free regions, grows at the same places and gets the same
 //! chunks there.
+//!
+//! Chunks on their way back to the source stand in a list through their old slots, which whoever gives them
+//! back has the beginning of: giving back takes no memory.
 
 use super::Piece;
+use super::wanted::Room;
 use crate::request::Request;
+use crate::room;
+
+/// No chunk.
+const NONE: u32 = u32::MAX;
 
 /// One piece of the source's memory.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +23,10 @@ pub(super) struct Chunk {
     /// What the pool wanted when it grew: the source may have had less.
     pub(super) wanted: u64,
     /// Its place in the order in which chunks came.
-    pub(super) age: u64,
+    age: u64,
+    /// The chunks before and after it in that order.
+    older: u32,
+    newer: u32,
     /// The region at its beginning.
     pub(super) first: u32,
     /// Whether the pool got it later than at its beginning.
@@ -26,14 +37,53 @@ pub(super) struct Chunk {
     pub(super) blocks: u64,
 }
 
+/// What is in a place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    Vacant,
+    Here(Chunk),
+    /// On its way back, with the place of the next one that goes with it.
+    Leaving(Piece, u32),
+}
+
+/// Pieces that the book has let go, to be given back to the source one by one.
+#[derive(Debug)]
+#[must_use = "memory that is not given back is lost"]
+pub(crate) struct Leaving {
+    first: u32,
+    last: u32,
+    pub(crate) pieces: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Leaving {
+    pub(super) const NOTHING: Self = Self { first: NONE, last: NONE, pieces: 0, bytes: 0 };
+}
+
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chunks {
-    slots: Vec<Option<Chunk>>,
+    slots: Vec<Slot>,
+    oldest: u32,
+    newest: u32,
     next_age: u64,
 }
 
 impl Chunks {
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
+    }
+
+    /// What is lacking for one more.
+    pub(super) fn lacks(&self) -> Option<usize> {
+        if self.vacancy().is_some() { None } else { room::lacks(&self.slots, 1) }
+    }
+
+    /// Takes what was lacking.
+    pub(super) fn put(&mut self, room: &mut Room) {
+        room::replace(&mut self.slots, &mut room.chunks);
+    }
+
     /// Adds a chunk whose first region `first` makes, given the chunk's place.
     pub(super) fn add(
         &mut self,
@@ -42,45 +92,95 @@ impl Chunks {
         grown: bool,
         first: impl FnOnce(u32) -> u32,
     ) -> u32 {
-        let free = self.slots.iter().position(Option::is_none);
-        let place = free.unwrap_or(self.slots.len());
+        let place = self.vacancy().unwrap_or(self.slots.len());
         if place == self.slots.len() {
-            self.slots.push(None);
+            self.slots.push(Slot::Vacant);
         }
         #[expect(
             clippy::cast_possible_truncation,
             reason = "fewer than regions, which are counted"
         )]
-        let place = place as u32;
-        let (age, first) = (self.next_age, first(place));
-        let chunk = Chunk { piece, wanted, age, first, grown, asleep: false, blocks: 0 };
-        self.slots[place as usize] = Some(chunk);
+        let number = place as u32;
+        let (age, older) = (self.next_age, self.newest);
+        self.slots[place] = Slot::Here(Chunk {
+            piece,
+            wanted,
+            age,
+            older,
+            newer: NONE,
+            first: first(number),
+            grown,
+            asleep: false,
+            blocks: 0,
+        });
+        self.set_newer(older, number);
+        self.newest = number;
         self.next_age += 1;
-        place
+        number
     }
 
     pub(super) fn get(&self, place: u32) -> Option<&Chunk> {
-        self.slots.get(place as usize)?.as_ref()
+        match self.slots.get(place as usize)? {
+            Slot::Here(chunk) => Some(chunk),
+            _ => None,
+        }
     }
 
     pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut Chunk> {
-        self.slots.get_mut(place as usize)?.as_mut()
+        match self.slots.get_mut(place as usize)? {
+            Slot::Here(chunk) => Some(chunk),
+            _ => None,
+        }
     }
 
-    pub(super) fn remove(&mut self, place: u32) -> Option<Chunk> {
-        self.slots.get_mut(place as usize)?.take()
+    /// Lets a chunk go, behind those that leave already.
+    pub(super) fn let_go(&mut self, place: u32, leaving: &mut Leaving) -> Option<Chunk> {
+        let chunk = *self.get(place)?;
+        let Chunk { piece, older, newer, .. } = chunk;
+        self.set_newer(older, newer);
+        self.set_older(newer, older);
+        self.slots[place as usize] = Slot::Leaving(piece, NONE);
+        if let Some(Slot::Leaving(_, next)) = self.slots.get_mut(leaving.last as usize) {
+            *next = place;
+        } else {
+            leaving.first = place;
+        }
+        leaving.last = place;
+        leaving.pieces += 1;
+        leaving.bytes += piece.bytes;
+        Some(chunk)
     }
 
-    /// The places of all, the oldest first.
-    pub(super) fn by_age(&self) -> Vec<u32> {
-        let mut ages: Vec<(u64, u32)> =
-            self.all().map(|(place, chunk)| (chunk.age, place)).collect();
-        ages.sort_unstable();
-        ages.into_iter().map(|(_, place)| place).collect()
+    /// The next piece to be given back, whose place is free then.
+    pub(super) fn next_leaving(&mut self, leaving: &mut Leaving) -> Option<Piece> {
+        let slot = self.slots.get_mut(leaving.first as usize)?;
+        let Slot::Leaving(piece, next) = *slot else { return None };
+        *slot = Slot::Vacant;
+        leaving.first = next;
+        Some(piece)
+    }
+
+    pub(super) fn oldest(&self) -> Option<u32> {
+        some(self.oldest)
+    }
+
+    pub(super) fn newest(&self) -> Option<u32> {
+        some(self.newest)
+    }
+
+    pub(super) fn newer(&self, place: u32) -> Option<u32> {
+        some(self.get(place)?.newer)
+    }
+
+    pub(super) fn older(&self, place: u32) -> Option<u32> {
+        some(self.get(place)?.older)
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Chunk)> {
-        (0..).zip(&self.slots).filter_map(|(place, chunk)| Some((place, chunk.as_ref()?)))
+        (0..).zip(&self.slots).filter_map(|(place, slot)| match slot {
+            Slot::Here(chunk) => Some((place, chunk)),
+            _ => None,
+        })
     }
 
     /// A sleeping chunk that the request fits into: the oldest that growth got for a request like this
@@ -96,4 +196,28 @@ impl Chunks {
         let fitting = self.all().filter(|(_, chunk)| fits(chunk));
         fitting.min_by_key(|(_, chunk)| rank(chunk)).map(|(place, _)| place)
     }
+
+    fn vacancy(&self) -> Option<usize> {
+        self.slots.iter().position(|slot| matches!(slot, Slot::Vacant))
+    }
+
+    /// What comes after a chunk; after none comes the oldest.
+    fn set_newer(&mut self, place: u32, newer: u32) {
+        match self.get_mut(place) {
+            Some(chunk) => chunk.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+
+    /// What comes before a chunk; before none comes the newest.
+    fn set_older(&mut self, place: u32, older: u32) {
+        match self.get_mut(place) {
+            Some(chunk) => chunk.older = older,
+            None => self.newest = older,
+        }
+    }
+}
+
+fn some(place: u32) -> Option<u32> {
+    (place != NONE).then_some(place)
 }

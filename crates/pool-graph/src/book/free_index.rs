@@ -1,17 +1,19 @@
 //! Which free region fits best: lists of regions of exactly one size, under a [`Bitmap`] of the sizes
 //! that there are, so that the smallest region that fits is found without a search. Regions larger
-//! than a chunk are few and stand in an ordered set.
+//! than a chunk are few and stand in an ordered list, which has room for all that there can be.
 //!
 //! Among regions of one size the newest is taken first.
-
-use std::collections::BTreeSet;
 
 use super::bitmap::Bitmap;
 use super::regions::{NONE, Region, State};
 use crate::request::{CHUNK, GRANULE, Request};
+use crate::room;
 
 /// The most granules of a region that stands in a list.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
+
+/// A free region that is larger than a chunk: bytes, address and slot.
+pub(super) type Large = (u64, u64, u32);
 
 /// The free regions by size.
 #[derive(Debug)]
@@ -20,24 +22,36 @@ pub(super) struct FreeIndex {
     newest: Vec<u32>,
     /// Sizes whose list is not empty.
     sizes: Bitmap,
-    /// Larger ones: bytes, address and slot.
-    large: BTreeSet<(u64, u64, u32)>,
+    /// Larger ones, in order.
+    large: Vec<Large>,
 }
 
 impl FreeIndex {
     pub(super) fn new() -> Self {
-        Self {
-            newest: vec![NONE; LISTED + 1],
-            sizes: Bitmap::new(LISTED + 1),
-            large: BTreeSet::new(),
-        }
+        Self { newest: vec![NONE; LISTED + 1], sizes: Bitmap::new(LISTED + 1), large: Vec::new() }
+    }
+
+    /// How many larger regions it needs room for, to have it for `largest`.
+    pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
+        room::lacks(&self.large, largest.saturating_sub(self.large.len()))
+    }
+
+    /// Takes what was lacking.
+    pub(super) fn put(&mut self, room: &mut Vec<Large>) {
+        room::replace(&mut self.large, room);
+    }
+
+    /// Where a larger region stands, or would.
+    fn place_of(&self, large: &Large) -> usize {
+        self.large.partition_point(|other| other < large)
     }
 
     /// Puts a region in, whose links are then those of its list.
     pub(super) fn insert(&mut self, regions: &mut [Region], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
-            self.large.insert((region.bytes, region.address, slot));
+            let large = (region.bytes, region.address, slot);
+            self.large.insert(self.place_of(&large), large);
             return;
         };
         let older = std::mem::replace(&mut self.newest[size], slot);
@@ -53,7 +67,11 @@ impl FreeIndex {
     pub(super) fn remove(&mut self, regions: &mut [Region], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
-            self.large.remove(&(region.bytes, region.address, slot));
+            let large = (region.bytes, region.address, slot);
+            let place = self.place_of(&large);
+            if self.large.get(place) == Some(&large) {
+                self.large.remove(place);
+            }
             return;
         };
         let State::Free { newer, older } = region.state else { return };
@@ -107,9 +125,8 @@ impl FreeIndex {
 
     fn large_fit(&self, request: &Request) -> Option<u32> {
         let from = (request.bytes, 0, NONE);
-        let fits =
-            |&&(bytes, address, _): &&(u64, u64, u32)| request.padding(address, bytes).is_some();
-        self.large.range(from..).find(fits).map(|&(_, _, slot)| slot)
+        let fits = |&&(bytes, address, _): &&Large| request.padding(address, bytes).is_some();
+        self.large[self.place_of(&from)..].iter().find(fits).map(|&(_, _, slot)| slot)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source.
+//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source. It asks
+//! for the room that a call needs ahead of it ([`Wanted`]), and takes no memory in the call.
 //!
 //! What needs the source is answered with a [`Step`]: the caller does it without the lock and comes
 //! back. Bytes that are on their way in either direction count as reserved meanwhile, so the maximum
@@ -10,13 +11,16 @@ mod free_index;
 mod reclaim;
 mod regions;
 mod reports;
+mod wanted;
 
 use crate::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::error::GraphMemoryError;
 use crate::request::{CHUNK, GRANULE, Request};
 use chunks::Chunks;
+pub(crate) use chunks::Leaving;
 pub use reclaim::Reset;
 use regions::{Region, Regions, Taken};
+pub(crate) use wanted::{Room, Wanted};
 
 /// A range that the source gave, to be given back as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +45,7 @@ pub(crate) enum Step {
     /// Something that is on its way.
     Wait,
     /// These to be given back, to make room.
-    GiveBack(Vec<Piece>),
+    GiveBack(Leaving),
     /// Memory of the source.
     Grow(Growth),
     /// The source has refused what there is to ask for.
@@ -55,6 +59,8 @@ pub(crate) struct Book {
     maximum: u64,
     regions: Regions,
     chunks: Chunks,
+    /// How many free regions larger than a chunk there can be in the chunks.
+    largest: u64,
     /// Bytes of chunks, and of what is on its way.
     reserved: u64,
     /// Growths under way, and those of them that get a chunk of the usual size.
@@ -92,7 +98,8 @@ impl Book {
             pool,
             maximum,
             regions: Regions::new(),
-            chunks: Chunks::default(),
+            chunks: Chunks::new(),
+            largest: 0,
             reserved: 0,
             growing: 0,
             growing_chunks: 0,
@@ -119,11 +126,13 @@ impl Book {
         self.add_chunk(piece, growth.wanted, false);
     }
 
-    /// What a request needs next. `refused` is what the source has refused for it, in bytes.
+    /// What a request needs next. `refused` is what the source has refused for it, in bytes. Who may not wait
+    /// for what is on its way does without it.
     pub(crate) fn step<E>(
         &mut self,
         request: &Request,
         refused: Option<u64>,
+        may_wait: bool,
     ) -> Result<Step, GraphMemoryError<E>> {
         self.check_alive()?;
         if self.regions.is_full() {
@@ -132,17 +141,18 @@ impl Book {
         if let Some(block) = self.take(request) {
             return Ok(Step::Taken(block));
         }
-        if refused.is_none() && request.growth() == CHUNK && self.growing_chunks > 0 {
+        let is_waited_for = request.growth() == CHUNK && self.growing_chunks > 0;
+        if may_wait && refused.is_none() && is_waited_for {
             return Ok(Step::Wait);
         }
         let room = self.maximum - self.reserved;
         if request.anywhere > room {
-            return self.make_room(request, request.anywhere - room);
+            return self.make_room(request, request.anywhere - room, may_wait);
         }
         let bytes = match refused {
             None => request.growth().min(room / GRANULE * GRANULE),
             Some(bytes) if bytes > request.anywhere => request.anywhere,
-            Some(_) => return Ok(self.give_back_or_up()),
+            Some(_) => return Ok(self.give_back_or_up(may_wait)),
         };
         Ok(Step::Grow(self.begin_growth(bytes, request.growth())))
     }
@@ -169,11 +179,11 @@ impl Book {
         self.counts.refusals += 1;
     }
 
-    /// Pieces are back at the source.
-    pub(crate) fn gave_back(&mut self, pieces: &[Piece]) {
-        self.giving_back -= pieces.len();
+    /// A piece is back at the source.
+    pub(crate) fn gave_back(&mut self, piece: Piece) {
+        self.giving_back -= 1;
         self.returns_to_source += 1;
-        self.reserved -= pieces.iter().map(|piece| piece.bytes).sum::<u64>();
+        self.reserved -= piece.bytes;
     }
 
     /// The block of a name.
@@ -194,11 +204,12 @@ impl Book {
         Ok(())
     }
 
-    /// Leases all of these blocks, or none.
+    /// Leases all of these blocks, or none; into a list that has room for them.
     pub(crate) fn lease<E>(
         &mut self,
         ids: &[BlockId],
-    ) -> Result<Vec<GraphMemoryBlock>, GraphMemoryError<E>> {
+        leased: &mut Vec<GraphMemoryBlock>,
+    ) -> Result<(), GraphMemoryError<E>> {
         self.check_alive()?;
         for &id in ids {
             self.slot_of(id)?;
@@ -209,11 +220,12 @@ impl Book {
                 taken.leases += 1;
             }
         }
-        Ok(ids.iter().filter_map(|id| self.block(id.slot)).collect())
+        leased.extend(ids.iter().filter_map(|id| self.block(id.slot)));
+        Ok(())
     }
 
     /// Ends a lease of these blocks; what is to be given back.
-    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> Vec<Piece> {
+    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> Leaving {
         for block in blocks {
             // A leased region stays what and where it is, so the slot is the block's.
             let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
@@ -227,7 +239,7 @@ impl Book {
                 self.release(block.id.slot);
             }
         }
-        if self.disposed { self.take_idle(u64::MAX) } else { Vec::new() }
+        if self.disposed { self.take_idle(u64::MAX) } else { Leaving::NOTHING }
     }
 
     pub(crate) fn returns_to_source(&self) -> u64 {
@@ -321,12 +333,13 @@ impl Book {
         &mut self,
         request: &Request,
         missing: u64,
+        may_wait: bool,
     ) -> Result<Step, GraphMemoryError<E>> {
         let idle: u64 = self.idle().map(|(_, bytes)| bytes).sum();
         if idle >= missing {
             return Ok(Step::GiveBack(self.take_idle(missing)));
         }
-        if self.growing > 0 || self.giving_back > 0 {
+        if may_wait && (self.growing > 0 || self.giving_back > 0) {
             return Ok(Step::Wait);
         }
         Err(GraphMemoryError::CapacityExceeded {
@@ -338,17 +351,18 @@ impl Book {
     }
 
     /// After the source has refused the least that would do.
-    fn give_back_or_up(&mut self) -> Step {
+    fn give_back_or_up(&mut self, may_wait: bool) -> Step {
         let idle = self.take_idle(u64::MAX);
-        match idle.is_empty() {
-            false => Step::GiveBack(idle),
-            true if self.giving_back > 0 => Step::Wait,
-            true => Step::GiveUp,
+        match idle.pieces {
+            0 if may_wait && self.giving_back > 0 => Step::Wait,
+            0 => Step::GiveUp,
+            _ => Step::GiveBack(idle),
         }
     }
 
     /// A chunk as one region, which is not offered.
     fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
+        self.largest += wanted::largest_in(piece.bytes);
         let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);
         self.chunks.add(piece, wanted, grown, whole)
     }

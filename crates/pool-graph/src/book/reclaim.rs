@@ -1,6 +1,7 @@
 //! How a pool gets its bytes back: blocks by a reset, chunks by a trim or a disposal.
 
-use super::{Book, Piece};
+use super::wanted::largest_in;
+use super::{Book, Leaving, Piece};
 use crate::error::GraphMemoryError;
 
 /// What a reset did.
@@ -22,9 +23,9 @@ impl Book {
     }
 
     /// Gives up every chunk that no lease holds, and answers nothing from now on.
-    pub(crate) fn dispose(&mut self) -> Vec<Piece> {
+    pub(crate) fn dispose(&mut self) -> Leaving {
         if self.disposed {
-            return Vec::new();
+            return Leaving::NOTHING;
         }
         self.disposed = true;
         self.sweep();
@@ -32,7 +33,7 @@ impl Book {
     }
 
     /// Every chunk without a block.
-    pub(crate) fn trim<E>(&mut self) -> Result<Vec<Piece>, GraphMemoryError<E>> {
+    pub(crate) fn trim<E>(&mut self) -> Result<Leaving, GraphMemoryError<E>> {
         self.check_alive()?;
         Ok(self.take_idle(u64::MAX))
     }
@@ -43,41 +44,43 @@ impl Book {
     }
 
     /// Takes idle chunks out, the newest first, until they are `enough` bytes together.
-    pub(super) fn take_idle(&mut self, enough: u64) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut bytes = 0;
-        if self.idle().next().is_none() {
-            return pieces;
-        }
-        for place in self.chunks.by_age().into_iter().rev() {
-            if bytes >= enough {
-                break;
-            }
+    pub(super) fn take_idle(&mut self, enough: u64) -> Leaving {
+        let mut leaving = Leaving::NOTHING;
+        let mut next = self.chunks.newest();
+        while let Some(place) = next
+            && leaving.bytes < enough
+        {
+            next = self.chunks.older(place);
             if self.chunks.get(place).is_some_and(|chunk| chunk.blocks == 0) {
-                let piece = self.remove_chunk(place);
-                bytes += piece.map_or(0, |piece| piece.bytes);
-                pieces.extend(piece);
+                self.let_go(place, &mut leaving);
             }
         }
-        self.giving_back += pieces.len();
-        pieces
+        self.giving_back += leaving.pieces;
+        leaving
     }
 
-    fn remove_chunk(&mut self, place: u32) -> Option<Piece> {
-        let chunk = self.chunks.remove(place)?;
+    /// The next piece to be given back.
+    pub(crate) fn next_leaving(&mut self, leaving: &mut Leaving) -> Option<Piece> {
+        self.chunks.next_leaving(leaving)
+    }
+
+    fn let_go(&mut self, place: u32, leaving: &mut Leaving) {
+        let Some(chunk) = self.chunks.let_go(place, leaving) else { return };
+        self.largest -= largest_in(chunk.piece.bytes);
         if !chunk.asleep {
             self.regions.withdraw(chunk.first);
         }
         self.regions.remove_whole(chunk.first);
-        Some(chunk.piece)
     }
 
     /// Frees what is not leased, and makes it as if it had never been allocated.
     fn sweep(&mut self) -> Reset {
         self.regions.withdraw_all();
         let mut reset = Reset::default();
-        for place in self.chunks.by_age() {
-            let Some(chunk) = self.chunks.get_mut(place) else { continue };
+        let mut next = self.chunks.oldest();
+        while let Some(place) = next {
+            next = self.chunks.newer(place);
+            let Some(chunk) = self.chunks.get_mut(place) else { break };
             let counts = &mut self.counts;
             self.regions.sweep(chunk.first, |region, taken| {
                 counts.forget(region.bytes, taken.size);
@@ -86,36 +89,22 @@ impl Book {
             });
             reset.leased += chunk.blocks;
             chunk.asleep = chunk.grown && chunk.blocks == 0;
-            self.orphan(place);
+            self.regions.orphan(chunk.first);
         }
         self.first_since_reset = self.next_serial;
         self.offer_anew();
         reset
     }
 
-    /// The blocks that are left in a chunk lose their names.
-    fn orphan(&mut self, place: u32) {
-        let Some(first) = self.chunks.get(place).map(|chunk| chunk.first) else { return };
-        let slots: Vec<u32> = self.regions.of_chunk(first).collect();
-        for slot in slots {
-            if let Some(taken) = self.regions.taken_mut(slot) {
-                taken.orphaned = true;
-            }
-        }
-    }
-
     /// Offers every free region of every chunk that does not sleep, in an order that depends on
     /// nothing that happened: the oldest chunk's first region is the first to be taken.
     pub(crate) fn offer_anew(&mut self) {
         self.regions.withdraw_all();
-        for place in self.chunks.by_age().into_iter().rev() {
-            let Some(chunk) = self.chunks.get(place).filter(|chunk| !chunk.asleep) else {
-                continue;
-            };
-            let mut free: Vec<u32> = self.regions.of_chunk(chunk.first).collect();
-            free.retain(|&slot| self.regions.is_free(slot));
-            for slot in free.into_iter().rev() {
-                self.regions.offer(slot);
+        let mut next = self.chunks.newest();
+        while let Some(place) = next {
+            next = self.chunks.older(place);
+            if let Some(chunk) = self.chunks.get(place).filter(|chunk| !chunk.asleep) {
+                self.regions.offer_chunk(chunk.first);
             }
         }
     }

@@ -3,7 +3,9 @@
 //! known by its serial number, which is not.
 
 use super::free_index::FreeIndex;
+use super::wanted::{REGIONS_OF_A_CALL, Room, Wanted};
 use crate::request::Request;
+use crate::room;
 
 /// No region. Slot 0 is kept empty for it.
 pub(super) const NONE: u32 = 0;
@@ -24,8 +26,8 @@ pub(super) struct Region {
 /// What is with a region.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// There is none in this slot.
-    Vacant,
+    /// There is none in this slot; the next slot without one.
+    Vacant { next: u32 },
     /// Nobody has it. The links are those of the list that it is in, if it is in one.
     Free { newer: u32, older: u32 },
     /// It is a block.
@@ -49,7 +51,9 @@ const FREE: State = State::Free { newer: NONE, older: NONE };
 #[derive(Debug)]
 pub(super) struct Regions {
     slots: Vec<Region>,
-    vacant: Vec<u32>,
+    /// The first slot without a region, and how many there are.
+    vacant: u32,
+    vacancies: usize,
     index: FreeIndex,
 }
 
@@ -61,19 +65,62 @@ impl Regions {
             chunk: 0,
             before: NONE,
             after: NONE,
-            state: State::Vacant,
+            state: State::Vacant { next: NONE },
         };
-        Self { slots: vec![nothing], vacant: Vec::new(), index: FreeIndex::new() }
+        Self { slots: vec![nothing], vacant: NONE, vacancies: 0, index: FreeIndex::new() }
     }
 
     /// How many regions there are.
     pub(super) fn count(&self) -> u64 {
-        (self.slots.len() - 1 - self.vacant.len()) as u64
+        (self.slots.len() - 1 - self.vacancies) as u64
     }
 
     /// Whether cutting a region in three could need more slots than have numbers.
     pub(super) fn is_full(&self) -> bool {
-        lacks_numbers(self.slots.len(), self.vacant.len())
+        lacks_numbers(self.slots.len(), self.vacancies)
+    }
+
+    /// What is lacking for one call: a chunk as a region, which is cut in three. `largest` is how many free
+    /// regions larger than a chunk there can be.
+    pub(super) fn lacks(&self, largest: u64) -> Option<Wanted> {
+        let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
+        let regions = room::lacks(&self.slots, more);
+        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
+        let large = self.index.lacks(largest.min(self.slots.len() + REGIONS_OF_A_CALL));
+        (regions.is_some() || large.is_some()).then_some(Wanted { regions, large, chunks: None })
+    }
+
+    /// Takes what was lacking.
+    pub(super) fn put(&mut self, room: &mut Room) {
+        room::replace(&mut self.slots, &mut room.regions);
+        self.index.put(&mut room.large);
+    }
+
+    /// The slot of a chunk's last region.
+    fn last_of_chunk(&self, first: u32) -> u32 {
+        self.of_chunk(first).last().unwrap_or(NONE)
+    }
+
+    /// Offers every free region of a chunk, none of which is in the index: the first one comes to be the newest.
+    pub(super) fn offer_chunk(&mut self, first: u32) {
+        let mut slot = self.last_of_chunk(first);
+        while slot != NONE {
+            if self.is_free(slot) {
+                self.offer(slot);
+            }
+            slot = self.at(slot).before;
+        }
+    }
+
+    /// The blocks of a chunk lose their names.
+    pub(super) fn orphan(&mut self, first: u32) {
+        let mut slot = first;
+        while slot != NONE {
+            if let Some(taken) = self.taken_mut(slot) {
+                taken.orphaned = true;
+            }
+            slot = self.at(slot).after;
+        }
     }
 
     /// The region in a slot, if there is such a slot.
@@ -232,9 +279,13 @@ impl Regions {
     }
 
     fn insert(&mut self, region: Region) -> u32 {
-        if let Some(slot) = self.vacant.pop() {
-            *self.at_mut(slot) = region;
-            return slot;
+        let vacant = self.vacant;
+        if let State::Vacant { next } = self.at(vacant).state
+            && vacant != NONE
+        {
+            (self.vacant, self.vacancies) = (next, self.vacancies - 1);
+            *self.at_mut(vacant) = region;
+            return vacant;
         }
         self.slots.push(region);
         #[expect(clippy::cast_possible_truncation, reason = "`is_full` is asked before")]
@@ -243,8 +294,8 @@ impl Regions {
     }
 
     fn vacate(&mut self, slot: u32) {
-        self.at_mut(slot).state = State::Vacant;
-        self.vacant.push(slot);
+        self.at_mut(slot).state = State::Vacant { next: self.vacant };
+        (self.vacant, self.vacancies) = (slot, self.vacancies + 1);
     }
 }
 

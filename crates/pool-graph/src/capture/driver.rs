@@ -13,6 +13,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_cuda::versioned::set_behind_nothing;
 use pool_cuda::{CudaError, unheeding_captures};
 use result::stream::StreamKind;
 
@@ -83,13 +84,8 @@ impl Origin {
 
     /// Comes behind nothing again.
     fn let_go(&self) -> Result<(), CudaError> {
-        let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
-        let (nodes, data) = (ptr::null_mut(), ptr::null());
-        // SAFETY: the stream is live (1), and no nodes are given.
-        let asked = unsafe {
-            sys::cuStreamUpdateCaptureDependencies_v2(self.stream, nodes, data, 0, set as u32)
-        };
-        answer("cuStreamUpdateCaptureDependencies", asked.result())
+        // SAFETY: the stream is live (1).
+        unsafe { set_behind_nothing(self.stream) }
     }
 
     fn is_captured(&self) -> bool {

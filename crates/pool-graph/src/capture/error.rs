@@ -11,6 +11,7 @@ use pool_plan::PlanError;
 use crate::arena::ArenaPlanError;
 use crate::captured::{NodeKind, UpdateRefused};
 use crate::error::GraphMemoryError;
+use crate::room::NoRoom;
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -345,6 +346,12 @@ impl From<LayoutViolation> for CaptureError {
 }
 
 /// What cudarc's own calls answer in a body.
+impl From<NoRoom> for CaptureError {
+    fn from(no_room: NoRoom) -> Self {
+        Self::Memory(no_room.into())
+    }
+}
+
 impl From<DriverError> for CaptureError {
     fn from(error: DriverError) -> Self {
         Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })

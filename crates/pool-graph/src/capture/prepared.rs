@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::CaptureError;
 use super::scope::Capture;
 use super::setting::{Purpose, Setting};
-use crate::captured::CapturedGraph;
+use crate::captured::{CapturedGraph, RemainsPlace};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
@@ -98,11 +98,12 @@ impl PreparedCapture {
         };
         let ready = self.setting.examine(made, purpose).and_then(|examined| {
             let executable = examined.graph.instantiate()?;
-            Ok((executable, examined))
+            Ok((executable, examined, RemainsPlace::new()?))
         });
         match ready {
-            Ok((executable, examined)) => {
-                Ok(CapturedGraph::new(executable, examined, Arc::clone(&self.setting), state))
+            Ok((executable, examined, place)) => {
+                let setting = Arc::clone(&self.setting);
+                Ok(CapturedGraph::new(executable, examined, setting, state, place))
             }
             Err(error) => Err(FailedCapture { error: error.into(), state }),
         }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::require_driver;
+use pool_cuda::versioned::EDGE_DATA;
 use pool_plan::Options;
 
 use super::driver::CaptureMode;
@@ -13,7 +15,7 @@ use super::scope::Capture;
 use super::setting::Setting;
 use super::trace::Trace;
 use crate::arena::CudaArena;
-use crate::captured::{CapturedGraph, GraphMemory, OwnArena};
+use crate::captured::{CapturedGraph, GraphMemory, OwnArena, RunsOn};
 use crate::device::DeviceMemory;
 use crate::error::GraphMemoryError;
 use crate::lease::Lease;
@@ -50,6 +52,10 @@ use crate::lease::Lease;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// What a body does is noted in host memory, and planned, by collections of the standard library: where the host has
+/// none, a session, a probe, a capture and an update end the process. The graph that comes out needs none for its
+/// replays, nor for being read, waited for and dropped.
 #[derive(Debug)]
 pub struct CaptureSession {
     streams: Vec<Arc<CudaStream>>,
@@ -62,8 +68,10 @@ impl CaptureSession {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::DefaultStream`].
+    /// [`CaptureError::DefaultStream`], and [`CudaError::DriverTooOld`](pool_cuda::CudaError::DriverTooOld)
+    /// before CUDA 12.3, whose graphs do not say what their edges order.
     pub fn new(stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {
+        require_driver(EDGE_DATA)?;
         let session =
             Self { streams: Vec::new(), leases: Vec::new(), mode: CaptureMode::default() };
         session.with(stream)
@@ -164,10 +172,11 @@ impl CaptureSession {
             return Err(GraphMemoryError::ArenaExhausted { requested, used, capacity }.into());
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
-        let begin = memory.arena.mark_anew(probe.policy()).ok_or(CaptureError::Spoiled)?;
-        let (streams, mode) = (self.streams.into(), self.mode);
+        let begin = memory.arena.mark_anew(probe.policy())?;
+        let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
+        let runs_on = RunsOn::new(&streams[0])?;
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -194,13 +203,14 @@ impl CaptureSession {
             let (session, other) = (own.ordinal(), other.ordinal());
             return Err(CaptureError::WrongContext { session, other });
         }
-        let arena = OwnArena::new(arena).map_err(|address| CaptureError::ArenaInUse { address })?;
+        let arena = OwnArena::new(arena)?;
         let Self { streams, leases, mode } = self;
         // Leased before it is marked: where it is reset in between, the lease says so.
         let memory = GraphMemory::new(Arc::new(arena), leases);
-        let begin = memory.arena.arena().mark();
-        let streams = streams.into();
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, streams }))
+        let begin = memory.arena.arena().mark()?;
+        let streams: Arc<[_]> = streams.into();
+        let runs_on = RunsOn::new(&streams[0])?;
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

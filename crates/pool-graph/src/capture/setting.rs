@@ -13,7 +13,7 @@ use super::footprint::{self, Footprint};
 use super::scope::{Capture, Live, Recorded};
 use super::trace::Trace;
 use crate::arena::ArenaMark;
-use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer, Shares};
+use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer, RunsOn, Shares};
 use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, Verified, verify_layout};
 
@@ -26,6 +26,7 @@ pub(crate) struct Setting {
     pub(super) begin: ArenaMark,
     // Do not reorder: memory goes before the streams that used it.
     pub(super) memory: GraphMemory,
+    pub(super) runs_on: RunsOn,
     pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
@@ -80,6 +81,10 @@ impl Setting {
         Arc::clone(&self.streams)
     }
 
+    pub(crate) fn runs_on(&self) -> &RunsOn {
+        &self.runs_on
+    }
+
     pub(crate) fn memory(&self) -> &GraphMemory {
         &self.memory
     }
@@ -99,7 +104,7 @@ impl Setting {
         let _capturing = Capturing::enter(&self.streams)?;
         self.memory.check()?;
         let arena = self.memory.arena.arena();
-        let regions = arena.begin_at(&self.begin);
+        let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
         let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
         let live = Live { arena, event: &event };

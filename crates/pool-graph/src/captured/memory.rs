@@ -72,23 +72,23 @@ pub(crate) struct OwnArena {
 }
 
 impl OwnArena {
-    /// Where the arena begins, if somebody has it.
-    pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, u64> {
+    pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
         let lease = arena.lease();
         let address = lease.ranges().next().map_or(0, |range| range.address);
-        if !take_arena(address) {
-            return Err(address);
+        if !take_arena(address)? {
+            return Err(CaptureError::ArenaInUse { address });
         }
         let mut own = Self { arena, address, given: None };
         own.arena.give_away(true);
         // From here on nobody else takes or ends regions.
-        own.given = Some(own.arena.mark());
+        own.given = Some(own.arena.mark()?);
         Ok(own)
     }
 
     /// Where a session begins whose graph runs on the stream of this arena's graphs: behind what is not theirs.
-    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Option<ArenaMark> {
-        self.given.as_ref().map(|given| self.arena.mark_anew(given, policy))
+    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
+        let given = self.given.as_ref().ok_or(CaptureError::Spoiled)?;
+        Ok(self.arena.mark_anew(given, policy)?)
     }
 
     /// How many of its bytes are not its graphs'.
@@ -107,7 +107,7 @@ impl OwnArena {
 
 impl Drop for OwnArena {
     fn drop(&mut self) {
-        if let Some(given) = &self.given {
+        if let Some(given) = &mut self.given {
             self.arena.come_back(given);
         }
         self.arena.give_away(false);

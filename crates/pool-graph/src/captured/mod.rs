@@ -18,14 +18,14 @@ use pool_cuda::{CudaError, is_capturing};
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, check_block};
 pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
-pub(crate) use registry::Capturing;
+pub(crate) use registry::{Capturing, Place as RemainsPlace, RunsOn};
 pub(crate) use sharing::Shares;
 
 use crate::block::GraphMemoryBlock;
 use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
-use registry::{Remains, StreamUse, come_to_rest};
+use registry::{Place, Remains, StreamUse, come_to_rest};
 use staged::Staged;
 
 /// A graph, ready to be replayed, with all that its nodes name.
@@ -172,6 +172,8 @@ pub struct CapturedGraph<S = ()> {
 struct Runs {
     of: Option<Parts>,
     setting: Arc<Setting>,
+    /// For what is left of them.
+    place: Place,
 }
 
 /// What an update replaces, and the executable that it changes.
@@ -196,10 +198,11 @@ impl Drop for Runs {
         else {
             return;
         };
-        let host = host.into_iter().flatten().chain(doubtful).collect();
-        let (streams, setting) = (self.setting.all_streams(), Some(Arc::clone(&self.setting)));
-        Remains { executable: Some(executable), graph, host, staged, shares, setting, streams }
-            .end();
+        let (executable, setting) = (Some(executable), Some(Arc::clone(&self.setting)));
+        let streams = self.setting.all_streams();
+        let remains =
+            Remains { executable, graph, host, doubtful, staged, shares, setting, streams };
+        std::mem::take(&mut self.place).end(remains);
     }
 }
 
@@ -209,12 +212,13 @@ impl<S> CapturedGraph<S> {
         examined: Examined,
         setting: Arc<Setting>,
         state: S,
+        place: Place,
     ) -> Self {
         let Examined { graph, host, arguments, pattern, shares, footprint, verified, .. } =
             examined;
         let (doubtful, staged) = (Vec::new(), Staged::default());
         let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
-        let runs = Runs { of: Some(parts), setting: Arc::clone(&setting) };
+        let runs = Runs { of: Some(parts), setting: Arc::clone(&setting), place };
         Self { runs, state: Some(state), setting, pattern, footprint, verified }
     }
 
@@ -272,7 +276,7 @@ impl<S> CapturedGraph<S> {
     /// driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
     pub fn into_state(mut self) -> Result<S, Self> {
-        if !come_to_rest(self.stream()) {
+        if !come_to_rest(&self.setting) {
             return Err(self);
         }
         let state = self.state.take();
@@ -429,8 +433,8 @@ impl<S> CapturedGraph<S> {
 
     /// No session captures the stream while the answer lives.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
-        let in_use =
-            StreamUse::begin(self.stream()).ok_or(CaptureError::Capturing { operation })?;
+        let in_use = StreamUse::begin(self.setting.runs_on())
+            .ok_or(CaptureError::Capturing { operation })?;
         bind(self.stream().context())?;
         Ok(in_use)
     }
@@ -455,7 +459,7 @@ impl Runs {
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // A run that cannot be waited for may use the state for ever.
-        if self.state.is_some() && !come_to_rest(self.stream()) {
+        if self.state.is_some() && !come_to_rest(&self.setting) {
             std::mem::forget(self.state.take());
         }
     }

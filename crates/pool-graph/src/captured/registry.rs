@@ -1,25 +1,30 @@
 //! The captures under way in this process: which streams they have, and what is to be destroyed once
 //! they are over. A graph that is destroyed during a capture may spoil it, whichever thread does it; and
 //! what is put on a stream while a session captures it would become a part of that graph.
+//!
+//! Under the lock there is only looking and moving: room is made before it is taken, and what it held is dropped
+//! after. A launch and a drop need no room.
 
+use std::mem;
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{CudaError, DriverCode, is_capturing};
+use pool_cuda::{Chain, CudaError, DriverCode, is_capturing};
 
 use super::handles::{Executable, Graph, HostBuffer};
 use super::sharing::Shares;
 use super::staged::Staged;
 use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Setting};
+use crate::room::{NoRoom, lock_with_room};
+use crate::sync::{get_ready_to_wait, is_ready_to_wait};
 
 static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
-    streams: Vec::new(),
-    settled: Vec::new(),
-    in_use: Vec::new(),
+    captured: Vec::new(),
+    known: Vec::new(),
     arenas: Vec::new(),
-    deferred: Vec::new(),
+    deferred: Chain::new(),
 });
 
 /// A stream has come to rest, or is in use no more.
@@ -31,14 +36,44 @@ type Key = (usize, usize);
 /// Held for a look or a change, and for no call of the driver.
 struct Captures {
     /// The streams that sessions have for a capture.
-    streams: Vec<Key>,
-    /// Those of them whose work from before is done.
-    settled: Vec<Key>,
-    /// The streams that a graph is calling the driver for, once for each call.
-    in_use: Vec<Key>,
+    captured: Vec<Captured>,
+    /// The streams that graphs run on, in order.
+    known: Vec<Known>,
     /// Where the arenas begin that a session or a graph has.
     arenas: Vec<u64>,
-    deferred: Vec<Remains>,
+    deferred: Chain<Option<Remains>>,
+}
+
+/// A stream that a session has for a capture.
+#[derive(Clone, Copy)]
+struct Captured {
+    stream: Key,
+    /// Whether its work from before is done.
+    is_settled: bool,
+}
+
+/// A stream that graphs run on.
+#[derive(Clone, Copy)]
+struct Known {
+    stream: Key,
+    settings: usize,
+    /// How many calls of the driver graphs are making on it.
+    uses: usize,
+}
+
+impl Captures {
+    fn captured(&self, stream: &Key) -> Option<&Captured> {
+        self.captured.iter().find(|captured| captured.stream == *stream)
+    }
+
+    fn known(&mut self, stream: &Key) -> Option<&mut Known> {
+        let place = self.known.binary_search_by_key(stream, |known| known.stream).ok()?;
+        Some(&mut self.known[place])
+    }
+
+    fn is_in_use(&mut self, stream: &Key) -> bool {
+        self.known(stream).is_some_and(|known| known.uses > 0)
+    }
 }
 
 /// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order. Only what the
@@ -47,7 +82,8 @@ struct Captures {
 pub(super) struct Remains {
     pub(super) executable: Option<Executable>,
     pub(super) graph: Graph,
-    pub(super) host: Vec<HostBuffer>,
+    pub(super) host: Vec<Option<HostBuffer>>,
+    pub(super) doubtful: Vec<HostBuffer>,
     pub(super) staged: Staged,
     pub(super) shares: Shares,
     /// None once nothing runs any more.
@@ -56,8 +92,72 @@ pub(super) struct Remains {
     pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
+/// A place for remains, made before there are any: a drop then needs no memory.
+#[derive(Debug, Default)]
+pub(crate) struct Place(Chain<Option<Remains>>);
+
+impl Place {
+    pub(crate) fn new() -> Result<Self, CaptureError> {
+        Ok(Self(Chain::of(None)?))
+    }
+
+    /// Destroys remains, now or when the last capture of the process ends. What of the graph still runs is
+    /// waited for first: its state goes after it.
+    pub(super) fn end(mut self, remains: Remains) {
+        if let Some(place) = self.0.iter_mut().next() {
+            *place = Some(remains);
+        }
+        end_each(self.0);
+        end_deferred();
+    }
+}
+
 fn key(stream: &CudaStream) -> Key {
     (stream.cu_stream().addr(), stream.context().cu_ctx().addr())
+}
+
+/// A stream that graphs may run on, until it is dropped: using it takes no memory.
+#[derive(Debug)]
+pub(crate) struct RunsOn(Key);
+
+impl RunsOn {
+    pub(crate) fn new(stream: &CudaStream) -> Result<Self, CaptureError> {
+        let stream = key(stream);
+        let mut captures = with_room(|captures| &mut captures.known, 1)?;
+        match captures.known.binary_search_by_key(&stream, |known| known.stream) {
+            Ok(place) => captures.known[place].settings += 1,
+            Err(place) => captures.known.insert(place, Known { stream, settings: 1, uses: 0 }),
+        }
+        Ok(Self(stream))
+    }
+}
+
+impl Drop for RunsOn {
+    fn drop(&mut self) {
+        let mut captures = CAPTURES.lock();
+        if let Some(known) = captures.known(&self.0) {
+            known.settings -= 1;
+        }
+        captures.known.retain(|known| known.settings > 0);
+    }
+}
+
+/// Takes the lock, with room in a list.
+fn with_room<T>(
+    of: impl Fn(&mut Captures) -> &mut Vec<T>,
+    more: usize,
+) -> Result<MutexGuard<'static, Captures>, NoRoom> {
+    lock_with_room(|| CAPTURES.lock(), of, more)
+}
+
+/// Waits for a change; what a thread needs for waiting is made without the lock, which was changed then, too.
+fn wait(mut captures: MutexGuard<'_, Captures>) {
+    if is_ready_to_wait() {
+        CHANGED.wait(&mut captures);
+    } else {
+        drop(captures);
+        get_ready_to_wait();
+    }
 }
 
 /// Streams that are captured by a session, until it is dropped.
@@ -75,35 +175,40 @@ impl Capturing {
             }
             wait_for(stream)?;
         }
-        CAPTURES.lock().settled.extend(&capturing.0);
+        capturing.settle();
         CHANGED.notify_all();
         Ok(capturing)
     }
 
     fn reserve(keys: Vec<Key>) -> Result<Self, CaptureError> {
-        let mut captures = CAPTURES.lock();
         loop {
-            if let Some(taken) = keys.iter().find(|key| captures.streams.contains(key)) {
+            let mut captures = with_room(|captures| &mut captures.captured, keys.len())?;
+            if let Some(taken) = keys.iter().find(|key| captures.captured(key).is_some()) {
                 return Err(CaptureError::AlreadyCapturing { stream: taken.0 as u64 });
             }
-            if !keys.iter().any(|key| captures.in_use.contains(key)) {
-                captures.streams.extend(&keys);
-                return Ok(Self(keys));
+            if keys.iter().any(|key| captures.is_in_use(key)) {
+                wait(captures);
+                continue;
             }
-            CHANGED.wait(&mut captures);
+            let new = |&stream: &Key| Captured { stream, is_settled: false };
+            captures.captured.extend(keys.iter().map(new));
+            drop(captures);
+            return Ok(Self(keys));
         }
+    }
+
+    fn settle(&self) {
+        let mut captures = CAPTURES.lock();
+        let own = captures.captured.iter_mut().filter(|captured| self.0.contains(&captured.stream));
+        own.for_each(|captured| captured.is_settled = true);
     }
 }
 
 impl Drop for Capturing {
     fn drop(&mut self) {
-        {
-            let mut captures = CAPTURES.lock();
-            captures.streams.retain(|key| !self.0.contains(key));
-            captures.settled.retain(|key| !self.0.contains(key));
-        }
+        CAPTURES.lock().captured.retain(|captured| !self.0.contains(&captured.stream));
         CHANGED.notify_all();
-        Remains::end_deferred();
+        end_deferred();
     }
 }
 
@@ -113,81 +218,81 @@ impl Drop for Capturing {
 pub(super) struct StreamUse(Key);
 
 impl StreamUse {
-    /// `None` where a session captures it.
-    pub(super) fn begin(stream: &CudaStream) -> Option<Self> {
-        let key = key(stream);
+    /// `None` where a session captures the stream.
+    pub(super) fn begin(on: &RunsOn) -> Option<Self> {
         let mut captures = CAPTURES.lock();
-        if captures.streams.contains(&key) {
+        if captures.captured(&on.0).is_some() {
             return None;
         }
-        captures.in_use.push(key);
-        Some(Self(key))
+        if let Some(known) = captures.known(&on.0) {
+            known.uses += 1;
+        }
+        Some(Self(on.0))
     }
 }
 
 impl Drop for StreamUse {
     fn drop(&mut self) {
-        {
-            let mut captures = CAPTURES.lock();
-            let place = captures.in_use.iter().position(|key| *key == self.0);
-            place.map(|place| captures.in_use.swap_remove(place));
+        if let Some(known) = CAPTURES.lock().known(&self.0) {
+            known.uses -= 1;
         }
         CHANGED.notify_all();
     }
 }
 
 /// Takes an arena for one session or graph; false where it is taken.
-pub(crate) fn take_arena(address: u64) -> bool {
-    let mut captures = CAPTURES.lock();
+pub(crate) fn take_arena(address: u64) -> Result<bool, NoRoom> {
+    let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
     if free {
         captures.arenas.push(address);
     }
-    free
+    Ok(free)
 }
 
 pub(super) fn give_arena_back(address: u64) {
     CAPTURES.lock().arenas.retain(|&taken| taken != address);
 }
 
-impl Remains {
-    /// Destroys them, now or when the last capture of the process ends. What of the graph still runs is
-    /// waited for first: its state goes after it.
-    pub(super) fn end(self) {
-        if let Some(kept) = self.destroy() {
-            CAPTURES.lock().deferred.push(kept);
+/// Destroys those that had to wait, as far as that may be now.
+fn end_deferred() {
+    let due = {
+        let mut captures = CAPTURES.lock();
+        if !captures.captured.is_empty() {
+            return;
         }
-        Self::end_deferred();
-    }
+        mem::take(&mut captures.deferred)
+    };
+    end_each(due);
+}
 
-    /// Destroys those that had to wait, as far as that may be now.
-    fn end_deferred() {
-        let due = {
-            let mut captures = CAPTURES.lock();
-            if !captures.streams.is_empty() {
-                return;
-            }
-            std::mem::take(&mut captures.deferred)
-        };
-        let kept: Vec<Self> = due.into_iter().filter_map(Self::destroy).collect();
-        CAPTURES.lock().deferred.extend(kept);
+/// Destroys what may be destroyed, and defers the others.
+fn end_each(mut due: Chain<Option<Remains>>) {
+    while let Some(mut one) = due.pop() {
+        for place in one.iter_mut() {
+            *place = place.take().and_then(Remains::destroy);
+        }
+        if one.iter().any(Option::is_some) {
+            CAPTURES.lock().deferred.add(one);
+        }
     }
+}
 
+impl Remains {
     /// Destroys them, unless a capture is under way: then they only give back what others may want.
     fn destroy(mut self) -> Option<Self> {
-        if self.setting.as_ref().is_some_and(|setting| !come_to_rest(setting.stream())) {
+        if self.setting.as_ref().is_some_and(|setting| !come_to_rest(setting)) {
             return Some(self);
         }
-        if !CAPTURES.lock().streams.is_empty() {
-            let given_back = (std::mem::take(&mut self.shares), self.setting.take());
+        if !CAPTURES.lock().captured.is_empty() {
+            let given_back = (mem::take(&mut self.shares), self.setting.take());
             drop(given_back);
             return Some(self);
         }
-        let Self { executable, graph, host, staged, shares, setting, streams } = self;
+        let Self { executable, graph, host, doubtful, staged, shares, setting, streams } = self;
         drop(executable);
         drop(graph);
-        drop(host);
-        drop(staged);
+        drop((host, doubtful, staged));
         drop(shares);
         drop(setting);
         drop(streams);
@@ -197,12 +302,14 @@ impl Remains {
 
 /// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
 /// cannot be, because somebody captures the stream by hand, or the driver does not answer.
-pub(super) fn come_to_rest(stream: &CudaStream) -> bool {
+pub(super) fn come_to_rest(setting: &Setting) -> bool {
+    // Each time round, a session had the stream, and has given it up without waiting for it: it was refused,
+    // and does not come back by itself.
     loop {
-        if let Some(_in_use) = StreamUse::begin(stream) {
-            return rest(stream);
+        if let Some(_in_use) = StreamUse::begin(setting.runs_on()) {
+            return rest(setting.stream());
         }
-        if wait_until_settled(stream) {
+        if wait_until_settled(setting.runs_on()) {
             return true;
         }
     }
@@ -223,11 +330,13 @@ fn rest(stream: &CudaStream) -> bool {
 }
 
 /// Waits until a session has waited for what the stream held before; false where it gave up.
-fn wait_until_settled(stream: &CudaStream) -> bool {
-    let key = key(stream);
-    let mut captures = CAPTURES.lock();
-    while captures.streams.contains(&key) && !captures.settled.contains(&key) {
-        CHANGED.wait(&mut captures);
+fn wait_until_settled(on: &RunsOn) -> bool {
+    loop {
+        let captures = CAPTURES.lock();
+        match captures.captured(&on.0) {
+            None => return false,
+            Some(captured) if captured.is_settled => return true,
+            Some(_) => wait(captures),
+        }
     }
-    captures.settled.contains(&key)
 }

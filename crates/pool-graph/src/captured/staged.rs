@@ -34,8 +34,11 @@ impl Staged {
         self.pending.clear();
     }
 
-    /// Keeps a buffer until the stream is waited for.
+    /// Keeps a buffer until the stream is waited for; for ever, where the host has no memory to note it.
     pub(super) fn pending(&mut self, buffer: HostBuffer) {
-        self.pending.push(buffer);
+        match self.pending.try_reserve(1) {
+            Ok(()) => self.pending.push(buffer),
+            Err(_) => std::mem::forget(buffer),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::handles::{Graph, HostBuffer};
-use super::registry::Remains;
+use super::registry::{Place, Remains};
 use super::sharing::Shares;
 use super::staged::Staged;
 use super::{CapturedGraph, Runs};
@@ -69,6 +69,7 @@ impl<S> CapturedGraph<S> {
 impl Runs {
     fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
         let Examined { graph, host, arguments, contents, shares, .. } = examined;
+        let place = Place::new()?;
         let parts = self.parts()?;
         match parts.executable.update(&graph, &contents) {
             Ok(()) => {
@@ -76,7 +77,7 @@ impl Runs {
                 let unused = mem::replace(&mut parts.host, host);
                 parts.arguments = arguments;
                 let given_up = mem::replace(&mut parts.shares, shares);
-                self.end(old, unused.into_iter().flatten().collect(), given_up);
+                self.end(place, old, unused, given_up);
                 Ok(())
             }
             Err(refused @ CaptureError::Update(_)) => Err(refused),
@@ -90,9 +91,12 @@ impl Runs {
     }
 
     /// What no launch to come reads. The runs before were waited for.
-    fn end(&self, graph: Graph, host: Vec<HostBuffer>, shares: Shares) {
-        let (staged, setting) = (Staged::default(), Some(Arc::clone(&self.setting)));
-        let streams = self.setting.all_streams();
-        Remains { executable: None, graph, host, staged, shares, setting, streams }.end();
+    fn end(&self, place: Place, graph: Graph, host: Vec<Option<HostBuffer>>, shares: Shares) {
+        let (staged, doubtful) = (Staged::default(), Vec::new());
+        let (setting, streams) = (Some(Arc::clone(&self.setting)), self.setting.all_streams());
+        let executable = None;
+        let remains =
+            Remains { executable, graph, host, doubtful, staged, shares, setting, streams };
+        place.end(remains);
     }
 }

@@ -4,6 +4,7 @@ use std::ptr;
 
 use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaStream, sys};
+use pool_cuda::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
 use super::memory::answer;
 
@@ -11,7 +12,6 @@ use super::memory::answer;
 pub(crate) struct CaptureUnderWay {
     /// What tells it from every other capture of the process.
     pub(crate) id: u64,
-    pub(crate) graph: sys::CUgraph,
 }
 
 /// An edge of a graph.
@@ -25,44 +25,18 @@ pub(crate) struct NodeEdge {
 /// The capture that a stream is in; `None` where there is none, or it is spoiled.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
-    let shown = unsafe { capture_info(stream.cu_stream()) }?;
-    Ok(shown.map(|shown| shown.capture))
-}
-
-/// What the driver tells of a captured stream.
-struct Shown {
-    capture: CaptureUnderWay,
-    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. It is good
-    /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
-    nodes: *const sys::CUgraphNode,
-    count: usize,
+    let info = unsafe { active_capture(stream.cu_stream()) }?;
+    Ok(info.map(|info| CaptureUnderWay { id: info.id }))
 }
 
 /// # Safety
 ///
 /// The stream is live.
-unsafe fn capture_info(stream: sys::CUstream) -> Result<Option<Shown>, CudaError> {
-    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
-    let (mut nodes, mut data) = (ptr::null(), ptr::null());
-    // SAFETY: the stream is live (caller), and every place outlives the call. Whoever leaves out the edges'
-    // data is refused where there is any.
-    let asked = unsafe {
-        sys::cuStreamGetCaptureInfo_v3(
-            stream,
-            &raw mut status,
-            &raw mut id,
-            &raw mut graph,
-            &raw mut nodes,
-            &raw mut data,
-            &raw mut count,
-        )
-    };
-    answer("cuStreamGetCaptureInfo", asked.result())?;
-    if status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
-        return Ok(None);
-    }
-    Ok(Some(Shown { capture: CaptureUnderWay { id, graph }, nodes, count }))
+unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, CudaError> {
+    // SAFETY: the caller's promise.
+    let info = unsafe { capture_info(stream) }?;
+    let active = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    Ok((info.status == active).then_some(info))
 }
 
 /// The nodes that come before whatever is put on a captured stream next; `None` where it is not captured, or
@@ -76,7 +50,7 @@ pub(crate) unsafe fn frontier(
     stream: sys::CUstream,
 ) -> Result<Option<Vec<sys::CUgraphNode>>, CudaError> {
     // SAFETY: the stream is live (caller).
-    let Some(Shown { nodes, count, .. }) = (unsafe { capture_info(stream) })? else {
+    let Some(CaptureInfo { nodes, count, .. }) = (unsafe { active_capture(stream) })? else {
         return Ok(None);
     };
     if count == 0 || nodes.is_null() {
@@ -126,22 +100,17 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
 pub(crate) unsafe fn edges(graph: sys::CUgraph) -> Result<Vec<NodeEdge>, CudaError> {
     let (none, no_data) = (ptr::null_mut(), ptr::null_mut());
     let mut count = 0;
-    // SAFETY: the graph is good (caller), the place outlives the call, and no edges are asked for.
-    let asked = unsafe { sys::cuGraphGetEdges_v2(graph, none, none, no_data, &raw mut count) };
-    answer("cuGraphGetEdges", asked.result())?;
+    // SAFETY: the graph is good (caller), and no edges are asked for.
+    unsafe { graph_edges(graph, none, none, no_data, &mut count) }?;
     if count == 0 {
         return Ok(Vec::new());
     }
-    let plain = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
     let mut from = vec![ptr::null_mut(); count];
-    let (mut to, mut data) = (from.clone(), vec![plain; count]);
+    let (mut to, mut data) = (from.clone(), vec![EdgeData::default(); count]);
     let (sources, targets) = (from.as_mut_ptr(), to.as_mut_ptr());
     // SAFETY: the graph is good (caller), and each place has room for so many.
-    let asked = unsafe {
-        sys::cuGraphGetEdges_v2(graph, sources, targets, data.as_mut_ptr(), &raw mut count)
-    };
-    answer("cuGraphGetEdges", asked.result())?;
-    // Type 0 is the default: full completion. All others order no memory.
+    unsafe { graph_edges(graph, sources, targets, data.as_mut_ptr(), &mut count) }?;
+    // All kinds but 0 order no memory.
     let edges = from.into_iter().zip(to).zip(data).take(count);
-    Ok(edges.map(|((from, to), data)| NodeEdge { from, to, full: data.type_ == 0 }).collect())
+    Ok(edges.map(|((from, to), data)| NodeEdge { from, to, full: data.kind == 0 }).collect())
 }

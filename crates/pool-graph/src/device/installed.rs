@@ -6,14 +6,16 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::cudarc::driver::{CudaGraph, CudaStream};
 
 use super::capture::forks;
 use super::memory::DeviceMemory;
 use crate::arena::{ArenaShared, CudaArena};
 use crate::error::GraphMemoryError;
+use crate::room::lock_with_room;
 
-/// The arenas that are installed. Held for a look or a change, and for no call.
+/// The arenas that are installed. Held for a look or a change, and for no call; room is made before, and what
+/// was there is dropped after.
 static INSTALLED: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
 
 /// Keeps both: a handle of a stream that is gone could be another stream's.
@@ -39,7 +41,7 @@ impl CudaArena<DeviceMemory> {
     ///
     /// ```no_run
     /// use pool_cuda::Cuda;
-    /// use pool_cuda::cudarc::driver::sys::CUstreamCaptureMode;
+    /// use pool_cuda::cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
     /// use pool_graph::{ArenaPolicy, CudaArena, DeviceMemory};
     ///
     /// let device = Cuda::device(0)?;
@@ -50,17 +52,20 @@ impl CudaArena<DeviceMemory> {
     /// // Somewhere below, where there is only the stream:
     /// let scratch = CudaArena::on(&stream).unwrap().allocate(4096).unwrap();
     /// // … launches that use `scratch.device_pointer()` …
-    /// arena.clear(&stream).unwrap(); // refuses a capture that forks, for this policy
-    /// // … `stream.end_capture(..)`; the graph keeps `arena.lease()` …
+    /// arena.clear(&stream).unwrap();
+    /// let graph = stream.end_capture(CUgraphInstantiate_flags(0)).unwrap().unwrap();
+    /// arena.check_graph(&graph).unwrap(); // refuses a graph that forks, for this policy
+    /// // … whoever launches the graph keeps `arena.lease()` …
     /// # Ok::<(), pool_cuda::CudaError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// If the stream is another device's or context's, and if either is installed already.
+    /// If the stream is another device's or context's, if either is installed already, and if the host has no
+    /// memory to note it.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
-        let mut installed = INSTALLED.lock();
+        let mut installed = lock_with_room(|| INSTALLED.lock(), |installed| installed, 1)?;
         if installed.iter().any(|entry| entry.is_on(stream) || entry.is(self)) {
             return Err(GraphMemoryError::AlreadyInstalled { stream: number(stream) });
         }
@@ -72,35 +77,52 @@ impl CudaArena<DeviceMemory> {
     /// The arena that is installed on a stream.
     #[must_use]
     pub fn on(stream: &CudaStream) -> Option<Self> {
-        let installed = INSTALLED.lock();
-        let entry = installed.iter().find(|entry| entry.is_on(stream))?;
-        Some(Self::of_shared(Arc::clone(&entry.arena)))
+        let found = {
+            let installed = INSTALLED.lock();
+            let entry = installed.iter().find(|entry| entry.is_on(stream));
+            entry.map(|entry| Arc::clone(&entry.arena))
+        };
+        found.map(Self::of_shared)
     }
 
-    /// Ends the installation on a stream; to be called before the capture ends.
-    ///
-    /// Where the arena rewinds ([`Linear`](crate::ArenaPolicy::Linear)) and the stream is captured, the
-    /// nodes and edges captured so far are read, programmatic edges counting as none.
+    /// Ends the installation on a stream; to be called before the capture ends. Whether the capture may be
+    /// replayed, its [graph](Self::check_graph) says.
     ///
     /// # Errors
     ///
-    /// If the arena is not installed there, if it rewinds and the capture forks, and if the driver does
-    /// not tell. Except for the first, it is cleared then, too, and the capture must be discarded.
+    /// If the arena is not installed there.
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
             let found = |entry: &Installed| entry.is_on(stream) && entry.is(self);
             installed.iter().position(found).map(|place| installed.swap_remove(place))
         };
-        if removed.is_none() {
-            return Err(GraphMemoryError::NotInstalled { stream: number(stream) });
+        match removed {
+            Some(_) => Ok(()),
+            None => Err(GraphMemoryError::NotInstalled { stream: number(stream) }),
         }
+    }
+
+    /// Whether the graph of a capture that took memory of this arena may be replayed. Where the arena rewinds
+    /// ([`Linear`](crate::ArenaPolicy::Linear)), its nodes and edges are read, programmatic edges counting as
+    /// none.
+    ///
+    /// It is asked of the graph, and not of the capture while that is under way: anybody who has the stream may
+    /// end a capture, from any thread, and the graph would go while it is read.
+    ///
+    /// # Errors
+    ///
+    /// If the arena rewinds and the graph forks, and if the driver does not tell. The graph must be discarded.
+    pub fn check_graph(&self, graph: &CudaGraph) -> Result<(), GraphMemoryError<CudaError>> {
         if !self.rewinds() {
             return Ok(());
         }
-        let unread = |source| GraphMemoryError::Source { operation: "read the capture", source };
+        let unread = |source| GraphMemoryError::Source { operation: "read the graph", source };
         self.source().bind().map_err(unread)?;
-        if forks(stream).map_err(unread)? { self.forked() } else { Ok(()) }
+        // SAFETY: cudarc destroys the graph when its owner is dropped, which is borrowed. That is neither `Send`
+        // nor `Sync`, so no other thread has it, and it gives nobody the right to change it.
+        let forks = unsafe { forks(graph.cu_graph()) };
+        if forks.map_err(unread)? { self.forked() } else { Ok(()) }
     }
 
     fn check_context(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {

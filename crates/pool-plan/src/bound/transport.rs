@@ -35,7 +35,12 @@ impl<'a> Transport<'a> {
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much as possible. Returns, for each element, whether more could be sent from it if there
+    /// Sends as much as possible. It ends: each round sends something, for `block` is called only where a path leads
+    /// from a sender with something left to a receiver that can take it, and its first path carries at least one;
+    /// and no more can be sent than there is supply. (By Dinic's argument, paths are longer in each round, so that
+    /// there are no more rounds than elements.)
+    ///
+    /// Returns, for each element, whether more could be sent from it if there
     /// were somebody to take it, and whether it could take more from a sender with something left.
     pub(super) fn maximise(&mut self) -> (Vec<bool>, Vec<bool>) {
         loop {
@@ -88,6 +93,11 @@ impl<'a> Transport<'a> {
     }
 
     /// Fills every path that goes from level to level.
+    ///
+    /// It ends, for each time round the loop takes one of these steps, and there are finitely many of each between
+    /// two of those after it: the path grows, and is no longer than there are levels; a receiver is cleared, or
+    /// looks at its next giver, and neither is ever taken back; something is sent, and the supply is finite. What
+    /// `send` adds to a receiver's givers comes from a level before it, so that no path goes there.
     fn block(&mut self, levels: &mut Levels) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr;
 
-use cuda_sim_control::Mistake;
+use cuda_sim_control::{Mistake, Settings};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute, CUresult};
 
 use super::{Size, find, kernel, launch, load, module_text, stream, wait};
@@ -122,4 +122,22 @@ fn an_image_that_is_no_ptx_is_refused() {
     let other = ".version 9.0\n.target sm_100\n.address_size 64\n";
     assert_eq!(load(other), Err(CUresult::CUDA_ERROR_INVALID_PTX));
     assert_eq!(simulator.reports().len(), 3);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_older_driver_takes_older_ptx_alone() {
+    let simulator = start();
+    for (driver_version, newest) in [(12_000, 80), (12_030, 83), (12_080, 87), (13_000, 90)] {
+        assert!(simulator.reset(Settings { driver_version, ..Settings::default() }));
+        // A module loads into a context.
+        let context = cudarc::driver::CudaContext::new(0).unwrap();
+        let text = |version: u32| {
+            format!(".version {}.{}\n.target sm_80\n.address_size 64\n", version / 10, version % 10)
+        };
+        assert!(load(&text(newest)).is_ok(), "{driver_version}");
+        let refused = Err(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+        assert_eq!(load(&text(newest + 1)), refused, "{driver_version}");
+        drop(context);
+    }
 }

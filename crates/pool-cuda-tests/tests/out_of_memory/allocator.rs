@@ -1,0 +1,82 @@
+//! The system's allocator, which refuses the n-th allocation of a thread, or all from there on. What cudarc
+//! allocates is not refused, nor what is excepted by name in the documentation: who asks is read off the stack.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::ptr;
+
+/// Allocations of the standard library's counted pointers, which abort: the documentation of the calls names them.
+const EXCEPTED: [&str; 3] =
+    ["cudarc::", "pool_cuda::device::", "pool_cuda::stream::DeviceStream::new"];
+
+/// Who may be the one who asks, besides.
+const OURS: [&str; 4] = ["pool_cuda::", "pool_core::", "pool_graph::", "out_of_memory::"];
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) left: usize,
+    pub(crate) for_good: bool,
+    pub(crate) refused: usize,
+    pub(crate) excepted: usize,
+}
+
+thread_local! {
+    static PLAN: Cell<Option<Plan>> = const { Cell::new(None) };
+}
+
+/// Runs something while memory is out from the n-th allocation on, or at it alone; what was refused of it.
+pub(crate) fn without_memory<R>(nth: usize, for_good: bool, run: impl FnOnce() -> R) -> (R, Plan) {
+    PLAN.set(Some(Plan { left: nth, for_good, refused: 0, excepted: 0 }));
+    let answer = run();
+    (answer, PLAN.take().unwrap())
+}
+
+/// Runs a part that is the test's own.
+pub(crate) fn with_memory<R>(run: impl FnOnce() -> R) -> R {
+    let plan = PLAN.take();
+    let answer = run();
+    PLAN.set(plan);
+    answer
+}
+
+struct Refusing;
+
+#[global_allocator]
+static REFUSING: Refusing = Refusing;
+
+// SAFETY: the system's allocator, or null.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_refused() {
+            return ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) };
+    }
+}
+
+fn is_refused() -> bool {
+    let Some(mut plan) = PLAN.take() else { return false };
+    let is_due = plan.left == 0 && (plan.for_good || plan.refused == 0);
+    let is_refused = is_due && !is_excepted();
+    plan.excepted += usize::from(is_due && !is_refused);
+    plan.refused += usize::from(is_refused);
+    plan.left = plan.left.saturating_sub(1);
+    PLAN.set(Some(plan));
+    is_refused
+}
+
+/// Whether the innermost of those that are told apart is one that is excepted.
+fn is_excepted() -> bool {
+    let stack = Backtrace::force_capture().to_string();
+    let frames = stack.lines().filter(|line| !line.contains("allocator::"));
+    let known = |line: &&str| EXCEPTED.iter().chain(&OURS).any(|name| line.contains(name));
+    let innermost = frames.filter(|line| !line.trim_start().starts_with("at ")).find(known);
+    innermost.is_some_and(|line| EXCEPTED.iter().any(|name| line.contains(name)))
+}

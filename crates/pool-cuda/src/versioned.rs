@@ -1,0 +1,286 @@
+//! What the driver has in another form in another version of CUDA: calls and structures, declared once and
+//! asked for by name and version. cudarc declares those of the version that an application chose; these are
+//! the same with the bindings of any version from 12.0 on, and one build serves every driver that has them.
+//!
+//! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version" (driver API,
+//! "Driver Entry Point Access"): what a name means in a version stays, in every newer driver.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use cudarc::driver::sys;
+
+use crate::driver::answer;
+use crate::error::CudaError;
+use crate::library;
+
+/// A call of the driver in the form that it has since one version, found when it is first made.
+struct Call<F> {
+    name: &'static CStr,
+    /// As CUDA counts: 12030 is 12.3.
+    since: u32,
+    found: AtomicPtr<c_void>,
+    form: PhantomData<F>,
+}
+
+impl<F: Copy> Call<F> {
+    const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
+
+    /// # Safety
+    ///
+    /// `F` is a pointer to a function of the C interface with the arguments that CUDA's headers give the name
+    /// in that version.
+    const unsafe fn new(name: &'static CStr, since: u32) -> Self {
+        let () = Self::SIZE;
+        Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
+    }
+
+    /// The function.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::DriverTooOld`] where the driver is of an older version.
+    fn function(&self) -> Result<F, CudaError> {
+        let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
+            Some(found) => found,
+            None => self.find()?,
+        };
+        // SAFETY: the driver gave the address of the function of this name and version, whose form is `F`
+        // (`new`), which is as large as a pointer (`SIZE`). Libraries are never unloaded by cudarc.
+        Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
+    }
+
+    #[cold]
+    fn find(&self) -> Result<NonNull<c_void>, CudaError> {
+        library::require(self.since)?;
+        let (mut place, mut status) = (ptr::null_mut(), 0_u32);
+        let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
+        let status = (&raw mut status).cast();
+        // SAFETY: the name ends with 0, and both places outlive the call; the second is as large as the enum
+        // of 32 bits that is written there, and is not read.
+        let asked = unsafe {
+            sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
+        };
+        answer("cuGetProcAddress", asked.result())?;
+        let missing = CudaError::MissingCall { call: self.name.to_str().unwrap_or_default() };
+        let found = NonNull::new(place).ok_or(missing)?;
+        self.found.store(found.as_ptr(), Ordering::Relaxed);
+        Ok(found)
+    }
+}
+
+/// Whether a capture is under way, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureInfo {
+    /// Under way, spoiled, or none.
+    pub status: sys::CUstreamCaptureStatus,
+    /// The number of the capture.
+    pub id: u64,
+    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. It is good
+    /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
+    pub nodes: *const sys::CUgraphNode,
+    /// How many they are.
+    pub count: usize,
+}
+
+impl CaptureInfo {
+    const NONE: Self = Self {
+        status: sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        id: 0,
+        nodes: ptr::null(),
+        count: 0,
+    };
+}
+
+/// What an edge of a graph orders, `CUgraphEdgeData`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct EdgeData {
+    from_port: u8,
+    to_port: u8,
+    /// 0: the one node is complete before the other begins.
+    pub kind: u8,
+    reserved: [u8; 5],
+}
+
+type GetCaptureInfo = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUstreamCaptureStatus,
+    *mut u64,
+    *mut sys::CUgraph,
+    *mut *const sys::CUgraphNode,
+    *mut *const EdgeData,
+    *mut usize,
+) -> sys::CUresult;
+
+type GetCaptureInfoWithoutData = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUstreamCaptureStatus,
+    *mut u64,
+    *mut sys::CUgraph,
+    *mut *const sys::CUgraphNode,
+    *mut usize,
+) -> sys::CUresult;
+
+type UpdateCaptureDependencies = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUgraphNode,
+    *const EdgeData,
+    usize,
+    u32,
+) -> sys::CUresult;
+
+type GetEdges = unsafe extern "C" fn(
+    sys::CUgraph,
+    *mut sys::CUgraphNode,
+    *mut sys::CUgraphNode,
+    *mut EdgeData,
+    *mut usize,
+) -> sys::CUresult;
+
+type CreateMemoryPool =
+    unsafe extern "C" fn(*mut sys::CUmemoryPool, *const MemoryPoolProperties) -> sys::CUresult;
+
+/// The version since which edges of graphs have data.
+pub const EDGE_DATA: u32 = 12_030;
+
+// SAFETY: the form of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
+static GET_CAPTURE_INFO: Call<GetCaptureInfo> =
+    unsafe { Call::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
+
+// SAFETY: the form of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
+static GET_CAPTURE_INFO_WITHOUT_DATA: Call<GetCaptureInfoWithoutData> =
+    unsafe { Call::new(c"cuStreamGetCaptureInfo", 12_000) };
+
+// SAFETY: the form of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
+static UPDATE_CAPTURE_DEPENDENCIES: Call<UpdateCaptureDependencies> =
+    unsafe { Call::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
+
+// SAFETY: the form of `cuGraphGetEdges_v2` in `cuda.h`.
+static GET_EDGES: Call<GetEdges> = unsafe { Call::new(c"cuGraphGetEdges", EDGE_DATA) };
+
+// SAFETY: the form of `cuMemPoolCreate` in `cuda.h`, whose structure has grown at the cost of bytes that had to
+// be zero.
+static CREATE_MEMORY_POOL: Call<CreateMemoryPool> =
+    unsafe { Call::new(c"cuMemPoolCreate", 12_000) };
+
+/// What a stream's capture is.
+///
+/// Whoever leaves out the edges' data is refused where there is any, so they are asked for, and not looked at,
+/// where the driver knows of them.
+///
+/// # Errors
+///
+/// [`CudaError::Call`] where the driver does not say.
+///
+/// # Safety
+///
+/// The stream is live.
+pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
+    let mut info = CaptureInfo::NONE;
+    let (status, id) = (&raw mut info.status, &raw mut info.id);
+    // The graph is the driver's, and is not looked at.
+    let mut graph = ptr::null_mut();
+    let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
+    let asked = if library::version()? >= EDGE_DATA {
+        let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
+        // SAFETY: the stream is live (caller), and every place outlives the call.
+        unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
+    } else {
+        let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
+        // SAFETY: as above.
+        unsafe { call(stream, status, id, graph, nodes, count) }
+    };
+    answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
+}
+
+/// Makes a captured stream come behind nothing of its capture.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+///
+/// # Safety
+///
+/// The stream is live.
+pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
+    let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
+    let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+    // SAFETY: the stream is live (caller), and no nodes are given.
+    let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
+    answer("cuStreamUpdateCaptureDependencies", asked.result())
+}
+
+/// The edges of a graph: from, to, and what they order, as many as there is room for. Without places it is the
+/// number of edges that is told.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+///
+/// # Safety
+///
+/// The graph is not destroyed meanwhile; the places are null, or have room for `count`.
+pub unsafe fn graph_edges(
+    graph: sys::CUgraph,
+    from: *mut sys::CUgraphNode,
+    to: *mut sys::CUgraphNode,
+    data: *mut EdgeData,
+    count: &mut usize,
+) -> Result<(), CudaError> {
+    let call = GET_EDGES.function()?;
+    // SAFETY: the caller's promise.
+    answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
+}
+
+/// `CUmemPoolProps`. What newer versions have in place of `reserved` is off where it is zero.
+#[derive(Debug)]
+#[repr(C)]
+struct MemoryPoolProperties {
+    allocation_type: u32,
+    handle_types: u32,
+    location_type: u32,
+    location: c_int,
+    security_attributes: *mut c_void,
+    reserved: [u8; 64],
+}
+
+/// A memory pool of a device: memory that stays on it, without a limit.
+pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
+    let call = CREATE_MEMORY_POOL.function()?;
+    let properties = MemoryPoolProperties {
+        allocation_type: sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED as u32,
+        handle_types: 0,
+        location_type: sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE as u32,
+        location: device,
+        security_attributes: ptr::null_mut(),
+        reserved: [0; 64],
+    };
+    let mut handle = ptr::null_mut();
+    // SAFETY: the place and the properties outlive the call, and the properties are as large as CUDA's.
+    let created = unsafe { call(&raw mut handle, &raw const properties) };
+    answer("cuMemPoolCreate", created.result()).map(|()| handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use cudarc::driver::sys;
+
+    use super::{EdgeData, MemoryPoolProperties};
+
+    #[test]
+    fn structures_are_laid_out_as_those_of_the_bindings() {
+        assert_eq!(size_of::<MemoryPoolProperties>(), size_of::<sys::CUmemPoolProps>());
+        assert_eq!(align_of::<MemoryPoolProperties>(), align_of::<sys::CUmemPoolProps>());
+        let location = offset_of!(sys::CUmemPoolProps, location);
+        assert_eq!(offset_of!(MemoryPoolProperties, location_type), location);
+        let attributes = offset_of!(sys::CUmemPoolProps, win32SecurityAttributes);
+        assert_eq!(offset_of!(MemoryPoolProperties, security_attributes), attributes);
+        assert_eq!((size_of::<EdgeData>(), offset_of!(EdgeData, kind)), (8, 2));
+    }
+}

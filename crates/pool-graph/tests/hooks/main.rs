@@ -1,0 +1,233 @@
+//! An allocator that calls back, and one that refuses: at the first, second, third … allocation or free of a
+//! program, a hook uses the same pool, arena and source; and memory is out at the n-th allocation, or from there
+//! on. Nothing waits for itself, nothing aborts, and every error says what was lacking.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod allocator;
+
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use allocator::{Rule, with_rule};
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig, MemorySource,
+    SyntheticMemory, SyntheticRefusal,
+};
+
+const MIB: u64 = 1 << 20;
+
+type Error = GraphMemoryError<SyntheticRefusal>;
+type Ended = Result<(), Error>;
+
+/// What a program uses, and a hook, too.
+struct Ground {
+    source: SyntheticMemory,
+    pool: CUDAGraphMemoryPool<SyntheticMemory>,
+    arenas: [CudaArena<SyntheticMemory>; 2],
+}
+
+impl Ground {
+    fn new() -> Self {
+        let source = SyntheticMemory::new();
+        let config = GraphPoolConfig { initial: 0, maximum: 512 * MIB };
+        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let arenas = [ArenaPolicy::Monotone, ArenaPolicy::Linear]
+            .map(|policy| CudaArena::new(source.clone(), MIB, policy).unwrap());
+        Self { source, pool, arenas }
+    }
+
+    /// Every call that takes or gives back, so often that lists grow.
+    fn use_everything(&self) -> Ended {
+        for size in [1, 70_000, 20 * MIB] {
+            let blocks: Vec<_> = list((0..5).map(|_| self.pool.allocate_aligned(size, 512)))?;
+            let lease = self.pool.lease(&[blocks[0].id(), blocks[3].id()])?;
+            blocks[1..3].iter().try_for_each(|block| self.pool.deallocate(block.id()))?;
+            assert_eq!(
+                self.pool.find(blocks[4].id())?.device_pointer(),
+                blocks[4].device_pointer()
+            );
+            drop(lease);
+            for block in [&blocks[0], &blocks[3], &blocks[4]] {
+                self.pool.deallocate(block.id())?;
+            }
+            self.pool.trim()?;
+        }
+        for arena in &self.arenas {
+            let regions: Vec<_> = list((0..9).map(|size| arena.allocate(size)))?;
+            for region in regions.iter().rev() {
+                let _ended = arena.deallocate(region.device_pointer());
+            }
+        }
+        let address = self
+            .source
+            .allocate(256)
+            .map_err(|source| GraphMemoryError::Source { operation: "take memory", source })?;
+        // SAFETY: allocated just now, and used by nobody.
+        unsafe { self.source.free(address, 256) };
+        Ok(())
+    }
+
+    /// The same, with the calls that end what others have.
+    fn use_and_reset(&self) -> Ended {
+        self.use_everything()?;
+        let block = self.pool.allocate(3 * MIB)?;
+        self.pool.reset()?;
+        assert!(self.pool.deallocate(block.id()).is_err());
+        self.arenas.iter().for_each(CudaArena::reset);
+        Ok(())
+    }
+
+    fn assert_is_in_order(&self) {
+        self.use_and_reset().unwrap();
+        self.pool.reset().unwrap();
+        self.pool.trim().unwrap();
+        assert_eq!((self.pool.allocated_bytes(), self.source.mistakes()), (0, 0));
+        assert_eq!(self.source.held(), 2 * MIB, "the arenas'");
+        assert!(self.pool.stats().in_use_bytes == 0, "{:?}", self.pool);
+    }
+}
+
+/// A list of the test's own, which allocates with no rule.
+fn list<T>(items: impl Iterator<Item = Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let mut list = allocator::without_rule(|| Vec::with_capacity(16));
+    for item in items {
+        list.push(item?);
+    }
+    Ok(list)
+}
+
+/// Runs something on a thread that may come to wait for itself.
+fn in_time(name: &str, run: impl FnOnce() + Send + 'static) {
+    let (done, is_done) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        run();
+        done.send(()).unwrap();
+    });
+    let ended = is_done.recv_timeout(Duration::from_secs(60));
+    assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "{name} waits for itself");
+    thread.join().unwrap();
+}
+
+static GROUND: OnceLock<Ground> = OnceLock::new();
+
+#[test]
+fn a_hook_of_the_allocator_uses_the_pool_that_is_used() {
+    let mut times = 0;
+    for nth in 0.. {
+        let has_run = mpsc::channel();
+        in_time(&format!("the hook in allocation {nth}"), move || {
+            let ground = GROUND.get_or_init(Ground::new);
+            let hook = || GROUND.get().unwrap().use_everything().unwrap();
+            let (ended, ran) = with_rule(Rule::Hook { nth, hook }, || ground.use_and_reset());
+            // The hook comes between, but takes nothing away.
+            ended.unwrap();
+            has_run.0.send(ran).unwrap();
+            ground.assert_is_in_order();
+        });
+        if !has_run.1.recv().unwrap() {
+            break;
+        }
+        times += 1;
+        // Capacities are kept: each allocation of a fresh pool has its turn below.
+    }
+    println!(
+        "FIGURE: a hook ran in each of {times} allocations and frees of a pool that is in use"
+    );
+}
+
+#[test]
+fn a_hook_of_the_allocator_uses_a_fresh_pool() {
+    let mut times = 0;
+    for nth in 0.. {
+        let has_run = mpsc::channel();
+        in_time(&format!("the hook in allocation {nth}"), move || {
+            let ground: &'static Ground = Box::leak(Box::new(Ground::new()));
+            FRESH.set(Some(ground));
+            let hook = || FRESH.get().unwrap().use_everything().unwrap();
+            let (ended, ran) = with_rule(Rule::Hook { nth, hook }, || ground.use_and_reset());
+            ended.unwrap();
+            has_run.0.send(ran).unwrap();
+            ground.assert_is_in_order();
+        });
+        if !has_run.1.recv().unwrap() {
+            break;
+        }
+        times += 1;
+    }
+    println!("FIGURE: a hook ran in each of {times} allocations and frees of a fresh pool");
+    assert!(times > 10, "{times}");
+}
+
+thread_local! {
+    static FRESH: std::cell::Cell<Option<&'static Ground>> = const { std::cell::Cell::new(None) };
+}
+
+/// Memory is out at the n-th allocation alone, or from there on.
+#[test]
+fn the_books_answer_an_error_when_memory_is_out() {
+    for for_good in [false, true] {
+        let mut refusals = 0;
+        for nth in 0.. {
+            let ground = Ground::new();
+            let rule = Rule::Refuse { nth, for_good };
+            let (ended, refused) = with_rule(rule, || ground.use_and_reset());
+            if !refused {
+                ended.unwrap();
+                break;
+            }
+            refusals += 1;
+            match ended {
+                Ok(()) => {}
+                Err(
+                    GraphMemoryError::Bookkeeping { requested }
+                    | GraphMemoryError::Source {
+                        source: SyntheticRefusal::Bookkeeping { requested },
+                        ..
+                    }
+                    | GraphMemoryError::OutOfMemory {
+                        source: SyntheticRefusal::Bookkeeping { requested },
+                        ..
+                    },
+                ) => assert!(requested > 0),
+                Err(error) => panic!("allocation {nth}: {error}"),
+            }
+            ground.assert_is_in_order();
+        }
+        println!("FIGURE: {refusals} allocations refused, for good: {for_good}");
+        assert!(refusals > 5, "{refusals}");
+    }
+}
+
+/// What gives memory back, or hands out what is there, takes none.
+#[test]
+fn returns_and_resets_take_no_memory() {
+    let ground = Ground::new();
+    ground.use_and_reset().unwrap();
+    let blocks = [1, 20 * MIB, 17 * MIB, 5].map(|size| ground.pool.allocate(size).unwrap());
+    let lease = ground.pool.lease(&[blocks[0].id(), blocks[1].id()]).unwrap();
+    let region = ground.arenas[1].allocate(9).unwrap();
+    let (ended, refused) = with_rule(Rule::Refuse { nth: 0, for_good: true }, || {
+        ground.pool.deallocate(blocks[3].id())?;
+        ground.pool.allocate(5)?;
+        ground.pool.reset()?;
+        drop(lease);
+        ground.pool.reset()?;
+        ground.pool.trim()?;
+        let _ended = ground.arenas[1].deallocate(region.device_pointer());
+        ground.arenas[1].allocate(9)?;
+        ground.arenas.iter().for_each(CudaArena::reset);
+        Ok::<(), Error>(())
+    });
+    assert_eq!((ended, refused), (Ok(()), false));
+    ground.assert_is_in_order();
+    let leased = ground.pool.allocate(20 * MIB).unwrap();
+    let lease = ground.pool.lease(&[leased.id()]).unwrap();
+    let dispose = || {
+        drop(lease);
+        ground.pool.dispose()
+    };
+    let (_, refused) = with_rule(Rule::Refuse { nth: 0, for_good: true }, dispose);
+    assert!(!refused && ground.source.held() == 2 * MIB);
+}

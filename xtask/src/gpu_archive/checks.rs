@@ -1,0 +1,59 @@
+//! Assertions by name: one line each, counted.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// What held so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+/// Whether an assertion holds, or why it does not.
+pub(super) type Held = Result<(), String>;
+
+impl Checks {
+    /// Counts an assertion.
+    pub(super) fn that(&mut self, name: &str, held: Held) {
+        match held {
+            Ok(()) => {
+                self.passed += 1;
+                println!("ok: {name}");
+            }
+            Err(why) => {
+                self.failed += 1;
+                println!("FAILED: {name}: {why}");
+            }
+        }
+    }
+
+    /// Counts one that cannot be made here.
+    pub(super) fn skip(&mut self, name: &str, why: &str) {
+        self.skipped += 1;
+        println!("SKIPPED: {name}: {why}");
+    }
+
+    pub(super) fn exit_code(self) -> ExitCode {
+        if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// The closing line.
+impl fmt::Display for Checks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, skipped } = self;
+        write!(formatter, "{passed} passed, {failed} failed, {skipped} skipped")
+    }
+}
+
+/// That two things are the same.
+pub(super) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Held {
+    if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+}
+
+/// That a text has another one in it.
+pub(super) fn says(text: &str, part: &str) -> Held {
+    if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
+}

@@ -1,0 +1,109 @@
+//! The simulated driver without the signs by which it is known, or with some of them.
+//!
+//! Texts in the library are overwritten by others of the same length: what a program would look for is
+//! then not there. So the tests run on it as on hardware, and no other driver has to be built.
+
+use crate::TaskError;
+
+/// How the names of its own symbols begin, and what takes their place.
+const SYMBOLS: (&[u8], &[u8]) = (b"simcuda_", b"anycuda_");
+/// What its devices are called, and what they are called instead.
+const DEVICE: (&[u8], &[u8]) = (b"Simulated device", b"Disguised device");
+
+/// Which signs are left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signs {
+    pub(super) symbol: bool,
+    pub(super) device_name: bool,
+}
+
+/// The library of the simulated driver, changed.
+#[derive(Clone, Debug)]
+pub(super) struct Disguised(Vec<u8>);
+
+impl Signs {
+    /// None of them.
+    pub(super) const NONE: Self = Self { symbol: false, device_name: false };
+}
+
+impl Disguised {
+    /// Takes the other signs away.
+    ///
+    /// # Errors
+    ///
+    /// When a sign that is to go is not there: then the library is another one than this was written for.
+    pub(super) fn of(library: &[u8], left: Signs) -> Result<Self, TaskError> {
+        let mut bytes = library.to_vec();
+        if !left.symbol {
+            replace(&mut bytes, SYMBOLS.0, SYMBOLS.1)?;
+        }
+        if !left.device_name {
+            replace(&mut bytes, DEVICE.0, DEVICE.1)?;
+        }
+        Ok(Self(bytes))
+    }
+
+    /// Takes a call of the driver away, too: it stands in the table of symbols between zeros.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such call.
+    pub(super) fn without(mut self, call: &str) -> Result<Self, TaskError> {
+        let name = [b"\0", call.as_bytes(), b"\0"].concat();
+        let mut other = name.clone();
+        other[1] = b'x';
+        replace(&mut self.0, &name, &other)?;
+        Ok(self)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Overwrites every place.
+fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), TaskError> {
+    let found = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
+    let places: Vec<usize> = found.map(|(place, _)| place).collect();
+    if places.is_empty() {
+        let text = String::from_utf8_lossy(from);
+        return Err(format!("the simulated driver has no {text:?} in it").into());
+    }
+    for place in places {
+        bytes[place..place + to.len()].copy_from_slice(to);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Disguised, Signs};
+
+    const LIBRARY: &[u8] =
+        b"\0simcuda_is_simulator\0cuInit\0cuInitial\0 Simulated device \0simcuda_read";
+
+    #[test]
+    fn signs_go_one_by_one() {
+        let text = |signs| String::from_utf8(Disguised::of(LIBRARY, signs).unwrap().0).unwrap();
+        let none = text(Signs::NONE);
+        assert!(!none.contains("simcuda") && !none.contains("Simulated"), "{none}");
+        assert_eq!(none.len(), LIBRARY.len());
+        let symbol = text(Signs { symbol: true, device_name: false });
+        assert!(symbol.contains("simcuda_is_simulator") && !symbol.contains("Simulated"));
+        let name = text(Signs { symbol: false, device_name: true });
+        assert!(!name.contains("simcuda") && name.contains("Simulated device"));
+    }
+
+    #[test]
+    fn a_call_goes_and_its_namesakes_stay() {
+        let driver = Disguised::of(LIBRARY, Signs::NONE).unwrap().without("cuInit").unwrap();
+        let text = String::from_utf8(driver.0).unwrap();
+        assert!(text.contains("\0xuInit\0cuInitial\0"), "{text:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_taken_away() {
+        assert!(Disguised::of(b"libcuda", Signs::NONE).is_err());
+        assert!(Disguised::of(LIBRARY, Signs::NONE).unwrap().without("cuTurbo").is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! What must not pass: a failure, a test that is missing, a damaged archive, no driver, and a simulated
+//! driver that nobody has asked for.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Stage;
+use super::checks::{Checks, Held, says};
+use super::disguise::{Disguised, Signs};
+use super::machine::{Call, Run};
+use super::reports::NOTE;
+use crate::TaskError;
+
+/// The archive of a few tests.
+const ARCHIVE: &str = "few.tar.gz";
+/// Without this call no copy comes back from a device.
+const BROKEN_CALL: &str = "cuMemcpyDtoHAsync_v2";
+
+pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
+    let few = stage.ready.contents(stage.few());
+    few.write(&stage.machine.path(ARCHIVE))?;
+    checks.that("a planted failure ends with 1", planted_failure(stage)?);
+    checks.that("a missing test ends with 2", missing_test(stage)?);
+    for (name, cut) in [("half an archive", 2), ("an archive without its last bytes", 1)] {
+        checks.that(&format!("{name} ends with 2"), truncated(stage, cut)?);
+    }
+    checks.that("a changed program ends with 2", changed_program(stage)?);
+    checks.that("no driver ends with 3", without_driver(stage, &[], 3)?);
+    let allowed = without_driver(stage, &["--allow-no-gpu"], 0)?;
+    checks.that("no driver that is allowed ends with 0 and none passed", allowed);
+    simulators(stage, checks)?;
+    checks.that("the switch in part ends with 2", switch_in_part(stage)?);
+    Ok(())
+}
+
+/// Runs the few tests, or another archive, on a driver of this file.
+fn on_driver(stage: &Stage, name: &str, archive: &str, driver: &Path) -> Result<Run, TaskError> {
+    let driver = driver.display().to_string();
+    let arguments = vec!["--simulated-driver", &driver];
+    stage.machine.run(name, archive, &Call { arguments, variables: Vec::new() })
+}
+
+/// A driver without one of its calls: tests of the real programs fail.
+fn planted_failure(stage: &Stage) -> Result<Held, TaskError> {
+    let driver = Disguised::of(&stage.plain, Signs::NONE)?.without(BROKEN_CALL)?;
+    let driver = stage.machine.put("broken-driver.so", driver.bytes())?;
+    let run = on_driver(stage, "a planted failure", ARCHIVE, &driver)?;
+    Ok(run.ended_with(1).and_then(|()| {
+        let failed = run.report()?["failed"].as_u64();
+        says(&run.errors, &format!("failed{NOTE}"))?;
+        match failed {
+            Some(1..) => says(&run.file("junit.xml")?, "<failure"),
+            _ => Err(format!("the report counts {failed:?} failures")),
+        }
+    }))
+}
+
+/// The manifest counts a test of a program that the archive does not have.
+fn missing_test(stage: &Stage) -> Result<Held, TaskError> {
+    let mut contents = stage.ready.contents(stage.few());
+    contents.manifest.gpu_tests += 1;
+    contents.write(&stage.machine.path("missing.tar.gz"))?;
+    let run = on_driver(stage, "a missing test", "missing.tar.gz", &stage.disguised)?;
+    let counted = contents.manifest.gpu_tests;
+    Ok(run.ended_with(2).and_then(|()| {
+        let why = format!("{} ran, the manifest counts {counted}{NOTE}", counted - 1);
+        says(&run.errors, &why)
+    }))
+}
+
+/// Half of the archive, or all but the last bytes.
+fn truncated(stage: &Stage, part: usize) -> Result<Held, TaskError> {
+    let whole = std::fs::read(stage.machine.path(ARCHIVE))?;
+    let end = if part == 1 { whole.len() - 4 } else { whole.len() / part };
+    stage.machine.put("truncated.tar.gz", &whole[..end])?;
+    let run = on_driver(stage, "a truncated archive", "truncated.tar.gz", &stage.disguised)?;
+    Ok(run.ended_with(2).and_then(|()| says(&run.errors, "cannot be unpacked: it is damaged")))
+}
+
+/// The fault of the first archives: a program is not the one that was hashed.
+fn changed_program(stage: &Stage) -> Result<Held, TaskError> {
+    let mut contents = stage.ready.contents(stage.few());
+    let changed = contents.programs.last_mut().ok_or("there is no program")?;
+    changed.bytes.push(0);
+    let path = changed.program.path.display().to_string();
+    let file = stage.machine.path("changed.tar.gz");
+    contents.write(&file)?;
+    let run = on_driver(stage, "a changed program", "changed.tar.gz", &stage.disguised)?;
+    let noticed = stage.ready.verify(&file).err().map(|error| error.to_string());
+    Ok(run
+        .ended_with(2)
+        .and_then(|()| says(&run.errors, &format!("the sum of {path} is")))
+        .and_then(|()| says(&noticed.unwrap_or_default(), &format!("{path} has the sum"))))
+}
+
+/// Where there is a driver after all, it is shown no device.
+fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Held, TaskError> {
+    let call =
+        Call { arguments: arguments.to_vec(), variables: vec![("CUDA_VISIBLE_DEVICES", "")] };
+    let run = stage.machine.run("no driver", ARCHIVE, &call)?;
+    Ok(run.ended_with(code).and_then(|()| nothing_ran(&run)))
+}
+
+fn nothing_ran(run: &Run) -> Held {
+    let report = run.report()?;
+    super::checks::same(&report["passed"], &serde_json::Value::from(0))?;
+    says(&report["outcome"].to_string(), "no GPU")
+}
+
+/// Each sign alone is enough, and all of them together, with and without the switch.
+fn simulators(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
+    let all = Signs { symbol: true, device_name: true };
+    let symbol = Signs { symbol: true, device_name: false };
+    let device_name = Signs { symbol: false, device_name: true };
+    let file = "libcuda_sim.so";
+    let kinds = [
+        ("as it is", all, file, "simulated driver, no hardware"),
+        ("under the name libcuda.so.1", all, "libcuda.so.1", "it exports simcuda_is_simulator"),
+        ("with its symbol alone", symbol, "libcuda.so.1", "it exports simcuda_is_simulator"),
+        ("with its device's name alone", device_name, "libcuda.so.1", "its device is a Simulated"),
+        ("with its file's name alone", Signs::NONE, file, "its file is called so"),
+    ];
+    for (name, signs, file, sentence) in kinds {
+        let refused = refused_as_a_driver(stage, name, signs, file, sentence)?;
+        checks.that(&format!("the simulated driver {name} is no GPU"), refused);
+    }
+    let (signs, sentence) = (Signs::NONE, "a Disguised device is no hardware");
+    let refused = refused_as_a_driver(stage, "disguised", signs, "libcuda.so.1", sentence)?;
+    checks.that("the simulated driver disguised is no GPU without the switch", refused);
+    let plain = stage.machine.put("plain-driver.so", &stage.plain)?;
+    let run = on_driver(stage, "an undisguised one", ARCHIVE, &plain)?;
+    let refused = run.ended_with(3).and_then(|()| says(&run.errors, "no hardware"));
+    checks.that("the simulated driver is no GPU for the switch either", refused);
+    Ok(())
+}
+
+/// Lies where a driver would be found, in a directory of `LD_LIBRARY_PATH`, with the variables set that let
+/// it in elsewhere.
+fn refused_as_a_driver(
+    stage: &Stage,
+    name: &str,
+    signs: Signs,
+    file: &str,
+    sentence: &str,
+) -> Result<Held, TaskError> {
+    let directory = format!("drivers {name}");
+    let bytes = match signs {
+        Signs { symbol: true, device_name: true } => stage.plain.clone(),
+        _ => Disguised::of(&stage.plain, signs)?.bytes().to_vec(),
+    };
+    stage.machine.put(&format!("{directory}/{file}"), &bytes)?;
+    for link in ["libcuda.so", "libcuda.so.1"].into_iter().filter(|link| *link != file) {
+        let path = stage.machine.path(&directory).join(link);
+        Command::new("ln").args(["-s", file]).arg(path).status()?;
+    }
+    let libraries = stage.machine.path(&directory).display().to_string();
+    let variables = vec![
+        ("LD_LIBRARY_PATH", &*libraries),
+        ("DRIVER_CONFORMANCE_SIMULATOR", "1"),
+        ("CUDA_SIM_SEED", "1"),
+    ];
+    let run = stage.machine.run(name, ARCHIVE, &Call { arguments: Vec::new(), variables })?;
+    Ok(run.ended_with(3).and_then(|()| says(&run.errors, sentence)).and_then(|()| {
+        nothing_ran(&run)?;
+        super::checks::same(&run.report()?["simulated"], &serde_json::Value::from(false))
+    }))
+}
+
+/// Neither an abbreviation nor an option without its file does anything.
+fn switch_in_part(stage: &Stage) -> Result<Held, TaskError> {
+    let driver = stage.disguised.display().to_string();
+    let joined = format!("--simulated-driver={driver}");
+    let calls = [
+        vec!["--simulated", &*driver],
+        vec![&*joined],
+        vec!["--simulated-driver"],
+        vec!["--simulated-driver", "/no/such/file"],
+        vec!["--simulated-driver", &*driver, "--bench"],
+    ];
+    for arguments in calls {
+        let shown = format!("{arguments:?}");
+        let call = Call { arguments, variables: Vec::new() };
+        let run = stage.machine.run("the switch in part", ARCHIVE, &call)?;
+        if let Err(why) = run.ended_with(2) {
+            return Ok(Err(format!("{shown}: {why}")));
+        }
+    }
+    Ok(Ok(()))
+}

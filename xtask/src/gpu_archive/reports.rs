@@ -1,0 +1,100 @@
+//! What a run leaves, read back and compared with the manifest.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::checks::{Held, same, says};
+use super::machine::Run;
+use crate::gpu_test::Manifest;
+
+/// What the last line, and every complaint, of a run on a simulated driver ends with.
+pub(super) const NOTE: &str = ", on a SIMULATED driver: no result about a GPU";
+
+/// How tests are named.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Runner {
+    /// By the file of their program.
+    Script,
+    /// By the crate and the target of their program.
+    Nextest,
+}
+
+/// That all tests of the manifest ran and passed, and that no report says otherwise.
+pub(super) fn all_passed(run: &Run, manifest: &Manifest) -> Held {
+    run.ended_with(0)?;
+    let all = manifest.gpu_tests;
+    same(&run.last_line(), &&*format!("{all} passed, 0 failed, 0 skipped{NOTE}"))
+}
+
+/// That the report names the tests of the manifest, each as passed, and nothing else.
+pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Held {
+    let report = run.report()?;
+    let all = manifest.gpu_tests;
+    let expected = [("expected", all), ("passed", all), ("failed", 0), ("skipped", 0)];
+    for (key, count) in expected {
+        same(&report[key], &Value::from(count)).map_err(|why| format!("{key}: {why}"))?;
+    }
+    same(&report["outcome"], &Value::from("passed"))?;
+    let tests = report["tests"].as_array().ok_or("the report has no tests")?;
+    let mut found = BTreeSet::new();
+    for test in tests {
+        same(&test["outcome"], &Value::from("passed")).map_err(|why| format!("{test}: {why}"))?;
+        found.insert(name(text(&test["program"])?, text(&test["test"])?, runner));
+    }
+    same(&tests.len(), &all)?;
+    same(&found, &named(manifest, runner))
+}
+
+/// The same of the report in the form that CI systems read.
+pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Held {
+    let junit = run.file("junit.xml")?;
+    let cases: Vec<&str> = junit.split("<testcase ").skip(1).collect();
+    same(&cases.len(), &manifest.gpu_tests)?;
+    let mut found = BTreeSet::new();
+    for case in &cases {
+        for bad in ["<failure", "<error", "<skipped"] {
+            if case.contains(bad) {
+                return Err(format!("{bad} in {case}"));
+            }
+        }
+        let value = |key: &str| {
+            let start = case.find(&format!("{key}=\""))? + key.len() + 2;
+            case[start..].split('"').next()
+        };
+        // The shortest key is part of another one.
+        let test = case.strip_prefix("name=\"").and_then(|rest| rest.split('"').next());
+        let program = value("classname").ok_or("a case without its program")?;
+        found.insert(name(program, test.ok_or("a case without its name")?, runner));
+    }
+    same(&found, &named(manifest, runner))?;
+    says(&junit, "<testsuites name=\"gpu-test-on-a-simulated-driver\"")
+}
+
+/// That a report can be taken for nothing else than it is.
+pub(super) fn says_that_it_is_simulated(run: &Run) -> Held {
+    let report = run.report()?;
+    same(&report["simulated"], &Value::from(true))?;
+    same(&report["kind"], &Value::from("gpu-test-on-a-simulated-driver"))?;
+    same(&report["device"], &Value::from("Disguised device"))?;
+    match run.last_line().ends_with(NOTE) {
+        true => Ok(()),
+        false => Err(format!("the last line is {}", run.last_line())),
+    }
+}
+
+fn text(value: &Value) -> Result<&str, String> {
+    value.as_str().ok_or_else(|| format!("{value} is no text"))
+}
+
+/// Nextest names no files.
+fn name(program: &str, test: &str, runner: Runner) -> String {
+    match runner {
+        Runner::Script => format!("{program} {test}"),
+        Runner::Nextest => test.to_owned(),
+    }
+}
+
+fn named(manifest: &Manifest, runner: Runner) -> BTreeSet<String> {
+    manifest.tests().map(|(program, test)| name(program, test, runner)).collect()
+}

@@ -1,0 +1,84 @@
+//! The way as it should go: archive, script, every test, every report; with cargo-nextest, and without
+//! an archive in anybody's hands.
+
+use std::path::Path;
+use std::thread;
+
+use super::Stage;
+use super::checks::Checks;
+use super::machine::{Call, Run};
+use super::reports::{Runner, all_passed, junit_is_of, report_is_of, says_that_it_is_simulated};
+use crate::TaskError;
+use crate::gpu_test::Manifest;
+use crate::programs::cargo;
+
+/// The archive of everything.
+const ARCHIVE: &str = "gpu-tests.tar.gz";
+
+/// Runs everything twice at the same time, each on a processor: as on a rented machine, and by the task
+/// that is for a machine with cargo.
+pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
+    let archive = stage.machine.path(ARCHIVE);
+    stage.ready.contents(stage.ready.packed.clone()).write(&archive)?;
+    let read_back = stage.ready.verify(&archive);
+    checks.that("the archive is whole", read_back.map(drop).map_err(|error| error.to_string()));
+
+    let manifest = &stage.ready.manifest;
+    let (carried, here) = thread::scope(|scope| {
+        let here = scope.spawn(|| run_here(stage).map_err(|error| error.to_string()));
+        let carried = carried(stage);
+        (carried, here.join().unwrap_or_else(|_| Err("its thread panicked".to_owned())))
+    });
+    of_run(checks, "script on a bare machine", &carried?, manifest, Runner::Script);
+    of_run(checks, "cargo xtask gpu-test", &here?, manifest, Runner::Script);
+    by_nextest(stage, checks)
+}
+
+fn of_run(checks: &mut Checks, name: &str, run: &Run, manifest: &Manifest, runner: Runner) {
+    let said = |what: &str| format!("{name}: {what}");
+    checks.that(&said("every GPU test passes"), all_passed(run, manifest));
+    checks.that(&said("its report is the manifest's"), report_is_of(run, manifest, runner));
+    checks.that(&said("its JUnit is the manifest's"), junit_is_of(run, manifest, runner));
+    checks.that(&said("it says that it is simulated"), says_that_it_is_simulated(run));
+}
+
+fn carried(stage: &Stage) -> Result<Run, TaskError> {
+    let driver = stage.disguised.display().to_string();
+    let arguments = vec!["--simulated-driver", &driver];
+    stage.machine.run("a bare machine", ARCHIVE, &Call { arguments, variables: Vec::new() })
+}
+
+/// As a person would start it: this program's own file may have been built anew since.
+fn run_here(stage: &Stage) -> Result<Run, TaskError> {
+    let out = stage.machine.path("report of cargo xtask gpu-test");
+    let mut task = cargo();
+    task.args(["xtask", "gpu-test", "--simulated-driver"]).arg(&stage.disguised);
+    task.arg("--out").arg(&out).current_dir(&stage.ready.place.root);
+    if !stage.for_devices {
+        task.arg("--built-as-tests");
+    }
+    Ok(Run::of(&task.output()?, out))
+}
+
+/// On a few tests, but for where time is no matter.
+fn by_nextest(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
+    let programs = if stage.for_devices { stage.ready.packed.clone() } else { stage.few() };
+    let contents = stage.ready.contents(programs);
+    let archive = Path::new("with-nextest").join(ARCHIVE);
+    contents.write(&stage.machine.path("").join(&archive))?;
+    if !stage.machine.put_nextest("with-nextest")? {
+        checks.skip("cargo-nextest on a bare machine", "cargo-nextest is not installed");
+        return Ok(());
+    }
+    let driver = stage.disguised.display().to_string();
+    let call = Call { arguments: vec!["--simulated-driver", &driver], variables: Vec::new() };
+    let archive = archive.display().to_string();
+    let run = stage.machine.run("cargo-nextest", &archive, &call)?;
+    let name = "cargo-nextest on a bare machine";
+    of_run(checks, name, &run, &contents.manifest, Runner::Nextest);
+    let used = run.report().and_then(|report| {
+        super::checks::same(&report["runner"], &serde_json::Value::from("cargo-nextest"))
+    });
+    checks.that(&format!("{name}: it was used"), used);
+    Ok(())
+}
