@@ -202,26 +202,35 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_state_goes_while_its_run_is_pending() {
+    end_where_another_thread_captures(drop);
+}
+
+/// B5, where the state is taken.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_state_is_given_back_while_its_run_is_pending() {
+    end_where_another_thread_captures(|graph| {
+        let kept = graph.into_state();
+        assert!(kept.is_err());
+        drop(kept);
+    });
+}
+
+/// Ends a graph whose run is pending, while another thread begins to capture its stream.
+fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f32>>)) {
     let simulator = start();
-    for (seed, drops) in [(0, true), (1, false)] {
-        start_anew(simulator, Settings::default(), seed);
-        let (main, other) = (stream(), stream());
-        let mut graph = with_state(&main, &other);
-        graph.replay().unwrap();
-        let by_hand = Arc::clone(&main);
-        simulator.before_call("cuStreamSynchronize", 1, move || {
-            thread::spawn(move || by_hand.begin_capture(RELAXED).unwrap()).join().unwrap();
-        });
-        if drops {
-            drop(graph);
-        } else {
-            drop(graph.into_state());
-        }
-        let _ = main.end_capture(NO_FLAGS);
-        main.synchronize().unwrap();
-        drop((main, other));
-        simulator.assert_clean();
-    }
+    let (main, other) = (stream(), stream());
+    let mut graph = with_state(&main, &other);
+    graph.replay().unwrap();
+    let by_hand = Arc::clone(&main);
+    simulator.before_call("cuStreamSynchronize", 1, move || {
+        thread::spawn(move || by_hand.begin_capture(RELAXED).unwrap()).join().unwrap();
+    });
+    end(graph);
+    let _ = main.end_capture(NO_FLAGS);
+    main.synchronize().unwrap();
+    drop((main, other));
+    simulator.assert_clean();
 }
 
 /// B5, where the driver fails: the block of a graph that still runs is another graph's, of another stream.
@@ -295,6 +304,43 @@ fn a_read_that_failed_writes_later() {
         main.synchronize().unwrap();
         assert_eq!(host.as_slice().unwrap(), [8; 4096], "by hand: {by_hand}");
     }
+}
+
+/// B6, its other side: `write` answers an error, and copies later what the caller has there by then; and a graph of
+/// another stream reads the block meanwhile.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_write_that_failed_reads_later() {
+    let simulator = start();
+    let (main, other, pool) = (stream(), stream(), pool());
+    let block = pool.allocate(BYTES).unwrap();
+    let on = |stream: &Arc<CudaStream>| {
+        let session = CaptureSession::new(stream).unwrap();
+        session.lease(pool.lease(&[block.id()]).unwrap())
+    };
+    // It only reads the block, so another stream's graph may have it, too.
+    let made: Made = on(&main).prepare(arena()).unwrap().capture((), |capture, ()| {
+        let mut copy = capture.acquire::<u8>(4096)?;
+        capture.copy(capture.main(), &mut copy, &capture.block::<u8>(&block)?)
+    });
+    let mut graph = made.unwrap();
+    // SAFETY: bytes, which are written before they are read.
+    let mut host = unsafe { main.context().alloc_pinned::<u8>(4096) }.unwrap();
+    host.as_mut_slice().unwrap().fill(7);
+    simulator.fail_call("cuStreamSynchronize", 1, 999);
+    assert!(graph.write(&block, host.as_slice().unwrap()).is_err());
+    simulator.forget_failures();
+    host.as_mut_slice().unwrap().fill(8);
+    let reader: Made = on(&other).prepare(arena()).unwrap().capture((), |capture, ()| {
+        let mut copy = capture.acquire::<u8>(4096)?;
+        capture.copy(capture.main(), &mut copy, &capture.block::<u8>(&block)?)
+    });
+    assert!(matches!(reader, Err(CaptureError::SharedBlock { .. })));
+    let mut written = [0_u8; 4096];
+    graph.read(&block, &mut written).unwrap();
+    assert_eq!(written, [7; 4096]);
+    drop(graph);
+    simulator.assert_clean();
 }
 
 /// B7: a stream is admitted to a capture in the books, and the driver then fails to bring it there: what the
@@ -423,6 +469,37 @@ fn a_dropped_graph_keeps_its_blocks_beside_a_capture_of_another_thread() {
             };
             let made = thread::scope(|threads| threads.spawn(program).join().unwrap());
             assert_eq!(made, Ok(()));
+            Ok(())
+        });
+        drop(made);
+    });
+}
+
+/// B10, with an arena.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_dropped_graph_keeps_its_arena_beside_a_capture_of_another_thread() {
+    without_a_report(|| {
+        let (main, unrelated) = (stream(), stream());
+        let arena = arena();
+        arena.install(&main).unwrap();
+        let second = CudaArena::on(&main).unwrap();
+        second.clear(&main).unwrap();
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena).unwrap();
+        let made: Made = prepared.capture((), |capture, ()| {
+            capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(4096)?, 1)
+        });
+        let mut graph = made.unwrap();
+        graph.replay().unwrap();
+        drop(prepared);
+        let beside = CaptureSession::new(&unrelated).unwrap().prepare(common::arena()).unwrap();
+        let made: Made = beside.capture((), |_, ()| {
+            let program = || {
+                assert!(second.allocate(64).is_err());
+                drop(graph);
+                second.allocate(64).unwrap();
+            };
+            thread::scope(|threads| threads.spawn(program).join().unwrap());
             Ok(())
         });
         drop(made);

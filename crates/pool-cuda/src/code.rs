@@ -29,8 +29,9 @@ impl DriverCode {
     }
 
     /// Whether what a handle stood for is gone, with its context or with the driver: there is nothing
-    /// left to give back.
-    pub(crate) const fn says_gone(self) -> bool {
+    /// left to give back, and nothing runs any more.
+    #[must_use]
+    pub const fn says_gone(self) -> bool {
         self.is_sticky() || matches!(self.0, 4 | 201 | 400)
     }
 

@@ -13,6 +13,8 @@ pub(super) struct ArenaBook {
     base: u64,
     capacity: u64,
     policy: ArenaPolicy,
+    /// Where a plan, or the first region, begins: behind what somebody else has.
+    floor: u64,
     /// Where the next bumped region begins, as an offset.
     cursor: u64,
     live: Live,
@@ -40,6 +42,7 @@ impl ArenaBook {
             base,
             capacity,
             policy,
+            floor: 0,
             cursor: 0,
             live: Live::default(),
             allocations: 0,
@@ -117,6 +120,7 @@ impl ArenaBook {
     /// All regions end; what was captured with them is out of date.
     pub(super) fn reset(&mut self) {
         self.resets += 1;
+        self.floor = 0;
         self.begin();
     }
 
@@ -126,12 +130,13 @@ impl ArenaBook {
         if !self.live.copy_to(room) {
             return Err(self.live.needs());
         }
-        let Self { base, capacity, cursor, allocations, off_plan, refused, given_away, .. } = *self;
-        let Self { high_water, sum, live_bytes, peak, foreign, rewinds, resets, .. } = *self;
+        let Self { base, capacity, floor, cursor, allocations, off_plan, refused, .. } = *self;
+        let Self { given_away, high_water, sum, live_bytes, peak, foreign, rewinds, .. } = *self;
         Ok(Self {
             base,
             capacity,
             policy: self.policy.clone(),
+            floor,
             cursor,
             live: std::mem::take(room),
             allocations,
@@ -144,16 +149,23 @@ impl ArenaBook {
             peak,
             foreign,
             rewinds,
-            resets,
+            resets: self.resets,
         })
     }
 
-    /// These books with another policy and no region.
+    /// These books with another policy and no region, behind so many bytes.
     #[cfg(feature = "cuda")]
-    pub(super) fn anew(mut self, policy: ArenaPolicy) -> Self {
-        self.policy = policy;
+    pub(super) fn anew(mut self, policy: ArenaPolicy, floor: u64) -> Self {
+        (self.policy, self.floor) = (policy, floor);
         self.begin();
         self
+    }
+
+    /// How far they were used, as these books say it: none of that since a reset. Where nothing was allocated,
+    /// a plan has taken nothing yet.
+    #[cfg(feature = "cuda")]
+    pub(super) fn used(&self, resets: u64) -> u64 {
+        if self.allocations == 0 || self.resets != resets { 0 } else { self.cursor }
     }
 
     /// As they stood once, unless a reset came between: then nothing of that is good any more. What is to be
@@ -164,6 +176,18 @@ impl ArenaBook {
             (earlier.foreign, earlier.given_away) = (self.foreign, self.given_away);
             std::mem::swap(self, earlier);
         }
+    }
+
+    /// As they stood when the arena was given away; after a reset with no region, and with the policy of then. What
+    /// is to be freed is in `given` afterwards.
+    #[cfg(feature = "cuda")]
+    pub(super) fn come_back(&mut self, given: &mut Self) {
+        if given.resets == self.resets {
+            return self.put_back(given);
+        }
+        std::mem::swap(&mut self.policy, &mut given.policy);
+        self.floor = 0;
+        self.begin();
     }
 
     /// For how many regions room is to be made, so that the next allocation has it.
@@ -206,8 +230,10 @@ impl ArenaBook {
         self.live.clear();
         // Behind the plan's bytes begin those for what is not in it.
         self.cursor = match &self.policy {
-            ArenaPolicy::Planned(plan) => rounded(plan.peak()).unwrap_or(self.capacity),
-            ArenaPolicy::Monotone | ArenaPolicy::Linear => 0,
+            ArenaPolicy::Planned(plan) => rounded(plan.peak())
+                .and_then(|peak| peak.checked_add(self.floor))
+                .unwrap_or(self.capacity),
+            ArenaPolicy::Monotone | ArenaPolicy::Linear => self.floor,
         };
         (self.allocations, self.off_plan, self.refused) = (0, false, false);
         (self.high_water, self.sum, self.live_bytes, self.peak) = (0, 0, 0, 0);
@@ -229,10 +255,11 @@ impl ArenaBook {
         let is_aligned = |address: u64| {
             address.checked_next_multiple_of(alignment.max(GRANULE)) == Some(address)
         };
-        let follows =
-            |&(offset, bytes): &(u64, u64)| bytes == size && is_aligned(self.base + offset);
+        let follows = |&(offset, bytes): &(u64, u64)| {
+            bytes == size && is_aligned(self.base + self.floor + offset)
+        };
         if let Some((offset, _)) = planned.filter(follows) {
-            return Ok(Some(offset));
+            return Ok(Some(self.floor + offset));
         }
         match plan.divergence() {
             Divergence::Refuse => Err(GraphMemoryError::PlanDiverged {
@@ -274,7 +301,7 @@ impl ArenaBook {
     /// Behind the last live region: what is dead there can go, now that the top is. Where regions are
     /// handed out upwards, the last one is the uppermost.
     fn rewind(&mut self) {
-        let end = self.live.end_of_last();
+        let end = self.live.end_of_last().max(self.floor);
         if end < self.cursor {
             self.cursor = end;
             self.rewinds += 1;

@@ -28,10 +28,26 @@ impl<M: MemorySource> CudaArena<M> {
         Ok(ArenaMark(copy(|| self.shared.book.lock())?))
     }
 
-    /// At the start of the arena, for whoever never runs beside those who have regions.
-    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, NoRoom> {
+    /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
+    /// regions since.
+    pub(crate) fn mark_anew(
+        &self,
+        given: &ArenaMark,
+        policy: ArenaPolicy,
+    ) -> Result<ArenaMark, NoRoom> {
         let book = copy(|| self.shared.book.lock())?;
-        Ok(ArenaMark(book.anew(policy)))
+        let floor = given.0.used(book.resets());
+        Ok(ArenaMark(book.anew(policy, floor)))
+    }
+
+    /// How many bytes were used when the arena was given away, if they are still.
+    pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
+        given.0.used(self.shared.generation())
+    }
+
+    /// With the last of its graphs, the arena is as it was when it was given away.
+    pub(crate) fn come_back(&self, given: &mut ArenaMark) {
+        self.shared.book.lock().come_back(&mut given.0);
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
@@ -75,7 +91,7 @@ impl<M: MemorySource> Drop for Tentative<'_, M> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{ArenaPolicy, CudaArena, SyntheticMemory};
+    use crate::{ArenaPlan, ArenaPolicy, CudaArena, Divergence, SyntheticMemory};
 
     fn arena() -> CudaArena<SyntheticMemory> {
         CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone).unwrap()
@@ -127,11 +143,51 @@ mod tests {
     #[test]
     fn anew_has_another_policy_and_no_region() {
         let arena = arena();
+        let given = arena.mark().unwrap();
         let _taken = arena.allocate(256).unwrap();
-        let mark = arena.mark_anew(ArenaPolicy::Linear).unwrap();
+        let mark = arena.mark_anew(&given, ArenaPolicy::Linear).unwrap();
         assert_eq!(arena.stats().live_regions, 1, "a mark changes nothing");
         arena.begin_at(&mark).unwrap().keep();
         assert!(arena.rewinds());
+        assert_eq!(arena.allocate(256).unwrap().offset(), 0);
+    }
+
+    #[test]
+    fn anew_begins_behind_what_lived_when_the_arena_was_given_away() {
+        let plan = ArenaPlan::new(&[0, 256, 0], [256, 256, 512].into_iter(), 512).unwrap();
+        let planned = ArenaPolicy::Planned(plan.on_divergence(Divergence::FreshBytes));
+        for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear, planned] {
+            let arena = arena();
+            let living = arena.allocate(512).unwrap();
+            let mut given = arena.mark().unwrap();
+            let _of_a_graph = arena.allocate(1024).unwrap();
+            let mark = arena.mark_anew(&given, policy.clone()).unwrap();
+            arena.begin_at(&mark).unwrap().keep();
+            let first = arena.allocate(256).unwrap();
+            let second = arena.allocate(256).unwrap();
+            assert_eq!((first.offset(), second.offset()), (512, 768), "{policy:?}");
+            let _ended = arena.deallocate(second.device_pointer());
+            let _ended = arena.deallocate(first.device_pointer());
+            assert!(arena.allocate(512).unwrap().offset() >= 512, "{policy:?}");
+            assert!(arena.allocate(256).unwrap().offset() >= 1024, "{policy:?}");
+            arena.come_back(&mut given);
+            assert_eq!(arena.stats().live_bytes, 512);
+            assert_eq!(arena.allocate(256).unwrap().offset(), 512, "{policy:?}");
+            let _ended = arena.deallocate(living.device_pointer());
+        }
+    }
+
+    #[test]
+    fn an_arena_that_was_reset_comes_back_with_its_policy() {
+        let arena = arena();
+        let _taken = arena.allocate(256).unwrap();
+        let mut given = arena.mark().unwrap();
+        let mark = arena.mark_anew(&given, ArenaPolicy::Linear).unwrap();
+        arena.begin_at(&mark).unwrap().keep();
+        arena.reset();
+        assert_eq!(arena.used_before(&given), 0, "a reset ends what lived then");
+        arena.come_back(&mut given);
+        assert!(!arena.rewinds());
         assert_eq!(arena.allocate(256).unwrap().offset(), 0);
     }
 }

@@ -92,7 +92,7 @@ impl ArenaPlan {
         self.divergence
     }
 
-    fn new(
+    pub(super) fn new(
         offsets: &[u64],
         sizes: impl Iterator<Item = u64>,
         peak: u64,

@@ -39,11 +39,13 @@ impl Frontiers {
         Self { onlooker, streams: (0..streams).map(first).collect() }
     }
 
-    /// Whether a stream stands where it was left; the nodes there.
+    /// Whether a stream stands where it was left; the nodes there. One that has begun, as far as the account says,
+    /// takes part: where the driver failed to bring it there, what is put on it would run at once.
     pub(super) fn check(
         &self,
         streams: &[Arc<CudaStream>],
         stream: usize,
+        begun: bool,
     ) -> Result<Vec<u64>, CaptureError> {
         let handle = || streams[stream].cu_stream().addr() as u64;
         match (&self.streams[stream], self.read(&streams[stream])?) {
@@ -53,6 +55,7 @@ impl Frontiers {
             (Frontier::Moving, _)
             | (_, Frontier::Elsewhere)
             | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Spoiled),
+            (_, Frontier::Outside) if begun => Err(CaptureError::Spoiled),
             (expected, found) if *expected != found => {
                 Err(CaptureError::ForeignWork { stream: handle() })
             }

@@ -78,20 +78,16 @@ impl Capture<'_> {
         from: &[T],
     ) -> Result<HostArgument, CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let (capture, number) = (self.id(), self.record.lock().host.len());
+        let (capture, number) = (self.id(), self.record.name_argument()?);
         let (target, bytes) = (to.device_pointer(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
         let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
         let account = Account::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[to.write()];
         self.operation(&Operation { kind: "copy from host", stream, uses, account }, |stream| {
-            let Some(buffer) = buffer else {
-                self.record.lock().host.push(None);
-                return Ok(());
-            };
+            let Some(buffer) = buffer else { return Ok(()) };
             let from = buffer.address();
-            // Kept whatever the driver answers.
-            self.record.lock().host.push(Some(buffer));
+            self.record.keep_argument(number, buffer);
             // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
             unsafe { driver::copy_from_host(stream, target, from, bytes) }.map_err(Into::into)
         })?;

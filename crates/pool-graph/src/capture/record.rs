@@ -45,8 +45,11 @@ pub(super) struct Recorded {
     pub(super) spans: Vec<Span>,
     /// What the blocks of the session are used for.
     pub(super) shares: Shares,
-    /// An argument of no bytes needs no memory.
+    /// What copies of the graph read: host arguments, and values of scopes and lent views.
     pub(super) host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is among them; one of no bytes needs no memory. Scopes and lent views are no steps,
+    /// so what they put there has no part in the names of arguments.
+    pub(super) arguments: Vec<Option<usize>>,
     /// What went wrong where nobody could be told.
     pub(super) broken: Option<CaptureError>,
     /// The nodes that streams came to, by handle: the how many-th each was.
@@ -115,7 +118,8 @@ impl Record {
 
     /// The account is closed.
     pub(super) fn finish(&self) -> Recorded {
-        drop(self.arena.lock().take());
+        let arena = self.arena.lock().take();
+        drop(arena);
         std::mem::replace(&mut *self.lock(), Recorded::new(self.id, 0))
     }
 
@@ -132,6 +136,23 @@ impl Record {
         }
     }
 
+    /// Names a host argument: the same steps give the same names.
+    pub(super) fn name_argument(&self) -> Result<usize, CaptureError> {
+        let number = self.lock().arguments.len();
+        self.step(&Step::Argument { number })?;
+        self.lock().arguments.push(None);
+        Ok(number)
+    }
+
+    /// The memory of a host argument, kept whatever becomes of its copy.
+    pub(super) fn keep_argument(&self, number: usize, buffer: HostBuffer) {
+        let Recorded { host, arguments, .. } = &mut *self.lock();
+        if let Some(argument) = arguments.get_mut(number) {
+            *argument = Some(host.len());
+        }
+        host.push(Some(buffer));
+    }
+
     /// The handles of the nodes that a stream has come to by this capture's work, and by nobody else's;
     /// none in a dry run. While a scope is open there, or a view is lent, their work is not told apart.
     pub(super) fn expect(&self, stream: usize) -> Result<Vec<u64>, CaptureError> {
@@ -143,7 +164,8 @@ impl Record {
             drop(recorded);
             return self.frontier(stream);
         }
-        let nodes = recorded.frontiers.check(&self.streams, stream)?;
+        let begun = recorded.model.has_begun(stream);
+        let nodes = recorded.frontiers.check(&self.streams, stream, begun)?;
         recorded.meet(&nodes);
         Ok(nodes)
     }
@@ -306,6 +328,7 @@ impl Recorded {
             temporaries: 0,
             shares: Shares::default(),
             host: Vec::new(),
+            arguments: Vec::new(),
             broken: None,
             met: HashMap::new(),
             open: vec![Open::default(); streams],

@@ -87,9 +87,14 @@ impl<'c> Capture<'c> {
     }
 
     pub(super) fn into_recorded(self) -> Recorded {
-        let Self { record, pools, .. } = self;
+        self.finish()
+    }
+
+    /// Ends the pools, then the account, of which nothing is left to whoever was forgotten with a part in it.
+    fn finish(&self) -> Recorded {
+        let pools = self.pools.replace(Pools::new(0));
         drop(pools);
-        record.finish()
+        self.record.finish()
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -319,6 +324,13 @@ impl<'c> Capture<'c> {
 
     pub(super) fn address(&self, region: usize) -> u64 {
         self.record.lock().regions[region].address
+    }
+}
+
+/// The body failed, or unwound.
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        drop(self.finish());
     }
 }
 

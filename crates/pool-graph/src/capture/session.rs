@@ -148,7 +148,8 @@ impl CaptureSession {
     /// are one after the other, whatever their order, the arena needs what the larger one needs, not the
     /// sum. The stream is the token that only one of them has at a time.
     ///
-    /// What one leaves in its temporaries, the other overwrites.
+    /// What one leaves in its temporaries, the other overwrites. What had been taken from the arena before it was
+    /// [prepared](Self::prepare) is neither's: both begin behind it.
     ///
     /// # Errors
     ///
@@ -166,12 +167,13 @@ impl CaptureSession {
             return Err(CaptureError::AnotherStream { session, graph });
         }
         let (requested, capacity) = (probe.arena_bytes(), graph.arena().arena().capacity());
-        if requested > capacity {
-            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity }.into());
+        let used = graph.arena().used_before();
+        if requested > capacity.saturating_sub(used) {
+            return Err(GraphMemoryError::ArenaExhausted { requested, used, capacity }.into());
         }
         let memory = GraphMemory::new(Arc::clone(graph.arena()), self.leases);
-        let begin = memory.arena.arena().mark_anew(probe.policy())?;
-        let Self { streams, mode, .. } = self;
+        let begin = memory.arena.mark_anew(probe.policy())?;
+        let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
         let runs_on = RunsOn::new(&streams[0])?;
         Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
@@ -206,6 +208,7 @@ impl CaptureSession {
         // Leased before it is marked: where it is reset in between, the lease says so.
         let memory = GraphMemory::new(Arc::new(arena), leases);
         let begin = memory.arena.arena().mark()?;
+        let streams: Arc<[_]> = streams.into();
         let runs_on = RunsOn::new(&streams[0])?;
         Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
     }

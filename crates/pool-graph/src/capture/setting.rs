@@ -27,7 +27,7 @@ pub(crate) struct Setting {
     // Do not reorder: memory goes before the streams that used it.
     pub(super) memory: GraphMemory,
     pub(super) runs_on: RunsOn,
-    pub(super) streams: Vec<Arc<CudaStream>>,
+    pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
 /// What a body is run for.
@@ -61,6 +61,8 @@ pub(crate) struct Made {
 pub(crate) struct Examined {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is in `host`.
+    pub(crate) arguments: Vec<Option<usize>>,
     pub(crate) contents: Contents,
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
@@ -72,6 +74,11 @@ impl Setting {
     /// The stream that is captured, and that graphs run on.
     pub(crate) fn stream(&self) -> &Arc<CudaStream> {
         &self.streams[0]
+    }
+
+    /// All of them, to be kept.
+    pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
+        Arc::clone(&self.streams)
     }
 
     pub(crate) fn runs_on(&self) -> &RunsOn {
@@ -149,9 +156,9 @@ impl Setting {
         let offsets: Vec<u64> =
             recorded.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
-        let Recorded { capture, trace, host, shares, .. } = recorded;
+        let Recorded { capture, trace, host, arguments, shares, .. } = recorded;
         let pattern = Pattern { capture, trace, offsets };
-        Ok(Examined { graph, host, contents, pattern, shares, footprint, verified })
+        Ok(Examined { graph, host, arguments, contents, pattern, shares, footprint, verified })
     }
 
     /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.

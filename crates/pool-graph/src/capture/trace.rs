@@ -17,6 +17,8 @@ pub(super) enum Step {
     Scope { stream: usize, opens: bool },
     /// An operation, of its kind, on a stream; the memory that it uses, and whether it writes it.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
+    /// A host argument got its name: the n-th one, from 0.
+    Argument { number: usize },
     /// A stream waits for another one.
     Wait { later: usize, earlier: usize },
 }

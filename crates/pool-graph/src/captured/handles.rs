@@ -308,26 +308,36 @@ impl Drop for HostBuffer {
     }
 }
 
-/// Copies to the host in the order of a stream, and waits; the context is bound.
+/// Copies to page-locked memory in the order of a stream, and waits; the context is bound. After an error the copy may
+/// be made later: the buffer stays until the stream was waited for.
 ///
 /// # Safety
 ///
-/// The device range has as many bytes.
-pub(crate) unsafe fn read(stream: &CudaStream, to: &mut [u8], from: u64) -> Result<(), CudaError> {
-    let (place, bytes) = (to.as_mut_ptr().cast(), to.len());
-    // SAFETY: the caller's promise; the host range is as long as is said, and stays until the wait is
-    // over.
+/// The device range has as many bytes, and the buffer, too.
+pub(crate) unsafe fn read(
+    stream: &CudaStream,
+    to: &mut HostBuffer,
+    bytes: usize,
+    from: u64,
+) -> Result<(), CudaError> {
+    let place = to.memory.as_ptr().cast();
+    // SAFETY: the caller's promise; the host range stays for as long as the copy may be made.
     let copied = unsafe { sys::cuMemcpyDtoHAsync_v2(place, from, bytes, stream.cu_stream()) };
     answer("cuMemcpyDtoHAsync", copied.result()).and_then(|()| wait_for(stream))
 }
 
-/// Copies from the host in the order of a stream, and waits; the context is bound.
+/// Copies from page-locked memory in the order of a stream, and waits; as [`read`].
 ///
 /// # Safety
 ///
-/// The device range has as many bytes.
-pub(crate) unsafe fn write(stream: &CudaStream, to: u64, from: &[u8]) -> Result<(), CudaError> {
-    let (place, bytes) = (from.as_ptr().cast(), from.len());
+/// As for [`read`].
+pub(crate) unsafe fn write(
+    stream: &CudaStream,
+    to: u64,
+    from: &mut HostBuffer,
+    bytes: usize,
+) -> Result<(), CudaError> {
+    let place = from.memory.as_ptr().cast_const().cast();
     // SAFETY: as in `read`.
     let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(to, place, bytes, stream.cu_stream()) };
     answer("cuMemcpyHtoDAsync", copied.result()).and_then(|()| wait_for(stream))

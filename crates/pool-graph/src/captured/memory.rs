@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pool_cuda::cudarc::driver::CudaContext;
 
 use super::registry::{give_arena_back, take_arena};
-use crate::arena::CudaArena;
+use crate::arena::{ArenaMark, ArenaPolicy, CudaArena};
 use crate::block::GraphMemoryBlock;
 use crate::capture::CaptureError;
 use crate::device::DeviceMemory;
@@ -67,6 +67,8 @@ pub(crate) fn check_block(
 pub(crate) struct OwnArena {
     arena: CudaArena,
     address: u64,
+    /// How it stood when it was given away. Others may have captured with what lived then, by hand.
+    given: Option<ArenaMark>,
 }
 
 impl OwnArena {
@@ -76,8 +78,22 @@ impl OwnArena {
         if !take_arena(address)? {
             return Err(CaptureError::ArenaInUse { address });
         }
-        arena.give_away(true);
-        Ok(Self { arena, address })
+        let mut own = Self { arena, address, given: None };
+        own.arena.give_away(true);
+        // From here on nobody else takes or ends regions.
+        own.given = Some(own.arena.mark()?);
+        Ok(own)
+    }
+
+    /// Where a session begins whose graph runs on the stream of this arena's graphs: behind what is not theirs.
+    pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
+        let given = self.given.as_ref().ok_or(CaptureError::Spoiled)?;
+        Ok(self.arena.mark_anew(given, policy)?)
+    }
+
+    /// How many of its bytes are not its graphs'.
+    pub(crate) fn used_before(&self) -> u64 {
+        self.given.as_ref().map_or(0, |given| self.arena.used_before(given))
     }
 
     pub(crate) fn arena(&self) -> &CudaArena {
@@ -91,6 +107,9 @@ impl OwnArena {
 
 impl Drop for OwnArena {
     fn drop(&mut self) {
+        if let Some(given) = &mut self.given {
+            self.arena.come_back(given);
+        }
         self.arena.give_away(false);
         give_arena_back(self.address);
     }

@@ -5,6 +5,7 @@ mod memory;
 mod refusal;
 mod registry;
 mod sharing;
+mod staged;
 mod update;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::is_capturing;
+use pool_cuda::{CudaError, is_capturing};
 
 pub(crate) use handles::{Contents, Executable, Graph, HostBuffer};
 pub(crate) use memory::{GraphMemory, OwnArena, check_block};
@@ -25,6 +26,7 @@ use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Examined, Footprint, HostArgument, Pattern, Setting};
 use crate::verify::Verified;
 use registry::{Place, Remains, StreamUse, come_to_rest};
+use staged::Staged;
 
 /// A graph, ready to be replayed, with all that its nodes name.
 ///
@@ -41,8 +43,10 @@ use registry::{Place, Remains, StreamUse, come_to_rest};
 ///    graph then refuses.
 /// 3. *Nothing of it runs any more when the memory goes.* The executable is never given out, so all runs
 ///    are this value's, on one stream; when it is dropped, that stream is waited for, then the executable
-///    goes, the graph, the state, and last the leases. During a capture of another thread all that waits
-///    until the capture is over. What cannot be waited for, because its stream is captured by hand, stays.
+///    goes, the graph, the state, and last the leases. During a capture of another thread state and leases go,
+///    and what the driver destroys waits until the capture is over. What cannot be waited for stays: its
+///    stream is captured by hand, or the driver answers with an error that does not say that the context is
+///    gone.
 /// 4. *Two runs never overlap*: they are on one stream, and whoever [shares](crate::CaptureSession::beside)
 ///    the arena is on the same one. Blocks that graphs of two streams have are only read, which is asked
 ///    before an operation that writes one is captured; in an update, too.
@@ -67,7 +71,7 @@ use registry::{Place, Remains, StreamUse, come_to_rest};
 /// | the capture ended by its body | an error of cudarc's call; `Spoiled` |
 /// | replay, upload, read or write while the stream is captured | `Capturing` |
 /// | an allocation that became a node | `MemoryNodes` |
-/// | a graph dropped, or updated, during a capture | what goes is destroyed when that is over |
+/// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
 /// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
 /// | an update of a graph from its own body, or while its state is borrowed | does not compile |
 ///
@@ -176,21 +180,28 @@ struct Runs {
 struct Parts {
     executable: Executable,
     graph: Graph,
-    /// What copies from the host read; an argument of no bytes needs no memory.
+    /// What copies from the host read.
     host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is among them; one of no bytes needs no memory.
+    arguments: Vec<Option<usize>>,
     /// What an update brought of which the driver did not say whether it was performed.
     doubtful: Vec<HostBuffer>,
+    /// What its blocks are copied through.
+    staged: Staged,
     /// What the graph does with its blocks.
     shares: Shares,
 }
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let Some(Parts { executable, graph, host, doubtful, shares }) = self.of.take() else {
+        let Some(Parts { executable, graph, host, doubtful, staged, shares, .. }) = self.of.take()
+        else {
             return;
         };
-        let (executable, setting) = (Some(executable), Arc::clone(&self.setting));
-        let remains = Remains { executable, graph, host, doubtful, shares, setting };
+        let (executable, setting) = (Some(executable), Some(Arc::clone(&self.setting)));
+        let streams = self.setting.all_streams();
+        let remains =
+            Remains { executable, graph, host, doubtful, staged, shares, setting, streams };
         std::mem::take(&mut self.place).end(remains);
     }
 }
@@ -203,8 +214,10 @@ impl<S> CapturedGraph<S> {
         state: S,
         place: Place,
     ) -> Self {
-        let Examined { graph, host, pattern, shares, footprint, verified, .. } = examined;
-        let parts = Parts { executable, graph, host, doubtful: Vec::new(), shares };
+        let Examined { graph, host, arguments, pattern, shares, footprint, verified, .. } =
+            examined;
+        let (doubtful, staged) = (Vec::new(), Staged::default());
+        let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
         let runs = Runs { of: Some(parts), setting: Arc::clone(&setting), place };
         Self { runs, state: Some(state), setting, pattern, footprint, verified }
     }
@@ -259,7 +272,8 @@ impl<S> CapturedGraph<S> {
     ///
     /// # Errors
     ///
-    /// The graph as it is, where somebody captures its stream by hand: runs cannot be waited for then.
+    /// The graph as it is, where its runs cannot be waited for: somebody captures its stream by hand, or the
+    /// driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
     pub fn into_state(mut self) -> Result<S, Self> {
         if !come_to_rest(&self.setting) {
@@ -272,10 +286,13 @@ impl<S> CapturedGraph<S> {
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
     /// ones, as many as there is room for.
     ///
+    /// The graph keeps page-locked memory for the bytes of its largest copy, through which they go: nothing is
+    /// copied to the caller's elements after an error.
+    ///
     /// # Errors
     ///
     /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
-    /// [`CaptureError::WrongContext`] where it is another device's; and as
+    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
     /// [`synchronize`](Self::synchronize).
     pub fn read<T: PodElement>(
         &mut self,
@@ -283,13 +300,23 @@ impl<S> CapturedGraph<S> {
         elements: &mut [T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        let _in_use = self.check_stream("be read from")?;
+        let operation = "be read from";
+        drop(self.check_stream(operation)?);
         let bytes = bytemuck::cast_slice_mut(elements);
         if bytes.is_empty() {
             return Ok(());
         }
-        // SAFETY: a block that the graph holds, of as many bytes. The stream is that of all its runs.
-        Ok(unsafe { handles::read(self.stream(), bytes, address) }?)
+        let mut staged = self.stage(bytes)?;
+        let in_use = self.check_stream(operation)?;
+        // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
+        // in either case. The stream is that of all its runs.
+        let copied = unsafe { handles::read(self.stream(), &mut staged, bytes.len(), address) };
+        // A hook of the allocator, or of the caller's, may capture the stream from here on.
+        drop(in_use);
+        if copied.is_ok() {
+            bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
+        }
+        self.unstage(staged, copied)
     }
 
     /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
@@ -298,23 +325,34 @@ impl<S> CapturedGraph<S> {
     /// # Errors
     ///
     /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
-    /// block, too.
+    /// block, too. Where the driver fails, the block may be written later: it counts as one that the graph
+    /// writes.
     pub fn write<T: PodElement>(
         &mut self,
         block: &GraphMemoryBlock,
         elements: &[T],
     ) -> Result<(), CaptureError> {
         let address = self.kept(block, size_of_val(elements))?;
-        let _in_use = self.check_stream("be written to")?;
+        let operation = "be written to";
+        drop(self.check_stream(operation)?);
         // A graph of another stream may read the block whenever it likes.
         let mut alone = Shares::default();
         alone.add(block.id(), self.stream(), true)?;
-        let bytes = bytemuck::cast_slice(elements);
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
         if bytes.is_empty() {
             return Ok(());
         }
+        let mut staged = self.stage(bytes)?;
+        staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        let in_use = self.check_stream(operation)?;
         // SAFETY: as in `read`.
-        Ok(unsafe { handles::write(self.stream(), address, bytes) }?)
+        let copied = unsafe { handles::write(self.stream(), address, &mut staged, bytes.len()) };
+        drop(in_use);
+        if copied.is_err() {
+            // The block may be written later.
+            self.runs.parts()?.shares.keep(alone);
+        }
+        self.unstage(staged, copied)
     }
 
     /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
@@ -332,10 +370,10 @@ impl<S> CapturedGraph<S> {
         let bytes: &[u8] = bytemuck::cast_slice(elements);
         let HostArgument { capture, number } = argument;
         let is_own = capture == self.pattern.capture;
-        let host = &mut self.runs.parts()?.host;
-        let none = CaptureError::NoSuchArgument { asked: number, arguments: host.len() };
-        let Some(buffer) = host.get_mut(number).filter(|_| is_own) else { return Err(none) };
-        match buffer {
+        let Parts { host, arguments, .. } = self.runs.parts()?;
+        let none = CaptureError::NoSuchArgument { asked: number, arguments: arguments.len() };
+        let Some(place) = arguments.get(number).filter(|_| is_own) else { return Err(none) };
+        match place.and_then(|place| host.get_mut(place)).and_then(Option::as_mut) {
             None if bytes.is_empty() => Ok(()),
             Some(buffer) if buffer.len() == bytes.len() => {
                 buffer.bytes_mut().copy_from_slice(bytes);
@@ -372,6 +410,25 @@ impl<S> CapturedGraph<S> {
     fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
         self.setting.memory().check_block(block, bytes as u64, self.stream().context())?;
         Ok(block.device_pointer())
+    }
+
+    /// Memory that bytes are copied through; the context is bound.
+    fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
+        Ok(self.runs.parts()?.staged.take(bytes, self.setting.stream().context())?)
+    }
+
+    /// Keeps it, whether the copy was waited for or may still be made.
+    fn unstage(
+        &mut self,
+        buffer: HostBuffer,
+        copied: Result<(), CudaError>,
+    ) -> Result<(), CaptureError> {
+        let staged = &mut self.runs.parts()?.staged;
+        match copied {
+            Ok(()) => staged.done(buffer),
+            Err(_) => staged.pending(buffer),
+        }
+        Ok(copied?)
     }
 
     /// No session captures the stream while the answer lives.

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{Chain, is_capturing};
+use pool_cuda::{Chain, CudaError, DriverCode, is_capturing};
 
 use super::handles::{Executable, Graph, HostBuffer};
 use super::sharing::Shares;
+use super::staged::Staged;
 use crate::capture::driver::{bind, wait_for};
 use crate::capture::{CaptureError, Setting};
 use crate::room::{NoRoom, lock_with_room};
@@ -75,15 +76,20 @@ impl Captures {
     }
 }
 
-/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order.
+/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order. Only what the
+/// driver destroys waits for the captures of others; memory and blocks are given back as soon as nothing runs.
 #[derive(Debug)]
 pub(super) struct Remains {
     pub(super) executable: Option<Executable>,
     pub(super) graph: Graph,
     pub(super) host: Vec<Option<HostBuffer>>,
     pub(super) doubtful: Vec<HostBuffer>,
+    pub(super) staged: Staged,
     pub(super) shares: Shares,
-    pub(super) setting: Arc<Setting>,
+    /// None once nothing runs any more.
+    pub(super) setting: Option<Arc<Setting>>,
+    /// They outlive what ran on them.
+    pub(super) streams: Arc<[Arc<CudaStream>]>,
 }
 
 /// A place for remains, made before there are any: a drop then needs no memory.
@@ -273,42 +279,54 @@ fn end_each(mut due: Chain<Option<Remains>>) {
 }
 
 impl Remains {
-    /// Destroys them, unless a capture is under way.
-    fn destroy(self) -> Option<Self> {
-        let stream = self.setting.stream();
-        if !come_to_rest(&self.setting) || !CAPTURES.lock().captured.is_empty() {
+    /// Destroys them, unless a capture is under way: then they only give back what others may want.
+    fn destroy(mut self) -> Option<Self> {
+        if self.setting.as_ref().is_some_and(|setting| !come_to_rest(setting)) {
             return Some(self);
         }
-        let _ = bind(stream.context());
-        let Self { executable, graph, host, doubtful, shares, setting } = self;
+        if !CAPTURES.lock().captured.is_empty() {
+            let given_back = (mem::take(&mut self.shares), self.setting.take());
+            drop(given_back);
+            return Some(self);
+        }
+        let Self { executable, graph, host, doubtful, staged, shares, setting, streams } = self;
         drop(executable);
         drop(graph);
-        drop((host, doubtful));
+        drop((host, doubtful, staged));
         drop(shares);
         drop(setting);
+        drop(streams);
         None
     }
 }
 
 /// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
-/// cannot be, because somebody captures the stream by hand.
+/// cannot be, because somebody captures the stream by hand, or the driver does not answer.
 pub(super) fn come_to_rest(setting: &Setting) -> bool {
-    let stream = setting.stream();
     // Each time round, a session had the stream, and has given it up without waiting for it: it was refused,
     // and does not come back by itself.
     loop {
         if let Some(_in_use) = StreamUse::begin(setting.runs_on()) {
-            let _ = bind(stream.context());
-            if is_capturing(stream) == Ok(true) {
-                return false;
-            }
-            let _ = wait_for(stream);
-            return true;
+            return rest(setting.stream());
         }
         if wait_until_settled(setting.runs_on()) {
             return true;
         }
     }
+}
+
+/// Waits for a stream that no session captures. Where its context is gone, nothing runs there any more; after any
+/// other error something may.
+fn rest(stream: &CudaStream) -> bool {
+    let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
+    let waited = match is_captured {
+        Ok(true) => return false,
+        // Somebody may capture it from here on: then it is not waited for, and that is an error.
+        Ok(false) => wait_for(stream),
+        Err(error) => Err(error),
+    };
+    let is_gone = |error: CudaError| error.code().is_some_and(DriverCode::says_gone);
+    waited.map_or_else(is_gone, |()| true)
 }
 
 /// Waits until a session has waited for what the stream held before; false where it gave up.

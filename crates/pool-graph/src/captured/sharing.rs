@@ -54,9 +54,12 @@ impl Shares {
         Ok(())
     }
 
-    /// Has those, too.
+    /// Has those, too; for ever, where the host has no memory to note it.
     pub(crate) fn keep(&mut self, mut others: Self) {
-        self.0.append(&mut others.0);
+        match self.0.try_reserve(others.0.len()) {
+            Ok(()) => self.0.append(&mut others.0),
+            Err(_) => std::mem::forget(others),
+        }
     }
 }
 

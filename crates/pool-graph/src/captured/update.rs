@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::handles::{Graph, HostBuffer};
 use super::registry::{Place, Remains};
 use super::sharing::Shares;
+use super::staged::Staged;
 use super::{CapturedGraph, Runs};
 use crate::capture::{Capture, CaptureError, Examined, Purpose};
 
@@ -67,13 +68,14 @@ impl<S> CapturedGraph<S> {
 
 impl Runs {
     fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
-        let Examined { graph, host, contents, shares, .. } = examined;
+        let Examined { graph, host, arguments, contents, shares, .. } = examined;
         let place = Place::new()?;
         let parts = self.parts()?;
         match parts.executable.update(&graph, &contents) {
             Ok(()) => {
                 let old = mem::replace(&mut parts.graph, graph);
                 let unused = mem::replace(&mut parts.host, host);
+                parts.arguments = arguments;
                 let given_up = mem::replace(&mut parts.shares, shares);
                 self.end(place, old, unused, given_up);
                 Ok(())
@@ -90,7 +92,11 @@ impl Runs {
 
     /// What no launch to come reads. The runs before were waited for.
     fn end(&self, place: Place, graph: Graph, host: Vec<Option<HostBuffer>>, shares: Shares) {
-        let (setting, doubtful) = (Arc::clone(&self.setting), Vec::new());
-        place.end(Remains { executable: None, graph, host, doubtful, shares, setting });
+        let (staged, doubtful) = (Staged::default(), Vec::new());
+        let (setting, streams) = (Some(Arc::clone(&self.setting)), self.setting.all_streams());
+        let executable = None;
+        let remains =
+            Remains { executable, graph, host, doubtful, staged, shares, setting, streams };
+        place.end(remains);
     }
 }
