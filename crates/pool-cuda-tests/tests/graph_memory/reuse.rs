@@ -136,19 +136,19 @@ fn an_arena_is_cleared_while_another_thread_ends_the_capture() {
         arena.install(&stream).unwrap();
         stream.begin_capture(CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
         through_scratch(&arena, &[&stream; 3], &kept).unwrap();
-        let end = {
-            let stream = Arc::clone(&stream);
-            move || drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap())
+        let end = |stream: &Arc<CudaStream>| {
+            drop(stream.end_capture(CUgraphInstantiate_flags(0)).unwrap());
         };
-        // Right before the graph is looked at, if it is.
-        let in_between = {
-            let end = end.clone();
-            move || std::thread::spawn(end).join().unwrap()
+        // Right before the graph is looked at, if it is; whoever waits for that does not keep the stream.
+        let waiting = Arc::downgrade(&stream);
+        let in_between = move || {
+            let by_another = move || waiting.upgrade().iter().for_each(end);
+            std::thread::spawn(by_another).join().unwrap();
         };
         Simulator::attach().unwrap().before_call("cuGraphGetNodes", 1, in_between);
         assert_eq!(arena.clear(&stream), Ok(()));
         assert!(is_capturing(&stream), "it is ended while its graph is read");
-        std::thread::spawn(end).join().unwrap();
+        end(&stream);
     });
 }
 

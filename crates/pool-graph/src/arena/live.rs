@@ -46,7 +46,7 @@ impl Live {
     }
 
     /// How many there must be room for, to have a copy.
-    #[cfg(any(test, feature = "cuda-backend"))]
+    #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
