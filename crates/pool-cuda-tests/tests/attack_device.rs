@@ -1,5 +1,5 @@
-//! What the third attack on the device half broke, a test each, named for what breaks: every one of them fails
-//! at commit 715685e.
+//! What the third attack on the device half broke, a test each. It is named for what holds now; its comment says
+//! what happened.
 //!
 //! Each test needs a process of its own: `cargo xtask sim-test` runs them.
 
@@ -118,11 +118,11 @@ fn an_argument_for_the_per_thread_stream_is_ordered_on_another_thread() {
     });
 }
 
-/// B4: a region that lives when its arena is given to a session is handed out again by `beside`, without a
-/// reset: whoever captured with it by hand has a lease that is good.
+/// B4: a region that lives when its arena is given to a session was handed out again by `beside`, without a
+/// reset: whoever captured with it by hand had a lease that was good.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_region_that_lives_is_handed_out_again_beside_a_graph() {
+fn a_region_that_lives_stays_beside_a_graph() {
     without_a_report(|| {
         let (main, by_hand) = (stream(), stream());
         let arena = arena();
@@ -155,7 +155,7 @@ fn a_region_that_lives_is_handed_out_again_beside_a_graph() {
 /// B4, its other side: with the last of its graphs, an arena is its owner's again, who made it `Monotone`.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn an_arena_comes_back_with_the_policy_of_a_graph_beside() {
+fn an_arena_comes_back_with_its_own_policy() {
     without_a_report(|| {
         let main = stream();
         let arena = arena();
@@ -197,18 +197,18 @@ fn with_state(main: &Arc<CudaStream>, other: &Arc<CudaStream>) -> CapturedGraph<
     made.unwrap()
 }
 
-/// B5: `come_to_rest` takes a stream that it could not wait for to be at rest. Here another thread captures it
+/// B5: `come_to_rest` took a stream that it could not wait for to be at rest. Here another thread captures it
 /// by hand, right between the two calls.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_state_goes_while_its_run_is_pending() {
+fn a_state_stays_while_its_run_is_pending() {
     end_where_another_thread_captures(drop);
 }
 
 /// B5, where the state is taken.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_state_is_given_back_while_its_run_is_pending() {
+fn a_state_is_not_given_back_while_its_run_is_pending() {
     end_where_another_thread_captures(|graph| {
         let kept = graph.into_state();
         assert!(kept.is_err());
@@ -233,10 +233,10 @@ fn end_where_another_thread_captures(end: impl FnOnce(CapturedGraph<CudaSlice<f3
     simulator.assert_clean();
 }
 
-/// B5, where the driver fails: the block of a graph that still runs is another graph's, of another stream.
+/// B5, where the driver fails: the block of a graph that still ran became another graph's, of another stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_lease_ends_while_a_run_is_pending() {
+fn a_lease_stays_while_a_run_is_pending() {
     let simulator = start();
     for seed in 0..orders() {
         start_anew(simulator, Settings::default(), seed);
@@ -270,10 +270,10 @@ fn a_lease_ends_while_a_run_is_pending() {
     }
 }
 
-/// B6: `read` answers an error, and the bytes arrive later, where nobody lends it the memory any more.
+/// B6: `read` answered an error, and the bytes arrived later, where nobody lent it the memory any more.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_read_that_failed_writes_later() {
+fn a_read_that_failed_writes_nothing_later() {
     let simulator = start();
     for (seed, by_hand) in [(0, false), (1, true)] {
         start_anew(simulator, Settings::default(), seed);
@@ -306,11 +306,11 @@ fn a_read_that_failed_writes_later() {
     }
 }
 
-/// B6, its other side: `write` answers an error, and copies later what the caller has there by then; and a graph of
-/// another stream reads the block meanwhile.
+/// B6, its other side: `write` answered an error, and copied later what the caller had there by then; and a graph
+/// of another stream read the block meanwhile.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_write_that_failed_reads_later() {
+fn a_write_that_failed_reads_nothing_later() {
     let simulator = start();
     let (main, other, pool) = (stream(), stream(), pool());
     let block = pool.allocate(BYTES).unwrap();
@@ -344,10 +344,10 @@ fn a_write_that_failed_reads_later() {
 }
 
 /// B7: a stream is admitted to a capture in the books, and the driver then fails to bring it there: what the
-/// capture puts on it runs at once, on memory of the arena, beside a graph that has it.
+/// capture put on it ran at once, on memory of the arena, beside a graph that had it.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_stream_that_was_admitted_in_vain_runs_at_once() {
+fn a_stream_that_was_admitted_in_vain_runs_nothing() {
     let simulator = start();
     for (seed, call) in [(0, "cuEventRecord"), (1, "cuStreamWaitEvent"), (2, "cuEventCreate")] {
         start_anew(simulator, Settings::default(), seed);
@@ -376,11 +376,11 @@ fn a_stream_that_was_admitted_in_vain_runs_at_once() {
     }
 }
 
-/// B8: host arguments are numbered as they come, those of fills in scopes too, which are no steps: an update that
-/// takes the same steps numbers them otherwise.
+/// B8: host arguments were numbered as they came, those of fills in scopes too, which are no steps: an update that
+/// took the same steps numbered them otherwise.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn an_argument_names_another_buffer_after_an_update() {
+fn an_argument_names_its_buffer_after_an_update() {
     without_a_report(|| {
         let (main, pool) = (stream(), pool());
         let [x, y] = [(); 2].map(|()| pool.allocate(256).unwrap());
@@ -414,11 +414,11 @@ fn an_argument_names_another_buffer_after_an_update() {
     });
 }
 
-/// B9: a view that is lent is forgotten, and the body fails: what the record has stays for ever, and the block is
+/// B9: a view that is lent is forgotten, and the body fails: what the record had stayed for ever, and the block was
 /// refused to graphs of every other stream.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_failed_capture_keeps_all_for_a_lent_view_that_was_forgotten() {
+fn a_failed_capture_keeps_nothing_for_a_lent_view_that_was_forgotten() {
     let simulator = start();
     let (one, two, pool) = (stream(), stream(), pool());
     let block = pool.allocate(BYTES).unwrap();
@@ -445,10 +445,10 @@ fn a_failed_capture_keeps_all_for_a_lent_view_that_was_forgotten() {
 }
 
 /// B10: a graph is dropped, and another one made with its block on another stream: refused while any other
-/// thread captures anything.
+/// thread captured anything.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_dropped_graph_keeps_its_blocks_beside_a_capture_of_another_thread() {
+fn a_dropped_graph_gives_its_blocks_back_beside_a_capture_of_another_thread() {
     without_a_report(|| {
         let (one, two, unrelated, pool) = (stream(), stream(), stream(), pool());
         let block = pool.allocate(BYTES).unwrap();
@@ -478,7 +478,7 @@ fn a_dropped_graph_keeps_its_blocks_beside_a_capture_of_another_thread() {
 /// B10, with an arena.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_dropped_graph_keeps_its_arena_beside_a_capture_of_another_thread() {
+fn a_dropped_graph_gives_its_arena_back_beside_a_capture_of_another_thread() {
     without_a_report(|| {
         let (main, unrelated) = (stream(), stream());
         let arena = arena();

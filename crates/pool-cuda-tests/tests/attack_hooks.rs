@@ -1,4 +1,4 @@
-//! What the third attack on the device half broke by a hook of the allocator; fails (it hangs) at commit 715685e.
+//! What the third attack on the device half broke by a hook of the allocator: it waited for ever.
 //!
 //! Needs a process of its own: `cargo xtask sim-test` runs it, and stops it when it hangs.
 
@@ -68,11 +68,11 @@ fn one_more() {
     }
 }
 
-/// B12: `write` says that it uses the stream (`StreamUse`) and then allocates and frees; a capture of that stream
-/// waits until nobody uses it: for itself. From the second allocation or free on there is no lock in this.
+/// B12: `write` said that it used the stream (`StreamUse`) and then allocated and freed; a capture of that stream
+/// waited until nobody used it: for itself.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_capture_in_a_hook_of_the_allocator_waits_for_its_own_write() {
+fn a_capture_in_a_hook_of_the_allocator_waits_for_no_write_of_its_own() {
     let simulator = start();
     for nth in 1.. {
         start_anew(simulator, Settings::default(), nth);
