@@ -43,31 +43,22 @@ impl Disguised {
         Ok(Self(bytes))
     }
 
-    /// Takes a call of the driver away, too: it stands in the table of symbols between zeros.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such call.
-    pub(super) fn without(mut self, call: &str) -> Result<Self, TaskError> {
-        let name = [b"\0", call.as_bytes(), b"\0"].concat();
-        let mut other = name.clone();
-        other[1] = b'x';
-        replace(&mut self.0, &name, &other)?;
-        Ok(self)
-    }
-
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Overwrites every place.
-fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), TaskError> {
+/// Overwrites every place where a text stands.
+///
+/// # Errors
+///
+/// When it stands nowhere.
+pub(super) fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) -> Result<(), TaskError> {
     let found = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
     let places: Vec<usize> = found.map(|(place, _)| place).collect();
     if places.is_empty() {
         let text = String::from_utf8_lossy(from);
-        return Err(format!("the simulated driver has no {text:?} in it").into());
+        return Err(format!("there is no {text:?} in it").into());
     }
     for place in places {
         bytes[place..place + to.len()].copy_from_slice(to);
@@ -95,15 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_goes_and_its_namesakes_stay() {
-        let driver = Disguised::of(LIBRARY, Signs::NONE).unwrap().without("cuInit").unwrap();
-        let text = String::from_utf8(driver.0).unwrap();
-        assert!(text.contains("\0xuInit\0cuInitial\0"), "{text:?}");
-    }
-
-    #[test]
     fn what_is_not_there_cannot_be_taken_away() {
         assert!(Disguised::of(b"libcuda", Signs::NONE).is_err());
-        assert!(Disguised::of(LIBRARY, Signs::NONE).unwrap().without("cuTurbo").is_err());
     }
 }

@@ -12,8 +12,8 @@ const ARCHIVE: &str = "demanding.tar.gz";
 
 pub(super) fn check(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let needed = stage.ready.manifest.needs.needs_driver;
-    let too_old = run(stage, |_| Ok(()), &[("CUDA_SIM_DRIVER_VERSION", "11080")])?;
-    let sentence = format!("the driver is for CUDA 11.8, and the archive needs one for {needed}");
+    let too_old = run(stage, |_| Ok(()), &[("CUDA_SIM_DRIVER_VERSION", "12000")])?;
+    let sentence = format!("the driver is for CUDA 12.0, and the archive needs one for {needed}");
     checks.that("a driver that is too old ends with 4", unsuitable(&too_old, &sentence));
 
     let as_old = needed.number().to_string();

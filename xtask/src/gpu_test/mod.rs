@@ -27,7 +27,7 @@ use programs::Built;
 pub(crate) use manifest::Manifest;
 pub(crate) use needs::{Needs, Version};
 pub(crate) use nextest::program as nextest_program;
-pub(crate) use programs::{Build, Packed, Purpose};
+pub(crate) use programs::{Build, Packed, Purpose, sha256};
 
 /// The crates that have GPU tests: whatever is ignored there needs a CUDA device.
 const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-kernels", "pool-graph-tests"];
