@@ -6,6 +6,8 @@
 
 mod allocator;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -148,10 +150,15 @@ fn a_hook_of_the_allocator_uses_a_fresh_pool() {
     for nth in nths() {
         let has_run = mpsc::channel();
         in_time(&format!("the hook in allocation {nth}"), move || {
-            let ground: &'static Ground = Box::leak(Box::new(Ground::new()));
-            FRESH.set(Some(ground));
-            let hook = || FRESH.get().unwrap().use_everything().unwrap();
+            let ground = Rc::new(Ground::new());
+            FRESH.set(Some(Rc::clone(&ground)));
+            let hook = || {
+                let ground = FRESH.take().unwrap();
+                FRESH.set(Some(Rc::clone(&ground)));
+                ground.use_everything().unwrap();
+            };
             let (ended, ran) = with_rule(Rule::Hook { nth, hook }, || ground.use_and_reset());
+            FRESH.set(None);
             ended.unwrap();
             has_run.0.send(ran).unwrap();
             ground.assert_is_in_order();
@@ -166,7 +173,7 @@ fn a_hook_of_the_allocator_uses_a_fresh_pool() {
 }
 
 thread_local! {
-    static FRESH: std::cell::Cell<Option<&'static Ground>> = const { std::cell::Cell::new(None) };
+    static FRESH: Cell<Option<Rc<Ground>>> = const { Cell::new(None) };
 }
 
 /// Memory is out at the n-th allocation alone, or from there on.
