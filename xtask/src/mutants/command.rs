@@ -23,6 +23,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("CARGO_PROFILE_TEST_DEBUG", "0"),
 ];
 
+/// Seconds after which the tests of a mutant count as hanging, at least. What is measured without one is what
+/// the first crate's tests take; all of them together take some times as long.
+const PATIENCE: &str = "90";
+
 /// Exit codes that leave outcomes: nothing survived, something did, something hung.
 const FINISHED: &[i32] = &[0, 2, 3];
 
@@ -85,6 +89,7 @@ fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     let option = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
     let mut arguments = Vec::new();
     arguments.extend(option("--jobs", &jobs.to_string()));
+    arguments.extend(option("--minimum-test-timeout", PATIENCE));
     arguments.extend(option("--test-package", &area.tested_by.join(",")));
     if !area.default_features {
         arguments.push("--no-default-features".to_owned());

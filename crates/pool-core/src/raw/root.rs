@@ -1,6 +1,5 @@
 //! The one word that a pool is: the address of its first table, which is that of its first slot.
 
-use core::fmt;
 use core::ptr::NonNull;
 
 use super::cursor::Cursor;
@@ -20,12 +19,6 @@ impl<B: PoolBackend> Clone for Root<B> {
 }
 
 impl<B: PoolBackend> Copy for Root<B> {}
-
-impl<B: PoolBackend> fmt::Debug for Root<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Root").field(&self.0).finish()
-    }
-}
 
 impl<B: PoolBackend> Root<B> {
     /// A new pool with one empty table.
