@@ -55,13 +55,13 @@ impl Uses {
 
     /// The first one from a number on.
     pub(crate) fn next(&self, from: u64, is_wanted: impl Fn(&Use) -> bool) -> Option<Noted> {
-        let (number, place) = {
+        let (number, stream) = {
             let notes = self.notes.borrow();
             let first = notes.partition_point(|(known, _)| *known < from);
             let (number, used) = notes[first..].iter().find(|(_, used)| is_wanted(used))?;
             (*number, used.by.seems_alone())
         };
-        let announced = place.map(unannounce);
+        let announced = stream.map(unannounce);
         let is_ended = announced.is_some() && self.is_alone(number);
         let used = self.copy_of(number)?;
         if let (Some(announced), false, Foreign::Stream(stream)) = (announced, is_ended, &used.by) {
@@ -72,15 +72,13 @@ impl Uses {
 
     fn copy_of(&self, number: u64) -> Option<Use> {
         let notes = self.notes.borrow();
-        let place = notes.binary_search_by_key(&number, |(known, _)| *known);
-        Some(notes[place.ok()?].1.clone())
+        Some(notes[place_of(&notes, number)?].1.clone())
     }
 
     /// Whether a note has the only reference to its stream, strong or weak.
     fn is_alone(&self, number: u64) -> bool {
         let mut notes = self.notes.borrow_mut();
-        let place = notes.binary_search_by_key(&number, |(known, _)| *known);
-        let Ok(place) = place else { return false };
+        let Some(place) = place_of(&notes, number) else { return false };
         let Foreign::Stream(stream) = &mut notes[place].1.by else { return false };
         Arc::get_mut(stream).is_some()
     }
@@ -119,9 +117,13 @@ impl Uses {
     pub(crate) fn remove(&self, number: u64) {
         let removed = {
             let mut notes = self.notes.borrow_mut();
-            let place = notes.binary_search_by_key(&number, |(known, _)| *known);
-            place.ok().map(|place| notes.remove(place))
+            place_of(&notes, number).map(|place| notes.remove(place))
         };
         drop(removed);
     }
+}
+
+/// Where the note of a number is, if it is still there.
+fn place_of(notes: &[(u64, Use)], number: u64) -> Option<usize> {
+    notes.binary_search_by_key(&number, |(known, _)| *known).ok()
 }
