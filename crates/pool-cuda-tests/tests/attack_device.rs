@@ -3,28 +3,23 @@
 //!
 //! Each test needs a process of its own: `cargo xtask sim-test` runs them.
 
-#![allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    unused,
-    reason = "programs of an attacker"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "captured_graphs/common.rs"]
 mod common;
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "simulated/support.rs"]
 mod support;
 
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report};
+use common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, DevicePtr, LaunchConfig, PushKernelArg};
 use pool_core::Pool;
 use pool_cuda::{BlockWatch, Cuda, OnStream};
-use pool_facade::prelude::*;
 use pool_graph::{Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, HostArgument};
 use pool_kernels::elementwise;
 use support::{function, in_many_orders, orders, pool as cuda_pool, start, start_anew};

@@ -2,16 +2,12 @@
 //!
 //! Needs a process of its own: `cargo xtask sim-test` runs it, and stops it when it hangs.
 
-#![allow(
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction,
-    unused,
-    reason = "programs of an attacker"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "captured_graphs/common.rs"]
 mod common;
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "simulated/support.rs"]
 mod support;
 
