@@ -4,7 +4,7 @@
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolError};
 
-use crate::counting::refusing_one;
+use crate::counting::{allocations_in, refusing_one};
 use crate::support::{
     assert_stamped, dynamic_heap_pool, heap_pool, rounds, slots_per_table, stamp, take,
 };
@@ -68,6 +68,18 @@ fn refused_memory_for_another_table() {
         assert_eq!(inner.active_slots(), table * per_table + 2);
         assert_stamped(last, 1);
     }
+}
+
+/// What all copies of the list of tables cost together stays in proportion to its length.
+#[test]
+fn the_list_of_tables_has_twice_the_room_each_time() {
+    let (mut pool, _) = heap_pool();
+    let scope = pool.scope();
+    let doublings = rounds(5, 3);
+    let tables = 4 << doublings;
+    let slots = tables * slots_per_table();
+    let allocations = allocations_in(|| take(&scope, slots - 1, 0));
+    assert_eq!(allocations, tables - 1 + doublings, "the first table and room for 4 were there");
 }
 
 #[test]
