@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 use pool_conformance::{HeapBackend, Ledger};
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolStats, Scope};
@@ -58,6 +59,11 @@ pub(crate) fn take(scope: &Scope<'_, HeapBackend>, count: usize, length: usize) 
 
 /// How many slots a table has, as seen from outside: by when the bookkeeping grows.
 pub(crate) fn slots_per_table() -> usize {
+    static SEEN: OnceLock<usize> = OnceLock::new();
+    *SEEN.get_or_init(count_slots_of_a_table)
+}
+
+fn count_slots_of_a_table() -> usize {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
     let one_table = scope.stats().bookkeeping_bytes;
