@@ -61,7 +61,7 @@ fn view_on_scoped_thread_while_parent_grows() {
         for round in 0..3 {
             let mut inner = outer.scope();
             for length in 0..count {
-                stamp(inner.acquire(length % 50), 7);
+                stamp(inner.acquire(length % rounds(50, 5)), 7);
             }
             assert_eq!(inner.active_slots(), 2 + count);
             inner.scope().acquire_nd::<u64, _>(&[round + 1, 8][..]);
