@@ -67,15 +67,26 @@ pub trait Sample: Element + PartialEq + Debug {
     ) -> Result<Handle<Self>, PoolError<B::Error>>;
 }
 
+/// How many elements of a content differ, before they begin anew: all of them, but under an interpreter, where
+/// each takes a microsecond and more, no more than so many, which is no length that blocks come in.
+const PERIOD: usize = if cfg!(miri) { 61 } else { usize::MAX };
+
 /// The elements of the content `seed`.
 #[must_use]
 pub fn samples<T: Sample>(seed: u64, length: usize) -> Vec<T> {
-    (0..length).map(|index| T::sample(seed, index)).collect()
+    let period = length.min(PERIOD);
+    let mut content: Vec<T> = (0..period).map(|index| T::sample(seed, index)).collect();
+    while content.len() < length {
+        let more = period.min(length - content.len());
+        content.extend_from_within(..more);
+    }
+    content
 }
 
-/// Eight bytes that look unlike those of every other seed and index.
+/// Eight bytes that look unlike those of every other seed and place.
 fn bytes(seed: u64, index: usize) -> [u8; 8] {
-    let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(index as u64);
+    let place = (index % PERIOD) as u64;
+    let mixed = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(place);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     (mixed ^ (mixed >> 29)).to_le_bytes()
 }

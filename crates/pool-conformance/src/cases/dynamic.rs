@@ -116,8 +116,8 @@ fn value_survives<P: Probe>(
 ) -> Outcome<P> {
     let value = pool.try_acquire::<f64>(4)?;
     world.write(&mut pool.get_mut(value)?, 42);
-    let long = if cfg!(miri) { 65 } else { 1_000 };
-    for length in [0, 1, 64, long, 3] {
+    let lengths: &[usize] = if cfg!(miri) { &[0, 65] } else { &[0, 1, 64, 1_000, 3] };
+    for &length in lengths {
         let depth = pool.try_checkpoint()?;
         // Far enough to need more slot tables.
         for _ in 0..40 {

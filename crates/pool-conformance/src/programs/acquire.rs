@@ -164,8 +164,8 @@ impl<P: Probe> Machine<'_, P> {
                 cast_slice::<T, u8>(&found).iter().all(|&byte| byte == 0xFF)
             }
             Content::Unspecified => true,
-            Content::Zeroed => found.iter().all(|element| *element == T::zeroed()),
-            Content::Filled(seed) => found.iter().all(|element| *element == T::sample(seed, 0)),
+            Content::Zeroed => found == vec![T::zeroed(); found.len()],
+            Content::Filled(seed) => found == vec![T::sample(seed, 0); found.len()],
             Content::Samples(seed) => found == samples(seed, found.len()),
         };
         assert!(right, "a view was handed out with the wrong content: {found:?}");
