@@ -240,6 +240,7 @@ proptest! {
 
 /// Each edge of a chain that the plan relies on, and each offset.
 #[test]
+#[cfg_attr(miri, ignore = "SKIPPED: arithmetic without unsafe code")]
 fn any_single_deleted_edge_and_shifted_offset_is_found() {
     // Node k writes region k and reads region k - 1; regions k and k + 2 have the same bytes.
     let nodes = 12;
