@@ -13,6 +13,8 @@ use crate::TaskError;
 pub(super) struct Run {
     pub(super) seed: u64,
     pub(super) background: bool,
+    /// Of the simulated driver, where it is not to be the one that it has by itself.
+    pub(super) driver_version: Option<u32>,
     pub(super) patience: Duration,
     /// Which of the processes at a time it is.
     pub(super) place: usize,
@@ -27,6 +29,9 @@ pub(super) enum Ending {
     NotAsked(String),
     Failed(String),
 }
+
+/// The version of CUDA since which there are all calls that pool-graph needs.
+const GRAPHS_SINCE: u32 = 12_030;
 
 /// How often a running test is looked at.
 const GLANCE: Duration = Duration::from_millis(2);
@@ -46,6 +51,9 @@ pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, Ta
     if run.background {
         command.env("CUDA_SIM_BACKGROUND", "1");
     }
+    if let Some(version) = run.driver_version {
+        command.env("CUDA_SIM_DRIVER_VERSION", version.to_string());
+    }
     if let Some(libraries) = &program.libraries {
         command.env("LD_LIBRARY_PATH", libraries).env("DRIVER_CONFORMANCE_SIMULATOR", "1");
     }
@@ -55,7 +63,19 @@ pub(super) fn run(program: &Program, test: &str, run: &Run) -> Result<Ending, Ta
     let mut output = String::new();
     log.seek(SeekFrom::Start(0))?;
     log.read_to_string(&mut output)?;
-    Ok(ending(status, &output))
+    let ended = ending(status, &output);
+    Ok(match (too_old(&output, run.driver_version), ended) {
+        (Some(why), Ending::Failed(_)) => Ending::NotAsked(why),
+        (_, ended) => ended,
+    })
+}
+
+/// What a driver of a version that was asked for is too old for: memory of graphs needs 12.3, and nothing else
+/// more than that.
+fn too_old(output: &str, version: Option<u32>) -> Option<String> {
+    let version = version.filter(|&version| version < GRAPHS_SINCE)?;
+    let error = format!("DriverTooOld {{ driver: {version}, needed: {GRAPHS_SINCE} }}");
+    output.contains(&error).then_some(error)
 }
 
 /// A fresh file beside the program: a pipe that nobody reads would stop a test that says much.
@@ -108,7 +128,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
-    use super::{Ending, ending};
+    use super::{Ending, ending, too_old};
 
     fn of(code: i32, output: &str) -> Ending {
         ending(Some(ExitStatus::from_raw(code)), output)
@@ -120,6 +140,16 @@ mod tests {
         assert!(matches!(of(0, "test result: ok. 0 passed"), Ending::Failed(_)));
         assert!(matches!(of(256, "1 passed"), Ending::Failed(_)));
         assert!(matches!(ending(None, ""), Ending::Failed(_)));
+    }
+
+    #[test]
+    fn a_driver_is_too_old_only_where_that_was_asked_for() {
+        let output = "called `unwrap()` on DriverTooOld { driver: 12000, needed: 12030 }";
+        assert!(too_old(output, Some(12_000)).is_some_and(|why| why.contains("12030")));
+        assert_eq!(too_old(output, None), None);
+        assert_eq!(too_old(output, Some(12_030)), None);
+        assert_eq!(too_old("DriverTooOld { driver: 12000, needed: 12080 }", Some(12_000)), None);
+        assert_eq!(too_old("another error", Some(12_000)), None);
     }
 
     #[test]

@@ -39,7 +39,13 @@ pub(super) fn run(cases: &[Case<'_>], arguments: &Arguments) -> Result<Tally, Ta
 
 fn one(case: &Case<'_>, place: usize, arguments: &Arguments) -> Result<Ending, TaskError> {
     let patience = Duration::from_secs(arguments.patience);
-    let run = Run { seed: case.seed, background: arguments.background, patience, place };
+    let run = Run {
+        seed: case.seed,
+        background: arguments.background,
+        driver_version: arguments.driver_version,
+        patience,
+        place,
+    };
     process::run(case.program, case.test, &run)
 }
 

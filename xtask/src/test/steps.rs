@@ -45,6 +45,10 @@ pub(crate) const STEPS: &[Step] = &[
         "the CUDA crates build with any version of the bindings, beside others",
         cuda_versions,
     ),
+    Step {
+        only_in_full: true,
+        ..step("driver-versions", "drivers and bindings of other CUDA versions", driver_versions)
+    },
     step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
@@ -207,6 +211,32 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = Invocation::counted_task("xtask cuda-versions");
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
+}
+
+/// Versions of CUDA, first of the bindings that tests are built with, then of the simulated driver: the oldest for
+/// graphs before the oldest of all, whose tests of graphs are skipped; in between; the newest of the locked cudarc;
+/// and the oldest build on the newest driver. Those of the workspace are the other steps'.
+const VERSIONS: &[(&str, &str)] = &[
+    ("12030", "12030"),
+    ("12030", "12000"),
+    ("12030", "13040"),
+    ("12080", "12080"),
+    ("13040", "13040"),
+];
+
+/// What is built depends on the bindings.
+const BOUND: [&str; 3] = ["pool-cuda", "pool-cuda-tests", "pool-graph-tests"];
+
+fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    let directory = setting.own_target_directory("driver-versions");
+    let run = |&(bindings, driver): &(&str, &str)| {
+        let test = Invocation::counted_task("xtask sim-test --patience").with([setting.patience()]);
+        let test = test.with(packages(&BOUND)).with(["--driver-version", driver]);
+        let test = test.variable("CUDARC_CUDA_VERSION", bindings);
+        test.variable("CARGO_TARGET_DIR", directory.as_str())
+    };
+    Ok(VERSIONS.iter().map(run).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
