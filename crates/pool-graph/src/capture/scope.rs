@@ -11,7 +11,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::driver::OrderEvent;
 use super::error::CaptureError;
 use super::record::Record;
-pub(super) use super::record::Recorded;
+pub(super) use super::recorded::Recorded;
 use super::region::Region;
 use super::scoped::Pools;
 use super::span::{Account, Span};
