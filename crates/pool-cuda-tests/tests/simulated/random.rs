@@ -323,10 +323,10 @@ fn take_all(setup: Setup, steps: &[Step]) -> Checked {
 }
 
 /// Panics with what is wrong with a program.
-fn program(simulator: Simulator, number: u64, steps: &[Step]) {
+fn run(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
     let devices = Settings { devices: 2, ..Settings::default() };
     start_anew(simulator, devices, number);
-    let taken = take_all(Setup::of(number), steps);
+    let taken = take_all(setup, steps);
     let leftovers = Cuda::give_back_leftovers();
     if let Err(fault) = taken {
         panic!("{fault}");
@@ -345,7 +345,9 @@ fn program(simulator: Simulator, number: u64, steps: &[Step]) {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_programs_over_two_devices() {
     let simulator = start();
-    let taken =
-        shrink::run_programs(Step::all_of, |number, steps| program(simulator, number, steps));
+    let program = |number| (Setup::of(number), Step::all_of(number));
+    let taken = shrink::run_programs(program, |number, setup, steps| {
+        run(simulator, number, *setup, steps);
+    });
     println!("FIGURE: two devices, {taken}");
 }

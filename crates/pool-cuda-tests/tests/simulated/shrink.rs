@@ -39,32 +39,34 @@ pub(crate) fn seed(number: u64) -> u64 {
     Settings::default().seed.wrapping_mul(1_000_003).wrapping_add(number)
 }
 
-/// Runs programs; one that is wrong panics, and says first, up to a colon, what sort of mistake it is.
-pub(crate) fn run_programs<S: Clone + Debug>(
-    steps_of: impl Fn(u64) -> Vec<S>,
-    mut run: impl FnMut(u64, &[S]),
+/// Runs programs, each made of its number: what is the same for all of it, and its steps. One that is wrong panics,
+/// and says first, up to a colon, what sort of mistake it is.
+pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
+    program: impl Fn(u64) -> (P, Vec<S>),
+    mut run: impl FnMut(u64, &P, &[S]),
 ) -> Taken {
     if let Ok(chosen) = env::var(PROGRAM_VARIABLE) {
         let chosen = Chosen::parse(&chosen).unwrap();
-        let steps = chosen.of(&steps_of(chosen.number));
+        let (setup, steps) = program(chosen.number);
+        let steps = chosen.of(&steps);
         // Nobody else looks whether it ends.
         thread::spawn(|| {
             thread::sleep(PATIENCE);
             process::exit(1);
         });
-        run(chosen.number, &steps);
+        run(chosen.number, &setup, &steps);
         return Taken { programs: 1, steps: steps.len() };
     }
     let wanted = env::var(STEPS_VARIABLE).ok();
     let wanted = wanted.map_or(STEPS, |wanted| wanted.parse().unwrap());
     let mut taken = Taken::default();
     for number in 0.. {
-        let steps = steps_of(number);
+        let (setup, steps) = program(number);
         taken.programs += 1;
         taken.steps += steps.len();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(number, &steps))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(number, &setup, &steps))) {
             println!("found after {} steps", taken.steps);
-            print_shrunk(number, &steps);
+            print_shrunk(number, &setup, &steps);
             resume_unwind(panic);
         }
         if taken.steps >= wanted {
@@ -74,15 +76,16 @@ pub(crate) fn run_programs<S: Clone + Debug>(
     taken
 }
 
-fn print_shrunk<S: Debug>(number: u64, steps: &[S]) {
+fn print_shrunk<P: Debug, S: Debug>(number: u64, setup: &P, steps: &[S]) {
     let of = |steps: &[usize]| Chosen { number, steps: steps.to_vec() };
     let all: Vec<usize> = (0..steps.len()).collect();
     let Some(failure) = of(&all).failure() else {
-        println!("program {number} fails behind those before it alone: {steps:#?}");
+        println!("program {number} fails behind those before it alone: {setup:?} {steps:#?}");
         return;
     };
     let left = shrunk(all, |fewer| of(fewer).failure().as_ref() == Some(&failure));
     println!("program {number}: {failure}: {} of its {} steps do it:", left.len(), steps.len());
+    println!("    {setup:?}");
     left.iter().for_each(|step| println!("    {step}: {:?}", steps[*step]));
     let run = Settings::default().seed;
     println!("again: {PROGRAM_VARIABLE}='{}', and --first-seed {run}", of(&left));

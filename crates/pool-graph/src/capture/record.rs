@@ -238,8 +238,18 @@ impl Record {
         Ok(())
     }
 
-    /// What is kept is used until the end: by the last operation, which comes after all others.
-    pub(super) fn keep_to_the_end(&self) -> Result<(), CaptureError> {
+    /// The handles of the nodes that each stream has come to; none for one that takes no part.
+    pub(super) fn ends(&self) -> Result<Vec<Vec<u64>>, CaptureError> {
+        let end = |stream| match stream == 0 || self.lock().model.has_begun(stream) {
+            true => self.frontier(stream),
+            false => Ok(Vec::new()),
+        };
+        (0..self.streams.len()).map(end).collect()
+    }
+
+    /// What is kept is used until the end: by the last operation, which comes after all others. In the graph its
+    /// last uses are at the ends of the streams that have it.
+    pub(super) fn keep_to_the_end(&self, ends: &[Vec<u64>]) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         let mut recorded = self.lock();
         // What was lent to a guard that was forgotten is used to the end.
@@ -253,8 +263,11 @@ impl Record {
             return Ok(());
         }
         let operation = recorded.model.operation(0);
+        let last: Vec<Vec<u64>> =
+            (0..ends.len()).map(|stream| recorded.end_of_what_is_on(stream, ends)).collect();
         for region in recorded.regions.iter_mut().filter(|region| stays(region)) {
-            region.used(0, true, Markers { operation, nodes: nodes.clone() });
+            let nodes = last[region.writer].clone();
+            region.used(0, true, Markers { operation, nodes });
         }
         Ok(())
     }

@@ -128,6 +128,17 @@ impl Recorded {
         }
     }
 
+    /// The nodes at which ends what is kept or lent on a stream: its own, and those of streams that were given
+    /// memory of it.
+    pub(super) fn end_of_what_is_on(&self, stream: usize, ends: &[Vec<u64>]) -> Vec<u64> {
+        let given = self.open[stream].touched.iter();
+        let mut nodes =
+            given.chain([&stream]).flat_map(|&one| ends[one].clone()).collect::<Vec<_>>();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
     /// What was done there so far is a span, which ends at these nodes; another one begins.
     pub(super) fn end_span(&mut self, stream: usize, after: Vec<u64>) {
         let open = &mut self.open[stream];

@@ -142,7 +142,7 @@ impl Outcomes {
 }
 
 /// Two graphs of two streams with the same blocks, replayed beside each other and updated.
-fn program(setup: Setup, steps: &[Step], outcomes: &mut Outcomes) {
+fn run(setup: Setup, steps: &[Step], outcomes: &mut Outcomes) {
     let mut world = World::new(setup);
     for graph in 0..2 {
         let own = |step: &Step| match *step {
@@ -172,11 +172,11 @@ fn check(simulator: Simulator, setup: Setup) {
 fn random_bodies_that_are_meddled_with() {
     let simulator = start();
     let mut outcomes = Outcomes::default();
-    let taken = shrink::run_programs(Step::all_of, |number, steps| {
+    let program = |number| (Setup::of(number), Step::all_of(number));
+    let taken = shrink::run_programs(program, |number, setup, steps| {
         start_anew(simulator, Settings::default(), number);
-        let setup = Setup::of(number);
-        program(setup, steps, &mut outcomes);
-        check(simulator, setup);
+        run(*setup, steps, &mut outcomes);
+        check(simulator, *setup);
     });
     let Outcomes { made, refused } = outcomes;
     println!("FIGURE: {made} graphs, {taken}; refused: {refused:?}");
