@@ -298,6 +298,9 @@ fn a_read_that_failed_writes_nothing_later() {
         let _ = main.end_capture(NO_FLAGS);
         main.synchronize().unwrap();
         assert_eq!(host.as_slice().unwrap(), [8; 4096], "by hand: {by_hand}");
+        // Nor was what the bytes arrived in freed before.
+        drop(graph);
+        simulator.assert_clean();
     }
 }
 

@@ -36,6 +36,14 @@ const ORDERS: u32 = 20;
 /// The same with `--full`.
 const ORDERS_IN_FULL: u32 = 200;
 
+/// Steps that each test of random attacks on the device half takes: `POOL_ATTACK_STEPS`.
+const ATTACK_STEPS: u32 = 10_000;
+/// The same with `--full`.
+const ATTACK_STEPS_IN_FULL: u32 = 1_000_000;
+
+/// Seeds with which the tests of the device half run with `--full`, each in [`ORDERS`] orders.
+const SEEDS_IN_FULL: u32 = 20;
+
 /// Facts that hold for a whole run.
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -92,6 +100,21 @@ impl Setting {
     /// Random captures on each number of streams on the simulated driver.
     pub(crate) fn captures(&self) -> String {
         if self.full { CAPTURES_IN_FULL } else { CAPTURES }.to_string()
+    }
+
+    /// Steps that each test of random attacks on the device half takes.
+    pub(crate) fn attack_steps(&self) -> String {
+        if self.full { ATTACK_STEPS_IN_FULL } else { ATTACK_STEPS }.to_string()
+    }
+
+    /// Seeds for the tests of the device half, where those are more than one.
+    pub(crate) fn seeds_in_full() -> String {
+        SEEDS_IN_FULL.to_string()
+    }
+
+    /// In how many orders a test runs with each of those seeds.
+    pub(crate) fn orders_of_a_seed() -> String {
+        ORDERS.to_string()
     }
 
     /// Nodes of the graphs that the verifier is timed on.

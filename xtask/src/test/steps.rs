@@ -118,9 +118,16 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
         return Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned());
     }
     let test = Invocation::counted_task("xtask sim-test --workspace --patience");
-    let test = test.with([setting.patience()]).variable("POOL_SIM_ORDERS", setting.orders());
+    let test = test.with([setting.patience()]);
+    // Attacks, under many seeds, each with other random programs.
+    let attacks = test.clone().with(["--package", "pool-cuda-tests", "--seeds"]);
+    let attacks = attacks.with([Setting::seeds_in_full()]);
+    let attacks = attacks.variable("POOL_SIM_ORDERS", Setting::orders_of_a_seed());
+    let test = test.variable("POOL_SIM_ORDERS", setting.orders());
+    let test = test.variable("POOL_ATTACK_STEPS", setting.attack_steps());
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
-    Ok(vec![test.variable("POOL_KERNEL_CASES", setting.kernel_cases())])
+    let test = test.variable("POOL_KERNEL_CASES", setting.kernel_cases());
+    Ok(if setting.full { vec![test, attacks] } else { vec![test] })
 }
 
 /// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.

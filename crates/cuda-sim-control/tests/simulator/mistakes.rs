@@ -1,7 +1,7 @@
 //! Mistakes that were planted: each must be found, in every order that a seed draws.
 
-use cuda_sim_control::{Mistake, Settings};
-use cudarc::driver::{CudaContext, sys};
+use cuda_sim_control::{Mistake, Report, Settings};
+use cudarc::driver::{CudaContext, DevicePtrMut, result, sys};
 use driver_conformance::driver::{self, HostBuffer, Mode, Outcome, Stream};
 
 use crate::support::{filled, join, seeds_with, start};
@@ -216,6 +216,50 @@ fn two_streams_that_write_one_pinned_buffer() {
         second.synchronize()
     });
     assert_eq!(reported, SEEDS);
+}
+
+/// Page-locked memory from which a stream copies when it is freed; or the run of a graph, or the stream of
+/// another device.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_pinned_buffer_that_is_freed_under_its_copy() {
+    let simulator = start();
+    for (by_graph, device, waits) in
+        [(false, 0, false), (true, 0, false), (false, 1, false), (false, 1, true), (true, 0, true)]
+    {
+        let settings = Settings { devices: 2, ..Settings::default() };
+        assert!(simulator.reset(settings));
+        let context = CudaContext::new(device).unwrap();
+        let stream = context.new_stream().unwrap();
+        let mut to = stream.alloc_zeros::<u8>(64).unwrap();
+        stream.synchronize().unwrap();
+        let owner = CudaContext::new(0).unwrap();
+        owner.bind_to_thread().unwrap();
+        // SAFETY: nobody has it yet.
+        let host = unsafe { result::malloc_host(64, sys::CU_MEMHOSTALLOC_PORTABLE) }.unwrap();
+        context.bind_to_thread().unwrap();
+        let (address, handle) = (to.device_ptr_mut(&stream).0, stream.cu_stream());
+        // SAFETY: both have so many bytes; what the host's copy finds in its own does not matter.
+        let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, handle) }.result();
+        let graph = by_graph.then(|| {
+            stream.begin_capture(sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
+            copy().unwrap();
+            stream.end_capture(sys::CUgraphInstantiate_flags(0)).unwrap().unwrap()
+        });
+        match &graph {
+            Some(graph) => graph.launch().unwrap(),
+            None => copy().unwrap(),
+        }
+        if waits {
+            stream.synchronize().unwrap();
+        }
+        owner.bind_to_thread().unwrap();
+        // SAFETY: the simulator keeps it, and that it is too early is what it is to say.
+        unsafe { result::free_host(host) }.unwrap();
+        let mistakes: Vec<_> = simulator.reports().iter().map(Report::mistake).collect();
+        let expected: &[Mistake] = if waits { &[] } else { &[Mistake::UseAfterFree] };
+        assert_eq!(mistakes, expected, "graph {by_graph}, device {device}, waits {waits}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::code::{Code, Outcome};
 use super::event::Moment;
 use super::handle::Kind;
 use super::memory::{Origin, Piece, Region};
+use super::report::Mistake;
 use super::schedule::Goal;
 use super::shadow::Actor;
 use super::stream::Body;
@@ -97,16 +98,28 @@ impl World {
     pub(crate) fn begin_free_host(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
-        let device = self.pinned_region(address)?.device;
-        Ok(self.end_of_device(device))
+        let region = self.pinned_region(address)?;
+        self.report_pending_use(region, "cuMemFreeHost");
+        Ok(self.end_of_device(region.device))
     }
 
+    /// `cuMemFreeHost`, second half.
     pub(crate) fn finish_free_host(&mut self, address: u64) -> Outcome<()> {
         let region = self.pinned_region(address)?;
-        self.note_end_by_host(region, "cuMemFreeHost");
+        // What another thread has put there meanwhile, and what a device does that was not waited for.
+        self.report_pending_use(region, "cuMemFreeHost");
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())
+    }
+
+    /// Host memory is the caller's to keep until its copies are done: no document says that the driver waits
+    /// for them, though it does.
+    fn report_pending_use(&mut self, region: Region, what: &str) {
+        let shadow = &self.memory.blocks[region.block].shadow;
+        let Some(pending) = shadow.unknown_to(&self.host_clock) else { return };
+        let text = format!("{what}: {region}; the host has not waited for {}", pending.actor);
+        self.reports.add(Mistake::UseAfterFree, &text);
     }
 
     fn pinned_region(&mut self, address: u64) -> Outcome<Region> {

@@ -81,6 +81,11 @@ impl Shadow {
         self.0.push(new);
         found
     }
+
+    /// An access that this clock does not know to be done.
+    pub(crate) fn unknown_to(&self, clock: &Clock) -> Option<&Record> {
+        self.0.iter().find(|record| !clock.has_seen(record.stamp))
+    }
 }
 
 impl Record {

@@ -84,6 +84,27 @@ fn a_copy_takes_small_host_memory_at_once() {
 }
 
 #[test]
+fn page_locked_memory_is_kept_until_its_copies_are_waited_for() {
+    for waits in [false, true] {
+        let mut world = world(0);
+        let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+        let (host, device) =
+            (world.allocate_host(THREAD, 16).unwrap(), world.allocate_plain(THREAD, 16).unwrap());
+        let copy = Copy { to: End::Device(device), from: End::Host(host), bytes: 16 };
+        world.copy_async(THREAD, stream, copy, "copy").unwrap();
+        if waits {
+            wait_for(&mut world, stream).unwrap();
+        }
+        let goal = world.begin_free_host(THREAD, host).unwrap();
+        reach(&mut world, goal).unwrap();
+        world.finish_free_host(host).unwrap();
+        let reported = world.reports.text();
+        assert_eq!(reported.starts_with("use after free: cuMemFreeHost: "), !waits, "{reported}");
+        assert_eq!(reported.lines().count(), usize::from(!waits), "{reported}");
+    }
+}
+
+#[test]
 fn host_functions_run_where_somebody_waits() {
     let mut world = world(0);
     let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, DissectedCapture,
@@ -11,7 +12,7 @@ use pool_graph::{
 use pool_kernels::elementwise;
 
 use crate::common::{BYTES, Made, arena, memory, pool, stream, without_a_report};
-use crate::support::function;
+use crate::support::{function, orders, start, start_anew};
 
 /// D6: what a view that is lent fills is its own.
 #[test]
@@ -41,6 +42,54 @@ fn a_lent_temporary_that_is_filled_through_its_view_alone() {
             assert!(!after || byte == [2]);
         }
     });
+}
+
+/// What a scope's pool has, and what was lent to a guard that is forgotten, is used to the end of its own stream: a
+/// branch that began before has no part in it, and the bytes may have been another temporary's.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_is_kept_to_the_end_may_have_the_bytes_of_what_was_over() {
+    let simulator = start();
+    for (seed, is_forgotten) in (0..orders()).flat_map(|seed| [(seed, false), (seed, true)]) {
+        start_anew(simulator, Settings::default(), seed);
+        let (main, side, pool) = (stream(), stream(), pool());
+        let blocks = [(); 2].map(|()| pool.allocate(BYTES).unwrap());
+        let body = |capture: &Capture<'_>, (): &mut ()| {
+            let (main, side) = (capture.main(), capture.branch(0)?);
+            let mut beside = capture.block::<u8>(&blocks[0])?;
+            capture.fill_bytes(side, &mut beside, 1)?;
+            let mut first = capture.acquire::<u8>(4096)?;
+            capture.fill_bytes(main, &mut first, 2)?;
+            capture.copy(main, &mut capture.block(&blocks[1])?, &first)?;
+            drop(first);
+            if is_forgotten {
+                let mut second = capture.acquire::<u8>(4096)?;
+                let mut lent = capture.lend(main, &mut second)?;
+                lent.view_mut()?.fill(3)?;
+                std::mem::forget(lent);
+            } else {
+                capture.scope(main, |scope| {
+                    let mut second = scope.try_acquire_zeroed::<u8>(4096)?;
+                    Ok::<(), CaptureError>(second.fill(3)?)
+                })?;
+            }
+            capture.fill_bytes(side, &mut beside, 4)
+        };
+        let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
+        let session = session.lease(pool.lease(&blocks.map(|block| block.id())).unwrap());
+        let probe = session.probe::<_, CaptureError>(&mut (), body).unwrap();
+        assert!(probe.footprint().peak < 2 * 4096, "forgotten: {is_forgotten}");
+        let graph: Made = session.planned(&probe).unwrap().capture((), body);
+        let mut graph = graph.unwrap();
+        assert_eq!(graph.verified().sharing, 1);
+        graph.replay().unwrap();
+        let mut bytes = [0_u8; 2];
+        graph.read(&blocks[0], &mut bytes[..1]).unwrap();
+        graph.read(&blocks[1], &mut bytes[1..]).unwrap();
+        assert_eq!(bytes, [4, 2]);
+        drop(graph);
+        simulator.assert_clean();
+    }
 }
 
 /// Kernels that fill one view after the other, which have the same bytes: without the edge between the

@@ -30,6 +30,8 @@ mod wild;
 mod generator;
 #[path = "../../../pool-graph-tests/tests/device/programs.rs"]
 mod programs;
+#[path = "../simulated/shrink.rs"]
+mod shrink;
 #[path = "../../../pool-graph-tests/tests/device/steps.rs"]
 mod steps;
 #[path = "../simulated/support.rs"]

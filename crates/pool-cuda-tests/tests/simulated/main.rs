@@ -16,6 +16,7 @@ mod launches;
 mod lifetimes;
 mod random;
 mod refusals;
+mod shrink;
 mod steady;
 mod subscribers;
 mod support;

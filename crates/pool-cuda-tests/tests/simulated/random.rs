@@ -1,6 +1,5 @@
 //! Random programs over two devices: pools, other streams, copies between pools and devices, guards and scopes
 //! that are forgotten. After each nothing is reported, all is given back, and every view holds what it should.
-//! A program that fails is made as short as it can be, and printed.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,14 +10,13 @@ use fastrand::Rng;
 use pool_core::{Pool, Scope};
 use pool_cuda::{Cuda, CudaDevice, DeviceStream, DeviceViewMut, announce, record_use};
 
-use crate::support::{orders, start, start_anew};
+use crate::shrink;
+use crate::support::{start, start_anew};
 
 /// Elements of the longest view.
 const N: usize = 4096;
 /// Pools: two of the first device, one of the second.
 const POOLS: usize = 3;
-/// Programs for each of the orders of a run.
-const PROGRAMS: u64 = 10;
 
 /// What is the same for all of a program.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +25,13 @@ struct Setup {
     plain: bool,
     /// The second pool is on its device's default stream.
     on_default: bool,
-    seed: u64,
+}
+
+impl Setup {
+    fn of(number: u64) -> Self {
+        let mut random = Rng::with_seed(shrink::seed(number));
+        Self { plain: random.bool(), on_default: random.bool() }
+    }
 }
 
 /// A step. Its numbers count what there is when it is taken, and begin anew behind the last: what is left of a
@@ -95,6 +99,11 @@ enum Step {
 }
 
 impl Step {
+    fn all_of(number: u64) -> Vec<Self> {
+        let mut random = Rng::with_seed(!shrink::seed(number));
+        (0..random.usize(5..80)).map(|_| Self::random(&mut random)).collect()
+    }
+
     fn random(random: &mut Rng) -> Self {
         let mut number = || random.usize(..64);
         let (view, stream, other) = (number(), number(), number());
@@ -313,60 +322,32 @@ fn take_all(setup: Setup, steps: &[Step]) -> Checked {
     Ok(())
 }
 
-/// What is wrong with a program.
-fn fault(simulator: Simulator, setup: Setup, steps: &[Step]) -> Option<String> {
-    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, setup.seed);
+/// Panics with what is wrong with a program.
+fn run(simulator: Simulator, number: u64, setup: Setup, steps: &[Step]) {
+    let devices = Settings { devices: 2, ..Settings::default() };
+    start_anew(simulator, devices, number);
     let taken = take_all(setup, steps);
     let leftovers = Cuda::give_back_leftovers();
     if let Err(fault) = taken {
-        return Some(fault);
+        panic!("{fault}");
     }
     // cudarc calls with the address 0 where a stream is refused; that the driver refuses it, too, is meant.
     let is_meant = |report: &str| report.contains("at 0x0: nothing");
     let reports = simulator.reports().into_iter().map(|report| report.to_string());
-    let report = reports.into_iter().find(|report| !is_meant(report));
-    let leaks = simulator.leaks();
-    let leak = (leftovers > 0 || !leaks.is_empty()).then(|| format!("{leftovers}, {leaks:?}"));
-    report.or(leak)
-}
-
-/// The program without all that it fails without.
-fn shrunk(simulator: Simulator, setup: Setup, mut steps: Vec<Step>) -> Vec<Step> {
-    let mut size = steps.len() / 2;
-    while size > 0 {
-        let mut from = 0;
-        while from < steps.len() {
-            let mut fewer = steps.clone();
-            fewer.drain(from..(from + size).min(steps.len()));
-            match fault(simulator, setup, &fewer) {
-                Some(_) => steps = fewer,
-                None => from += size,
-            }
-        }
-        size /= 2;
+    if let Some(report) = reports.into_iter().find(|report| !is_meant(report)) {
+        panic!("{report}");
     }
-    steps
+    let leaks = simulator.leaks();
+    assert!(leftovers == 0 && leaks.is_empty(), "leak: {leftovers}, {leaks:?}");
 }
 
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn random_programs_over_two_devices() {
     let simulator = start();
-    let first = Settings::default().seed.wrapping_mul(1_000_003);
-    let mut count = 0;
-    for program in 0..PROGRAMS * orders() {
-        let seed = first.wrapping_add(program);
-        let mut random = Rng::with_seed(seed);
-        let setup = Setup { plain: random.bool(), on_default: random.bool(), seed };
-        let steps: Vec<_> = (0..random.usize(5..80)).map(|_| Step::random(&mut random)).collect();
-        count += steps.len();
-        if let Some(found) = fault(simulator, setup, &steps) {
-            let steps = shrunk(simulator, setup, steps);
-            let still = fault(simulator, setup, &steps);
-            panic!(
-                "program {program}, after {count} steps: {found}\nas {setup:#?} with {steps:#?}: {still:?}"
-            );
-        }
-    }
-    println!("FIGURE: {} programs over two devices, {count} steps", PROGRAMS * orders());
+    let program = |number| (Setup::of(number), Step::all_of(number));
+    let taken = shrink::run_programs(program, |number, setup, steps| {
+        run(simulator, number, *setup, steps);
+    });
+    println!("FIGURE: two devices, {taken}");
 }

@@ -11,6 +11,7 @@ mod model;
 mod operations;
 mod prepared;
 mod record;
+mod recorded;
 mod region;
 mod scope;
 mod scoped;

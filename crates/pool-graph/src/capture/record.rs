@@ -1,7 +1,5 @@
-//! What a body did so far, and what it takes its memory from: the capture and the pools of its scopes
-//! have it together.
+//! A body's account and what it takes its memory from: the capture and the pools of its scopes have them together.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,13 +9,13 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::driver::Onlooker;
 use super::error::CaptureError;
 use super::frontiers::Frontiers;
-use super::model::Model;
+use super::recorded::Recorded;
 use super::region::{Markers, Place, Region};
 use super::span::{Account, Span};
 use super::trace::{Step, Trace};
 use super::view::Use;
 use crate::arena::CudaArena;
-use crate::captured::{HostBuffer, Shares};
+use crate::captured::HostBuffer;
 
 /// A body's account, and its source of memory.
 pub(super) struct Record {
@@ -30,50 +28,6 @@ pub(super) struct Record {
     planned: Option<Trace>,
     recorded: Mutex<Recorded>,
 }
-
-/// What the body did so far.
-pub(super) struct Recorded {
-    /// The number of the capture.
-    pub(super) capture: u64,
-    pub(super) model: Model,
-    pub(super) trace: Trace,
-    pub(super) regions: Vec<Region>,
-    /// How many of them are temporaries.
-    temporaries: usize,
-    pub(super) frontiers: Frontiers,
-    /// What was put on streams, piece by piece.
-    pub(super) spans: Vec<Span>,
-    /// What the blocks of the session are used for.
-    pub(super) shares: Shares,
-    /// What copies of the graph read: host arguments, and values of scopes and lent views.
-    pub(super) host: Vec<Option<HostBuffer>>,
-    /// Where each host argument is among them; one of no bytes needs no memory. Scopes and lent views are no steps,
-    /// so what they put there has no part in the names of arguments.
-    pub(super) arguments: Vec<Option<usize>>,
-    /// What went wrong where nobody could be told.
-    pub(super) broken: Option<CaptureError>,
-    /// The nodes that streams came to, by handle: the how many-th each was.
-    met: HashMap<u64, usize>,
-    /// Of each stream, what is put there without being noted here.
-    open: Vec<Open>,
-    /// Where the next temporary of a dry run begins.
-    dry: u64,
-}
-
-/// Work of scopes and lent views on a stream: nothing tells of each of their operations.
-#[derive(Clone, Debug, Default)]
-struct Open {
-    guards: usize,
-    /// Of the span that is not over: how many were before it, and where the stream stood.
-    begun: usize,
-    before: Vec<u64>,
-    scope: bool,
-    /// Other streams that were given memory of theirs.
-    touched: Vec<usize>,
-}
-
-/// Where a dry run puts its temporaries: where no device has memory.
-const DRY_BASE: u64 = 1 << 62;
 
 impl Record {
     pub(super) fn new(
@@ -237,8 +191,7 @@ impl Record {
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
         let place = Place { address, bytes, offset };
-        let region = Region::temporary(recorded.temporaries, stream, place, after);
-        recorded.temporaries += 1;
+        let region = Region::temporary(recorded.name_temporary(), stream, place, after);
         recorded.regions.push(Region { taken_by, kept, ..region });
         Ok(recorded.regions.len() - 1)
     }
@@ -250,14 +203,7 @@ impl Record {
             let region = arena.as_ref().ok_or(CaptureError::Spoiled)?.allocate(bytes)?;
             return Ok((region.device_pointer(), region.offset()));
         }
-        let mut recorded = self.lock();
-        let address = recorded.dry;
-        let overflow = CaptureError::SizeOverflow {
-            elements: usize::try_from(bytes).unwrap_or(usize::MAX),
-            size: 1,
-        };
-        recorded.dry = address.checked_add(bytes).ok_or(overflow)?;
-        Ok((address, address - DRY_BASE))
+        self.lock().take_dry(bytes)
     }
 
     /// A region is not used by its view any more: an arena that rewinds may have its bytes.
@@ -288,19 +234,27 @@ impl Record {
         let mut recorded = self.lock();
         recorded.model.operation(stream);
         recorded.model.wait(other, stream);
-        if !recorded.open[stream].touched.contains(&other) {
-            recorded.open[stream].touched.push(other);
-        }
+        recorded.touch(stream, other);
         Ok(())
     }
 
-    /// What is kept is used until the end: by the last operation, which comes after all others.
-    pub(super) fn keep_to_the_end(&self) -> Result<(), CaptureError> {
+    /// The handles of the nodes that each stream has come to; none for one that takes no part.
+    pub(super) fn ends(&self) -> Result<Vec<Vec<u64>>, CaptureError> {
+        let end = |stream| match stream == 0 || self.lock().model.has_begun(stream) {
+            true => self.frontier(stream),
+            false => Ok(Vec::new()),
+        };
+        (0..self.streams.len()).map(end).collect()
+    }
+
+    /// What is kept is used until the end: by the last operation, which comes after all others. In the graph its
+    /// last uses are at the ends of the streams that have it.
+    pub(super) fn keep_to_the_end(&self, ends: &[Vec<u64>]) -> Result<(), CaptureError> {
         let nodes = self.frontier(0)?;
         let mut recorded = self.lock();
         // What was lent to a guard that was forgotten is used to the end.
         for stream in 0..self.streams.len() {
-            if recorded.open[stream].guards > 0 {
+            if recorded.is_open(stream) {
                 recorded.end_span(stream, nodes.clone());
             }
         }
@@ -309,106 +263,12 @@ impl Record {
             return Ok(());
         }
         let operation = recorded.model.operation(0);
+        let last: Vec<Vec<u64>> =
+            (0..ends.len()).map(|stream| recorded.end_of_what_is_on(stream, ends)).collect();
         for region in recorded.regions.iter_mut().filter(|region| stays(region)) {
-            region.used(0, true, Markers { operation, nodes: nodes.clone() });
+            let nodes = last[region.writer].clone();
+            region.used(0, true, Markers { operation, nodes });
         }
         Ok(())
-    }
-}
-
-impl Recorded {
-    fn new(capture: u64, streams: usize) -> Self {
-        Self {
-            capture,
-            model: Model::new(streams),
-            frontiers: Frontiers::new(streams, None),
-            spans: Vec::new(),
-            trace: Trace::default(),
-            regions: Vec::new(),
-            temporaries: 0,
-            shares: Shares::default(),
-            host: Vec::new(),
-            arguments: Vec::new(),
-            broken: None,
-            met: HashMap::new(),
-            open: vec![Open::default(); streams],
-            dry: DRY_BASE,
-        }
-    }
-
-    /// Whether a stream has to wait so that its next operation comes after all of another one's.
-    pub(super) fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
-        if later != earlier && self.may_hold_more(earlier) {
-            self.model.operation(earlier);
-        }
-        self.model.must_wait(later, earlier)
-    }
-
-    /// Whether a stream may hold work that was not noted.
-    fn may_hold_more(&self, stream: usize) -> bool {
-        let touches = |open: &Open| open.guards > 0 && open.touched.contains(&stream);
-        self.open[stream].guards > 0 || self.open.iter().any(touches)
-    }
-
-    /// Work that is not noted begins on a stream, which stands at these nodes.
-    pub(super) fn open(&mut self, stream: usize, at: &[u64]) {
-        let begun = self.spans.len();
-        let open = &mut self.open[stream];
-        if open.guards == 0 {
-            (open.begun, open.before) = (begun, at.to_vec());
-        }
-        open.guards += 1;
-    }
-
-    /// What was done there so far is a span, which ends at these nodes; another one begins.
-    fn end_span(&mut self, stream: usize, after: Vec<u64>) {
-        let open = &mut self.open[stream];
-        let before = std::mem::replace(&mut open.before, after.clone());
-        let begun = std::mem::replace(&mut open.begun, self.spans.len() + 1);
-        self.spans.push(Span { begun, before, after, account: Account::Scope });
-    }
-
-    /// Streams have come to these nodes.
-    fn meet(&mut self, nodes: &[u64]) {
-        for &node in nodes {
-            let met = self.met.len();
-            self.met.entry(node).or_insert(met);
-        }
-    }
-
-    /// How many nodes streams have come to.
-    pub(super) fn met(&self) -> usize {
-        self.met.len()
-    }
-
-    /// Leaves of some nodes those that no stream had come to when so many had been met.
-    pub(super) fn keep_newer(&self, nodes: &mut Vec<u64>, met: usize) {
-        nodes.retain(|node| self.met.get(node).is_some_and(|&number| number >= met));
-    }
-
-    /// Some such work is over, and the stream has come after what others did of it: now it is noted, as
-    /// one operation of each. Which streams those are.
-    fn close(&mut self, stream: usize) -> Vec<usize> {
-        let mut open = std::mem::take(&mut self.open[stream]);
-        for &other in &open.touched {
-            self.model.operation(other);
-        }
-        self.model.operation(stream);
-        let moved = open.touched.iter().copied().chain([stream]).collect();
-        open.guards = open.guards.saturating_sub(1);
-        if open.guards == 0 {
-            open.touched.clear();
-        }
-        self.open[stream] = open;
-        moved
-    }
-
-    /// The one scope of a stream; false where there is one.
-    pub(super) fn open_scope(&mut self, stream: usize) -> bool {
-        !std::mem::replace(&mut self.open[stream].scope, true)
-    }
-
-    pub(super) fn close_scope(&mut self, stream: usize) {
-        self.open[stream].scope = false;
     }
 }

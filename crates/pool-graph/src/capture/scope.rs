@@ -11,7 +11,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::driver::OrderEvent;
 use super::error::CaptureError;
 use super::record::Record;
-pub(super) use super::record::Recorded;
+pub(super) use super::recorded::Recorded;
 use super::region::Region;
 use super::scoped::Pools;
 use super::span::{Account, Span};
@@ -254,6 +254,8 @@ impl<'c> Capture<'c> {
     /// Joins every branch: a graph ends in one stream. Nobody else has put anything on any of them.
     pub(super) fn join_all(&self) -> Result<(), CaptureError> {
         self.end_scopes()?;
+        // Behind the joins the first stream comes after branches that have no part in what it keeps.
+        let ends = self.record.ends()?;
         for branch in 1..self.streams.len() {
             let begun = self.record.lock().model.has_begun(branch);
             if begun {
@@ -261,7 +263,7 @@ impl<'c> Capture<'c> {
             }
         }
         (0..self.streams.len()).try_for_each(|stream| self.record.expect(stream).map(drop))?;
-        self.record.keep_to_the_end()
+        self.record.keep_to_the_end(&ends)
     }
 
     /// Takes a stream into the capture: it comes after what the session's stream holds.

@@ -1,0 +1,193 @@
+//! Random programs, one after the other, until enough steps were taken. Of one that fails steps are left out, each
+//! try in a process of its own, until it does not fail in the same way without any one of those that are left; these
+//! are printed, with what runs them again.
+
+use std::env;
+use std::fmt::{self, Debug, Display, Formatter};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::{self, Command};
+use std::thread;
+use std::time::Duration;
+
+use cuda_sim_control::Settings;
+
+/// How many steps are taken at least, else [`STEPS`].
+const STEPS_VARIABLE: &str = "POOL_ATTACK_STEPS";
+const STEPS: usize = 10_000;
+
+/// The one program that is run, as [`Chosen`] is printed.
+const PROGRAM_VARIABLE: &str = "POOL_ATTACK_PROGRAM";
+
+/// How long a program that was shortened may take: it may wait for what was left out.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) programs: usize,
+    pub(crate) steps: usize,
+}
+
+/// Steps of a program.
+struct Chosen {
+    number: u64,
+    steps: Vec<usize>,
+}
+
+/// What the random numbers of a program begin with; programs of a run lie apart from those of the next run's.
+pub(crate) fn seed(number: u64) -> u64 {
+    Settings::default().seed.wrapping_mul(1_000_003).wrapping_add(number)
+}
+
+/// Runs programs, each made of its number: what is the same for all of it, and its steps. One that is wrong panics,
+/// and says first, up to a colon, what sort of mistake it is.
+pub(crate) fn run_programs<P: Debug, S: Clone + Debug>(
+    program: impl Fn(u64) -> (P, Vec<S>),
+    mut run: impl FnMut(u64, &P, &[S]),
+) -> Taken {
+    if let Ok(chosen) = env::var(PROGRAM_VARIABLE) {
+        let chosen = Chosen::parse(&chosen).unwrap();
+        let (setup, steps) = program(chosen.number);
+        let steps = chosen.of(&steps);
+        // Nobody else looks whether it ends.
+        thread::spawn(|| {
+            thread::sleep(PATIENCE);
+            process::exit(1);
+        });
+        run(chosen.number, &setup, &steps);
+        return Taken { programs: 1, steps: steps.len() };
+    }
+    let wanted = env::var(STEPS_VARIABLE).ok();
+    let wanted = wanted.map_or(STEPS, |wanted| wanted.parse().unwrap());
+    let mut taken = Taken::default();
+    for number in 0.. {
+        let (setup, steps) = program(number);
+        taken.programs += 1;
+        taken.steps += steps.len();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(number, &setup, &steps))) {
+            println!("found after {} steps", taken.steps);
+            print_shrunk(number, &setup, &steps);
+            resume_unwind(panic);
+        }
+        if taken.steps >= wanted {
+            break;
+        }
+    }
+    taken
+}
+
+fn print_shrunk<P: Debug, S: Debug>(number: u64, setup: &P, steps: &[S]) {
+    let of = |steps: &[usize]| Chosen { number, steps: steps.to_vec() };
+    let all: Vec<usize> = (0..steps.len()).collect();
+    let Some(failure) = of(&all).failure() else {
+        println!("program {number} fails behind those before it alone: {setup:?} {steps:#?}");
+        return;
+    };
+    let left = shrunk(all, |fewer| of(fewer).failure().as_ref() == Some(&failure));
+    println!("program {number}: {failure}: {} of its {} steps do it:", left.len(), steps.len());
+    println!("    {setup:?}");
+    left.iter().for_each(|step| println!("    {step}: {:?}", steps[*step]));
+    let run = Settings::default().seed;
+    println!("again: {PROGRAM_VARIABLE}='{}', and --first-seed {run}", of(&left));
+}
+
+/// What of these still fails, and does not without any one of them.
+fn shrunk(mut steps: Vec<usize>, mut fails: impl FnMut(&[usize]) -> bool) -> Vec<usize> {
+    let mut size = (steps.len() / 2).max(1);
+    loop {
+        let before = steps.len();
+        let mut from = 0;
+        while from < steps.len() {
+            let mut fewer = steps.clone();
+            fewer.drain(from..(from + size).min(steps.len()));
+            match fails(&fewer) {
+                true => steps = fewer,
+                false => from += size,
+            }
+        }
+        if size == 1 && steps.len() == before {
+            return steps;
+        }
+        size = (size / 2).max(1);
+    }
+}
+
+impl Display for Taken {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} programs, {} steps", self.programs, self.steps)
+    }
+}
+
+impl Chosen {
+    fn parse(text: &str) -> Option<Self> {
+        let (number, steps) = text.split_once(':')?;
+        let steps = steps.split_whitespace().map(|step| step.parse().ok()).collect::<Option<_>>();
+        Some(Self { number: number.trim().parse().ok()?, steps: steps? })
+    }
+
+    fn of<S: Clone>(&self, steps: &[S]) -> Vec<S> {
+        self.steps.iter().map(|step| steps[*step].clone()).collect()
+    }
+
+    /// How these steps fail in a process of their own, if they do.
+    fn failure(&self) -> Option<String> {
+        let mut again = Command::new(env::current_exe().unwrap());
+        again.args(env::args_os().skip(1)).env(PROGRAM_VARIABLE, self.to_string());
+        let ended = again.output().unwrap();
+        let failed = !ended.status.success();
+        failed.then(|| first_panic(&String::from_utf8_lossy(&ended.stderr)))
+    }
+}
+
+impl Display for Chosen {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.number)?;
+        self.steps.iter().try_for_each(|step| write!(f, " {step}"))
+    }
+}
+
+/// Where a program panicked first, and with what sort of mistake; nothing, where something else ended it.
+fn first_panic(printed: &str) -> String {
+    let Some((_, panic)) = printed.split_once("panicked at ") else { return String::new() };
+    let (place, message) = panic.split_once('\n').unwrap_or((panic, ""));
+    let message = message.lines().next().unwrap_or_default();
+    let sort = message.split_once(": ").map_or(message, |(sort, _)| sort);
+    format!("{place} {sort}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chosen, first_panic, shrunk};
+
+    #[test]
+    fn no_step_is_left_without_which_a_program_still_fails() {
+        let steps: Vec<usize> = (0..40).collect();
+        let needs = |needed: &'static [usize]| {
+            move |fewer: &[usize]| needed.iter().all(|step| fewer.contains(step))
+        };
+        assert_eq!(shrunk(steps.clone(), needs(&[7, 23])), [7, 23]);
+        assert_eq!(shrunk(steps.clone(), needs(&[])), []);
+        assert_eq!(shrunk(steps.clone(), needs(&[39])), [39]);
+        // Each of the others goes once the next one is gone.
+        let in_a_row = |fewer: &[usize]| {
+            fewer.first() == Some(&0) && fewer.windows(2).all(|two| two[1] == two[0] + 1)
+        };
+        assert_eq!(shrunk(steps, in_a_row), [0]);
+    }
+
+    #[test]
+    fn a_program_is_read_as_it_is_printed() {
+        let printed = Chosen { number: 17, steps: vec![0, 3] }.to_string();
+        assert_eq!(printed, "17: 0 3");
+        let read = Chosen::parse(&printed).unwrap();
+        assert_eq!((read.number, read.of(&['a', 'b', 'c', 'd'])), (17, vec!['a', 'd']));
+        assert!(Chosen::parse("17").is_none() && Chosen::parse("17: x").is_none());
+    }
+
+    #[test]
+    fn failures_are_the_same_by_place_and_sort() {
+        let race = "thread 'main' panicked at a.rs:1:2:\nrace: one and two\nnote: more";
+        assert_eq!(first_panic(race), "a.rs:1:2: race");
+        assert_eq!(first_panic("killed"), "");
+    }
+}
