@@ -67,7 +67,9 @@ pub use capture::{
     Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda")]
-pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};
+pub use captured::{
+    CapturedGraph, NodeKind, ReadTicket, StagingConfig, StagingPool, UpdateReason, UpdateRefused,
+};
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;

@@ -1,11 +1,14 @@
 //! A captured graph that owns its memory.
 
+mod feeding;
 mod handles;
 mod memory;
 mod refusal;
 mod registry;
 mod sharing;
 mod staged;
+mod staging_pool;
+mod ticket;
 mod update;
 
 use std::fmt;
@@ -20,6 +23,8 @@ pub(crate) use memory::{GraphMemory, OwnArena, check_block};
 pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
 pub(crate) use registry::{Capturing, Place as RemainsPlace, RunsOn};
 pub(crate) use sharing::Shares;
+pub use staging_pool::{StagingConfig, StagingPool};
+pub use ticket::ReadTicket;
 
 use crate::block::GraphMemoryBlock;
 use crate::capture::driver::{bind, wait_for};
