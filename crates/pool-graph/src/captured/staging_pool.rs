@@ -39,8 +39,9 @@ pub struct StagingConfig {
 /// makes another. A buffer is out until its copy is done and, for a read, its
 /// [`ReadTicket`](crate::ReadTicket) was dropped. A ticket that is forgotten keeps its buffer.
 ///
-/// One thread has it at a time (`&mut`), and any number of graphs of its context. Tickets may go to other threads,
-/// and outlive it. Dropped, it waits for the copies that go through its buffers.
+/// One thread has it at a time (`&mut`), for any number of graphs of its context. Tickets may go to other threads, and
+/// outlive it. Dropped, it waits for the copies that go through its buffers; a ticket that is dropped after it waits
+/// for its own.
 pub struct StagingPool {
     /// In the order in which they came back: the first are the first to be done.
     idle: Vec<Staged>,
@@ -82,7 +83,8 @@ impl StagingPool {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Memory`] where the host has no memory for the bookkeeping, and what the driver refuses.
+    /// What the driver refuses, and where the host has no memory for the bookkeeping. Excepted are the few bytes of a
+    /// counted pointer, without which the process ends; nothing else that is done with the pool takes any.
     pub fn new(context: &Arc<CudaContext>, config: StagingConfig) -> Result<Self, CaptureError> {
         let mut idle = room::list(config.buffers)?;
         let staged = room::list(config.buffers)?;
@@ -90,7 +92,7 @@ impl StagingPool {
             let buffer = PageLocked::new(config.bytes, context)?;
             idle.push(Staged { buffer, unmarked_on: None });
         }
-        let returned = Arc::new(Returned(Mutex::new(Inbox { staged, is_closed: false })));
+        let returned = Returned::counted(Inbox { staged, is_closed: false });
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
@@ -131,6 +133,13 @@ impl StagingPool {
     }
 }
 
+impl Returned {
+    /// The one allocation of a pool that cannot be refused.
+    fn counted(inbox: Inbox) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(inbox)))
+    }
+}
+
 impl Staged {
     /// Whether its copies are done. Copies that no event is behind get one, as soon as the stream takes it.
     fn is_free(&mut self) -> Result<bool, CudaError> {
@@ -139,12 +148,9 @@ impl Staged {
                 return Ok(false);
             }
             self.buffer.mark_again(stream)?;
-        }
-        let is_free = self.buffer.is_free()?;
-        if is_free {
             self.unmarked_on = None;
         }
-        Ok(is_free)
+        self.buffer.is_free()
     }
 }
 
