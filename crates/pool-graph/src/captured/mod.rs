@@ -366,7 +366,9 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
+    /// Changes what a copy from the host copies from the next run on. Waits for the runs before, which read it. A
+    /// number that changes with every run is better read from a block, to which
+    /// [`enqueue_write`](Self::enqueue_write) writes it without waiting.
     ///
     /// # Errors
     ///
