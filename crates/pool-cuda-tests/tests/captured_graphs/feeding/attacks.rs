@@ -8,7 +8,7 @@ use cuda_sim_control::Settings;
 use cudarc::driver::sys::CUresult;
 use pool_cuda::Cuda;
 use pool_graph::{
-    CaptureError, CaptureMode, CaptureSession, CapturedGraph, StagingConfig, StagingPool,
+    Capture, CaptureError, CaptureMode, CaptureSession, CapturedGraph, StagingConfig, StagingPool,
 };
 
 use super::{Fed, OUT, bits, output_of};
@@ -131,6 +131,39 @@ fn a_block_that_is_fed_and_read_on_another_stream() {
         second.replay().unwrap();
         let mut ticket = second.enqueue_read::<u8>(&mut staging, &blocks[2], 4096).unwrap();
         assert_eq!(ticket.wait().unwrap(), [5; 4096]);
+    });
+}
+
+/// An update waits for what was written, and begins anew: another stream may have the block until it is fed again.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_block_that_was_fed_before_an_update() {
+    without_a_report(|| {
+        let (streams, pool) = ([stream(), stream()], pool());
+        let blocks = [(); 3].map(|()| pool.allocate(BYTES).unwrap());
+        let body = |capture: &Capture<'_>, to: usize| -> Result<(), CaptureError> {
+            let from = capture.block::<u8>(&blocks[0])?;
+            capture.copy(capture.main(), &mut capture.block(&blocks[to])?, &from)
+        };
+        let captured = |stream: usize, to: usize| -> Made {
+            let lease = pool.lease(&[blocks[0].id(), blocks[to].id()]).unwrap();
+            let session = CaptureSession::new(&streams[stream]).unwrap().lease(lease);
+            session.prepare(arena()).unwrap().capture((), |capture, ()| body(capture, to))
+        };
+        let mut first = captured(0, 1).unwrap();
+        let config = StagingConfig { buffers: 4, bytes: 4096 };
+        let mut staging = StagingPool::new(streams[0].context(), config).unwrap();
+        first.enqueue_write(&mut staging, &blocks[0], &[5_u8; 4096]).unwrap();
+        first.update(|capture, ()| body(capture, 1)).unwrap();
+        let mut second = captured(1, 2).unwrap();
+        let refused = first.enqueue_write(&mut staging, &blocks[0], &[6_u8; 4096]);
+        assert!(matches!(refused, Err(CaptureError::SharedBlock { .. })), "{refused:?}");
+        second.replay().unwrap();
+        first.replay().unwrap();
+        let mut ticket = second.enqueue_read::<u8>(&mut staging, &blocks[2], 4096).unwrap();
+        assert_eq!(ticket.wait().unwrap(), [5; 4096]);
+        drop(second);
+        first.enqueue_write(&mut staging, &blocks[0], &[6_u8; 4096]).unwrap();
     });
 }
 
