@@ -1,5 +1,5 @@
 //! In steady state the pool takes nothing from the host's heap: not for scopes, not for arrays of dynamic
-//! rank, not for other streams, not for copies.
+//! rank, not for other streams, not for copies; and no more for a graph that is fed.
 //!
 //! Needs a process of its own: `cargo xtask sim-test` runs it.
 
@@ -11,6 +11,10 @@ use std::cell::Cell;
 use cuda_sim_control::{Settings, Simulator};
 use pool_core::Pool;
 use pool_cuda::{AcquireShaped, Cuda, announce, record_use};
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
+    DeviceMemory, GraphPoolConfig, ReadTicket, StagingConfig, StagingPool,
+};
 
 /// The system's allocator, counting for each thread.
 struct Counting;
@@ -80,5 +84,51 @@ fn steady_state_takes_nothing_from_the_heap() {
     assert_eq!(found, 0);
     let of_test = allocations(|| drop(std::hint::black_box(Box::new(1))));
     assert_eq!(of_test, 1, "what is taken is counted");
+    simulator.assert_clean();
+}
+
+/// A graph that is fed takes nothing from the heap either, with three steps in flight; and a refusal neither.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn feeding_a_graph_takes_nothing_from_the_heap() {
+    const ELEMENTS: usize = 1024;
+    let simulator = Simulator::start(Settings::default()).unwrap();
+    let device = Cuda::device(0).unwrap();
+    let stream = device.context().new_stream().unwrap();
+    let memory = DeviceMemory::new(&device);
+    let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let [input, output] = [(); 2].map(|()| pool.allocate(4 * ELEMENTS as u64).unwrap());
+    let session = CaptureSession::new(&stream).unwrap();
+    let session = session.lease(pool.lease(&[input.id(), output.id()]).unwrap());
+    let arena = CudaArena::new(memory, 256, ArenaPolicy::Monotone).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
+        let from = capture.block::<f32>(&input)?;
+        capture.copy(capture.main(), &mut capture.block(&output)?, &from)
+    };
+    let mut graph = session.prepare(arena).unwrap().capture((), body).unwrap();
+    let config = StagingConfig { buffers: 6, bytes: 4 * ELEMENTS };
+    let mut staging = StagingPool::new(device.context(), config).unwrap();
+    let mut tickets: [Option<ReadTicket<f32>>; 3] = [None, None, None];
+    let mut results = [0.0_f32; ELEMENTS];
+    let mut sum = 0.0;
+    let mut step = |number: u8| {
+        let place = usize::from(number) % tickets.len();
+        if let Some(mut oldest) = tickets[place].take() {
+            results.copy_from_slice(oldest.wait().unwrap());
+            sum += results[0];
+        }
+        graph.enqueue_write(&mut staging, &input, &[f32::from(number); ELEMENTS]).unwrap();
+        graph.replay().unwrap();
+        tickets[place] = Some(graph.enqueue_read(&mut staging, &output, ELEMENTS).unwrap());
+        let too_much = graph.enqueue_read::<f32>(&mut staging, &output, ELEMENTS + 1);
+        assert!(too_much.is_err());
+    };
+    (0..6).for_each(&mut step);
+    let made = simulator.calls("cuMemHostAlloc");
+    let found = allocations(|| (0..200).for_each(&mut step));
+    assert_eq!((found, simulator.calls("cuMemHostAlloc")), (0, made));
+    assert!(sum > 0.0);
+    drop((tickets, staging, graph));
     simulator.assert_clean();
 }

@@ -15,8 +15,8 @@ use crate::error::CudaError;
 use crate::event::LeftEvent;
 use crate::foreign::ForeignUses;
 use crate::memory_pool::LeftMemoryPool;
+use crate::page_locked::Buffer;
 use crate::shape::Slab;
-use crate::staging::Buffer;
 use crate::stream::free_block;
 
 /// Something of the driver's that has no owner any more.

@@ -48,6 +48,7 @@ mod launch;
 mod leftover;
 mod library;
 mod memory_pool;
+mod page_locked;
 mod pointer;
 mod region;
 mod shape;
@@ -76,6 +77,8 @@ pub use foreign::announce;
 pub use launch::Launch;
 #[doc(hidden)] // for `pool-graph`
 pub use library::require_driver;
+#[doc(hidden)] // for `pool-graph`
+pub use page_locked::PageLocked;
 pub use pointer::OnStream;
 pub use shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};
 pub use source::BlockSource;

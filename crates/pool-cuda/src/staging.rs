@@ -11,15 +11,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::{self, Address};
+use crate::driver::Address;
 use crate::error::CudaError;
-use crate::event::Event;
-use crate::leftover::{Leftover, Place};
+use crate::page_locked::{Buffer, PageLocked};
 
 /// Bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
@@ -31,34 +29,16 @@ const BUFFERS: usize = 4;
 #[derive(Default)]
 pub(crate) struct Staging {
     /// Empty where none was made yet, and where a copy has taken it.
-    places: [Cell<Option<Owned>>; BUFFERS],
+    places: [Cell<Option<PageLocked>>; BUFFERS],
     /// The one whose turn it is.
     next: Cell<usize>,
-}
-
-/// A buffer that is given back when it is dropped.
-struct Owned {
-    buffer: ManuallyDrop<Buffer>,
-    place: Place,
 }
 
 /// A buffer that a copy has taken, until this is dropped.
 struct Taken<'s> {
     staging: &'s Staging,
     index: usize,
-    buffer: ManuallyDrop<Owned>,
-}
-
-/// A piece of page-locked memory.
-pub(crate) struct Buffer {
-    memory: NonNull<u8>,
-    /// Recorded behind the last copy.
-    last_use: Event,
-    context: Arc<CudaContext>,
-    /// Whether a copy may be pending.
-    is_busy: bool,
-    /// Whether a copy may be pending that the event is not behind.
-    is_unmarked: bool,
+    buffer: ManuallyDrop<PageLocked>,
 }
 
 impl Staging {
@@ -78,10 +58,8 @@ impl Staging {
         for part in from.chunks(BUFFER_BYTES) {
             let mut buffer = self.turn(stream.context())?;
             buffer.bytes()[..part.len()].copy_from_slice(part);
-            // SAFETY: the buffer is page-locked, holds the part, and is busy until the event behind the
-            // copy has come; the rest is the caller's promise.
-            let copied = unsafe { driver::copy_from_host(to, buffer.memory, part.len(), stream) };
-            buffer.mark(copied, stream)?;
+            // SAFETY: the buffer is free and holds the part; the rest is the caller's promise.
+            unsafe { buffer.copy_to_device(to, part.len(), stream) }?;
             to += part.len() as Address;
         }
         Ok(())
@@ -112,8 +90,7 @@ impl Staging {
             copy.copy_from_slice(element);
         }
         // SAFETY: as in `upload`.
-        let copied = unsafe { driver::copy_from_host(to, buffer.memory, bytes, stream) };
-        buffer.mark(copied, stream)?;
+        unsafe { buffer.copy_to_device(to, bytes, stream) }?;
         Ok(count)
     }
 
@@ -134,11 +111,9 @@ impl Staging {
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.take_at(index, stream.context())?);
                 buffer.wait()?;
-                // SAFETY: the buffer is page-locked, at least as long as the part, and busy until the
-                // event behind the copy has come; the rest is the caller's promise.
-                let copied =
-                    unsafe { driver::copy_to_host(buffer.memory, from, part.len(), stream) };
-                buffer.mark(copied, stream)?;
+                // SAFETY: the buffer is free and at least as long as the part; the rest is the caller's
+                // promise.
+                unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
                 from += part.len() as Address;
             }
             let buffers = buffers.iter_mut().flatten();
@@ -187,9 +162,7 @@ impl Staging {
         if let Some(taken) = self.take(index) {
             return Ok(taken);
         }
-        let place = Place::new()?;
-        let buffer = ManuallyDrop::new(Buffer::new(context)?);
-        let buffer = ManuallyDrop::new(Owned { buffer, place });
+        let buffer = ManuallyDrop::new(PageLocked::new(BUFFER_BYTES, context)?);
         Ok(Taken { staging: self, index, buffer })
     }
 
@@ -204,90 +177,12 @@ impl Staging {
 
     /// Puts a buffer into its place, or another one that is empty. Where there is none, because others came
     /// here meanwhile, it is given back.
-    fn put(&self, index: usize, buffer: Owned) {
+    fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
             return;
         };
         self.places[empty].set(Some(buffer));
-    }
-}
-
-impl Buffer {
-    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let last_use = Event::new(context)?;
-        let memory = driver::allocate_host(BUFFER_BYTES, context)?;
-        // SAFETY: just allocated with as many bytes.
-        unsafe { memory.write_bytes(0, BUFFER_BYTES) };
-        Ok(Self {
-            memory,
-            last_use,
-            context: Arc::clone(context),
-            is_busy: false,
-            is_unmarked: false,
-        })
-    }
-
-    /// Its bytes. No copy may be pending: callers take it in turn, or wait.
-    fn bytes(&mut self) -> &mut [u8] {
-        debug_assert!(!self.is_busy, "a copy of the driver is pending");
-        // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
-        // exclusively; the driver is done with it.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), BUFFER_BYTES) }
-    }
-
-    /// Notes that a copy was enqueued, if it was: the buffer is busy until the event behind it comes.
-    fn mark(
-        &mut self,
-        copied: Result<(), CudaError>,
-        stream: &CudaStream,
-    ) -> Result<(), CudaError> {
-        copied?;
-        self.is_busy = true;
-        let Err(error) = self.last_use.record(stream) else { return Ok(()) };
-        self.is_unmarked = true;
-        Err(error)
-    }
-
-    /// Whether its copies are done.
-    fn is_free(&mut self) -> Result<bool, CudaError> {
-        self.is_busy = self.is_busy && (self.is_unmarked || !self.last_use.is_done()?);
-        Ok(!self.is_busy)
-    }
-
-    /// Waits, on the host, until its copies are done.
-    fn wait(&mut self) -> Result<(), CudaError> {
-        if !self.is_busy {
-            return Ok(());
-        }
-        if self.is_unmarked {
-            driver::synchronize_context(&self.context)?;
-        } else {
-            self.last_use.synchronize()?;
-        }
-        self.is_busy = false;
-        self.is_unmarked = false;
-        Ok(())
-    }
-}
-
-// SAFETY: the memory is the buffer's alone, and the driver's calls on it may be made from any thread.
-unsafe impl Send for Buffer {}
-
-impl Buffer {
-    /// Waits for its copies, and frees its memory.
-    ///
-    /// # Errors
-    ///
-    /// [`CudaError::Call`] where the driver refuses; the buffer is then as it was.
-    ///
-    /// # Safety
-    ///
-    /// The buffer is not used after this has succeeded.
-    pub(crate) unsafe fn free(&mut self) -> Result<(), CudaError> {
-        self.wait()?;
-        // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
-        unsafe { driver::free_host(self.memory, &self.context) }
     }
 }
 
@@ -310,20 +205,6 @@ impl Drop for Taken<'_> {
         // SAFETY: the value is being dropped, so it is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
         self.staging.put(self.index, buffer);
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: the value is being dropped, so it is not used again.
-        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        self.place.give_back(Leftover::Buffer(buffer));
-    }
-}
-
-impl fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("memory", &self.memory).finish_non_exhaustive()
     }
 }
 

@@ -28,7 +28,8 @@
 //! name. A dry run of the work gives its footprint and a plan before memory is taken, and
 //! [`verify_layout`] checks what came out against the nodes and edges of the graph. In the body,
 //! `Capture::scope` gives the same `Scope<'_, Cuda>` as outside, with blocks of the capture's arena.
-//! `CapturedGraph::update` gives a graph other parameters.
+//! `CapturedGraph::update` gives a graph other parameters. Replays are fed through a `StagingPool` without stopping the
+//! device.
 //!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
@@ -67,7 +68,9 @@ pub use capture::{
     Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
 };
 #[cfg(feature = "cuda")]
-pub use captured::{CapturedGraph, NodeKind, UpdateReason, UpdateRefused};
+pub use captured::{
+    CapturedGraph, NodeKind, ReadTicket, StagingConfig, StagingPool, UpdateReason, UpdateRefused,
+};
 pub use config::GraphPoolConfig;
 pub use device::DeviceMemory;
 pub use error::GraphMemoryError;

@@ -22,6 +22,7 @@ use pool_cuda::{
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
+    StagingConfig, StagingPool,
 };
 
 const N: usize = 100;
@@ -300,6 +301,20 @@ fn replays(on: &mut WithGraph) -> Ended {
     Ok(())
 }
 
+/// Two steps in flight; one ticket is dropped before it was waited for.
+fn feeding(on: &mut WithGraph) -> Ended {
+    let Some(graph) = &mut on.graph else { return Ok(()) };
+    let config = StagingConfig { buffers: 4, bytes: 4096 };
+    let mut staging = StagingPool::new(on.stream.context(), config)?;
+    graph.enqueue_write(&mut staging, &on.block, &[1_u8; 8])?;
+    graph.replay()?;
+    drop(graph.enqueue_read::<u8>(&mut staging, &on.block, 8)?);
+    graph.enqueue_write(&mut staging, &on.block, &[7_u8; 8])?;
+    let mut ticket = graph.enqueue_read::<u8>(&mut staging, &on.block, 9)?;
+    assert_eq!(ticket.wait()?, [7, 7, 7, 7, 7, 7, 7, 7, 3]);
+    Ok(())
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn graph_memory_without_host_memory() {
@@ -314,6 +329,11 @@ fn graph_memory_without_host_memory() {
         Ok(graph.write(&on.block, &[3_u8; 8])?)
     };
     sweep(simulator, "writes", with_graph, writes, after);
+    let after_feeding = |mut on: WithGraph| {
+        feeding(&mut on).unwrap();
+        after(on);
+    };
+    sweep(simulator, "feeding", with_graph, feeding, after_feeding);
 }
 
 #[test]

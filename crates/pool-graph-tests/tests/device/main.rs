@@ -17,6 +17,7 @@ mod generator;
 
 mod attacks;
 mod captures;
+mod feeding;
 mod graphs;
 mod mutations;
 mod opened;

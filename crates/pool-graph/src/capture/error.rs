@@ -170,6 +170,22 @@ pub enum CaptureError {
         /// Its bytes.
         bytes: u64,
     },
+    /// All buffers of the [`StagingPool`](crate::StagingPool) are out.
+    StagingExhausted {
+        /// How many there are.
+        buffers: usize,
+        /// How many tickets have, also those that were forgotten.
+        held: usize,
+        /// How many are being copied from or to, without a ticket.
+        pending: usize,
+    },
+    /// The buffers of the [`StagingPool`](crate::StagingPool) are too small.
+    StagingTooSmall {
+        /// Bytes asked for.
+        requested: usize,
+        /// Bytes that each has.
+        capacity: usize,
+    },
     /// The graph has no such argument: it is another capture's, or of another length.
     NoSuchArgument {
         /// The argument asked for, from 0.
@@ -290,6 +306,16 @@ impl fmt::Display for CaptureError {
                 f,
                 "a fill or a copy of {bytes} bytes at {address:#x} came into the graph, which does not own \
                  them: lease the block, or put the work there by `enqueue`"
+            ),
+            Self::StagingExhausted { buffers, held, pending } => write!(
+                f,
+                "all {buffers} buffers of the staging pool are out: tickets hold {held}, and {pending} are \
+                 being copied. Wait for a ticket, and drop it, or make the pool with more"
+            ),
+            Self::StagingTooSmall { requested, capacity } => write!(
+                f,
+                "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: make the \
+                 pool with larger ones"
             ),
             Self::NoSuchArgument { asked, arguments } => write!(
                 f,

@@ -1,11 +1,14 @@
 //! A captured graph that owns its memory.
 
+mod feeding;
 mod handles;
 mod memory;
 mod refusal;
 mod registry;
 mod sharing;
 mod staged;
+mod staging_pool;
+mod ticket;
 mod update;
 
 use std::fmt;
@@ -20,6 +23,8 @@ pub(crate) use memory::{GraphMemory, OwnArena, check_block};
 pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
 pub(crate) use registry::{Capturing, Place as RemainsPlace, RunsOn};
 pub(crate) use sharing::Shares;
+pub use staging_pool::{StagingConfig, StagingPool};
+pub use ticket::ReadTicket;
 
 use crate::block::GraphMemoryBlock;
 use crate::capture::driver::{bind, wait_for};
@@ -56,6 +61,9 @@ use staged::Staged;
 ///    body that takes the same steps, and verified like the first. What it replaces, the old nodes and what
 ///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
 ///    new ones. Where the driver does not say whether it was performed, both stay.
+/// 7. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
+///    a [`StagingPool`](crate::StagingPool) alone, and each stays as it is until an event behind its copy has come;
+///    blocks and leases stay as for a run (3). Who forgets a buffer's ticket keeps the buffer.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -69,7 +77,10 @@ use staged::Staged;
 /// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
 /// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory`, `ForeignNode` |
 /// | the capture ended by its body | an error of cudarc's call; `Spoiled` |
-/// | replay, upload, read or write while the stream is captured | `Capturing` |
+/// | replay, upload, read or write, waiting or not, while the stream is captured | `Capturing` |
+/// | a block that a graph was fed with, in a graph of another stream | `SharedBlock` |
+/// | graph, stream or staging pool dropped while steps are in flight | graph and pool wait; the tickets are good |
+/// | a ticket forgotten | its buffer is never used again; when none is left, `StagingExhausted` |
 /// | an allocation that became a node | `MemoryNodes` |
 /// | a graph dropped, or updated, during a capture | its handles are destroyed when that is over, its memory goes back before |
 /// | an update that does other steps, or makes other nodes | `Diverged`, `Update`; the graph is as before |
@@ -286,8 +297,8 @@ impl<S> CapturedGraph<S> {
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
     /// ones, as many as there is room for.
     ///
-    /// The graph keeps page-locked memory for the bytes of its largest copy, through which they go: nothing is
-    /// copied to the caller's elements after an error.
+    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The graph keeps page-locked memory for the bytes
+    /// of its largest copy, through which they go: nothing is copied to the caller's elements after an error.
     ///
     /// # Errors
     ///
@@ -320,7 +331,7 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
-    /// far and before those to come.
+    /// far and before those to come. Waits for the copy; [`enqueue_write`](Self::enqueue_write) does not.
     ///
     /// # Errors
     ///
@@ -355,7 +366,9 @@ impl<S> CapturedGraph<S> {
         self.unstage(staged, copied)
     }
 
-    /// Changes what a copy from the host copies from the next run on. Waits for the runs before.
+    /// Changes what a copy from the host copies from the next run on. Waits for the runs before, which read it. A
+    /// number that changes with every run is better read from a block, to which
+    /// [`enqueue_write`](Self::enqueue_write) writes it without waiting.
     ///
     /// # Errors
     ///

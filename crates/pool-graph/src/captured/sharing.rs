@@ -54,6 +54,12 @@ impl Shares {
         Ok(())
     }
 
+    /// Whether it has a block as one that is written.
+    pub(crate) fn writes(&self, block: BlockId) -> bool {
+        let block = (block.pool(), block.number());
+        self.0.iter().any(|own| own.writes && own.block == block)
+    }
+
     /// Has those, too; for ever, where the host has no memory to note it.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {

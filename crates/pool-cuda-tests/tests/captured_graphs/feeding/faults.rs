@@ -1,0 +1,119 @@
+//! Every call of the driver fails once while a graph is fed: a typed error, nothing leaks, and the same graph and
+//! the same buffers serve afterwards.
+
+use cuda_sim_control::Settings;
+use pool_cuda::Cuda;
+use pool_graph::{CaptureError, StagingPool};
+
+use super::{Fed, bits};
+use crate::common::stream;
+use crate::support::{start, start_anew};
+
+const STEPS: usize = 3;
+
+/// Three steps in flight, the first of which is polled; the pool is made where there is none.
+fn script(fed: &mut Fed, staging: &mut Option<StagingPool>) -> Result<Vec<Vec<u64>>, CaptureError> {
+    if staging.is_none() {
+        *staging = Some(fed.staging(2 * (STEPS + 1))?);
+    }
+    let staging = staging.as_mut().ok_or(CaptureError::Spoiled)?;
+    fed.begin(staging)?;
+    let enqueued: Result<Vec<_>, _> = (0..STEPS).map(|step| fed.enqueue(staging, step)).collect();
+    let mut tickets = enqueued?;
+    while !tickets[0].is_done()? {}
+    let mut results = Vec::new();
+    for ticket in &mut tickets {
+        results.push(bits(ticket.wait()?));
+    }
+    Ok(results)
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn every_call_of_feeding_may_fail() {
+    let simulator = start();
+    let expected = Fed::on(&stream()).one_by_one(STEPS);
+    let (mut answered, mut absorbed) = (0, 0);
+    // A pool that is dropped may fail, too.
+    for drops_pool in [false, true] {
+        for nth in 1.. {
+            start_anew(simulator, Settings::default(), nth);
+            let (mut fed, mut staging) = (Fed::on(&stream()), None);
+            simulator.forget_calls();
+            simulator.fail_any_call(nth, 999);
+            let ended = script(&mut fed, &mut staging);
+            if drops_pool {
+                staging = None;
+            }
+            let failed = simulator.log().iter().find(|call| call.code == 999).cloned();
+            simulator.forget_failures();
+            match &ended {
+                Err(error) => {
+                    let named = error.to_string().contains("999 UNKNOWN");
+                    // Where a thread cannot be told not to mind captures, nothing else is refused here.
+                    assert!(named, "{failed:?}: {error}");
+                    answered += 1;
+                }
+                Ok(results) => {
+                    assert!(*results == expected, "{failed:?}");
+                    absorbed += usize::from(failed.is_some());
+                }
+            }
+            for _ in 0..2 {
+                let again = script(&mut fed, &mut staging);
+                assert_eq!(again.as_ref(), Ok(&expected), "after call {nth}, {failed:?}");
+            }
+            drop((fed, staging));
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{failed:?}");
+            simulator.assert_clean();
+            let leaks = simulator.leaks();
+            assert!(leaks.is_empty(), "{failed:?} as call {nth}: {leaks:?}");
+            if failed.is_none() {
+                break;
+            }
+        }
+    }
+    println!("FIGURE: {answered} failures answered, {absorbed} absorbed");
+    assert!(answered > 100 && absorbed > 10);
+}
+
+/// The copy is made, and no event can be recorded behind it: the buffer is not used again before one is.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
+    let simulator = start();
+    let expected = Fed::on(&stream()).one_by_one(1);
+    for reads in [false, true] {
+        start_anew(simulator, Settings::default(), 0);
+        let mut fed = Fed::on(&stream());
+        let mut staging = fed.staging(1).unwrap();
+        fed.begin(&mut staging).unwrap();
+        simulator.fail_call("cuEventRecord", 1, 999);
+        if reads {
+            assert!(fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, 1).is_err());
+        } else {
+            assert!(fed.graph.enqueue_write(&mut staging, &fed.previous, &[0.0; 2]).is_err());
+        }
+        // Nothing has run: neither of the two is free.
+        simulator.fail_call("cuEventRecord", 1, 999);
+        let refused = fed.begin(&mut staging);
+        assert!(
+            refused.as_ref().is_err_and(|error| error.to_string().contains("999")),
+            "{refused:?}"
+        );
+        let refused = fed.begin(&mut staging);
+        let all = CaptureError::StagingExhausted { buffers: 2, held: 0, pending: 2 };
+        assert_eq!(refused, Err(all));
+        // When the next one is taken, there is one; and it comes.
+        for _ in 0..2 {
+            fed.graph.synchronize().unwrap();
+            fed.begin(&mut staging).unwrap();
+        }
+        fed.graph.synchronize().unwrap();
+        let mut ticket = fed.enqueue(&mut staging, 0).unwrap();
+        assert_eq!(bits(ticket.wait().unwrap()), expected[0]);
+        drop((ticket, staging, fed));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}

@@ -1,0 +1,266 @@
+//! A buffer of page-locked host memory, with an event behind the last copy that went through it. Who has the
+//! buffer asks, or waits for, that event: the order is never that of a destructor, and a buffer that is forgotten
+//! is never used again.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use crate::driver::{self, Address, bind};
+use crate::error::CudaError;
+use crate::event::Event;
+use crate::leftover::{Leftover, Place};
+
+/// Where the bytes of a buffer begin: at a multiple of this.
+const ALIGNMENT: usize = 256;
+
+/// A buffer that is given back when it is dropped, after its copies; later, where the driver refuses.
+///
+/// For `pool-graph`, whose feeding is staged through these.
+#[doc(hidden)]
+pub struct PageLocked {
+    pub(crate) buffer: ManuallyDrop<Buffer>,
+    place: Place,
+}
+
+/// A piece of page-locked memory.
+pub(crate) struct Buffer {
+    /// What the driver gave.
+    allocated: NonNull<u8>,
+    /// The first of its bytes that is aligned.
+    memory: NonNull<u8>,
+    length: usize,
+    /// Recorded behind the last copy.
+    last_use: Event,
+    context: Arc<CudaContext>,
+    /// Whether a copy may be pending.
+    is_busy: bool,
+    /// Whether a copy may be pending that the event is not behind.
+    is_unmarked: bool,
+}
+
+impl PageLocked {
+    /// A buffer of so many bytes, all zero, aligned to 256.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Bookkeeping`], and what the driver refuses.
+    pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
+        Ok(Self { buffer: ManuallyDrop::new(Buffer::new(bytes, context)?), place })
+    }
+
+    /// Its bytes, unless a copy may be pending.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        (!self.buffer.is_busy).then(|| self.buffer.bytes())
+    }
+
+    /// Enqueues a copy of its first bytes to the device. It is busy from then on, also after an error: a copy that
+    /// was refused may be made later.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses. Where the event could not be recorded, the buffer is not known to be free before
+    /// [`mark_again`](Self::mark_again), or a wait.
+    ///
+    /// # Safety
+    ///
+    /// The range at `to` is allocated and as long, and writing it in the stream's order is the caller's right. The
+    /// buffer is not busy and at least as long.
+    pub unsafe fn copy_to_device(
+        &mut self,
+        to: u64,
+        bytes: usize,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.buffer.copy_to_device(to, bytes, stream) }
+    }
+
+    /// Enqueues a copy from the device to its first bytes; else as [`copy_to_device`](Self::copy_to_device).
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to_device`](Self::copy_to_device).
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_to_device`](Self::copy_to_device), with reading at `from`.
+    pub unsafe fn copy_to_host(
+        &mut self,
+        from: u64,
+        bytes: usize,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.buffer.copy_to_host(from, bytes, stream) }
+    }
+
+    /// Whether the event could not be recorded behind the last copy.
+    #[must_use]
+    pub fn is_unmarked(&self) -> bool {
+        self.buffer.is_unmarked
+    }
+
+    /// Records the event on the stream that the copies were put on.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses.
+    pub fn mark_again(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        self.buffer.mark(stream)
+    }
+
+    /// Whether its copies are done. Waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers for work that failed.
+    pub fn is_free(&mut self) -> Result<bool, CudaError> {
+        if !self.buffer.is_busy {
+            return Ok(true);
+        }
+        bind(&self.buffer.context)?;
+        self.buffer.is_free()
+    }
+
+    /// Waits, on the host, until its copies are done.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers for work that failed.
+    pub fn wait(&mut self) -> Result<(), CudaError> {
+        if !self.buffer.is_busy {
+            return Ok(());
+        }
+        bind(&self.buffer.context)?;
+        self.buffer.wait()
+    }
+}
+
+impl Drop for PageLocked {
+    fn drop(&mut self) {
+        // SAFETY: the value is being dropped, so it is not used again.
+        let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
+        self.place.give_back(Leftover::Buffer(buffer));
+    }
+}
+
+impl Buffer {
+    fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let last_use = Event::new(context)?;
+        // The driver says nothing of an alignment.
+        let bytes = length.saturating_add(ALIGNMENT - 1);
+        let allocated = driver::allocate_host(bytes, context)?;
+        // SAFETY: just allocated with as many bytes.
+        unsafe { allocated.write_bytes(0, bytes) };
+        // SAFETY: an alignment takes fewer bytes than there are beyond the length.
+        let memory = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
+        let context = Arc::clone(context);
+        let (is_busy, is_unmarked) = (false, false);
+        Ok(Self { allocated, memory, length, last_use, context, is_busy, is_unmarked })
+    }
+
+    /// Its bytes. No copy may be pending: callers take it in turn, or wait.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        debug_assert!(!self.is_busy, "a copy of the driver is pending");
+        // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
+        // exclusively; the driver is done with it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`PageLocked::copy_to_device`].
+    pub(crate) unsafe fn copy_to_device(
+        &mut self,
+        to: Address,
+        bytes: usize,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
+        // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
+        // caller's promise.
+        let copied = unsafe { driver::copy_from_host(to, self.memory, bytes, stream) };
+        copied.and(self.mark(stream))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`PageLocked::copy_to_host`].
+    pub(crate) unsafe fn copy_to_host(
+        &mut self,
+        from: Address,
+        bytes: usize,
+        stream: &CudaStream,
+    ) -> Result<(), CudaError> {
+        debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
+        // SAFETY: as in `copy_to_device`.
+        let copied = unsafe { driver::copy_to_host(self.memory, from, bytes, stream) };
+        copied.and(self.mark(stream))
+    }
+
+    /// The buffer is busy until the event behind what the stream holds comes.
+    fn mark(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        self.is_busy = true;
+        let marked = self.last_use.record(stream);
+        self.is_unmarked = marked.is_err();
+        marked
+    }
+
+    /// Whether its copies are done.
+    pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
+        self.is_busy = self.is_busy && (self.is_unmarked || !self.last_use.is_done()?);
+        Ok(!self.is_busy)
+    }
+
+    /// Waits, on the host, until its copies are done.
+    pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
+        if !self.is_busy {
+            return Ok(());
+        }
+        if self.is_unmarked {
+            driver::synchronize_context(&self.context)?;
+        } else {
+            self.last_use.synchronize()?;
+        }
+        self.is_busy = false;
+        self.is_unmarked = false;
+        Ok(())
+    }
+}
+
+// SAFETY: the memory is the buffer's alone, and the driver's calls on it may be made from any thread.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// Waits for its copies, and frees its memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses; the buffer is then as it was.
+    ///
+    /// # Safety
+    ///
+    /// The buffer is not used after this has succeeded.
+    pub(crate) unsafe fn free(&mut self) -> Result<(), CudaError> {
+        self.wait()?;
+        // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
+        unsafe { driver::free_host(self.allocated, &self.context) }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PageLocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.buffer.fmt(f)
+    }
+}
