@@ -44,7 +44,7 @@ fn every_call_from_probe_to_drop_may_fail() {
                 // Where a thread cannot be told not to mind captures, the call after that is refused.
                 let refused = failed.name == "cuThreadExchangeStreamCaptureMode";
                 let named = error.to_string().contains("999 UNKNOWN");
-                assert!(named || refused, "{}: {error}", failed.name);
+                assert!(named || refused, "{}: {error:?}", failed.name);
             }
             Ok(()) => absorbed += 1,
         }

@@ -75,7 +75,7 @@ fn forked(device: &pool_cuda::CudaDevice, policy: ArenaPolicy) {
     let ((), graph) = capture(&stream, body).unwrap();
     let checked = arena.check_graph(&graph);
     let refused = matches!(checked, Err(GraphMemoryError::ForkedCapture { .. }));
-    assert_eq!((refused, checked.is_ok()), (refuses, !refuses));
+    assert_eq!((refused, checked.is_ok()), (refuses, !refuses), "{checked:?}");
     graph.launch().unwrap();
     stream.synchronize().unwrap();
     drop((graph, arena));
