@@ -9,7 +9,7 @@ use pool_graph::{
 };
 
 use crate::graphs::stream;
-use crate::steps::{Axpy, BYTES, Ends, N, assert_same_bits, input};
+use crate::steps::{Axpy, Ends, N, assert_same_bits, input};
 use crate::{memory, require_device};
 
 const ROUNDS: u32 = 24;
@@ -23,7 +23,7 @@ fn fed() -> (CapturedGraph, Ends, StagingPool) {
     let body = |capture: &Capture<'_>, (): &mut ()| ends.body(capture, &axpy);
     let arena = CudaArena::new(memory(), 1 << 20, ArenaPolicy::Monotone).unwrap();
     let graph = session.prepare(arena).unwrap().capture((), body).unwrap();
-    let config = StagingConfig { buffers: 2 * IN_FLIGHT, bytes: BYTES as usize };
+    let config = StagingConfig { buffers: 2 * IN_FLIGHT, bytes: N * size_of::<f64>() };
     let staging = StagingPool::new(stream.context(), config).unwrap();
     (graph, ends, staging)
 }

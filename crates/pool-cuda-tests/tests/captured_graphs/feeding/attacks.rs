@@ -48,6 +48,8 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
         let too_small = Err(CaptureError::StagingTooSmall { requested: 9, capacity: 8 });
         assert_eq!(graph.enqueue_write(&mut small, &input, &[0_u8; 9]), too_small);
         assert_eq!(graph.enqueue_read::<u8>(&mut small, &input, 9).map(drop), too_small);
+        let text = too_small.unwrap_err().to_string();
+        assert!(text.contains("9 bytes") && text.contains("has 8"), "{text}");
         let mut none = StagingPool::new(&context, StagingConfig { buffers: 0, bytes: 0 }).unwrap();
         let refused = graph.enqueue_write(&mut none, &input, &[0_u8; 0]);
         assert_eq!(refused, Ok(()), "no bytes need no buffer");
@@ -83,6 +85,9 @@ fn when_all_buffers_are_out() {
             }
         };
         assert_eq!(refused, out(2 + more.len()));
+        let text = refused.unwrap_err().to_string();
+        let words = ["all 4 buffers", &format!("hold {}", 2 + more.len())];
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
         drop(second);
         let expected = bits(first.wait().unwrap());
         drop((first, more));

