@@ -43,6 +43,7 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod fill;
 mod foreign;
 mod launch;
 mod leftover;

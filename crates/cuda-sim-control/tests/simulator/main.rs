@@ -15,3 +15,4 @@ mod program;
 mod programs;
 mod settings;
 mod support;
+mod updates;

@@ -1,4 +1,4 @@
-//! Graphs that can be launched: made from a graph, and changed to another of the same shape.
+//! Graphs that can be launched, and how they are made from a graph.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::graph::EdgeData;
 use super::graph_memory::Allocation;
 use super::handle::Kind;
 use super::kernel::KernelCall;
-use super::work::{NodeKind, Work};
+use super::work::Work;
 
 /// An executable graph: a copy, which what happens to the graph later does not change.
 #[derive(Debug)]
@@ -34,25 +34,10 @@ pub(crate) struct ExecNode {
     pub(crate) node: usize,
     pub(crate) work: Work,
     /// Its edges, from places in the vector.
-    edges: Vec<(usize, EdgeData)>,
+    pub(super) edges: Vec<(usize, EdgeData)>,
     /// Those that it waits for, by their places.
     pub(crate) before: Vec<usize>,
 }
-
-/// Why an executable graph does not take another one's parameters, as CUDA tells it.
-#[derive(Debug)]
-pub(crate) struct UpdateRefusal {
-    /// `CUgraphExecUpdateResult`.
-    pub(crate) result: u32,
-    /// The node, or the later one of the edge; 0 where it is about none.
-    pub(crate) node: u64,
-    /// The earlier node of the edge.
-    pub(crate) from: u64,
-}
-
-const TOPOLOGY_CHANGED: u32 = 2;
-const NODE_TYPE_CHANGED: u32 = 3;
-const NOT_SUPPORTED: u32 = 6;
 
 /// What comes before a node.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +83,7 @@ impl World {
     }
 
     /// The nodes so that each comes after those it waits for; an error where they go in a circle.
-    fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
+    pub(super) fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
         let mut open = self.graphs[graph].nodes.clone();
         let count = open.len();
         let holds_graphs =
@@ -168,51 +153,6 @@ impl World {
     pub(crate) fn exec_flags(&mut self, handle: u64) -> Outcome<u64> {
         let exec = self.exec(handle)?;
         Ok(self.execs[exec].flags)
-    }
-
-    /// Takes the parameters of another graph of the same shape, or says why not and changes nothing.
-    pub(crate) fn update_exec(
-        &mut self,
-        exec: u64,
-        graph: u64,
-    ) -> Outcome<Result<(), UpdateRefusal>> {
-        let (exec, graph) = (self.exec(exec)?, self.graph(graph)?);
-        let (nodes, before) = self.copy_nodes(graph)?;
-        if let Some(refused) = self.compare_nodes(exec, &nodes) {
-            return Ok(Err(refused));
-        }
-        let own = &mut self.execs[exec];
-        (own.nodes, own.before, own.compared) = (nodes, before, false);
-        Ok(Ok(()))
-    }
-
-    /// The first thing that an update may not change. Nodes that are told are the other graph's.
-    fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
-        let old = &self.execs[exec].nodes;
-        let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
-        let refusal =
-            |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
-        if old.len() != nodes.len() {
-            return refusal(TOPOLOGY_CHANGED, 0, 0);
-        }
-        let memory =
-            |node: &&ExecNode| matches!(node.work.kind(), NodeKind::Allocate | NodeKind::Free);
-        if let Some(node) = nodes.iter().find(memory) {
-            return refusal(NOT_SUPPORTED, handle(node), 0);
-        }
-        for (old, new) in old.iter().zip(nodes) {
-            if old.work.kind() != new.work.kind() {
-                return refusal(NODE_TYPE_CHANGED, handle(new), 0);
-            }
-            if old.edges.len() != new.edges.len() {
-                return refusal(TOPOLOGY_CHANGED, handle(new), 0);
-            }
-            let mut edges = old.edges.iter().zip(&new.edges);
-            if let Some((_, (from, _))) = edges.find(|(old, new)| old != new) {
-                return refusal(TOPOLOGY_CHANGED, handle(new), handle(&nodes[*from]));
-            }
-        }
-        None
     }
 }
 

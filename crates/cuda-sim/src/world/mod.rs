@@ -30,6 +30,7 @@ mod schedule;
 mod shadow;
 mod stream;
 mod transfer;
+mod update;
 mod work;
 
 #[cfg(test)]

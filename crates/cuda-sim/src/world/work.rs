@@ -146,6 +146,12 @@ impl Fill {
         Self { address, pitch: 0, value, element, width, height: 1 }
     }
 
+    /// The same but for the value and the address.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        let shape = |fill: &Self| (fill.element, fill.width, fill.height, fill.pitch);
+        shape(self) == shape(other)
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         let Some(row) = self.width.checked_mul(self.element) else { return false };
         matches!(self.element, 1 | 2 | 4)

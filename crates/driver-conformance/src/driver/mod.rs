@@ -46,6 +46,7 @@ pub use capture::{Captured, Mode, Status, exchange_thread_mode};
 pub use device::{Attribute, Device, Facts, NoDevice, Sign, driver_version};
 pub use event::Event;
 pub use graph::{Edge, Exec, Graph, Kind, Node, Update};
+pub use graph_memory::Memset;
 pub use host::HostBuffer;
 pub use library::{has, loaded_file};
 pub use memory::{Span, allocate, free, memory_information};

@@ -16,6 +16,7 @@ mod cases;
 mod closed_world;
 mod common;
 mod faults;
+mod fills;
 mod hand_made;
 mod lent;
 mod onlookers;
