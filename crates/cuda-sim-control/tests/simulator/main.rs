@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
 mod between;
+mod child_graphs;
 mod cudarc_api;
 mod faults;
 mod graphs;

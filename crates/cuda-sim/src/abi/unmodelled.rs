@@ -19,7 +19,7 @@ macro_rules! unmodelled {
 unmodelled! {
     cuLaunchCooperativeKernel
     cuOccupancyMaxPotentialBlockSize
-    cuGraphAddChildGraphNode
+    cuGraphExecChildGraphNodeSetParams
     cuGraphClone
     cuGraphInstantiateWithParams
     cuStreamBeginCaptureToGraph

@@ -1,7 +1,5 @@
 //! Graphs that can be launched, and how they are made from a graph.
 
-use std::collections::HashMap;
-
 use super::World;
 use super::code::{Code, Outcome, unmodelled};
 use super::event::Moment;
@@ -15,7 +13,7 @@ use super::work::Work;
 #[derive(Debug)]
 pub(crate) struct Exec {
     pub(crate) lives: bool,
-    graph: usize,
+    pub(super) graph: usize,
     pub(crate) auto_free: bool,
     flags: u64,
     pub(crate) nodes: Vec<ExecNode>,
@@ -39,15 +37,6 @@ pub(crate) struct ExecNode {
     pub(crate) before: Vec<usize>,
 }
 
-/// What comes before a node.
-#[derive(Clone, Debug, Default)]
-struct Past {
-    /// All of it is done, and its memory is seen, when the node begins.
-    begun: Vec<bool>,
-    /// The same when the node has ended: also what it depends on programmatically.
-    ended: Vec<bool>,
-}
-
 /// Flags of `cuGraphInstantiateWithFlags`.
 const AUTO_FREE: u64 = 1;
 const DEVICE_LAUNCH: u64 = 4;
@@ -62,7 +51,10 @@ impl World {
         if flags & DEVICE_LAUNCH != 0 {
             return Err(unmodelled("graphs that the device launches"));
         }
-        let has_memory = !self.graphs[graph].allocations.is_empty();
+        let graphs = self.all_graphs_in(graph);
+        let allocations = graphs.iter().flat_map(|graph| &self.graphs[*graph].allocations);
+        let allocations: Vec<Allocation> = allocations.cloned().collect();
+        let has_memory = !allocations.is_empty();
         let beside = self.execs.iter().any(|exec| exec.lives && exec.graph == graph);
         if has_memory && beside {
             return Err(Code::NOT_SUPPORTED);
@@ -74,44 +66,12 @@ impl World {
             auto_free: flags & AUTO_FREE != 0,
             flags,
             nodes,
-            allocations: self.graphs[graph].allocations.clone(),
+            allocations,
             last: None,
             before,
             compared: false,
         });
         Ok(self.handles.make(Kind::Exec, self.execs.len() - 1))
-    }
-
-    /// The nodes so that each comes after those it waits for; an error where they go in a circle.
-    pub(super) fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
-        let mut open = self.graphs[graph].nodes.clone();
-        let count = open.len();
-        let holds_graphs =
-            |node: &usize| matches!(self.nodes[*node].work, Work::Child(_) | Work::Conditional(_));
-        if open.iter().any(holds_graphs) {
-            return Err(unmodelled("an executable graph with another one in it"));
-        }
-        let mut places = HashMap::new();
-        let (mut nodes, mut pasts) = (Vec::new(), Vec::<Past>::new());
-        while !open.is_empty() {
-            let left = open.len();
-            open.retain(|node| {
-                let own = &self.nodes[*node];
-                let place = |(node, data): &(usize, EdgeData)| Some((*places.get(node)?, *data));
-                let edges: Option<Vec<(usize, EdgeData)>> = own.before.iter().map(place).collect();
-                let Some(edges) = edges else { return true };
-                let past = past(&own.work, &edges, &pasts, count);
-                let before = waits(&past, &edges, &pasts);
-                places.insert(*node, nodes.len());
-                nodes.push(ExecNode { node: *node, work: own.work.clone(), edges, before });
-                pasts.push(past);
-                false
-            });
-            if open.len() == left {
-                return Err(Code::INVALID_VALUE);
-            }
-        }
-        Ok((nodes, pasts.into_iter().map(|past| past.begun).collect()))
     }
 
     /// Gives the copy of a kernel's node other parameters.
@@ -154,37 +114,4 @@ impl World {
         let exec = self.exec(handle)?;
         Ok(self.execs[exec].flags)
     }
-}
-
-/// What comes before a node with these edges. A programmatic edge does not order memory, unless the
-/// kernel waits for the one that it depends on.
-fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
-    let waits = match work {
-        Work::Kernel(call) => call.launch.program.waits_for_dependency,
-        _ => false,
-    };
-    let mut past = Past { begun: vec![false; count], ended: vec![false; count] };
-    for (place, data) in edges {
-        let mut all = pasts[*place].ended.clone();
-        all[*place] = true;
-        for (node, comes_before) in all.into_iter().enumerate() {
-            past.ended[node] |= comes_before;
-            past.begun[node] |= comes_before && (data.is_plain() || waits);
-        }
-    }
-    past
-}
-
-/// The nodes after which a node may begin: its edges' ones, and those that these do not wait for.
-fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
-    let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
-    for (place, _) in edges {
-        let own = &pasts[*place];
-        let loose = own.ended.iter().zip(&own.begun).enumerate();
-        waits.extend(loose.filter(|(_, (ended, begun))| **ended && !**begun).map(|(node, _)| node));
-    }
-    waits.retain(|node| past.begun[*node]);
-    waits.sort_unstable();
-    waits.dedup();
-    waits
 }

@@ -8,12 +8,14 @@
 
 mod allocate;
 mod capture;
+mod child;
 mod clock;
 mod code;
 mod conditional;
 mod device;
 mod event;
 mod exec;
+mod flat;
 mod graph;
 mod graph_memory;
 mod handle;
@@ -41,6 +43,7 @@ use std::collections::HashMap;
 use clock::{Clock, HOST};
 
 pub(crate) use capture::Mode;
+pub(crate) use child::Ownership;
 pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use conditional::Choice;
 pub(crate) use graph::EdgeData;

@@ -44,6 +44,7 @@ impl World {
         }
         let own = &mut self.execs[exec];
         (own.nodes, own.before, own.compared) = (nodes, before, false);
+        own.graph = graph;
         Ok(Ok(()))
     }
 

@@ -13,6 +13,7 @@ mod attacks;
 mod blocks;
 mod by_hand;
 mod cases;
+mod child_graphs;
 mod closed_world;
 mod common;
 mod faults;
