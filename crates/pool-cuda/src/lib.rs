@@ -49,6 +49,7 @@ mod launch;
 mod leftover;
 mod library;
 mod memory_pool;
+mod peer;
 mod pointer;
 mod region;
 mod shape;

@@ -7,6 +7,7 @@
 mod between;
 mod child_graphs;
 mod cudarc_api;
+mod doubtful;
 mod faults;
 mod graphs;
 mod hostile;

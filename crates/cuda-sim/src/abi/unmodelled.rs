@@ -40,8 +40,6 @@ unmodelled! {
     cuMemHostRegister_v2
     cuMemHostUnregister
     cuMemHostGetDevicePointer_v2
-    cuMemPoolSetAccess
-    cuMemPoolGetAccess
     cuMemPoolExportToShareableHandle
     cuImportExternalMemory
     cuDestroyExternalMemory
