@@ -16,6 +16,7 @@ mod cases;
 mod child_graphs;
 mod closed_world;
 mod common;
+mod doubtful;
 mod faults;
 mod fills;
 mod hand_made;
