@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_cuda::DriverCode;
 use pool_graph::{CaptureError, CaptureSession, Probe};
 
 use crate::common::{Made, arena, stream};
@@ -30,7 +31,7 @@ fn a_fill_of_cudarcs_in_a_probe() {
             Ok(_) => assert!(!other_answers),
             Err(CaptureError::Driver(error)) => {
                 assert!(other_answers);
-                assert_eq!(error.code().map(|code| code.number()), Some(1));
+                assert_eq!(error.code().map(DriverCode::number), Some(1));
             }
             Err(other) => panic!("{other:?}"),
         }
