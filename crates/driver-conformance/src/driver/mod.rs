@@ -45,7 +45,7 @@ mod virtual_memory;
 
 pub use capture::{Captured, Mode, Status, exchange_thread_mode};
 pub use child_graph::ChildGraph;
-pub use device::{Attribute, Device, Facts, NoDevice, Sign, driver_version};
+pub use device::{Attribute, Device, Facts, NoDevice, Sign, can_reach, driver_version};
 pub use event::Event;
 pub use graph::{Edge, Exec, Graph, Kind, Node, Update};
 pub use graph_memory::Memset;
