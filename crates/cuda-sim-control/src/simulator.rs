@@ -9,6 +9,8 @@ const SEED_VARIABLE: &str = "CUDA_SIM_SEED";
 const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
 /// The variable with a driver's version, which the simulator heeds where nothing controls it, too.
 const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
+/// The variable with which the suites are run under the other answers.
+const OTHER_ANSWERS_VARIABLE: &str = "CUDA_SIM_OTHER_ANSWERS";
 /// CUDA 13.0.
 const DRIVER_VERSION: u32 = 13_000;
 
@@ -28,6 +30,11 @@ pub struct Settings {
     /// The CUDA version that the driver is for, as 1000 × major + 10 × minor, 12000 at least: what came
     /// later it refuses. By default the number in the variable `CUDA_SIM_DRIVER_VERSION`, or 13000.
     pub driver_version: u32,
+    /// Whether devices can reach each other's memory, where they are let; true by default.
+    pub peers: bool,
+    /// Whether what NVIDIA's documentation leaves open is answered the other way than is assumed: the simulator's
+    /// page has the list. By default whether the variable `CUDA_SIM_OTHER_ANSWERS` is set.
+    pub other_answers: bool,
 }
 
 /// The simulated driver of this process.
@@ -54,7 +61,16 @@ impl Default for Settings {
             devices: 1,
             bytes: 1 << 30,
             driver_version: version.unwrap_or(DRIVER_VERSION),
+            peers: true,
+            other_answers: std::env::var_os(OTHER_ANSWERS_VARIABLE).is_some(),
         }
+    }
+}
+
+impl Settings {
+    /// As the simulator takes them.
+    fn options(self) -> u32 {
+        u32::from(!self.peers) | u32::from(self.other_answers) << 1
     }
 }
 
@@ -90,6 +106,7 @@ impl Simulator {
                 settings.devices,
                 settings.bytes,
                 settings.driver_version,
+                settings.options(),
             )
     }
 

@@ -8,6 +8,7 @@ use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 use crate::cuda::Cuda;
 use crate::driver::Address;
 use crate::error::CudaError;
+use crate::fill;
 use crate::shape::ShapeDescriptor;
 use crate::stream::DeviceStream;
 use crate::transfer;
@@ -139,7 +140,7 @@ unsafe impl PoolBackend for Cuda {
         length: usize,
     ) -> Result<(), CudaError> {
         // SAFETY: as in `set_bytes`.
-        unsafe { transfer::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
+        unsafe { fill::fill(stream, block.0, bytemuck::bytes_of(&value), length) }
     }
 
     unsafe fn copy_from_host<T: Element>(

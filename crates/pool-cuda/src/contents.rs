@@ -5,6 +5,7 @@ use pool_core::{Element, PodElement};
 
 use crate::driver;
 use crate::error::CudaError;
+use crate::fill;
 use crate::transfer;
 use crate::view::{DeviceView, DeviceViewMut};
 
@@ -60,11 +61,15 @@ impl<T: Element> DeviceViewMut<'_, T> {
 
     /// Sets all elements to a value.
     ///
+    /// In a capture the nodes that this puts there depend on the element's type and on the length, never on the
+    /// value, so that an update of the graph may have another one: a memset for elements of 1, 2 and 4 bytes. For
+    /// others the first element is written and copied on, each copy as long as all before it; in a graph that is
+    /// captured by hand writing the first one takes a memset for each 4 bytes of it (2, or 1, where those do not
+    /// divide it).
+    ///
     /// # Errors
     ///
-    /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Capturing`] in a capture for a
-    /// value of more than 4 bytes that does not repeat itself, except where the pool has a
-    /// [source](crate::BlockSource).
+    /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`] where the host has no memory.
     pub fn fill(&mut self, value: T) -> Result<(), CudaError> {
         if self.region().bytes == 0 {
             return Ok(());
@@ -72,7 +77,7 @@ impl<T: Element> DeviceViewMut<'_, T> {
         self.region().join()?;
         let element = bytemuck::bytes_of(&value);
         // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
-        unsafe { transfer::fill(self.region().stream(), self.address(), element, self.len()) }
+        unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
     }
 
     /// Sets all bytes to zero.

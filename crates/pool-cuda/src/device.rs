@@ -9,6 +9,7 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use crate::driver::{answer, bind, device_memory};
 use crate::error::{CudaError, DeviceMemory};
 use crate::memory_pool::MemoryPool;
+use crate::peer::Peers;
 use crate::stream::DeviceStream;
 
 /// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
@@ -20,6 +21,7 @@ pub struct CudaDevice(Arc<Inner>);
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
+    peers: Peers,
     context: Arc<CudaContext>,
 }
 
@@ -77,7 +79,7 @@ impl CudaDevice {
             true => Some(MemoryPool::new(&context)?),
             false => None,
         };
-        Ok(Self(Arc::new(Inner { memory, first, context })))
+        Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
     /// The device of a context that was made elsewhere. Where that has no stream yet, cudarc waits for all of
@@ -92,7 +94,7 @@ impl CudaDevice {
 
     /// The device of a context, where nothing will be allocated: no memory pool is made.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
-        Self(Arc::new(Inner { memory: None, first: None, context }))
+        Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
 
     /// The same device with plain allocations instead of stream-ordered ones, as where a device has
@@ -100,7 +102,7 @@ impl CudaDevice {
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
-        Self(Arc::new(Inner { memory: None, first, context }))
+        Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
     }
 
     /// The number of the device, counted from 0.
@@ -157,6 +159,10 @@ impl CudaDevice {
         // What earlier calls left with the context is not this call's.
         let _ = self.0.context.check_err();
         answer("cuStreamCreate", self.0.context.new_stream())
+    }
+
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.0.peers
     }
 
     pub(crate) fn memory_pool(&self) -> Option<&MemoryPool> {

@@ -43,12 +43,21 @@ pub enum CudaError {
         /// What the device says of its memory; `None` where it does not answer.
         memory: Option<DeviceMemory>,
     },
-    /// A stream or view of one device was used with memory of another.
+    /// A stream or view of one device was used with memory of another, which was not
+    /// [opened](crate::CudaDevice::let_peer) to it.
     WrongDevice {
         /// The ordinal of the device that holds the memory.
         memory: u32,
         /// The ordinal of the device that it was to be used on.
         stream: u32,
+    },
+    /// Kernels of one device cannot reach memory of another one, and so it cannot be
+    /// [opened](crate::CudaDevice::let_peer) to them.
+    NotPeers {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device whose kernels were to use it.
+        reader: u32,
     },
     /// A stream of another CUDA context of the same device, with which events cannot be shared.
     WrongContext {
@@ -174,7 +183,13 @@ impl fmt::Display for CudaError {
             Self::WrongDevice { memory, stream } => write!(
                 f,
                 "memory of device {memory} was to be used on a stream of device {stream}: use a pool \
-                 of device {stream}, or copy with `copy_from`"
+                 of device {stream}, copy with `copy_from`, or let its kernels use the memory \
+                 (`CudaDevice::let_peer`)"
+            ),
+            Self::NotPeers { memory, reader } => write!(
+                f,
+                "kernels of device {reader} cannot reach memory of device {memory}, for nothing that \
+                 they may use links the two: copy with `copy_from`"
             ),
             Self::WrongContext { ordinal } => write!(
                 f,
@@ -226,7 +241,8 @@ mod tests {
             (CudaError::NoDevice, &["nvidia-smi"]),
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
             (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
-            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "device 1"]),
+            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
+            (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
         ] {
             let text = error.to_string();
             for word in words {

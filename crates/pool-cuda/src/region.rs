@@ -11,7 +11,7 @@ use crate::cuda::Cuda;
 use crate::driver::Address;
 use crate::error::CudaError;
 use crate::foreign::{Borrower, Foreign, keep, keep_shared};
-use crate::stream::{DeviceStream, check_context};
+use crate::stream::DeviceStream;
 
 /// Part of a block that a view covers.
 ///
@@ -72,7 +72,7 @@ impl Region {
         if self.is_own(stream) {
             return self.join();
         }
-        check_context(self.stream().device().context(), stream)?;
+        self.stream().device().check_reach(stream)?;
         self.lend_to(stream, keep_shared(stream))
     }
 
@@ -103,8 +103,8 @@ impl Region {
         let foreign = self.stream().foreign();
         let may_be_elsewhere = foreign.may_be_for_another_device(self.block());
         if !self.is_own(stream) {
-            let ordered = check_context(self.stream().device().context(), stream)
-                .and_then(|()| self.lend_to(stream, keep(stream)));
+            let reached = self.stream().device().check_reach(stream);
+            let ordered = reached.and_then(|()| self.lend_to(stream, keep(stream)));
             return self.address_if(ordered);
         }
         let joined = self.join();

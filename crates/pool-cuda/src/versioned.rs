@@ -144,6 +144,9 @@ type GetEdges = unsafe extern "C" fn(
 type CreateMemoryPool =
     unsafe extern "C" fn(*mut sys::CUmemoryPool, *const MemoryPoolProperties) -> sys::CUresult;
 
+type SetPoolAccess =
+    unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
+
 /// The version since which edges of graphs have data.
 pub const EDGE_DATA: u32 = 12_030;
 
@@ -166,6 +169,9 @@ static GET_EDGES: Call<GetEdges> = unsafe { Call::new(c"cuGraphGetEdges", EDGE_D
 // be zero.
 static CREATE_MEMORY_POOL: Call<CreateMemoryPool> =
     unsafe { Call::new(c"cuMemPoolCreate", 12_000) };
+
+// SAFETY: the form of `cuMemPoolSetAccess` in `cuda.h`.
+static SET_POOL_ACCESS: Call<SetPoolAccess> = unsafe { Call::new(c"cuMemPoolSetAccess", 12_000) };
 
 /// What a stream's capture is.
 ///
@@ -248,6 +254,34 @@ struct MemoryPoolProperties {
     reserved: [u8; 64],
 }
 
+/// `CUmemAccessDesc`.
+#[derive(Debug)]
+#[repr(C)]
+struct MemoryAccess {
+    location_type: u32,
+    location: c_int,
+    flags: u32,
+}
+
+/// Lets kernels of a device read and write the memory of a pool.
+///
+/// # Safety
+///
+/// The pool is live.
+pub(crate) unsafe fn open_memory_pool(
+    pool: sys::CUmemoryPool,
+    reader: sys::CUdevice,
+) -> Result<(), CudaError> {
+    let call = SET_POOL_ACCESS.function()?;
+    let access = MemoryAccess {
+        location_type: sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE as u32,
+        location: reader,
+        flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
+    };
+    // SAFETY: the pool is live (caller), and the one description outlives the call.
+    answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
+}
+
 /// A memory pool of a device: memory that stays on it, without a limit.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
@@ -271,7 +305,7 @@ mod tests {
 
     use cudarc::driver::sys;
 
-    use super::{EdgeData, MemoryPoolProperties};
+    use super::{EdgeData, MemoryAccess, MemoryPoolProperties};
 
     #[test]
     fn structures_are_laid_out_as_those_of_the_bindings() {
@@ -281,6 +315,9 @@ mod tests {
         assert_eq!(offset_of!(MemoryPoolProperties, location_type), location);
         let attributes = offset_of!(sys::CUmemPoolProps, win32SecurityAttributes);
         assert_eq!(offset_of!(MemoryPoolProperties, security_attributes), attributes);
+        let flags = offset_of!(sys::CUmemAccessDesc, flags);
+        assert_eq!(size_of::<MemoryAccess>(), size_of::<sys::CUmemAccessDesc>());
+        assert_eq!(offset_of!(MemoryAccess, flags), flags);
         assert_eq!((size_of::<EdgeData>(), offset_of!(EdgeData, kind)), (8, 2));
     }
 }

@@ -248,7 +248,8 @@ mod sealed {
 ///
 /// # Errors
 ///
-/// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a stream from elsewhere,
+/// [`CudaError::WrongDevice`] and [`CudaError::WrongContext`] for a stream from elsewhere, but for a device that
+/// was [let](crate::CudaDevice::let_peer),
 /// [`CudaError::Capturing`] where one of the two streams is in a capture that the other is not in, or both
 /// are in one and some stream used the memory before it began, and [`CudaError::Call`] where the driver
 /// fails to order them.

@@ -5,7 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
 mod between;
+mod child_graphs;
 mod cudarc_api;
+mod doubtful;
 mod faults;
 mod graphs;
 mod hostile;
@@ -15,3 +17,4 @@ mod program;
 mod programs;
 mod settings;
 mod support;
+mod updates;

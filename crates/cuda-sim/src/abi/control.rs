@@ -8,7 +8,7 @@ use super::session::{lock, real_host};
 use crate::world::{Code, HostCall, Settings};
 
 macro_rules! control_calls {
-    ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty $body:block)*) => {
+    ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty $body:block)*) => {
         $(
             $(#[$about])*
             // SAFETY: no other library has calls of this name.
@@ -17,6 +17,10 @@ macro_rules! control_calls {
         )*
     };
 }
+
+/// Options of a start.
+const NO_PEERS: u32 = 1;
+const OTHER_ANSWERS: u32 = 2;
 
 control_calls! {
     /// This is the simulator.
@@ -28,11 +32,18 @@ control_calls! {
     }
 
     /// Starts anew: handles and addresses of before are good no more. 0 while a host function runs.
-    fn simcuda_reset(seed: u64, devices: u32, bytes: u64, driver_version: u32) -> u32 {
+    fn simcuda_reset(
+        seed: u64,
+        devices: u32,
+        bytes: u64,
+        driver_version: u32,
+        options: u32,
+    ) -> u32 {
         let devices = usize::try_from(devices).unwrap_or(usize::MAX);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let driver_version = i32::try_from(driver_version).unwrap_or(i32::MAX);
-        let settings = Settings { seed, devices, bytes, driver_version };
+        let (peers, other_answers) = (options & NO_PEERS == 0, options & OTHER_ANSWERS != 0);
+        let settings = Settings { seed, devices, bytes, driver_version, peers, other_answers };
         let mut world = lock();
         let Some(next) = world.next(settings, real_host()) else {
             return 0;

@@ -35,6 +35,7 @@ mod memory;
 mod module;
 mod node;
 mod pages;
+mod peer;
 mod pool;
 mod session;
 mod stream;
@@ -54,6 +55,7 @@ const CALLS: &[&[entry::Entry]] = &[
     module::CALLS,
     node::CALLS,
     pages::CALLS,
+    peer::CALLS,
     pool::CALLS,
     stream::CALLS,
     transfer::CALLS,

@@ -6,7 +6,7 @@ use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
 use super::pool::Properties;
 use super::session::Session;
-use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Work};
+use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Ownership, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {
     Ok(Fill {
@@ -55,24 +55,46 @@ struct ConditionalNode {
     context: u64,
 }
 
-/// Adds a conditional node; it, and its parameters with the place of its bodies.
-fn conditional(
+/// `CUgraphNodeParams` of a node with a child graph, up to where those end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct ChildNode {
+    kind: u32,
+    reserved: [i32; 3],
+    child: u64,
+    ownership: u32,
+}
+
+/// Adds a node of the kind that its parameters name.
+fn add_node(
     session: &mut Session,
     graph: u64,
     after: &[u64],
     parameters: Out<ConditionalNode>,
-) -> Outcome<(u64, ConditionalNode)> {
+) -> Outcome<u64> {
+    const CHILD: u32 = NodeKind::Child as u32;
+    const CONDITIONAL: u32 = NodeKind::Conditional as u32;
     // Nodes of other kinds have fewer parameters, so those are looked at once it is known.
-    if parameters.of::<u32>().get()? != NodeKind::Conditional as u32 {
-        return Err(crate::world::unmodelled(
-            "cuGraphAddNode_v2 for other nodes than conditional ones",
-        ));
+    match parameters.of::<u32>().get()? {
+        CHILD => {
+            let ChildNode { child, ownership, .. } = parameters.of::<ChildNode>().get()?;
+            let ownership = match ownership {
+                0 => Ownership::Copied,
+                1 => Ownership::Moved,
+                _ => return Err(Code::INVALID_VALUE),
+            };
+            session.add_child(graph, after, child, ownership)
+        }
+        CONDITIONAL => {
+            let asked = parameters.get()?;
+            let ConditionalNode { condition, choice, bodies, .. } = asked;
+            let choice = Choice { condition, kind: choice, bodies };
+            let (node, shown) = session.add_conditional(graph, after, choice)?;
+            parameters.put(ConditionalNode { shown, ..asked })?;
+            Ok(node)
+        }
+        _ => Err(crate::world::unmodelled("cuGraphAddNode for nodes of this kind")),
     }
-    let asked = parameters.get()?;
-    let ConditionalNode { condition, choice, bodies, .. } = asked;
-    let choice = Choice { condition, kind: choice, bodies };
-    let (node, shown) = session.add_conditional(graph, after, choice)?;
-    Ok((node, ConditionalNode { shown, ..asked }))
 }
 
 driver_calls! {
@@ -107,9 +129,7 @@ driver_calls! {
         count: usize,
         parameters: Out<ConditionalNode>,
     ) |session| {
-        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
-        parameters.put(chosen)?;
-        place.put(node)
+        place.put(add_node(session, graph, &after.array(count)?, parameters)?)
     }
 
     fn cuGraphAddNode_v2(
@@ -121,11 +141,23 @@ driver_calls! {
         parameters: Out<ConditionalNode>,
     ) |session| {
         if !data.is_null() && data.array(count)?.iter().any(|data| data.type_ != 0) {
-            return Err(crate::world::unmodelled("edges of a conditional node that are not full"));
+            return Err(crate::world::unmodelled("edges of such a node that are not full"));
         }
-        let (node, chosen) = conditional(session, graph, &after.array(count)?, parameters)?;
-        parameters.put(chosen)?;
-        place.put(node)
+        place.put(add_node(session, graph, &after.array(count)?, parameters)?)
+    }
+
+    fn cuGraphAddChildGraphNode(
+        place: Out<u64>,
+        graph: u64,
+        after: In<u64>,
+        count: usize,
+        child: u64,
+    ) |session| {
+        place.put(session.add_child(graph, &after.array(count)?, child, Ownership::Copied)?)
+    }
+
+    fn cuGraphChildGraphNodeGetGraph(node: u64, place: Out<u64>) |session| {
+        place.put(session.child_of(node)?)
     }
 
     fn cuGraphAddMemAllocNode(

@@ -21,9 +21,9 @@ struct AllocationProperties {
 /// `CUmemAccessDesc`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct AccessDescription {
-    location: Location,
-    flags: u32,
+pub(super) struct AccessDescription {
+    pub(super) location: Location,
+    pub(super) flags: u32,
 }
 
 driver_calls! {

@@ -12,6 +12,8 @@ use crate::world::{Code, Goal, Outcome, Settings, Step, World};
 
 /// The variable with the CUDA version that the driver says it is for: `12080` is 12.8.
 const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
+/// The variable that asks for the other answers to what is doubtful.
+const OTHER_ANSWERS_VARIABLE: &str = "CUDA_SIM_OTHER_ANSWERS";
 
 /// The one simulated driver of a process.
 struct Driver {
@@ -45,7 +47,9 @@ fn settings_of_a_plain_load() -> Settings {
     let settings = Settings::default();
     let given = std::env::var(DRIVER_VERSION_VARIABLE).ok();
     let version = given.and_then(|version| version.parse().ok());
-    Settings { driver_version: version.unwrap_or(settings.driver_version), ..settings }
+    let other_answers = std::env::var_os(OTHER_ANSWERS_VARIABLE).is_some();
+    let driver_version = version.unwrap_or(settings.driver_version);
+    Settings { driver_version, other_answers, ..settings }
 }
 
 pub(super) fn real_host() -> Box<Host> {

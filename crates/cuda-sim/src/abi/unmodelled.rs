@@ -19,7 +19,7 @@ macro_rules! unmodelled {
 unmodelled! {
     cuLaunchCooperativeKernel
     cuOccupancyMaxPotentialBlockSize
-    cuGraphAddChildGraphNode
+    cuGraphExecChildGraphNodeSetParams
     cuGraphClone
     cuGraphInstantiateWithParams
     cuStreamBeginCaptureToGraph
@@ -40,8 +40,6 @@ unmodelled! {
     cuMemHostRegister_v2
     cuMemHostUnregister
     cuMemHostGetDevicePointer_v2
-    cuMemPoolSetAccess
-    cuMemPoolGetAccess
     cuMemPoolExportToShareableHandle
     cuImportExternalMemory
     cuDestroyExternalMemory

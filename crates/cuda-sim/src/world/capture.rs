@@ -131,6 +131,10 @@ impl World {
         self.captures[capture].status == Status::Active
     }
 
+    pub(crate) fn has_ended(&self, capture: usize) -> bool {
+        self.captures[capture].status == Status::None
+    }
+
     pub(crate) fn invalidate(&mut self, capture: usize) {
         let status = &mut self.captures[capture].status;
         if *status == Status::Active {

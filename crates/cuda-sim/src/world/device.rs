@@ -127,6 +127,7 @@ impl World {
     }
 
     fn end_context(&mut self, device: usize) {
+        self.peers.forget(device);
         for line in self.leaks_of(Some(device)) {
             self.lost.push(format!("{line}, when its context ended"));
         }

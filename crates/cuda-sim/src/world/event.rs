@@ -114,6 +114,7 @@ impl World {
                 self.submit(stream, "cuStreamWaitEvent", &[], &[moment], body);
                 Ok(())
             }
+            Mark::Captured(capture, _) if self.other_answers && self.has_ended(capture) => Ok(()),
             Mark::Captured(capture, tail) => self.join_capture(stream, capture, tail),
         }
     }
@@ -139,6 +140,7 @@ impl World {
             Mark::At(_) | Mark::Never if external => {
                 self.put(stream, Work::Wait(event), "cuStreamWaitEvent")
             }
+            Mark::Never if self.other_answers => Ok(()),
             _ => {
                 self.invalidate(capture);
                 Err(Code::CAPTURE_ISOLATION)

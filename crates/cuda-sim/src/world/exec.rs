@@ -1,6 +1,4 @@
-//! Graphs that can be launched: made from a graph, and changed to another of the same shape.
-
-use std::collections::HashMap;
+//! Graphs that can be launched, and how they are made from a graph.
 
 use super::World;
 use super::code::{Code, Outcome, unmodelled};
@@ -9,13 +7,13 @@ use super::graph::EdgeData;
 use super::graph_memory::Allocation;
 use super::handle::Kind;
 use super::kernel::KernelCall;
-use super::work::{NodeKind, Work};
+use super::work::Work;
 
 /// An executable graph: a copy, which what happens to the graph later does not change.
 #[derive(Debug)]
 pub(crate) struct Exec {
     pub(crate) lives: bool,
-    graph: usize,
+    pub(super) graph: usize,
     pub(crate) auto_free: bool,
     flags: u64,
     pub(crate) nodes: Vec<ExecNode>,
@@ -34,33 +32,9 @@ pub(crate) struct ExecNode {
     pub(crate) node: usize,
     pub(crate) work: Work,
     /// Its edges, from places in the vector.
-    edges: Vec<(usize, EdgeData)>,
+    pub(super) edges: Vec<(usize, EdgeData)>,
     /// Those that it waits for, by their places.
     pub(crate) before: Vec<usize>,
-}
-
-/// Why an executable graph does not take another one's parameters, as CUDA tells it.
-#[derive(Debug)]
-pub(crate) struct UpdateRefusal {
-    /// `CUgraphExecUpdateResult`.
-    pub(crate) result: u32,
-    /// The node, or the later one of the edge; 0 where it is about none.
-    pub(crate) node: u64,
-    /// The earlier node of the edge.
-    pub(crate) from: u64,
-}
-
-const TOPOLOGY_CHANGED: u32 = 2;
-const NODE_TYPE_CHANGED: u32 = 3;
-const NOT_SUPPORTED: u32 = 6;
-
-/// What comes before a node.
-#[derive(Clone, Debug, Default)]
-struct Past {
-    /// All of it is done, and its memory is seen, when the node begins.
-    begun: Vec<bool>,
-    /// The same when the node has ended: also what it depends on programmatically.
-    ended: Vec<bool>,
 }
 
 /// Flags of `cuGraphInstantiateWithFlags`.
@@ -77,7 +51,10 @@ impl World {
         if flags & DEVICE_LAUNCH != 0 {
             return Err(unmodelled("graphs that the device launches"));
         }
-        let has_memory = !self.graphs[graph].allocations.is_empty();
+        let graphs = self.all_graphs_in(graph);
+        let allocations = graphs.iter().flat_map(|graph| &self.graphs[*graph].allocations);
+        let allocations: Vec<Allocation> = allocations.cloned().collect();
+        let has_memory = !allocations.is_empty();
         let beside = self.execs.iter().any(|exec| exec.lives && exec.graph == graph);
         if has_memory && beside {
             return Err(Code::NOT_SUPPORTED);
@@ -89,44 +66,12 @@ impl World {
             auto_free: flags & AUTO_FREE != 0,
             flags,
             nodes,
-            allocations: self.graphs[graph].allocations.clone(),
+            allocations,
             last: None,
             before,
             compared: false,
         });
         Ok(self.handles.make(Kind::Exec, self.execs.len() - 1))
-    }
-
-    /// The nodes so that each comes after those it waits for; an error where they go in a circle.
-    fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
-        let mut open = self.graphs[graph].nodes.clone();
-        let count = open.len();
-        let holds_graphs =
-            |node: &usize| matches!(self.nodes[*node].work, Work::Child(_) | Work::Conditional(_));
-        if open.iter().any(holds_graphs) {
-            return Err(unmodelled("an executable graph with another one in it"));
-        }
-        let mut places = HashMap::new();
-        let (mut nodes, mut pasts) = (Vec::new(), Vec::<Past>::new());
-        while !open.is_empty() {
-            let left = open.len();
-            open.retain(|node| {
-                let own = &self.nodes[*node];
-                let place = |(node, data): &(usize, EdgeData)| Some((*places.get(node)?, *data));
-                let edges: Option<Vec<(usize, EdgeData)>> = own.before.iter().map(place).collect();
-                let Some(edges) = edges else { return true };
-                let past = past(&own.work, &edges, &pasts, count);
-                let before = waits(&past, &edges, &pasts);
-                places.insert(*node, nodes.len());
-                nodes.push(ExecNode { node: *node, work: own.work.clone(), edges, before });
-                pasts.push(past);
-                false
-            });
-            if open.len() == left {
-                return Err(Code::INVALID_VALUE);
-            }
-        }
-        Ok((nodes, pasts.into_iter().map(|past| past.begun).collect()))
     }
 
     /// Gives the copy of a kernel's node other parameters.
@@ -169,82 +114,4 @@ impl World {
         let exec = self.exec(handle)?;
         Ok(self.execs[exec].flags)
     }
-
-    /// Takes the parameters of another graph of the same shape, or says why not and changes nothing.
-    pub(crate) fn update_exec(
-        &mut self,
-        exec: u64,
-        graph: u64,
-    ) -> Outcome<Result<(), UpdateRefusal>> {
-        let (exec, graph) = (self.exec(exec)?, self.graph(graph)?);
-        let (nodes, before) = self.copy_nodes(graph)?;
-        if let Some(refused) = self.compare_nodes(exec, &nodes) {
-            return Ok(Err(refused));
-        }
-        let own = &mut self.execs[exec];
-        (own.nodes, own.before, own.compared) = (nodes, before, false);
-        Ok(Ok(()))
-    }
-
-    /// The first thing that an update may not change. Nodes that are told are the other graph's.
-    fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
-        let old = &self.execs[exec].nodes;
-        let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
-        let refusal =
-            |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
-        if old.len() != nodes.len() {
-            return refusal(TOPOLOGY_CHANGED, 0, 0);
-        }
-        let memory =
-            |node: &&ExecNode| matches!(node.work.kind(), NodeKind::Allocate | NodeKind::Free);
-        if let Some(node) = nodes.iter().find(memory) {
-            return refusal(NOT_SUPPORTED, handle(node), 0);
-        }
-        for (old, new) in old.iter().zip(nodes) {
-            if old.work.kind() != new.work.kind() {
-                return refusal(NODE_TYPE_CHANGED, handle(new), 0);
-            }
-            if old.edges.len() != new.edges.len() {
-                return refusal(TOPOLOGY_CHANGED, handle(new), 0);
-            }
-            let mut edges = old.edges.iter().zip(&new.edges);
-            if let Some((_, (from, _))) = edges.find(|(old, new)| old != new) {
-                return refusal(TOPOLOGY_CHANGED, handle(new), handle(&nodes[*from]));
-            }
-        }
-        None
-    }
-}
-
-/// What comes before a node with these edges. A programmatic edge does not order memory, unless the
-/// kernel waits for the one that it depends on.
-fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
-    let waits = match work {
-        Work::Kernel(call) => call.launch.program.waits_for_dependency,
-        _ => false,
-    };
-    let mut past = Past { begun: vec![false; count], ended: vec![false; count] };
-    for (place, data) in edges {
-        let mut all = pasts[*place].ended.clone();
-        all[*place] = true;
-        for (node, comes_before) in all.into_iter().enumerate() {
-            past.ended[node] |= comes_before;
-            past.begun[node] |= comes_before && (data.is_plain() || waits);
-        }
-    }
-    past
-}
-
-/// The nodes after which a node may begin: its edges' ones, and those that these do not wait for.
-fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
-    let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
-    for (place, _) in edges {
-        let own = &pasts[*place];
-        let loose = own.ended.iter().zip(&own.begun).enumerate();
-        waits.extend(loose.filter(|(_, (ended, begun))| **ended && !**begun).map(|(node, _)| node));
-    }
-    waits.retain(|node| past.begun[*node]);
-    waits.sort_unstable();
-    waits.dedup();
-    waits
 }

@@ -13,7 +13,7 @@ use super::work::{NodeKind, Work};
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) lives: bool,
-    /// The graph that it is in, where it is the body of a conditional node.
+    /// The graph that it is in, where it is in a node.
     pub(crate) parent: Option<usize>,
     pub(crate) nodes: Vec<usize>,
     pub(crate) allocations: Vec<Allocation>,
@@ -74,13 +74,23 @@ impl World {
         self.find(Kind::Node, handle, "use of a node").map_err(|_| Code::INVALID_VALUE)
     }
 
+    /// One that is in another graph goes with that.
     pub(crate) fn destroy_graph(&mut self, handle: u64) -> Outcome<()> {
         let graph = self.graph(handle)?;
-        self.graphs[graph].lives = false;
-        for node in self.graphs[graph].nodes.clone() {
-            self.nodes[node].lives = false;
+        if self.graphs[graph].parent.is_some() {
+            return Err(Code::INVALID_VALUE);
         }
+        self.end_graph(graph);
         Ok(())
+    }
+
+    fn end_graph(&mut self, graph: usize) {
+        for graph in self.all_graphs_in(graph) {
+            self.graphs[graph].lives = false;
+            for node in self.graphs[graph].nodes.clone() {
+                self.nodes[node].lives = false;
+            }
+        }
     }
 
     /// Adds a node after others of the same graph.
@@ -132,6 +142,7 @@ impl World {
         if bytes == 0 {
             return Err(Code::INVALID_VALUE);
         }
+        self.refuse_memory_in_child(graph)?;
         let address = self.address_in_graph(graph, &after, bytes)?;
         let node = self.new_node(graph, &after, Work::Allocate { address, bytes, device });
         self.allocated_in_graph(graph, address, bytes, device, node);
@@ -142,12 +153,18 @@ impl World {
     pub(crate) fn add_free(&mut self, graph: u64, after: &[u64], address: u64) -> Outcome<u64> {
         let graph = self.graph(graph)?;
         let after = self.nodes_of(graph, after)?;
+        self.refuse_memory_in_child(graph)?;
         if !self.can_free_in_graph(graph, address) {
             return Err(Code::INVALID_VALUE);
         }
         let node = self.new_node(graph, &after, Work::Free { address });
         self.freed_in_graph(graph, address, node);
         Ok(self.handles.make(Kind::Node, node))
+    }
+
+    /// "Allocation and free nodes cannot be added to the returned graph" (`cuGraphChildGraphNodeGetGraph`).
+    fn refuse_memory_in_child(&self, graph: usize) -> Outcome<()> {
+        self.graphs[graph].parent.map_or(Ok(()), |_| Err(Code::NOT_SUPPORTED))
     }
 
     pub(crate) fn nodes_of(&mut self, graph: usize, handles: &[u64]) -> Outcome<Vec<usize>> {
@@ -224,6 +241,9 @@ impl World {
             return Err(Code::NOT_SUPPORTED);
         }
         let graph = self.nodes[node].graph;
+        if let Work::Child(embedded) = self.nodes[node].work {
+            self.end_graph(embedded);
+        }
         self.nodes[node].lives = false;
         self.graphs[graph].nodes.retain(|other| *other != node);
         for other in self.graphs[graph].nodes.clone() {

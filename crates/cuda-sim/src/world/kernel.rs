@@ -9,6 +9,7 @@ use super::code::{Code, Outcome};
 use super::launch::GraphRun;
 use super::memory::{Memory, Origin, Region, Regions};
 use super::module::{SHARED_AT_MOST, THREADS, most_threads};
+use super::peer::Reach;
 use super::report::Mistake;
 use super::shadow::Actor;
 use super::stream::Position;
@@ -147,8 +148,9 @@ impl World {
             return;
         }
         let random = self.random.branch();
-        let mut memory =
-            View { memory: &mut self.memory, regions: &ready.regions, visible: &ready.visible };
+        let reach = self.reach_of(device);
+        let (regions, visible) = (&*ready.regions, &*ready.visible);
+        let mut memory = View { memory: &mut self.memory, regions, visible, reach: &reach };
         let ending = kernel::run(&ready.launch, &mut memory, random);
         for (mistake, text) in &ending.reports {
             self.reports.add(*mistake, text);
@@ -186,6 +188,7 @@ struct View<'a> {
     memory: &'a mut Memory,
     regions: &'a Regions,
     visible: &'a [Region],
+    reach: &'a Reach,
 }
 
 impl GlobalMemory for View<'_> {
@@ -210,6 +213,11 @@ impl GlobalMemory for View<'_> {
                 return wrong(Mistake::WildAddress, text);
             }
             _ => {}
+        }
+        if !self.reach.allows(region) {
+            let why = self.reach.refusal(region);
+            let text = format!("{bytes} bytes at {address:#x}: {why}");
+            return wrong(Mistake::WildAddress, text);
         }
         if address.saturating_add(bytes as u64) > region.end() {
             let text = format!("{bytes} bytes at {address:#x}: {region} ends before");

@@ -128,8 +128,7 @@ impl World {
         let stream = self.stream(thread, stream)?;
         let exec = self.exec(exec)?;
         if self.capturing(stream)?.is_some() {
-            self.capture_work(stream, Work::Child(exec));
-            return Ok(());
+            return self.capture_child(stream, exec);
         }
         self.refuse_legacy_beside_captures(stream)?;
         self.free_before_launch(exec, stream)?;

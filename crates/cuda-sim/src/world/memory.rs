@@ -137,6 +137,11 @@ impl Memory {
         start
     }
 
+    /// Whether an address was ever given to somebody, for all that is known.
+    pub(crate) fn was_given(&self, address: u64) -> bool {
+        address < self.next_address
+    }
+
     /// A block of device bytes.
     pub(crate) fn block(&mut self, bytes: usize) -> usize {
         self.blocks.push(Block { bytes: vec![POISON_NEW; bytes], shadow: Shadow::default() });

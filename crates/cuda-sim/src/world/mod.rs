@@ -8,12 +8,14 @@
 
 mod allocate;
 mod capture;
+mod child;
 mod clock;
 mod code;
 mod conditional;
 mod device;
 mod event;
 mod exec;
+mod flat;
 mod graph;
 mod graph_memory;
 mod handle;
@@ -23,6 +25,7 @@ mod log;
 mod memory;
 mod module;
 mod pages;
+mod peer;
 mod pool;
 mod random;
 mod report;
@@ -30,6 +33,7 @@ mod schedule;
 mod shadow;
 mod stream;
 mod transfer;
+mod update;
 mod work;
 
 #[cfg(test)]
@@ -40,6 +44,7 @@ use std::collections::HashMap;
 use clock::{Clock, HOST};
 
 pub(crate) use capture::Mode;
+pub(crate) use child::Ownership;
 pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use conditional::Choice;
 pub(crate) use graph::EdgeData;
@@ -73,6 +78,10 @@ pub(crate) struct Settings {
     pub(crate) bytes: usize,
     /// The CUDA version that the driver says it is for, as 1000 × major + 10 × minor.
     pub(crate) driver_version: i32,
+    /// Whether devices can reach each other's memory.
+    pub(crate) peers: bool,
+    /// Whether what is doubtful is answered the other way.
+    pub(crate) other_answers: bool,
 }
 
 /// CUDA 13.0: what the bindings are made for.
@@ -97,6 +106,9 @@ pub(crate) struct World {
     pub(crate) log: log::Log,
     pub(crate) reports: report::Reports,
     threads: HashMap<u64, Thread>,
+    peers: peer::Peers,
+    /// Whether what is doubtful is answered the other way.
+    other_answers: bool,
     devices: Vec<device::Device>,
     memory: memory::Memory,
     pools: Vec<pool::Pool>,
@@ -128,7 +140,14 @@ pub(crate) struct World {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, devices: 1, bytes: 1 << 30, driver_version: DRIVER_VERSION }
+        Self {
+            seed: 0,
+            devices: 1,
+            bytes: 1 << 30,
+            driver_version: DRIVER_VERSION,
+            peers: true,
+            other_answers: false,
+        }
     }
 }
 
@@ -149,6 +168,8 @@ impl World {
             log: log::Log::default(),
             reports: report::Reports::default(),
             threads: HashMap::new(),
+            peers: peer::Peers::new(settings.peers),
+            other_answers: settings.other_answers,
             devices: (0..count).map(device).collect(),
             memory: memory::Memory::default(),
             pools: (0..count).map(pool).collect(),

@@ -1,5 +1,7 @@
 //! The driver's memory pools: what they keep, what they give back, and who gets freed addresses.
 
+use std::collections::BTreeSet;
+
 use super::World;
 use super::code::{Code, Outcome};
 use super::event::Moment;
@@ -25,6 +27,8 @@ pub(crate) struct Pool {
     /// Whether freed memory goes to other streams: behind an event, and once its free has run. The
     /// third, for which a driver would add dependencies of its own, is never needed.
     reuse: [u32; 3],
+    /// Other devices whose kernels may use its memory.
+    pub(super) readers: BTreeSet<usize>,
 }
 
 /// A range of addresses that came back.
@@ -59,6 +63,7 @@ impl Pool {
             used_high: 0,
             free: Vec::new(),
             reuse: [1; 3],
+            readers: BTreeSet::new(),
         }
     }
 
@@ -102,7 +107,7 @@ impl World {
         Ok(())
     }
 
-    fn pool(&mut self, handle: u64) -> Outcome<usize> {
+    pub(super) fn pool(&mut self, handle: u64) -> Outcome<usize> {
         self.initialized()?;
         self.find(Kind::Pool, handle, "use of a pool").map_err(|_| Code::INVALID_VALUE)
     }

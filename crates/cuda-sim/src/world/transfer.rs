@@ -14,10 +14,25 @@ impl World {
     pub(crate) fn put(&mut self, stream: usize, work: Work, what: &'static str) -> Outcome<()> {
         self.refuse_legacy_beside_captures(stream)?;
         if self.capturing(stream)?.is_some() {
+            self.refuse_made_up_addresses(&work)?;
             self.capture_work(stream, work);
             return Ok(());
         }
         self.put_now(stream, &work, what)
+    }
+
+    /// A driver may look at addresses already when a copy or a fill is captured.
+    fn refuse_made_up_addresses(&self, work: &Work) -> Outcome<()> {
+        let is_there = |end: &End| match end {
+            End::Device(address) => self.memory.was_given(*address),
+            End::Host(_) | End::Staged(_) => true,
+        };
+        let all_there = match work {
+            Work::Fill(fill) => self.memory.was_given(fill.address),
+            Work::Copy(copy) => is_there(&copy.from) && is_there(&copy.to),
+            _ => true,
+        };
+        if all_there || !self.other_answers { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
     fn put_now(&mut self, stream: usize, work: &Work, what: &'static str) -> Outcome<()> {

@@ -17,9 +17,10 @@ pub(crate) enum Work {
     Copy(Copy),
     Host(HostCall),
     Kernel(KernelCall),
-    /// Launches another graph. It is captured and read back, and not made executable.
+    /// Runs a graph that is in it.
     Child(usize),
-    /// Runs graphs of its own or not; those are shown by their handles. As for a child.
+    /// Runs graphs of its own or not; those are shown by their handles. It is captured and read back, and not made
+    /// executable.
     Conditional(Vec<u64>),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
@@ -146,6 +147,12 @@ impl Fill {
         Self { address, pitch: 0, value, element, width, height: 1 }
     }
 
+    /// The same but for the value and the address.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        let shape = |fill: &Self| (fill.element, fill.width, fill.height, fill.pitch);
+        shape(self) == shape(other)
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         let Some(row) = self.width.checked_mul(self.element) else { return false };
         matches!(self.element, 1 | 2 | 4)
@@ -177,7 +184,7 @@ impl World {
                 let ready = ReadyKernel::new(&call.launch, regions, visible);
                 Ok((Unit::Kernel(Box::new(ready)), Vec::new()))
             }
-            // Its launch has waited, or records; memory is the launch's, too.
+            // Its launch has waited, or records; memory is the launch's, too; a child graph's nodes come behind it.
             Work::Empty
             | Work::Child(_)
             | Work::Conditional(_)

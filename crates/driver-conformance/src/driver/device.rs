@@ -123,6 +123,18 @@ impl fmt::Display for Sign {
 
 impl std::error::Error for NoDevice {}
 
+/// Whether kernels of one device can be let to use memory of another one, by their ordinals.
+///
+/// # Errors
+///
+/// What the driver answers.
+pub fn can_reach(reader: i32, owner: i32) -> Outcome<bool> {
+    let mut can = 0;
+    // SAFETY: the place outlives the call; the driver refuses an ordinal that no device has.
+    unsafe { call!(cuDeviceCanAccessPeer(&raw mut can, reader, owner)) }?;
+    Ok(can != 0)
+}
+
 impl Device {
     /// Opens the first device of a real driver and binds its primary context to this thread.
     ///

@@ -35,6 +35,8 @@ pub enum Kind {
     Fill,
     /// Calls the host.
     Host,
+    /// Runs a graph that is in it.
+    Child,
     /// Nothing.
     Empty,
     /// Waits for an event from outside.
@@ -281,6 +283,7 @@ impl Node<'_> {
             (RawKind::CU_GRAPH_NODE_TYPE_MEMCPY, Kind::Copy),
             (RawKind::CU_GRAPH_NODE_TYPE_MEMSET, Kind::Fill),
             (RawKind::CU_GRAPH_NODE_TYPE_HOST, Kind::Host),
+            (RawKind::CU_GRAPH_NODE_TYPE_GRAPH, Kind::Child),
             (RawKind::CU_GRAPH_NODE_TYPE_EMPTY, Kind::Empty),
             (RawKind::CU_GRAPH_NODE_TYPE_WAIT_EVENT, Kind::Wait),
             (RawKind::CU_GRAPH_NODE_TYPE_MEM_ALLOC, Kind::Allocate),

@@ -10,6 +10,21 @@ use super::memory::Span;
 use super::memory_pool;
 use super::refusal::Outcome;
 
+/// What a node sets: equal elements in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memset {
+    /// Of each element.
+    pub value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub size: u32,
+    /// Elements of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+}
+
 impl Graph {
     /// Adds a node that allocates; the driver says at once where.
     ///
@@ -66,13 +81,34 @@ impl Graph {
         value: u8,
         after: &[Node<'_>],
     ) -> Outcome<Node<'_>> {
+        let set = Memset { value: value.into(), ..Memset::row(1, span.bytes()) };
+        self.add_memset(device, span, set, after)
+    }
+
+    /// Adds a node that sets elements at the beginning of a span.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    ///
+    /// # Panics
+    ///
+    /// When the elements do not fit into the span.
+    pub fn add_memset(
+        &self,
+        device: &Device,
+        span: Span,
+        set: Memset,
+        after: &[Node<'_>],
+    ) -> Outcome<Node<'_>> {
+        assert!(set.extent() <= span.bytes(), "{set:?} in {span:?}");
         let parameters = sys::CUDA_MEMSET_NODE_PARAMS {
             dst: span.address(),
-            pitch: 0,
-            value: value.into(),
-            elementSize: 1,
-            width: span.bytes(),
-            height: 1,
+            pitch: set.pitch,
+            value: set.value,
+            elementSize: set.size,
+            width: set.width,
+            height: set.height,
         };
         let after: Vec<_> = after.iter().map(Node::raw).collect();
         let (first, count, place) = (after.as_ptr(), after.len(), &raw const parameters);
@@ -81,6 +117,19 @@ impl Graph {
         // SAFETY: as in `add_allocation`; the context is retained for ever.
         unsafe { call!(cuGraphAddMemsetNode(&raw mut node, graph, first, count, place, context)) }?;
         Ok(self.node(node))
+    }
+}
+
+impl Memset {
+    /// Zeros, so many of so many bytes.
+    #[must_use]
+    pub fn row(size: u32, width: usize) -> Self {
+        Self { value: 0, size, width, height: 1, pitch: 0 }
+    }
+
+    /// The bytes from the first element to the end of the last one.
+    fn extent(self) -> usize {
+        self.pitch * self.height.saturating_sub(1) + self.width * self.size as usize
     }
 }
 

@@ -19,6 +19,13 @@ impl Span {
         Self { address, bytes }
     }
 
+    /// Addresses at which no device has memory, as dry runs of captures make them up. The driver refuses them, or
+    /// never comes to use them: whoever puts them into a graph does not launch it.
+    #[must_use]
+    pub fn made_up(bytes: usize) -> Self {
+        Self { address: 1 << 62, bytes }
+    }
+
     /// Where it starts.
     #[must_use]
     pub fn address(self) -> u64 {

@@ -97,6 +97,36 @@ impl MemoryPool {
         unsafe { call!(cuMemPoolTrimTo(self.0, bytes)) }
     }
 
+    /// Lets kernels of the device of this ordinal read and write its memory, or no longer.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn set_access(&self, ordinal: i32, allowed: bool) -> Outcome<()> {
+        use sys::CUmemAccess_flags_enum as Flags;
+        let flags = if allowed {
+            Flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        } else {
+            Flags::CU_MEM_ACCESS_FLAGS_PROT_NONE
+        };
+        let access = sys::CUmemAccessDesc { location: location_of(ordinal), flags };
+        // SAFETY: the pool is live (1); the one description outlives the call.
+        unsafe { call!(cuMemPoolSetAccess(self.0, &raw const access, 1)) }
+    }
+
+    /// What kernels of the device of this ordinal may do with its memory: 0 nothing, 1 read, 3 write as well.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn access(&self, ordinal: i32) -> Outcome<u32> {
+        let (mut access, mut location) = (u32::MAX, location_of(ordinal));
+        let place = (&raw mut access).cast();
+        // SAFETY: the pool is live (1); both places outlive the call, and the enum is `repr(u32)`.
+        unsafe { call!(cuMemPoolGetAccess(place, self.0, &raw mut location)) }?;
+        Ok(access)
+    }
+
     /// Destroys it.
     ///
     /// # Errors
@@ -124,11 +154,15 @@ pub(super) fn properties(device: &Device, maximum: usize) -> sys::CUmemPoolProps
 
 /// The device as a place for memory: its kind and its number, which later bindings have in a union.
 pub(super) fn location(device: &Device) -> sys::CUmemLocation {
+    location_of(device.handle())
+}
+
+fn location_of(ordinal: i32) -> sys::CUmemLocation {
     // SAFETY: an enum that has a variant of number 0, and an integer: all zero is a value.
     let mut location: sys::CUmemLocation = unsafe { std::mem::zeroed() };
     location.type_ = sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE;
     let number = (&raw mut location).cast::<i32>().wrapping_add(1);
     // SAFETY: the number is the second of two words (`cuda.h`), whatever the bindings call it.
-    unsafe { number.write(device.handle()) };
+    unsafe { number.write(ordinal) };
     location
 }

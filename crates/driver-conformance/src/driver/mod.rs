@@ -28,6 +28,7 @@ macro_rules! call {
 }
 
 mod capture;
+mod child_graph;
 mod device;
 mod event;
 mod graph;
@@ -43,9 +44,11 @@ mod transfer;
 mod virtual_memory;
 
 pub use capture::{Captured, Mode, Status, exchange_thread_mode};
-pub use device::{Attribute, Device, Facts, NoDevice, Sign, driver_version};
+pub use child_graph::ChildGraph;
+pub use device::{Attribute, Device, Facts, NoDevice, Sign, can_reach, driver_version};
 pub use event::Event;
 pub use graph::{Edge, Exec, Graph, Kind, Node, Update};
+pub use graph_memory::Memset;
 pub use host::HostBuffer;
 pub use library::{has, loaded_file};
 pub use memory::{Span, allocate, free, memory_information};

@@ -37,6 +37,8 @@ fn wait_on_a_pending_outside_event() {
     });
 }
 
+/// The other answer is that the wait counts for nothing and the capture goes on, as outside of one. Pools and
+/// captures record an event right before each wait for it, and where recording fails do not wait: right under both.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn wait_on_a_never_recorded_event() {
@@ -96,6 +98,8 @@ fn synchronize_on_a_captured_event() {
     });
 }
 
+/// The other answer is that the wait counts for nothing: what was captured has not run. Pools keep an event from
+/// capture to capture, and record it anew before each wait for it, so they never ask: right under both.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_captured_event_after_its_capture() {
@@ -140,6 +144,8 @@ fn a_branch_that_looks_on() {
         for _ in 0..2 {
             stream.hold(Gate::closed())?;
             branch.wait(&Event::recorded(&stream)?)?;
+            // The three that are assumed here are needed: a driver that answers otherwise refuses every capture
+            // of a session, by `CaptureError::Driver`.
             answers.documented("behind one node", branch.dependencies()?, 1_usize);
             answers.assumed("set behind none", branch.depend_on_nothing(), codes::SUCCESS);
             answers.assumed("behind none", branch.dependencies()?, 0_usize);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use driver_conformance::driver::{self, Event, Mode, Status, Stream};
+use driver_conformance::driver::{self, Event, Mode, Span, Status, Stream};
 use driver_conformance::{Answer, Gate, Kernels, ask, codes};
 
 #[test]
@@ -218,6 +218,29 @@ fn a_kernel_launched_first_in_a_capture() {
             let ended = stream.end_capture();
             answers.assumed(&format!("{mode:?}, its end"), ended, codes::SUCCESS);
         }
+        Ok(())
+    });
+}
+
+/// A probe of `pool-graph` runs a body on a stream that is captured to be thrown away, at addresses that it makes up.
+/// Launches take them as they are. Copies and fills of its own a probe leaves out; those that a body makes by
+/// cudarc's calls are captured, or, by the other answer, refused: the probe then answers with the driver's error,
+/// and the body has to use the views' own `fill` and `copy_from`. Whether the capture is spoiled does not matter.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn addresses_that_are_made_up() {
+    ask("made-up addresses in a capture", |_, answers| {
+        let stream = Stream::non_blocking()?;
+        let (span, none) = (driver::allocate(64)?, Span::made_up(64));
+        stream.begin_capture(Mode::Relaxed)?;
+        answers.assumed("a fill", driver::fill_behind(&stream, none, 1), codes::SUCCESS);
+        answers.noted("status after it", stream.status()?);
+        drop(stream.end_capture());
+        stream.begin_capture(Mode::Relaxed)?;
+        answers.assumed("a copy", driver::copy_behind(&stream, none, span), codes::SUCCESS);
+        answers.noted("status after it", stream.status()?);
+        drop(stream.end_capture());
+        answers.documented("the stream afterwards", stream.synchronize(), codes::SUCCESS);
         Ok(())
     });
 }

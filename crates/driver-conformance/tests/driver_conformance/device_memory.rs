@@ -74,6 +74,8 @@ fn nothing_at_all() {
         let empty = span.part(0, 0);
         answers.documented("cuMemAlloc", driver::allocate(0), codes::INVALID_VALUE);
         answers.assumed("cuMemAllocAsync", stream.allocate(0), codes::INVALID_VALUE);
+        // The other answer is success, with no address. Pools and graphs ask for no bytes of nothing (a copy of
+        // none is left out), and take a missing address for memory that is out: right under both.
         answers.assumed("cuMemHostAlloc", HostBuffer::pinned(0), codes::INVALID_VALUE);
         answers.assumed("cuMemsetD8", driver::fill(empty, 1), codes::SUCCESS);
         answers.assumed("cuMemsetD8Async", driver::fill_behind(&stream, empty, 1), codes::SUCCESS);

@@ -1,7 +1,9 @@
 //! Updates of executable graphs: which launches they concern, what they may not change, and what is left
 //! where they are refused.
 
-use driver_conformance::driver::{self, Graph, HostBuffer, Mode, Outcome, Span, Stream};
+use driver_conformance::driver::{
+    self, Device, Graph, HostBuffer, Memset, Mode, Outcome, Span, Stream,
+};
 use driver_conformance::{Gate, Kernels, ask, codes};
 
 use crate::support::{numbers, read_numbers, write_numbers};
@@ -97,6 +99,50 @@ fn the_source_of_a_copy_from_the_host() {
         stream.synchronize()?;
         let copied = driver::download(span)? == [2; ELEMENTS];
         answers.documented("a launch copies from the new one", copied, true);
+        Ok(())
+    });
+}
+
+/// A graph of one memset.
+fn one_memset(device: &Device, span: Span, set: Memset) -> Outcome<Graph> {
+    let graph = Graph::new()?;
+    graph.add_memset(device, span, set, &[])?;
+    Ok(graph)
+}
+
+/// "Both the value and pointer address may be updated. Changing other aspects of the memset (width, height, element
+/// size or pitch) may cause the update to be rejected" (`cuGraphExecMemsetNodeSetParams`). The nodes of a pool's
+/// fills depend on the type of an element and on the length alone, which is right under either answer; the answers
+/// tell how much would be refused otherwise.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_a_memset_may_be_changed_to() {
+    ask("an update of a memset", |device, answers| {
+        let (stream, span) = (Stream::non_blocking()?, driver::allocate(2 * ELEMENTS)?);
+        let old = Memset { value: 1, ..Memset::row(1, ELEMENTS) };
+        let new = Memset { value: 2, ..old };
+        let exec = one_memset(device, span, old)?.instantiate()?;
+        let elsewhere = span.part(ELEMENTS, ELEMENTS);
+        let (answer, _) = exec.update(&one_memset(device, elsewhere, new)?);
+        answers.documented("another value and another address", answer, codes::SUCCESS);
+        driver::fill(span, 0)?;
+        Stream::legacy().synchronize()?;
+        exec.launch(&stream)?;
+        stream.synchronize()?;
+        let set = driver::download(elsewhere)? == [2; ELEMENTS];
+        answers.documented("a launch sets the new value at the new address", set, true);
+        for (question, set) in [
+            ("half the width", Memset::row(1, ELEMENTS / 2)),
+            ("twice the width", Memset::row(1, 2 * ELEMENTS)),
+            ("elements of 4 bytes, as many bytes", Memset::row(4, ELEMENTS / 4)),
+            ("elements of 2 bytes, as many of them", Memset::row(2, ELEMENTS)),
+        ] {
+            let (answer, _) = exec.update(&one_memset(device, span, set)?);
+            answers.noted(question, answer);
+        }
+        let rows = Memset { height: 2, pitch: ELEMENTS, ..Memset::row(1, ELEMENTS) };
+        let (answer, _) = exec.update(&one_memset(device, span, rows)?);
+        answers.documented("two rows", answer, codes::UPDATE_FAILURE);
         Ok(())
     });
 }

@@ -3,6 +3,7 @@
 mod capture_events;
 mod capture_modes;
 mod capture_rules;
+mod child_graphs;
 mod default_stream;
 mod device_memory;
 mod double_destroy;

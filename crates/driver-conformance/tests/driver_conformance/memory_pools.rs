@@ -165,3 +165,25 @@ fn the_other_way_to_free() {
         Ok(())
     });
 }
+
+/// `CudaDevice::let_peer` asks whether a device can, and opens the memory pool for it; that a pool of a device is its
+/// own kernels' from the beginning, it relies on.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn whose_kernels_may_use_a_pool() {
+    ask_of_pools("the access to a pool", |device, answers| {
+        let pool = MemoryPool::new(device, 0)?;
+        answers.documented("of its own device", pool.access(0)?, 3_u32);
+        answers.documented("taken from that", pool.set_access(0, false).is_ok(), false);
+        answers.documented("of its own device then", pool.access(0)?, 3_u32);
+        let Ok(can) = driver::can_reach(1, 0) else {
+            answers.skip("there is no second device");
+            return pool.destroy();
+        };
+        answers.noted("a second device can be let", can);
+        answers.documented("of a second device", pool.access(1)?, 0_u32);
+        answers.documented("given to it", pool.set_access(1, true).is_ok(), can);
+        answers.documented("of it then", pool.access(1)?, if can { 3_u32 } else { 0 });
+        pool.destroy()
+    });
+}

@@ -166,8 +166,6 @@ fn is_right(kind: Kind, place: Place, outcome: &str) -> bool {
         // On a branch, what made that a part of the capture is refused first.
         (Place::OnBranch, Kind::Conditional) => outcome == "ForeignWork",
         (_, Kind::Conditional) => outcome == "ForeignNode Conditional",
-        // The simulated driver has them read, and not run.
-        (Place::InWork, Kind::ChildGraph) => outcome.contains("cuGraphInstantiate"),
         (Place::InWork, _) => accounted,
         _ => !accounted && !outcome.contains("cuGraphInstantiate"),
     }

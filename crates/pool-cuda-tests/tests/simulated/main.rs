@@ -14,6 +14,7 @@ mod foreign;
 mod hostile;
 mod launches;
 mod lifetimes;
+mod peers;
 mod random;
 mod refusals;
 mod shrink;

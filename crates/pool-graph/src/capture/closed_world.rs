@@ -98,7 +98,11 @@ impl ClosedWorld<'_> {
             || self.host.iter().flatten().any(|buffer| buffer.contains(address, bytes))
     }
 
+    /// Of a child graph it is said that there is one: what it names, it names in there.
     fn refusal(&self, nodes: &Nodes<'_>, node: usize) -> CaptureError {
+        if nodes.kind(node) == NodeKind::ChildGraph {
+            return CaptureError::ForeignNode { kind: NodeKind::ChildGraph };
+        }
         let foreign = nodes.names[node].iter().find(|name| !self.owns(name));
         match foreign {
             Some(&(address, bytes)) => CaptureError::ForeignMemory { address, bytes },

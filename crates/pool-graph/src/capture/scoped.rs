@@ -89,7 +89,8 @@ impl<'c> Capture<'c> {
     ///
     /// **Dry runs.** In a [probe](crate::CaptureSession::probe) addresses are of no memory, and the scope's
     /// stream is one that is captured to be thrown away. Launches are to go to `scope.context().stream()`,
-    /// as `scope.launch` does: launched on the session's stream, a kernel would really run.
+    /// as `scope.launch` does: launched on the session's stream, a kernel would really run. A driver may refuse
+    /// cudarc's own copies and fills of such addresses, and the probe answers with its error: use those of the views.
     ///
     /// ```compile_fail,E0521
     /// # use pool_cuda::{Cuda, DeviceViewMut};

@@ -20,7 +20,7 @@ use super::refusal::{NodeKind, UpdateReason, UpdateRefused};
 use crate::capture::CaptureError;
 use crate::capture::driver::{bind, wait_for};
 use crate::device::answer;
-use crate::device::graph_reading::{edges, nodes};
+use crate::device::graph_reading::{child_graph, edges, kind_of, nodes};
 use crate::lease::LeasedRange;
 use crate::verify::{GraphOrder, OrderEdge};
 
@@ -41,11 +41,11 @@ pub(crate) struct Contents {
     /// The nodes; their places are the numbers in `order`.
     pub(crate) nodes: Vec<Node>,
     pub(crate) order: GraphOrder,
-    /// Addresses on the device that nodes name, with bytes: node, address, bytes.
+    /// Addresses on the device that nodes name, or nodes of graphs in them, with bytes: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
     /// The same, on the host.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
-    /// How many nodes allocate or free memory.
+    /// How many nodes allocate or free memory, those of graphs in nodes included.
     pub(crate) memory_nodes: usize,
 }
 
@@ -108,14 +108,30 @@ impl Graph {
 }
 
 impl Contents {
-    /// What kind a node is, noting what it does with memory, as far as it says.
+    /// What kind a node is, noting what it does with memory, as far as it says. What a child graph does, and the
+    /// graphs in that, counts as done by the node that it is in.
     fn read_node(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
-        // Read as a number: a driver may know more kinds than the bindings, whose enum is `repr(u32)`.
-        let mut kind = u32::MAX;
-        // SAFETY: the node is one of a graph that is borrowed (1), the place good (3) and as large.
-        let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
-        answer("cuGraphNodeGetType", asked.result())?;
-        let kind = NodeKind::of_driver(kind);
+        let kind = self.read_one(number, node)?;
+        let mut open = Vec::new();
+        if kind == NodeKind::ChildGraph {
+            open.push(node);
+        }
+        while let Some(outer) = open.pop() {
+            // SAFETY: the node is one of a graph that is borrowed (1), and holds a graph.
+            let child = unsafe { child_graph(outer) }?;
+            // SAFETY: it lives as long as the graph that its node is in.
+            for node in unsafe { nodes(child) }? {
+                if self.read_one(number, node)? == NodeKind::ChildGraph {
+                    open.push(node);
+                }
+            }
+        }
+        Ok(kind)
+    }
+
+    fn read_one(&mut self, number: usize, node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
+        // SAFETY: the node is one of a graph that is borrowed (1), or of a graph in that.
+        let kind = unsafe { kind_of(node) }?;
         match kind {
             NodeKind::Allocate | NodeKind::Free => self.memory_nodes += 1,
             NodeKind::Fill => self.read_fill(number, node)?,

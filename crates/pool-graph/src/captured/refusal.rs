@@ -82,7 +82,7 @@ impl UpdateReason {
 }
 
 impl NodeKind {
-    pub(super) fn of_driver(kind: u32) -> Self {
+    pub(crate) fn of_driver(kind: u32) -> Self {
         match kind {
             0 => Self::Kernel,
             1 => Self::Copy,

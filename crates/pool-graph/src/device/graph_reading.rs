@@ -1,4 +1,4 @@
-//! What the driver says of a graph: that of a capture under way, its nodes, its edges.
+//! What the driver says of a graph: that of a capture under way, its nodes, its edges, the graphs in its nodes.
 
 use std::ptr;
 
@@ -7,6 +7,7 @@ use pool_cuda::cudarc::driver::{CudaStream, sys};
 use pool_cuda::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
 use super::memory::answer;
+use crate::captured::NodeKind;
 
 /// A capture under way.
 pub(crate) struct CaptureUnderWay {
@@ -90,6 +91,33 @@ pub(crate) unsafe fn nodes(graph: sys::CUgraph) -> Result<Vec<sys::CUgraphNode>,
         answer("cuGraphGetNodes", asked.result())?;
     }
     Ok(nodes)
+}
+
+/// What kind of node it is.
+///
+/// # Safety
+///
+/// The node is of a graph that is not destroyed meanwhile.
+pub(crate) unsafe fn kind_of(node: sys::CUgraphNode) -> Result<NodeKind, CudaError> {
+    // Read as a number: a driver may know more kinds than the bindings, whose enum is `repr(u32)`.
+    let mut kind = u32::MAX;
+    // SAFETY: the node is good (caller), and the place outlives the call, and is as large.
+    let asked = unsafe { sys::cuGraphNodeGetType(node, (&raw mut kind).cast()) };
+    answer("cuGraphNodeGetType", asked.result())?;
+    Ok(NodeKind::of_driver(kind))
+}
+
+/// The graph that is in a node: the node's own, not a copy, and good for as long as the graph that the node is in.
+///
+/// # Safety
+///
+/// As for [`kind_of`], and the node is of the kind [`NodeKind::ChildGraph`].
+pub(crate) unsafe fn child_graph(node: sys::CUgraphNode) -> Result<sys::CUgraph, CudaError> {
+    let mut graph = ptr::null_mut();
+    // SAFETY: the node is good (caller), and the place outlives the call.
+    let asked = unsafe { sys::cuGraphChildGraphNodeGetGraph(node, &raw mut graph) };
+    answer("cuGraphChildGraphNodeGetGraph", asked.result())?;
+    Ok(graph)
 }
 
 /// The edges of a graph.

@@ -104,8 +104,8 @@ impl CudaArena<DeviceMemory> {
     }
 
     /// Whether the graph of a capture that took memory of this arena may be replayed. Where the arena rewinds
-    /// ([`Linear`](crate::ArenaPolicy::Linear)), its nodes and edges are read, programmatic edges counting as
-    /// none.
+    /// ([`Linear`](crate::ArenaPolicy::Linear)), its nodes and edges are read, those of graphs in its nodes included,
+    /// programmatic edges counting as none.
     ///
     /// It is asked of the graph, and not of the capture while that is under way: anybody who has the stream may
     /// end a capture, from any thread, and the graph would go while it is read.

@@ -16,6 +16,10 @@ use crate::source::MemorySource;
 /// Allocating and freeing are legal while a stream is captured, in this thread or another: the thread
 /// is told not to mind captures meanwhile. Freeing waits for the work of the whole device.
 ///
+/// Kernels of another device reach it once
+/// `device.clone().without_memory_pool().let_peer(&other)` has let them
+/// ([`CudaDevice::let_peer`]).
+///
 /// ```no_run
 /// use pool_cuda::Cuda;
 /// use pool_graph::{CUDAGraphMemoryPool, DeviceMemory, GraphPoolConfig};

@@ -1,0 +1,156 @@
+//! Child graphs: nested ones run in the order of their nodes, races in them are seen, and updates look into them.
+
+use cuda_sim_control::Mistake;
+use driver_conformance::codes;
+use driver_conformance::driver::{
+    self, Exec, Graph, Kind, Mode, Node, Refusal, Span, Status, Stream,
+};
+
+use crate::support::{filled, join, seeds_with, start, with_seed};
+
+const BYTES: usize = 64;
+
+fn copy(stream: &Stream, to: Span, from: Span) -> Graph {
+    stream.begin_capture(Mode::ThreadLocal).unwrap();
+    driver::copy_behind(stream, to, from).unwrap();
+    stream.end_capture().unwrap()
+}
+
+fn fill(stream: &Stream, span: Span, value: u8) -> Graph {
+    stream.begin_capture(Mode::ThreadLocal).unwrap();
+    driver::fill_behind(stream, span, value).unwrap();
+    stream.end_capture().unwrap()
+}
+
+/// A launch of a graph, captured.
+fn launched(stream: &Stream, exec: &Exec) -> Graph {
+    stream.begin_capture(Mode::ThreadLocal).unwrap();
+    exec.launch(stream).unwrap();
+    stream.end_capture().unwrap()
+}
+
+fn kinds(graph: &Graph) -> Vec<Kind> {
+    graph.nodes().unwrap().iter().map(|node| node.kind().unwrap()).collect()
+}
+
+/// Parts of a span are copied along, by graphs in graphs: each part has what the one before it had.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn graphs_in_graphs_run_in_order() {
+    let simulator = start();
+    for seed in 0..20 {
+        let device = with_seed(simulator, seed);
+        let (stream, span) = (Stream::non_blocking().unwrap(), filled(4 * BYTES, 0).unwrap());
+        let part = |number: usize| span.part(number * BYTES, BYTES);
+        // Part 1 to 2, in a graph in a graph, with nodes on both sides of each; and an empty one in between.
+        let inner = copy(&stream, part(2), part(1));
+        let middle = Graph::new().unwrap();
+        let first = middle.add_empty(&[]).unwrap();
+        let node = middle.add_child(&inner, &[first]).unwrap();
+        let nothing = middle.add_child(&Graph::new().unwrap(), &[node]).unwrap();
+        middle.add_empty(&[nothing]).unwrap();
+        let graph = Graph::new().unwrap();
+        let first = graph.add_fill(&device, part(0), 7, &[]).unwrap();
+        let second = graph.add_child(&copy(&stream, part(1), part(0)), &[first]).unwrap();
+        let third = graph.add_child(&middle, &[second]).unwrap();
+        graph.add_child(&copy(&stream, part(3), part(2)), &[third]).unwrap();
+        let nested = third.child_graph().unwrap();
+        assert_eq!(kinds(&nested), [Kind::Empty, Kind::Child, Kind::Child, Kind::Empty]);
+        assert_eq!(nested.edges().unwrap().len(), 3);
+        // Once as it is, and once more as a node of a capture, when all others are gone.
+        let exec = graph.instantiate().unwrap();
+        let again = launched(&stream, &exec);
+        for graph in [inner, middle, graph] {
+            graph.destroy().unwrap();
+        }
+        for exec in [exec, again.instantiate().unwrap()] {
+            driver::fill(span, 0).unwrap();
+            Stream::legacy().synchronize().unwrap();
+            exec.launch(&stream).unwrap();
+            stream.synchronize().unwrap();
+            assert_eq!(driver::download(span).unwrap(), [7; 4 * BYTES], "seed {seed}");
+        }
+        let inner = again.nodes().unwrap()[0].child_graph().unwrap();
+        assert_eq!(kinds(&inner), [Kind::Fill, Kind::Child, Kind::Child, Kind::Child]);
+        let nested = inner.nodes().unwrap()[2].child_graph().unwrap();
+        assert_eq!(kinds(&nested), [Kind::Empty, Kind::Child, Kind::Child, Kind::Empty]);
+        assert_eq!(nested.edges().unwrap().len(), 3);
+        simulator.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn branches_of_child_graphs_race() {
+    let simulator = start();
+    let seen = seeds_with(simulator, 20, Mistake::Race, |device| {
+        let (stream, span) = (Stream::non_blocking()?, filled(BYTES, 0)?);
+        let graph = Graph::new()?;
+        graph.add_child(&fill(&stream, span, 1), &[])?;
+        graph.add_fill(device, span, 2, &[])?;
+        graph.instantiate()?.launch(&stream)?;
+        stream.synchronize()
+    });
+    assert_eq!(seen, 20);
+    let ordered = seeds_with(simulator, 20, Mistake::Race, |device| {
+        let (stream, span) = (Stream::non_blocking()?, filled(BYTES, 0)?);
+        let graph = Graph::new()?;
+        let node = graph.add_child(&fill(&stream, span, 1), &[])?;
+        graph.add_fill(device, span, 2, &[node])?;
+        graph.instantiate()?.launch(&stream)?;
+        stream.synchronize()
+    });
+    assert_eq!(ordered, 0);
+}
+
+/// What a launch in a capture puts there is what the executable graph does by then, an update included.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn updates_look_into_child_graphs() {
+    let simulator = start();
+    let device = with_seed(simulator, 0);
+    let (stream, span) = (Stream::non_blocking().unwrap(), filled(BYTES, 0).unwrap());
+    let with_child = |child: &Graph| {
+        let graph = Graph::new().unwrap();
+        graph.add_child(child, &[]).unwrap();
+        graph
+    };
+    let exec = with_child(&fill(&stream, span, 1)).instantiate().unwrap();
+    let (answer, _) = exec.update(&with_child(&fill(&stream, span, 2)));
+    answer.unwrap();
+    let refused = Err(Refusal::Code(codes::UPDATE_FAILURE));
+    let shorter = fill(&stream, span.part(0, 8), 3);
+    for child in
+        [&shorter, &copy(&stream, span.part(0, 8), span.part(8, 8)), &Graph::new().unwrap()]
+    {
+        assert_eq!(exec.update(&with_child(child)).0, refused);
+    }
+    let flat = Graph::new().unwrap();
+    flat.add_fill(&device, span, 4, &[]).unwrap();
+    assert_eq!(exec.update(&flat).0, refused, "the node is of another kind");
+    let captured = launched(&stream, &exec);
+    captured.instantiate().unwrap().launch(&stream).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(driver::download(span).unwrap(), [2; BYTES]);
+    simulator.assert_clean();
+}
+
+/// A graph with memory nodes becomes no child graph of a capture either; the capture goes on.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn memory_nodes_are_not_launched_in_a_capture() {
+    let simulator = start();
+    let device = with_seed(simulator, 0);
+    let (stream, other) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
+    let graph = Graph::new().unwrap();
+    let (node, span) = graph.add_allocation(&device, BYTES, &[]).unwrap();
+    graph.add_free(span, &[node]).unwrap();
+    let exec = graph.instantiate().unwrap();
+    stream.begin_capture(Mode::ThreadLocal).unwrap();
+    join(&other, &stream).unwrap();
+    assert_eq!(exec.launch(&other), Err(Refusal::Code(codes::NOT_SUPPORTED)));
+    join(&stream, &other).unwrap();
+    assert_eq!(stream.status().unwrap(), Status::Active);
+    assert_eq!(stream.end_capture().unwrap().nodes().unwrap(), Vec::<Node<'_>>::new());
+    simulator.assert_clean();
+}

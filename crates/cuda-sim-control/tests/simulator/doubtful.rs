@@ -1,0 +1,43 @@
+//! What NVIDIA's documentation leaves open, answered as is assumed and the other way.
+
+use cuda_sim_control::{Settings, Simulator};
+use driver_conformance::codes;
+use driver_conformance::driver::{
+    self, Code, Device, Event, HostBuffer, Mode, Outcome, Refusal, Span, Status, Stream,
+};
+
+use crate::support::{settings, start};
+
+fn answers_of(simulator: Simulator, other_answers: bool) -> [Outcome<()>; 4] {
+    assert!(simulator.reset(Settings { other_answers, ..settings(0) }));
+    Device::open_hardware_or_simulator().unwrap();
+    let (stream, other) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
+    stream.begin_capture(Mode::Relaxed).unwrap();
+    let captured = Event::recorded(&stream).unwrap();
+    stream.end_capture().unwrap();
+    let ended = other.wait(&captured);
+    stream.begin_capture(Mode::Relaxed).unwrap();
+    let never = stream.wait(&Event::new().unwrap());
+    let spoiled = if other_answers { Status::Active } else { Status::Invalidated };
+    assert_eq!(stream.status().unwrap(), spoiled);
+    drop(stream.end_capture());
+    stream.begin_capture(Mode::Relaxed).unwrap();
+    let made_up = driver::fill_behind(&stream, Span::made_up(64), 1);
+    let span = driver::allocate(64).unwrap();
+    driver::fill_behind(&stream, span, 1).unwrap();
+    stream.end_capture().unwrap();
+    simulator.assert_clean();
+    [never, ended, HostBuffer::pinned(0).map(drop), made_up]
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn each_doubtful_question_has_two_answers() {
+    let simulator = start();
+    let refused = |code: Code| Err(Refusal::Code(code));
+    let invalid = codes::INVALID_VALUE;
+    let isolation = refused(codes::CAPTURE_ISOLATION);
+    let assumed = [isolation, refused(codes::CAPTURED_EVENT), refused(invalid), Ok(())];
+    assert_eq!(answers_of(simulator, false), assumed);
+    assert_eq!(answers_of(simulator, true), [Ok(()), Ok(()), Ok(()), refused(invalid)]);
+}

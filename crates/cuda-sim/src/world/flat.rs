@@ -1,0 +1,133 @@
+//! The nodes of an executable graph in one list, each behind those that it waits for. A child graph stands there as
+//! its nodes, between the node that holds it, behind which they come, and an end that comes behind them all.
+
+use std::collections::{HashMap, HashSet};
+
+use super::World;
+use super::code::{Code, Outcome, unmodelled};
+use super::exec::ExecNode;
+use super::graph::EdgeData;
+use super::work::Work;
+
+/// The list so far.
+struct Flat<'w> {
+    world: &'w World,
+    /// How many there will be.
+    count: usize,
+    nodes: Vec<ExecNode>,
+    pasts: Vec<Past>,
+}
+
+/// What comes before a node.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    /// All of it is done, and its memory is seen, when the node begins.
+    begun: Vec<bool>,
+    /// The same when the node has ended: also what it depends on programmatically.
+    ended: Vec<bool>,
+}
+
+impl World {
+    /// The nodes, and for each all that come before it; an error where they go in a circle.
+    pub(super) fn copy_nodes(&self, graph: usize) -> Outcome<(Vec<ExecNode>, Vec<Vec<bool>>)> {
+        let graphs = self.all_graphs_in(graph);
+        let nodes: usize = graphs.iter().map(|graph| self.graphs[*graph].nodes.len()).sum();
+        // Each graph but the first adds the end of the node that it is in.
+        let count = nodes + graphs.len() - 1;
+        let mut flat = Flat { world: self, count, nodes: Vec::new(), pasts: Vec::new() };
+        flat.add_graph(graph, None)?;
+        Ok((flat.nodes, flat.pasts.into_iter().map(|past| past.begun).collect()))
+    }
+}
+
+impl Flat<'_> {
+    /// Adds the nodes of a graph, all of them behind a place; the places behind which nothing of it comes.
+    fn add_graph(&mut self, graph: usize, behind: Option<usize>) -> Outcome<Vec<usize>> {
+        let mut open = self.world.graphs[graph].nodes.clone();
+        let mut ends = HashMap::new();
+        let mut is_before = HashSet::new();
+        while !open.is_empty() {
+            let left = open.len();
+            for node in std::mem::take(&mut open) {
+                let before = &self.world.nodes[node].before;
+                let place = |(node, data): &(usize, EdgeData)| Some((*ends.get(node)?, *data));
+                let edges: Option<Vec<(usize, EdgeData)>> = before.iter().map(place).collect();
+                let Some(mut edges) = edges else {
+                    open.push(node);
+                    continue;
+                };
+                is_before.extend(edges.iter().map(|(place, _)| *place));
+                if edges.is_empty() {
+                    edges.extend(behind.map(|place| (place, EdgeData::default())));
+                }
+                ends.insert(node, self.add_node(node, edges)?);
+            }
+            if open.len() == left {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        let mut ends: Vec<usize> = ends.into_values().collect();
+        ends.retain(|place| !is_before.contains(place));
+        ends.sort_unstable();
+        Ok(ends)
+    }
+
+    /// Adds a node; the place behind which it is done.
+    fn add_node(&mut self, node: usize, edges: Vec<(usize, EdgeData)>) -> Outcome<usize> {
+        let work = self.world.nodes[node].work.clone();
+        match work {
+            Work::Conditional(_) => Err(unmodelled("an executable graph with a choice in it")),
+            Work::Child(child) => {
+                let begin = self.push(node, work, edges);
+                let mut last = self.add_graph(child, Some(begin))?;
+                if last.is_empty() {
+                    last.push(begin);
+                }
+                let edges = last.into_iter().map(|place| (place, EdgeData::default())).collect();
+                Ok(self.push(node, Work::Empty, edges))
+            }
+            work => Ok(self.push(node, work, edges)),
+        }
+    }
+
+    fn push(&mut self, node: usize, work: Work, edges: Vec<(usize, EdgeData)>) -> usize {
+        let past = past(&work, &edges, &self.pasts, self.count);
+        let before = waits(&past, &edges, &self.pasts);
+        self.nodes.push(ExecNode { node, work, edges, before });
+        self.pasts.push(past);
+        self.nodes.len() - 1
+    }
+}
+
+/// What comes before a node with these edges. A programmatic edge does not order memory, unless the
+/// kernel waits for the one that it depends on.
+fn past(work: &Work, edges: &[(usize, EdgeData)], pasts: &[Past], count: usize) -> Past {
+    let waits = match work {
+        Work::Kernel(call) => call.launch.program.waits_for_dependency,
+        _ => false,
+    };
+    let mut past = Past { begun: vec![false; count], ended: vec![false; count] };
+    for (place, data) in edges {
+        let mut all = pasts[*place].ended.clone();
+        all[*place] = true;
+        for (node, comes_before) in all.into_iter().enumerate() {
+            past.ended[node] |= comes_before;
+            past.begun[node] |= comes_before && (data.is_plain() || waits);
+        }
+    }
+    past
+}
+
+/// The nodes after which a node may begin: its edges' ones, and those that these do not wait for.
+fn waits(past: &Past, edges: &[(usize, EdgeData)], pasts: &[Past]) -> Vec<usize> {
+    let mut waits: Vec<usize> = edges.iter().map(|(place, _)| *place).collect();
+    for (place, _) in edges {
+        let own = &pasts[*place];
+        let loose = own.ended.iter().zip(&own.begun).enumerate();
+        waits.extend(loose.filter(|(_, (ended, begun))| **ended && !**begun).map(|(node, _)| node));
+    }
+    waits.retain(|node| past.begun[*node]);
+    waits.sort_unstable();
+    waits.dedup();
+    waits
+}

@@ -1,0 +1,129 @@
+//! Peers: kernels of which devices may reach memory of which others. Plain memory is opened from one context to
+//! another, that of a memory pool for a device; neither opens the other ("Peer access", "Device accessibility for
+//! multi-GPU support" in the CUDA Programming Guide).
+
+use std::collections::BTreeSet;
+
+use super::World;
+use super::code::{Code, Outcome, unmodelled};
+use super::memory::{Origin, Region};
+
+/// What was opened.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// Whether devices can reach each other's memory at all.
+    can_be: bool,
+    /// Pairs of contexts: who reaches, and whose memory.
+    enabled: BTreeSet<(usize, usize)>,
+}
+
+/// What kernels of a device may reach on others.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    device: usize,
+    /// Devices with plain memory.
+    plain: Vec<usize>,
+    pools: Vec<usize>,
+}
+
+/// `CUmemAccess_flags`.
+const NONE: u32 = 0;
+const READ_AND_WRITE: u32 = 3;
+
+impl Reach {
+    pub(super) fn allows(&self, region: &Region) -> bool {
+        region.device == self.device
+            || match region.origin {
+                Origin::Plain | Origin::Module => self.plain.contains(&region.device),
+                Origin::Pool(pool) => self.pools.contains(&pool),
+                // Those of pages are asked elsewhere, those of graphs cannot be given here.
+                Origin::Mapped { .. } | Origin::Pinned => true,
+                Origin::Graph => false,
+            }
+    }
+
+    /// What is to be said of a region that is out of reach.
+    pub(super) fn refusal(&self, region: &Region) -> String {
+        let (owner, device) = (region.device, self.device);
+        format!("{region} is of device {owner}, which gave device {device} no access")
+    }
+}
+
+impl Peers {
+    pub(super) fn new(can_be: bool) -> Self {
+        Self { can_be, enabled: BTreeSet::new() }
+    }
+
+    /// A context ends, and what it opened and was opened to it.
+    pub(super) fn forget(&mut self, device: usize) {
+        self.enabled.retain(|&(reader, owner)| reader != device && owner != device);
+    }
+}
+
+impl World {
+    pub(super) fn reach_of(&self, device: usize) -> Reach {
+        let enabled = self.peers.enabled.iter().filter(|(reader, _)| *reader == device);
+        let pools = self.pools.iter().enumerate();
+        let pools = pools.filter(|(_, pool)| pool.readers.contains(&device));
+        Reach {
+            device,
+            plain: enabled.map(|(_, owner)| *owner).collect(),
+            pools: pools.map(|(pool, _)| pool).collect(),
+        }
+    }
+
+    /// Whether a device can reach memory of another one.
+    pub(crate) fn can_access_peer(&self, reader: i32, owner: i32) -> Outcome<bool> {
+        let (reader, owner) = (self.device(reader)?, self.device(owner)?);
+        Ok(self.peers.can_be && reader != owner)
+    }
+
+    /// Opens the plain memory of a context to the thread's current one.
+    pub(crate) fn enable_peer(&mut self, thread: u64, owner: u64, flags: u32) -> Outcome<()> {
+        let (reader, owner) = (self.current(thread)?, self.context(owner)?);
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if reader == owner {
+            return Err(Code::INVALID_CONTEXT);
+        }
+        if !self.peers.can_be {
+            return Err(Code::PEER_ACCESS_UNSUPPORTED);
+        }
+        let is_new = self.peers.enabled.insert((reader, owner));
+        if is_new { Ok(()) } else { Err(Code::PEER_ACCESS_ALREADY_ENABLED) }
+    }
+
+    pub(crate) fn disable_peer(&mut self, thread: u64, owner: u64) -> Outcome<()> {
+        let (reader, owner) = (self.current(thread)?, self.context(owner)?);
+        let was_there = self.peers.enabled.remove(&(reader, owner));
+        if was_there { Ok(()) } else { Err(Code::PEER_ACCESS_NOT_ENABLED) }
+    }
+
+    /// Opens the memory of a pool for a device, or closes it.
+    pub(crate) fn set_pool_access(&mut self, pool: u64, ordinal: i32, access: u32) -> Outcome<()> {
+        let (pool, device) = (self.pool(pool)?, self.device(ordinal)?);
+        let owner = self.pools[pool].device;
+        match access {
+            READ_AND_WRITE if device == owner => {}
+            READ_AND_WRITE if !self.peers.can_be => return Err(Code::INVALID_DEVICE),
+            READ_AND_WRITE => {
+                self.pools[pool].readers.insert(device);
+            }
+            // "The default access of the device on which the pool resides cannot be revoked."
+            NONE if device == owner => return Err(Code::INVALID_VALUE),
+            NONE => {
+                self.pools[pool].readers.remove(&device);
+            }
+            _ => return Err(unmodelled("memory of a pool that a peer may only read")),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn pool_access(&mut self, pool: u64, ordinal: i32) -> Outcome<u32> {
+        let (pool, device) = (self.pool(pool)?, self.device(ordinal)?);
+        let own = &self.pools[pool];
+        let may = own.device == device || own.readers.contains(&device);
+        Ok(if may { READ_AND_WRITE } else { NONE })
+    }
+}

@@ -1,0 +1,121 @@
+//! Updates: an executable graph takes the parameters of another graph of the same shape, or refuses. What CUDA
+//! allows a driver to refuse is refused here, always: a program that relies on more works on some drivers alone.
+//!
+//! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
+//! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
+//!   rejected", and "Zero sized operations are not supported" (`cuGraphExecMemsetNodeSetParams`).
+//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`).
+//! - Both: the device that an operand is on; kernels: the context of the function (`cuGraphExecUpdate`).
+
+use super::World;
+use super::code::Outcome;
+use super::exec::ExecNode;
+use super::handle::Kind;
+use super::work::{Copy, End, NodeKind, Work};
+
+/// Why an executable graph does not take another one's parameters, as CUDA tells it.
+#[derive(Debug)]
+pub(crate) struct UpdateRefusal {
+    /// `CUgraphExecUpdateResult`.
+    pub(crate) result: u32,
+    /// The node, or the later one of the edge; 0 where it is about none.
+    pub(crate) node: u64,
+    /// The earlier node of the edge.
+    pub(crate) from: u64,
+}
+
+const TOPOLOGY_CHANGED: u32 = 2;
+const NODE_TYPE_CHANGED: u32 = 3;
+const FUNCTION_CHANGED: u32 = 4;
+const PARAMETERS_CHANGED: u32 = 5;
+const NOT_SUPPORTED: u32 = 6;
+
+impl World {
+    /// Takes the parameters of another graph of the same shape, or says why not and changes nothing.
+    pub(crate) fn update_exec(
+        &mut self,
+        exec: u64,
+        graph: u64,
+    ) -> Outcome<Result<(), UpdateRefusal>> {
+        let (exec, graph) = (self.exec(exec)?, self.graph(graph)?);
+        let (nodes, before) = self.copy_nodes(graph)?;
+        if let Some(refused) = self.compare_nodes(exec, &nodes) {
+            return Ok(Err(refused));
+        }
+        let own = &mut self.execs[exec];
+        (own.nodes, own.before, own.compared) = (nodes, before, false);
+        own.graph = graph;
+        Ok(Ok(()))
+    }
+
+    /// The first thing that an update may not change. Nodes that are told are the other graph's.
+    fn compare_nodes(&self, exec: usize, nodes: &[ExecNode]) -> Option<UpdateRefusal> {
+        let old = &self.execs[exec].nodes;
+        let handle = |node: &ExecNode| self.handles.make(Kind::Node, node.node);
+        let refusal =
+            |result: u32, node: u64, from: u64| Some(UpdateRefusal { result, node, from });
+        if old.len() != nodes.len() {
+            return refusal(TOPOLOGY_CHANGED, 0, 0);
+        }
+        let memory =
+            |node: &&ExecNode| matches!(node.work.kind(), NodeKind::Allocate | NodeKind::Free);
+        if let Some(node) = nodes.iter().find(memory) {
+            return refusal(NOT_SUPPORTED, handle(node), 0);
+        }
+        for (old, new) in old.iter().zip(nodes) {
+            if old.work.kind() != new.work.kind() {
+                return refusal(NODE_TYPE_CHANGED, handle(new), 0);
+            }
+            if old.edges.len() != new.edges.len() {
+                return refusal(TOPOLOGY_CHANGED, handle(new), 0);
+            }
+            let mut edges = old.edges.iter().zip(&new.edges);
+            if let Some((_, (from, _))) = edges.find(|(old, new)| old != new) {
+                return refusal(TOPOLOGY_CHANGED, handle(new), handle(&nodes[*from]));
+            }
+            if let Some(result) = self.compare_parameters(&old.work, &new.work) {
+                return refusal(result, handle(new), 0);
+            }
+        }
+        None
+    }
+
+    /// Why a node may not have the parameters of another one of its kind.
+    fn compare_parameters(&self, old: &Work, new: &Work) -> Option<u32> {
+        match (old, new) {
+            (Work::Fill(old), Work::Fill(new)) => {
+                let keeps = old.has_shape_of(new)
+                    && new.width > 0
+                    && new.height > 0
+                    && self.may_replace(old.address, new.address);
+                (!keeps).then_some(PARAMETERS_CHANGED)
+            }
+            (Work::Copy(old), Work::Copy(new)) => {
+                (!self.may_replace_copy(old, new)).then_some(PARAMETERS_CHANGED)
+            }
+            (Work::Kernel(old), Work::Kernel(new)) => {
+                let device = |function: usize| {
+                    let module = self.functions[function].module;
+                    self.modules[module].device
+                };
+                (device(old.function) != device(new.function)).then_some(FUNCTION_CHANGED)
+            }
+            _ => None,
+        }
+    }
+
+    fn may_replace_copy(&self, old: &Copy, new: &Copy) -> bool {
+        let ends = |old: &End, new: &End| match (old, new) {
+            (End::Device(old), End::Device(new)) => self.may_replace(*old, *new),
+            (End::Device(_), _) | (_, End::Device(_)) => false,
+            _ => true,
+        };
+        new.bytes > 0 && ends(&old.from, &new.from) && ends(&old.to, &new.to)
+    }
+
+    /// Whether an address is on the device that another one is on, as far as they are known.
+    fn may_replace(&self, old: u64, new: u64) -> bool {
+        let device = |address: u64| self.memory.around(address).map(|region| region.device);
+        device(old).zip(device(new)).is_none_or(|(old, new)| old == new)
+    }
+}

@@ -1,0 +1,57 @@
+//! Graphs that are nodes of other graphs.
+
+use std::ops::Deref;
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::graph::{Graph, Node};
+use super::refusal::Outcome;
+
+/// The graph in a node: the node's, which is borrowed with its graph.
+#[derive(Debug)]
+pub struct ChildGraph<'g> {
+    graph: Graph,
+    _node: Node<'g>,
+}
+
+impl Graph {
+    /// Adds a node that runs a copy of another graph.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; it refuses graphs that allocate or free memory.
+    pub fn add_child(&self, child: &Graph, after: &[Node<'_>]) -> Outcome<Node<'_>> {
+        let after: Vec<_> = after.iter().map(Node::raw).collect();
+        let (graph, child, first, count) = (self.raw(), child.raw(), after.as_ptr(), after.len());
+        let mut node = ptr::null_mut();
+        // SAFETY: the graphs and the nodes are live (1); the array has that many entries.
+        unsafe { call!(cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child)) }?;
+        Ok(self.node(node))
+    }
+}
+
+impl<'g> Node<'g> {
+    /// The graph in it. It is not to be destroyed, nor made to hold memory nodes.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers; not every node holds one.
+    pub fn child_graph(&self) -> Outcome<ChildGraph<'g>> {
+        let mut graph: sys::CUgraph = ptr::null_mut();
+        // SAFETY: the node is live with its graph (1); the place outlives the call.
+        unsafe { call!(cuGraphChildGraphNodeGetGraph(self.raw(), &raw mut graph)) }?;
+        // SAFETY: the graph is live as long as the one that the node is in, which is borrowed; nobody destroys it,
+        // for the value in here is lent alone.
+        let graph = unsafe { Graph::from_raw(graph) };
+        Ok(ChildGraph { graph, _node: *self })
+    }
+}
+
+impl Deref for ChildGraph<'_> {
+    type Target = Graph;
+
+    fn deref(&self) -> &Graph {
+        &self.graph
+    }
+}

@@ -1,0 +1,89 @@
+//! Graphs that are nodes of others: whose copy a node has, what a launch in a capture becomes, and what is refused.
+//! A graph's verifier relies on it that a child graph can be read as any other.
+
+use driver_conformance::driver::{self, Graph, Kind, Mode, Outcome, Span, Stream};
+use driver_conformance::{ask, codes};
+
+const BYTES: usize = 64;
+
+fn fill(stream: &Stream, span: Span, value: u8) -> Outcome<Graph> {
+    stream.begin_capture(Mode::ThreadLocal)?;
+    driver::fill_behind(stream, span, value)?;
+    stream.end_capture()
+}
+
+fn kinds(graph: &Graph) -> Outcome<Vec<Kind>> {
+    graph.nodes()?.iter().map(driver::Node::kind).collect()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_node_has_a_copy_of_its_graph() {
+    ask("a child graph", |device, answers| {
+        let (stream, span) = (Stream::non_blocking()?, driver::allocate(2 * BYTES)?);
+        driver::fill(span, 0)?;
+        Stream::legacy().synchronize()?;
+        let (low, high) = (span.part(0, BYTES), span.part(BYTES, BYTES));
+        let child = fill(&stream, low, 1)?;
+        let graph = Graph::new()?;
+        let before = graph.add_fill(device, low, 9, &[])?;
+        let node = graph.add_child(&child, &[before])?;
+        graph.add_fill(device, high, 2, &[node])?;
+        child.destroy()?;
+        answers.documented("kind of the node", node.kind()? == Kind::Child, true);
+        let inner = node.child_graph()?;
+        answers.documented("what is in it", kinds(&inner)?, vec![Kind::Fill]);
+        let (address, bytes) = inner.nodes()?[0].filled_span()?;
+        let reads = (address, bytes) == (low.address(), BYTES);
+        answers.documented("its nodes say what they do", reads, true);
+        let allocates = inner.add_allocation(device, BYTES, &[]);
+        answers.documented("memory may be added to it", allocates.is_ok(), false);
+        let exec = graph.instantiate()?;
+        exec.launch(&stream)?;
+        stream.synchronize()?;
+        let ran = driver::download(span)? == [[1; BYTES], [2; BYTES]].concat();
+        answers.documented("it runs between the nodes around it", ran, true);
+        Ok(())
+    });
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_launch_in_a_capture_is_a_child_graph() {
+    ask("a graph launched in a capture", |_, answers| {
+        let (stream, span) = (Stream::non_blocking()?, driver::allocate(BYTES)?);
+        let child = fill(&stream, span, 1)?;
+        let exec = child.instantiate()?;
+        child.destroy()?;
+        stream.begin_capture(Mode::ThreadLocal)?;
+        exec.launch(&stream)?;
+        let graph = stream.end_capture()?;
+        answers.documented("what it became", kinds(&graph)?, vec![Kind::Child]);
+        let inner = graph.nodes()?[0].child_graph()?;
+        answers.documented("what is in it", kinds(&inner)?, vec![Kind::Fill]);
+        exec.destroy()?;
+        driver::fill(span, 0)?;
+        Stream::legacy().synchronize()?;
+        graph.instantiate()?.launch(&stream)?;
+        stream.synchronize()?;
+        let ran = driver::download(span)? == [1; BYTES];
+        answers.documented("it runs when that is gone", ran, true);
+        Ok(())
+    });
+}
+
+/// "If childGraph contains allocation nodes, free nodes, or conditional nodes, this call will return an error."
+#[test]
+#[ignore = "needs a CUDA device"]
+fn memory_nodes_are_not_copied() {
+    ask("a child graph with memory nodes", |device, answers| {
+        let (graph, child) = (Graph::new()?, Graph::new()?);
+        let (node, span) = child.add_allocation(device, BYTES, &[])?;
+        child.add_free(span, &[node])?;
+        let added = graph.add_child(&child, &[]);
+        answers.documented("it may be added", added.is_ok(), false);
+        answers.assumed("the answer", added, codes::NOT_SUPPORTED);
+        answers.documented("nodes then", graph.nodes()?.len(), 0_usize);
+        Ok(())
+    });
+}

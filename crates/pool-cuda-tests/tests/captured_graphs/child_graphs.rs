@@ -1,0 +1,184 @@
+//! Child graphs that are launched in a capture: what they do with the arena's memory is checked as if their node
+//! did it, and memory nodes in them are refused.
+
+use std::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaGraph, CudaStream, result, sys};
+use pool_core::Pool;
+use pool_cuda::Cuda;
+use pool_graph::{
+    ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, LayoutViolation,
+};
+
+use crate::common::{
+    BYTES, Made, NO_FLAGS, RELAXED, arena, memory, pool, stream, without_a_report,
+};
+
+/// A graph of one fill.
+fn fill(stream: &Arc<CudaStream>, address: u64, value: u8, bytes: usize) -> CudaGraph {
+    stream.begin_capture(RELAXED).unwrap();
+    // SAFETY: whoever launches it has so many bytes there.
+    unsafe { result::memset_d8_async(address, value, bytes, stream.cu_stream()) }.unwrap();
+    stream.end_capture(NO_FLAGS).unwrap().unwrap()
+}
+
+/// A graph of a launch of another one.
+fn around(stream: &Arc<CudaStream>, graph: &CudaGraph) -> CudaGraph {
+    stream.begin_capture(RELAXED).unwrap();
+    launch(stream, graph);
+    stream.end_capture(NO_FLAGS).unwrap().unwrap()
+}
+
+fn launch(stream: &Arc<CudaStream>, graph: &CudaGraph) {
+    // SAFETY: both are live, and what the graph writes is the caller's.
+    unsafe { sys::cuGraphLaunch(graph.cu_graph_exec(), stream.cu_stream()) }.result().unwrap();
+}
+
+/// What a library has captured writes a temporary, whole or with bytes behind it, from a graph or from one in that.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_a_child_graph_writes_is_verified() {
+    without_a_report(|| {
+        for (beyond, nested) in [(0, false), (0, true), (256, false), (256, true)] {
+            let (main, other, pool) = (stream(), stream(), pool());
+            let output = pool.allocate(BYTES).unwrap();
+            let session = CaptureSession::new(&main).unwrap();
+            let session = session.lease(pool.lease(&[output.id()]).unwrap());
+            let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                let mut view = capture.acquire::<u8>(4096)?;
+                let address = view.device_pointer();
+                let mut child = fill(&other, address, 7, 4096 + beyond);
+                if nested {
+                    child = around(&other, &child);
+                }
+                // SAFETY: the graph writes the view; with bytes behind it, which the capture refuses.
+                unsafe {
+                    capture.enqueue(capture.main(), &[view.write()], |stream| {
+                        launch(stream, &child);
+                        Ok(())
+                    })
+                }?;
+                capture.copy(capture.main(), &mut capture.block(&output)?, &view)
+            });
+            if beyond > 0 {
+                let bytes = 4096 + beyond as u64;
+                let stray = LayoutViolation::StrayAccess { node: 0, offset: 0, bytes };
+                assert_eq!(made.map(drop), Err(CaptureError::Layout(stray)));
+                continue;
+            }
+            let mut graph = made.unwrap();
+            assert_eq!(graph.verified().accesses, 2);
+            graph.replay().unwrap();
+            let mut bytes = [0_u8; 4096];
+            graph.read(&output, &mut bytes).unwrap();
+            assert_eq!(bytes, [7; 4096]);
+        }
+    });
+}
+
+/// Adds a node with a graph that has memory nodes, which a graph may take over since CUDA 12.9.
+fn add_memory_nodes(graph: sys::CUgraph) {
+    let (mut child, mut node) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: integers and pointers: all zero is a value, here and below.
+    let mut wanted: sys::CUDA_MEM_ALLOC_NODE_PARAMS = unsafe { std::mem::zeroed() };
+    wanted.poolProps.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    wanted.poolProps.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    wanted.bytesize = 64;
+    let place = &raw mut wanted;
+    // SAFETY: the places outlive the calls, the graphs live; so below. No dependencies are given.
+    unsafe { sys::cuGraphCreate(&raw mut child, 0) }.result().unwrap();
+    // SAFETY: as above.
+    let added = unsafe { sys::cuGraphAddMemAllocNode(&raw mut node, child, ptr::null(), 0, place) };
+    added.result().unwrap();
+    let (before, address) = (node, wanted.dptr);
+    // SAFETY: as above; one dependency is given.
+    let added =
+        unsafe { sys::cuGraphAddMemFreeNode(&raw mut node, child, &raw const before, 1, address) };
+    added.result().unwrap();
+    // SAFETY: as above.
+    let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
+    parameters.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH;
+    // The graph, and `CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE`, for which older bindings have no name.
+    let mut words = [0; 29];
+    (words[0], words[1]) = (child.addr() as i64, 1);
+    parameters.__bindgen_anon_1.reserved1 = words;
+    let (place, none) = (&raw mut parameters, ptr::null());
+    // SAFETY: as above; the child is the other graph's from here on.
+    unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, ptr::null(), none, 0, place) }
+        .result()
+        .unwrap();
+}
+
+/// The graph that a stream is captured into.
+fn captured_graph(stream: &CudaStream) -> sys::CUgraph {
+    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
+    let (mut nodes, mut data) = (ptr::null(), ptr::null());
+    // SAFETY: the stream is live, and every place outlives the call.
+    let asked = unsafe {
+        sys::cuStreamGetCaptureInfo_v3(
+            stream.cu_stream(),
+            &raw mut status,
+            &raw mut id,
+            &raw mut graph,
+            &raw mut nodes,
+            &raw mut data,
+            &raw mut count,
+        )
+    };
+    asked.result().unwrap();
+    graph
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn memory_nodes_in_a_child_graph_are_refused() {
+    without_a_report(|| {
+        let main = stream();
+        let session = CaptureSession::new(&main).unwrap();
+        let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+            // SAFETY: nothing that is put there uses memory of anybody.
+            unsafe {
+                capture.enqueue(capture.main(), &[], |stream| {
+                    add_memory_nodes(captured_graph(stream));
+                    Ok(())
+                })
+            }
+        });
+        assert_eq!(made.map(drop), Err(CaptureError::MemoryNodes { nodes: 2 }));
+    });
+}
+
+/// A linear arena rewinds by the order of calls, which is that of no fork, whichever graph it is in.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_fork_in_a_child_graph_is_seen_by_the_arena() {
+    without_a_report(|| {
+        let [main, other, branch] = [(); 3].map(|()| stream());
+        let mut pool = Pool::<Cuda>::new(Cuda::device(0).unwrap().new_stream().unwrap());
+        let scope = pool.scope();
+        let view = scope.acquire_zeroed::<u8>(4096);
+        scope.context().synchronize().unwrap();
+        let (low, high) = (view.address(), view.address() + 2048);
+        let arena = CudaArena::new(memory(), 1 << 16, ArenaPolicy::Linear).unwrap();
+        let in_a_row = fill(&other, low, 1, 2048);
+        other.begin_capture(RELAXED).unwrap();
+        branch.join(&other).unwrap();
+        for (stream, address) in [(&other, low), (&branch, high)] {
+            // SAFETY: half of the view.
+            unsafe { result::memset_d8_async(address, 1, 2048, stream.cu_stream()) }.unwrap();
+        }
+        other.join(&branch).unwrap();
+        let forked = other.end_capture(NO_FLAGS).unwrap().unwrap();
+        for (child, refused) in [(&in_a_row, false), (&forked, true)] {
+            for nested in [false, true] {
+                let graph = around(&main, child);
+                let graph = if nested { around(&main, &graph) } else { graph };
+                let checked = arena.check_graph(&graph);
+                let is_refused = matches!(checked, Err(GraphMemoryError::ForkedCapture { .. }));
+                assert_eq!((is_refused, checked.is_ok()), (refused, !refused));
+            }
+        }
+    });
+}

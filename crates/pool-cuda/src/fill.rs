@@ -1,0 +1,206 @@
+//! Fills on the pool's stream, by address: an element, again and again.
+//!
+//! **In a capture** the nodes of a fill depend on the size of an element and on the length, never on the value: an
+//! update of the graph may change "both the value and pointer address" of a memset node, while "changing other
+//! aspects of the memset (width, height, element size or pitch) may cause the update to be rejected" (driver API,
+//! `cuGraphExecMemsetNodeSetParams`), and no update changes the kind or the number of nodes.
+//!
+//! | an element of | with a source | captured by hand | outside of a capture |
+//! |---|---|---|---|
+//! | 1, 2 or 4 bytes | a memset of that width | the same | the same |
+//! | any other size | a copy of some from the host, and copies | a memset for each unit of the first, and copies | a memset where its units are equal, else copies |
+//!
+//! The copies are on the device, of what is there already, each as long as all before it. A unit is the widest of
+//! 4, 2 and 1 bytes that divides an element. A graph that is captured by hand has no place for host memory that lives
+//! as long, and rows of memsets cannot be updated ("for 2d memsets, all dimension changes are rejected"), hence one
+//! for each unit.
+
+use cudarc::driver::CudaStream;
+
+use crate::capturing::is_capturing;
+use crate::driver::{self, Address};
+use crate::error::CudaError;
+use crate::source::BlockSource;
+use crate::stream::DeviceStream;
+
+/// How much of a fill comes from the host where a source keeps it.
+const SOURCE_FILL_BYTES: usize = 4 << 10;
+
+/// Writes an element, given as its bytes, `length` times.
+///
+/// # Safety
+///
+/// The range is allocated, and writing it in the pool's stream is the caller's right. So below.
+pub(crate) unsafe fn fill(
+    stream: &DeviceStream,
+    to: Address,
+    element: &[u8],
+    length: usize,
+) -> Result<(), CudaError> {
+    if stream.is_dry() || element.is_empty() || length == 0 {
+        return Ok(());
+    }
+    let filling = Filling { queue: stream.stream(), to, element, length };
+    let done = match (filling.only_unit(), stream.source()) {
+        // SAFETY: the caller's promise.
+        (Some(unit), _) => return unsafe { unit.set(to, length, filling.queue) },
+        // SAFETY: as above.
+        (None, Some(source)) => unsafe { filling.begin_from_source(source) }?,
+        (None, None) if is_capturing(filling.queue)? => {
+            // SAFETY: as above.
+            unsafe { filling.begin_with_units() }?;
+            1
+        }
+        (None, None) => {
+            if let Some(unit) = filling.equal_unit() {
+                let units = length * (element.len() / unit.bytes());
+                // SAFETY: as above; the units of the elements are as long as they.
+                return unsafe { unit.set(to, units, filling.queue) };
+            }
+            // SAFETY: as above.
+            unsafe { stream.staging().upload_repeated(to, element, length, filling.queue) }?
+        }
+    };
+    // SAFETY: as above; so many elements are there by now.
+    unsafe { filling.double(done) }
+}
+
+/// An element of at least one byte, and where it goes, at least once.
+#[derive(Clone, Copy)]
+struct Filling<'a> {
+    queue: &'a CudaStream,
+    to: Address,
+    element: &'a [u8],
+    length: usize,
+}
+
+impl Filling<'_> {
+    fn units(&self) -> impl Iterator<Item = Unit> {
+        let bytes = Unit::bytes_for(self.element.len());
+        self.element.chunks_exact(bytes).map(Unit::new)
+    }
+
+    /// The unit that an element is; none where it is longer than one, whatever it holds.
+    fn only_unit(&self) -> Option<Unit> {
+        let first = self.units().next()?;
+        (first.bytes() == self.element.len()).then_some(first)
+    }
+
+    /// The unit that an element repeats.
+    fn equal_unit(&self) -> Option<Unit> {
+        let first = self.units().next()?;
+        self.units().all(|unit| unit == first).then_some(first)
+    }
+
+    /// The first elements, by a copy that a source keeps the bytes of: how many.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fill`].
+    unsafe fn begin_from_source(&self, source: &dyn BlockSource) -> Result<usize, CudaError> {
+        let first = (SOURCE_FILL_BYTES / self.element.len()).clamp(1, self.length);
+        let requested = self.element.len() * first;
+        let mut elements = Vec::new();
+        elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
+        (0..first).for_each(|_| elements.extend_from_slice(self.element));
+        driver::bind(self.queue.context())?;
+        // SAFETY: the caller's promise, for the first elements.
+        unsafe { source.write(self.to, &elements) }.map(|()| first)
+    }
+
+    /// The first element, unit by unit.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fill`].
+    unsafe fn begin_with_units(&self) -> Result<(), CudaError> {
+        let mut to = self.to;
+        for unit in self.units() {
+            // SAFETY: the caller's promise: it lies in the first element.
+            unsafe { unit.set(to, 1, self.queue) }?;
+            to += unit.bytes() as Address;
+        }
+        Ok(())
+    }
+
+    /// The rest, behind the first elements: copies of what is there, each twice as long as the one before.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fill`], and so many elements, at least one, are written before in the stream.
+    unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
+        let bytes = self.element.len() * self.length;
+        let mut done = elements * self.element.len();
+        while done < bytes {
+            let next = done.min(bytes - done);
+            let to = self.to + done as Address;
+            // SAFETY: both parts are within the range and apart: what is there ends where the copy begins.
+            unsafe { driver::copy_on_device(to, self.to, next, self.queue) }?;
+            done += next;
+        }
+        Ok(())
+    }
+}
+
+/// What the driver can repeat by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Byte(u8),
+    Half(u16),
+    Word(u32),
+}
+
+impl Unit {
+    /// The bytes of the widest unit that divides so many.
+    fn bytes_for(element: usize) -> usize {
+        [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
+    }
+
+    /// Of as many bytes as there are: 1, 2 or 4.
+    fn new(bytes: &[u8]) -> Self {
+        match *bytes {
+            [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),
+            [a, b] => Self::Half(u16::from_ne_bytes([a, b])),
+            _ => Self::Byte(bytes.first().copied().unwrap_or_default()),
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::Byte(_) => 1,
+            Self::Half(_) => 2,
+            Self::Word(_) => 4,
+        }
+    }
+
+    /// Writes it so often.
+    ///
+    /// # Safety
+    ///
+    /// As for [`fill`], for so many units.
+    unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Byte(value) => unsafe { driver::set_bytes(to, value, count, queue) },
+            // SAFETY: as above.
+            Self::Half(value) => unsafe { driver::set_halves(to, value, count, queue) },
+            // SAFETY: as above.
+            Self::Word(value) => unsafe { driver::set_words(to, value, count, queue) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unit;
+
+    #[test]
+    fn a_unit_depends_on_the_size_alone() {
+        let bytes = [1, 2, 3, 4, 6, 7, 8, 12, 16].map(Unit::bytes_for);
+        assert_eq!(bytes, [1, 2, 1, 4, 2, 1, 4, 4, 4]);
+        assert_eq!(Unit::new(&[7]), Unit::Byte(7));
+        assert_eq!(Unit::new(&[1, 2]), Unit::Half(u16::from_ne_bytes([1, 2])));
+        assert_eq!(Unit::new(&[0; 4]), Unit::Word(0));
+        assert_eq!(Unit::new(&[1, 2, 3, 4]).bytes(), 4);
+    }
+}
