@@ -45,11 +45,12 @@ fn what_is_asked_wrongly_is_refused_with_its_numbers() {
         assert_eq!(refused.map(drop), Err(overflow));
         let context = Arc::clone(graph.stream().context());
         let mut small = StagingPool::new(&context, StagingConfig { buffers: 1, bytes: 8 }).unwrap();
-        let too_small = Err(CaptureError::StagingTooSmall { requested: 9, capacity: 8 });
+        let too_small = CaptureError::StagingTooSmall { requested: 9, capacity: 8 };
+        let text = too_small.to_string();
+        assert!(text.contains("9 bytes") && text.contains("has 8"), "{text}");
+        let too_small = Err(too_small);
         assert_eq!(graph.enqueue_write(&mut small, &input, &[0_u8; 9]), too_small);
         assert_eq!(graph.enqueue_read::<u8>(&mut small, &input, 9).map(drop), too_small);
-        let text = too_small.unwrap_err().to_string();
-        assert!(text.contains("9 bytes") && text.contains("has 8"), "{text}");
         let mut none = StagingPool::new(&context, StagingConfig { buffers: 0, bytes: 0 }).unwrap();
         let refused = graph.enqueue_write(&mut none, &input, &[0_u8; 0]);
         assert_eq!(refused, Ok(()), "no bytes need no buffer");
