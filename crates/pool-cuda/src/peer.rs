@@ -47,7 +47,7 @@ impl CudaDevice {
     /// let stream = far.context().new_stream().expect("a stream");
     /// let mut pool = Pool::<Cuda>::new(near.new_stream()?);
     /// let scope = pool.scope();
-    /// let weights = scope.acquire_filled(1 << 20, 0.5_f32);
+    /// let weights = scope.acquire_filled(1 << 20, 0.5_f32).into_view();
     /// let argument = weights.on(&stream)?;
     /// // … `stream.launch_builder(&kernel).arg(&argument)` reads them where they are …
     /// # let _ = argument;
