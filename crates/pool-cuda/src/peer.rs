@@ -1,28 +1,40 @@
 //! Memory that kernels of another device reach: opened by one call, in the way that suits how it was allocated.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, sys};
 
 use crate::capturing::unheeding_captures;
+use crate::chain::Chain;
 use crate::device::{CudaDevice, ordinal};
 use crate::driver::{answer, bind};
 use crate::error::CudaError;
 use crate::stream::check_context;
 use crate::versioned::open_memory_pool;
 
-/// The devices that were let, by ordinal: a bit each, and so more than a machine has.
-#[derive(Debug, Default)]
-pub(crate) struct Peers([AtomicU64; 4]);
+/// The devices that were let.
+#[derive(Default)]
+pub(crate) struct Peers {
+    /// By ordinal: a bit each, and so more than a machine has.
+    let_in: [AtomicU64; 4],
+    /// The contexts that plain memory was let to. One that ended, and was made again, would not reach it any more.
+    kept: Mutex<Chain<Arc<CudaContext>>>,
+}
 
 impl Peers {
     fn place(&self, ordinal: u32) -> Option<(&AtomicU64, u64)> {
-        let word = self.0.get(usize::try_from(ordinal / 64).ok()?)?;
+        let word = self.let_in.get(usize::try_from(ordinal / 64).ok()?)?;
         Some((word, 1 << (ordinal % 64)))
     }
 
     fn has(&self, ordinal: u32) -> bool {
         self.place(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
+    }
+
+    /// Keeps a context from ending. Under the lock there is only linking.
+    fn keep(&self, context: Chain<Arc<CudaContext>>) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
     }
 }
 
@@ -35,8 +47,8 @@ impl CudaDevice {
     ///
     /// The way back, and that of a third device, are calls of their own. It stays for as long as the memory pool.
     /// [Without a memory pool](Self::without_memory_pool) it is all plain memory of this device's context that is
-    /// let, whoever allocated it, and for as long as the two contexts: so for blocks of `pool-graph`'s
-    /// `DeviceMemory`, which are plain, call it on `device.clone().without_memory_pool()`.
+    /// let, whoever allocated it, and for as long as the two contexts, of which this value keeps the other: so for
+    /// blocks of `pool-graph`'s `DeviceMemory`, which are plain, call it on `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;
@@ -57,7 +69,7 @@ impl CudaDevice {
     /// # Errors
     ///
     /// [`CudaError::NotPeers`] where the other device cannot reach this one's memory (no link between them, or none
-    /// that the system allows), and [`CudaError::Call`] where the driver refuses.
+    /// that the system allows), [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`].
     pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
         let (owner, reader) = (self.context(), peer.context());
         if owner.cu_device() == reader.cu_device() {
@@ -76,7 +88,12 @@ impl CudaDevice {
                     open_memory_pool(pool.handle(), reader.cu_device())
                 })?;
             }
-            None => open_context(owner, reader)?,
+            None if self.peers().has(peer.ordinal()) => open_context(owner, reader)?,
+            None => {
+                let kept = Chain::of(Arc::clone(reader))?;
+                open_context(owner, reader)?;
+                self.peers().keep(kept);
+            }
         }
         word.fetch_or(bit, Ordering::Relaxed);
         Ok(())

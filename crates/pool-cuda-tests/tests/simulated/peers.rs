@@ -92,6 +92,26 @@ fn kernels_of_a_peer_use_plain_memory() {
     kernels_of_the_other(true);
 }
 
+/// What was let stays let though all that was known of the other device is gone for a while.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_peer_that_comes_back() {
+    let simulator = start();
+    for (seed, plain) in [(0, false), (1, true)] {
+        start_anew(simulator, two_devices(), seed);
+        let [near, far] = devices(plain);
+        near.let_peer(&far).unwrap();
+        drop(far);
+        let far = Cuda::device(1).unwrap();
+        let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
+        let mut pool = pool(&near);
+        assert_eq!(on_the_other(&stream, &axpy, &mut pool, 2).unwrap(), [7.0; N]);
+        drop((pool, axpy, stream, near, far));
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
 /// The way there is not the way back, another device object has a memory pool of its own, and what was not let is
 /// refused before the driver is asked.
 #[test]
