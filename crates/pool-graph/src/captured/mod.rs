@@ -62,7 +62,7 @@ use staged::Staged;
 ///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
 ///    new ones. Where the driver does not say whether it was performed, both stay.
 /// 7. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
-///    a [`StagingPool`](crate::StagingPool) alone, and each stays as it is until an event behind its copy has come;
+///    a [`StagingPool`] alone, and each stays as it is until an event behind its copy has come;
 ///    blocks and leases stay as for a run (3). Who forgets a buffer's ticket keeps the buffer.
 ///
 /// | misuse | outcome |
