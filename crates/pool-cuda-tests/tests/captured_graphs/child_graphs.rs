@@ -177,7 +177,7 @@ fn a_fork_in_a_child_graph_is_seen_by_the_arena() {
                 let graph = if nested { around(&main, &graph) } else { graph };
                 let checked = arena.check_graph(&graph);
                 let is_refused = matches!(checked, Err(GraphMemoryError::ForkedCapture { .. }));
-                assert_eq!((is_refused, checked.is_ok()), (refused, !refused));
+                assert_eq!((is_refused, checked.is_ok()), (refused, !refused), "{checked:?}");
             }
         }
     });
