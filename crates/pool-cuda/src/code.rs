@@ -14,6 +14,7 @@ impl DriverCode {
     pub(crate) const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
+    pub(crate) const CAPTURED_EVENT: Self = Self(907);
 
     /// The number that CUDA's documentation gives it.
     #[must_use]

@@ -27,6 +27,14 @@ pub(crate) fn answer<T>(
     result.map_err(|error| CudaError::Call { call, code: error.into() })
 }
 
+/// Waiting for what is gone with its context is done: nothing runs there any more.
+pub(crate) fn unless_gone(waited: Result<(), CudaError>) -> Result<(), CudaError> {
+    match waited {
+        Err(error) if error.code().is_some_and(crate::DriverCode::says_gone) => Ok(()),
+        _ => waited,
+    }
+}
+
 /// Makes a context the calling thread's current one.
 pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
     // Where the driver does not say which one it is, setting it decides.
@@ -67,7 +75,7 @@ pub(crate) fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaEr
     for ordinal in 0..count {
         let device = answer("cuDeviceGet", result::device::get(ordinal))?;
         if device != own && is_active(device)? {
-            synchronize_device(device)?;
+            unless_gone(synchronize_device(device))?;
         }
     }
     Ok(())

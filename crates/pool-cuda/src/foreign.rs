@@ -19,7 +19,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::capturing::{Capture, capture_of};
 use crate::chain::Chain;
-use crate::driver::{self, Address, bind};
+use crate::driver::{self, Address, bind, unless_gone};
 use crate::error::CudaError;
 use crate::event::Event;
 use crate::stream::{is_default, is_per_thread};
@@ -158,8 +158,8 @@ impl ForeignUses {
             Err(CudaError::Call { .. }) => self.note(Use { block, by: to.by, capture: None })?,
             Err(_) => {}
         }
-        // cudarc chose this context, asked for the pointer, and goes on with the stream's bare handle.
-        ordered.map(drop).and(bind(own.context()))
+        // cudarc chose the stream's context, asked for the pointer, and goes on with the stream's bare handle.
+        ordered.map(drop).and(bind(to.stream.context()))
     }
 
     fn order(
@@ -208,7 +208,7 @@ impl ForeignUses {
                 before.capture == used.capture && before.by.is_waited_for_with(&used.by)
             };
             if !self.uses.any_before(number, is_like_it) {
-                self.join_one(&used, own, capture)?;
+                unless_gone(self.join_one(&used, own, capture))?;
             }
             from = number + 1;
         }
@@ -246,7 +246,7 @@ impl ForeignUses {
         let capture = capture_of(own)?;
         let mut from = 0;
         while let Some(Noted { number, used, is_ended }) = self.uses.next(from, &wanted) {
-            self.join_one(&used, own, capture)?;
+            unless_gone(self.join_one(&used, own, capture))?;
             if capture.is_none() && is_ended {
                 self.uses.remove(number);
             }

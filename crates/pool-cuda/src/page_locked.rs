@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::code::DriverCode;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
 use crate::event::Event;
@@ -40,6 +41,8 @@ pub(crate) struct Buffer {
     is_busy: bool,
     /// Whether a copy may be pending that the event is not behind.
     is_unmarked: bool,
+    /// Whether the copy became a node of a graph that somebody captured meanwhile: nobody knows when it is made.
+    is_lost: bool,
 }
 
 impl PageLocked {
@@ -160,8 +163,8 @@ impl Buffer {
         // SAFETY: an alignment takes fewer bytes than there are beyond the length.
         let memory = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
         let context = Arc::clone(context);
-        let (is_busy, is_unmarked) = (false, false);
-        Ok(Self { allocated, memory, length, last_use, context, is_busy, is_unmarked })
+        let (is_busy, is_unmarked, is_lost) = (false, false, false);
+        Ok(Self { allocated, memory, length, last_use, context, is_busy, is_unmarked, is_lost })
     }
 
     /// Its bytes. No copy may be pending: callers take it in turn, or wait.
@@ -213,8 +216,22 @@ impl Buffer {
 
     /// Whether its copies are done.
     pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
-        self.is_busy = self.is_busy && (self.is_unmarked || !self.last_use.is_done()?);
+        if self.is_busy && !self.is_unmarked {
+            let asked = self.last_use.is_done();
+            self.is_busy = !self.note_lost(asked)?;
+        }
         Ok(!self.is_busy)
+    }
+
+    /// Whether its event was recorded in a capture, and so never says that the copy is done.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    fn note_lost<T>(&mut self, told: Result<T, CudaError>) -> Result<T, CudaError> {
+        let code = told.as_ref().err().and_then(CudaError::code);
+        self.is_lost |= code == Some(DriverCode::CAPTURED_EVENT);
+        told
     }
 
     /// Waits, on the host, until its copies are done.
@@ -225,7 +242,8 @@ impl Buffer {
         if self.is_unmarked {
             driver::synchronize_context(&self.context)?;
         } else {
-            self.last_use.synchronize()?;
+            let waited = self.last_use.synchronize();
+            self.note_lost(waited)?;
         }
         self.is_busy = false;
         self.is_unmarked = false;

@@ -109,8 +109,7 @@ impl Staging {
         for window in to.chunks_mut(BUFFERS * BUFFER_BYTES) {
             let mut buffers: [Option<Taken<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
-                let buffer = buffers[index].insert(self.take_at(index, stream.context())?);
-                buffer.wait()?;
+                let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
                 // SAFETY: the buffer is free and at least as long as the part; the rest is the caller's
                 // promise.
                 unsafe { buffer.copy_to_host(from, part.len(), stream) }?;
@@ -140,9 +139,18 @@ impl Staging {
         if let Some(index) = (0..BUFFERS).find(|index| self.is_empty(*index)) {
             return self.take_at(index, context);
         }
-        let mut next = self.take_at(self.next.get(), context)?;
-        next.wait()?;
-        Ok(next)
+        self.free_at(self.next.get(), context)
+    }
+
+    /// The buffer of a place, after waiting for it; another one where its copy was lost.
+    fn free_at(&self, index: usize, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+        loop {
+            let mut taken = self.take_at(index, context)?;
+            match taken.wait() {
+                Err(_) if taken.is_lost() => {}
+                waited => return waited.map(|()| taken),
+            }
+        }
     }
 
     /// A buffer whose copies are done; the one that is next in turn is asked first.
@@ -150,8 +158,10 @@ impl Staging {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
             let Some(mut taken) = self.take(index) else { continue };
-            if taken.is_free()? {
-                return Ok(Some(taken));
+            match taken.is_free() {
+                Ok(true) => return Ok(Some(taken)),
+                Err(error) if !taken.is_lost() => return Err(error),
+                _ => {}
             }
         }
         Ok(None)
@@ -204,7 +214,10 @@ impl Drop for Taken<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so it is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        self.staging.put(self.index, buffer);
+        // A graph may name a lost one: it is left over, for ever.
+        if !buffer.buffer.is_lost() {
+            self.staging.put(self.index, buffer);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "this is how tests fail"
 )]
 
+mod attack_four;
 mod attacks;
 mod blocks;
 mod by_hand;

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
 
+mod attack_four;
 mod captures;
 mod conformance;
 mod contents;

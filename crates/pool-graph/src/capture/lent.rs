@@ -156,10 +156,12 @@ impl<'v> Returned<'v> {
     ) -> Result<Self, CaptureError> {
         let place = capture.check(stream)?;
         let at = capture.record.expect(place)?;
+        let since = capture.record.meet_all()?;
         let mut recorded = capture.record.lock();
-        recorded.regions[of.region].lent = true;
+        let region = &mut recorded.regions[of.region];
+        (region.lent, region.since) = (true, since);
         recorded.open(place, &at);
-        Ok(Self { capture, place, of, since: recorded.met() })
+        Ok(Self { capture, place, of, since })
     }
 
     /// What came onto the stream meanwhile, and onto those that have come together with it, are the
@@ -169,7 +171,11 @@ impl<'v> Returned<'v> {
         let closed = record.close(self.place);
         record.lock().regions[self.of.region].lent = false;
         let mut nodes = closed.as_ref().cloned().unwrap_or_default();
-        record.lock().keep_newer(&mut nodes, self.since);
+        {
+            let recorded = record.lock();
+            nodes = recorded.own_of(self.place, &nodes);
+            recorded.keep_newer(&mut nodes, self.since);
+        }
         let uses = vec![(record.lock().regions[self.of.region].name, self.of.writes)];
         let noted = record.step(&Step::Operation { kind: "return", stream: self.place, uses });
         record.used(self.place, &[self.of], &nodes);

@@ -48,6 +48,16 @@ impl Model {
         later != earlier && earlier_line.begun && (behind || !later_line.begun)
     }
 
+    /// A stream is going to wait for another one, where the driver does not fail. One that takes part already is not
+    /// relied upon to come behind: it is made to wait once more where that matters.
+    pub(super) fn is_to_wait(&mut self, later: usize, earlier: usize) {
+        let (seen, begun) = (self.lines[later].seen.clone(), self.lines[later].begun);
+        self.wait(later, earlier);
+        if begun {
+            self.lines[later].seen = seen;
+        }
+    }
+
     /// A stream waits for another one.
     pub(super) fn wait(&mut self, later: usize, earlier: usize) {
         let earlier = self.lines[earlier].clone();

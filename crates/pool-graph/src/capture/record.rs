@@ -131,6 +131,10 @@ impl Record {
         let after = self.arrive(&moved)?;
         let mut recorded = self.lock();
         recorded.end_span(stream, after);
+        for &other in moved.iter().filter(|&&other| other != stream) {
+            let nodes = recorded.frontiers.at(other);
+            recorded.were_given(stream, &nodes);
+        }
         Ok(recorded.frontiers.at(stream))
     }
 
@@ -187,13 +191,25 @@ impl Record {
         };
         self.step(step)?;
         let after = self.expect(stream)?;
+        let since = self.meet_all()?;
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
         let place = Place { address, bytes, offset };
         let region = Region::temporary(recorded.name_temporary(), stream, place, after);
-        recorded.regions.push(Region { taken_by, kept, ..region });
+        recorded.regions.push(Region { taken_by, since, kept, ..region });
         Ok(recorded.regions.len() - 1)
+    }
+
+    /// Meets what was put on streams without being noted; how many nodes have been met then.
+    pub(super) fn meet_all(&self) -> Result<usize, CaptureError> {
+        for stream in 0..self.streams.len() {
+            let may_hold_more = self.lock().may_hold_more(stream);
+            if may_hold_more {
+                self.frontier(stream)?;
+            }
+        }
+        Ok(self.lock().met())
     }
 
     /// The address of new bytes, and where they lie in the arena.
@@ -233,7 +249,7 @@ impl Record {
         self.expect(other)?;
         let mut recorded = self.lock();
         recorded.model.operation(stream);
-        recorded.model.wait(other, stream);
+        recorded.model.is_to_wait(other, stream);
         recorded.touch(stream, other);
         Ok(())
     }
@@ -265,9 +281,13 @@ impl Record {
         let operation = recorded.model.operation(0);
         let last: Vec<Vec<u64>> =
             (0..ends.len()).map(|stream| recorded.end_of_what_is_on(stream, ends)).collect();
-        for region in recorded.regions.iter_mut().filter(|region| stays(region)) {
-            let nodes = last[region.writer].clone();
-            region.used(0, true, Markers { operation, nodes });
+        for place in 0..recorded.regions.len() {
+            let region = &recorded.regions[place];
+            if stays(region) {
+                let mut nodes = last[region.writer].clone();
+                recorded.keep_newer(&mut nodes, region.since);
+                recorded.regions[place].used(0, true, Markers { operation, nodes });
+            }
         }
         Ok(())
     }

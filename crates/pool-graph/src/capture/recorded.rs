@@ -1,7 +1,7 @@
 //! What a body did so far: its steps, what they took and used, what they put on streams and which nodes these
 //! have come to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::error::CaptureError;
 use super::frontiers::Frontiers;
@@ -36,6 +36,8 @@ pub(super) struct Recorded {
     met: HashMap<u64, usize>,
     /// Of each stream, what is put there without being noted here.
     open: Vec<Open>,
+    /// Of each stream, the nodes of others that it came behind by waits of the capture.
+    brought: Vec<HashSet<u64>>,
     /// Where the next temporary of a dry run begins.
     dry: u64,
 }
@@ -71,6 +73,7 @@ impl Recorded {
             broken: None,
             met: HashMap::new(),
             open: vec![Open::default(); streams],
+            brought: vec![HashSet::new(); streams],
             dry: DRY_BASE,
         }
     }
@@ -132,11 +135,34 @@ impl Recorded {
     /// memory of it.
     pub(super) fn end_of_what_is_on(&self, stream: usize, ends: &[Vec<u64>]) -> Vec<u64> {
         let given = self.open[stream].touched.iter();
-        let mut nodes =
-            given.chain([&stream]).flat_map(|&one| ends[one].clone()).collect::<Vec<_>>();
+        let mut nodes = given
+            .chain([&stream])
+            .flat_map(|&one| self.own_of(one, &ends[one]))
+            .collect::<Vec<_>>();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    /// A stream that stood at some nodes was made to come behind others, and stands at these now: what was brought
+    /// is no use of what is kept or lent there, as long as its own nodes tell where that ends.
+    pub(super) fn came_behind(&mut self, stream: usize, stood: &[u64], now: &[u64]) {
+        if stood.iter().all(|node| now.contains(node)) {
+            self.brought[stream].extend(now.iter().filter(|node| !stood.contains(node)));
+        }
+    }
+
+    /// Of the nodes that a stream stands at those that no wait of the capture brought there.
+    pub(super) fn own_of(&self, stream: usize, nodes: &[u64]) -> Vec<u64> {
+        let brought = &self.brought[stream];
+        nodes.iter().copied().filter(|node| !brought.contains(node)).collect()
+    }
+
+    /// The nodes at which other streams stand are uses of what is open on a stream.
+    pub(super) fn were_given(&mut self, stream: usize, nodes: &[u64]) {
+        for node in nodes {
+            self.brought[stream].remove(node);
+        }
     }
 
     /// What was done there so far is a span, which ends at these nodes; another one begins.

@@ -19,6 +19,8 @@ pub(super) struct Region {
     pub(super) taken_by: usize,
     /// What the stream that took it had before, in the graph.
     pub(super) after: Vec<u64>,
+    /// How many nodes had been met when it was taken, or lent: those are no uses of what is kept or lent.
+    pub(super) since: usize,
     /// The stream of the last write; at first the one that took it.
     pub(super) writer: usize,
     /// Streams that have read it since.
@@ -79,6 +81,7 @@ impl Region {
             offset: None,
             taken_by: 0,
             after: Vec::new(),
+            since: 0,
             writer: 0,
             readers: Vec::new(),
             users: BTreeMap::new(),

@@ -278,11 +278,12 @@ impl<'c> Capture<'c> {
         }
         if let Some(live) = &self.live {
             self.record.fork()?;
-            let before = [self.record.expect(later)?, self.record.expect(earlier)?].concat();
+            let stood = self.record.expect(later)?;
+            let before = [&stood[..], &self.record.expect(earlier)?].concat();
             let order = || Ok(live.event.order(&self.streams[later], &self.streams[earlier])?);
             let moved = self.move_stream(later, &before, &Account::NOTHING, order);
             moved.worked?;
-            moved.after?;
+            self.record.lock().came_behind(later, &stood, &moved.after?);
         }
         self.record.lock().model.wait(later, earlier);
         Ok(())

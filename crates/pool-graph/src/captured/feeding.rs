@@ -60,7 +60,7 @@ impl<S> CapturedGraph<S> {
         if let Some(staged) = buffer.bytes_mut().get_mut(..bytes.len()) {
             staged.copy_from_slice(bytes);
         }
-        self.keep_writing(block)?;
+        self.keep_writing(block, operation)?;
         let _in_use = self.check_stream(operation)?;
         // SAFETY: a block that the graph holds, of as many bytes, whose readers and writers are all on this stream;
         // the graph holds it until what the stream has is done.
@@ -112,12 +112,18 @@ impl<S> CapturedGraph<S> {
     }
 
     /// Nobody else reads the block at another time than this graph's stream has it, from here on.
-    fn keep_writing(&mut self, block: &GraphMemoryBlock) -> Result<(), CaptureError> {
-        let Runs { of, setting, .. } = &mut self.runs;
-        let shares = &mut of.as_mut().ok_or(CaptureError::Spoiled)?.shares;
-        if shares.writes(block.id()) {
+    fn keep_writing(
+        &mut self,
+        block: &GraphMemoryBlock,
+        operation: &'static str,
+    ) -> Result<(), CaptureError> {
+        if self.runs.parts()?.shares.writes(block.id()) {
             return Ok(());
         }
+        // Only looked at: what is refused for a capture is not written.
+        drop(self.check_stream(operation)?);
+        let Runs { of, setting, .. } = &mut self.runs;
+        let shares = &mut of.as_mut().ok_or(CaptureError::Spoiled)?.shares;
         shares.add(block.id(), setting.stream(), true)
     }
 }

@@ -155,6 +155,14 @@ impl Staged {
     }
 }
 
+/// A copy that no event is behind gets one, if it can: without, the whole context would be waited for, which the
+/// captures of others do not bear.
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let _ = self.is_free();
+    }
+}
+
 impl TakenBuffer {
     /// Its bytes; none while a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {

@@ -79,6 +79,11 @@ fn take<'c>(
             let mut to = capture.block::<u8>(block)?;
             capture.copy_from_host(here, &mut to, &[value; N])?;
         }
+        What::Wait => capture.wait(here, there)?,
+        What::TakeInScope => capture.scope(here, |scope| {
+            scope.try_acquire::<u8>(2 * N)?;
+            Ok::<(), CaptureError>(())
+        })?,
         What::Scopes if is_single => one_scope(capture, value)?,
         What::Scopes => scopes(capture, [act.on, 1 - act.on], value)?,
         What::Lend => {

@@ -77,6 +77,10 @@ pub(super) enum What {
     CopyFromHost,
     Scopes,
     Lend,
+    /// For the other stream.
+    Wait,
+    /// A scope takes a block and does nothing with it.
+    TakeInScope,
 }
 
 /// What is done to a capture by others.
@@ -151,7 +155,7 @@ impl Step {
 impl Act {
     fn random(random: &mut Rng) -> Self {
         let (on, block, forgets) = (random.usize(..2), random.usize(..3), random.bool());
-        let what = match random.u8(..10) {
+        let what = match random.u8(..12) {
             0 | 1 => What::Acquire,
             2 => What::Release,
             3 => What::FillBlock,
@@ -160,7 +164,9 @@ impl Act {
             6 => What::CopyToBlock,
             7 => What::CopyFromHost,
             8 => What::Scopes,
-            _ => What::Lend,
+            9 => What::Lend,
+            10 => What::Wait,
+            _ => What::TakeInScope,
         };
         Self { on, block, forgets, what }
     }
