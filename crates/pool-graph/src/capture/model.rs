@@ -51,22 +51,28 @@ impl Model {
     /// A stream is going to wait for another one, where the driver does not fail. One that takes part already is not
     /// relied upon to come behind: it is made to wait once more where that matters.
     pub(super) fn is_to_wait(&mut self, later: usize, earlier: usize) {
-        let (seen, begun) = (self.lines[later].seen.clone(), self.lines[later].begun);
-        self.wait(later, earlier);
-        if begun {
-            self.lines[later].seen = seen;
+        if self.lines[later].begun {
+            self.come_behind(later, earlier);
+        } else {
+            self.wait(later, earlier);
         }
     }
 
     /// A stream waits for another one.
     pub(super) fn wait(&mut self, later: usize, earlier: usize) {
-        let earlier = self.lines[earlier].clone();
+        self.come_behind(later, earlier);
+        let seen = self.lines[earlier].seen.clone();
         let later = &mut self.lines[later];
         later.begun = true;
-        later.frontier.extend(earlier.frontier);
-        for (own, other) in later.seen.iter_mut().zip(earlier.seen) {
+        for (own, other) in later.seen.iter_mut().zip(seen) {
             *own = (*own).max(other);
         }
+    }
+
+    /// The next operation on a stream comes after those of another one.
+    fn come_behind(&mut self, later: usize, earlier: usize) {
+        let frontier = self.lines[earlier].frontier.clone();
+        self.lines[later].frontier.extend(frontier);
     }
 
     pub(super) fn has_begun(&self, stream: usize) -> bool {
