@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use cuda_sim_control::{Settings, Simulator};
+use pool_graph::{ReadTicket, StagingPool};
 
 use super::{Fed, bits};
 use crate::common::stream;
@@ -33,22 +34,28 @@ fn counts(simulator: Simulator) -> BTreeMap<String, usize> {
     counts
 }
 
+/// A graph that steps can be put on, in an order of its own, and nothing in flight.
+fn begun(simulator: Simulator, seed: u64) -> (Fed, StagingPool) {
+    start_anew(simulator, Settings::default(), seed);
+    let mut fed = Fed::on(&stream());
+    let mut staging = fed.staging(IN_FLIGHT).unwrap();
+    fed.begin(&mut staging).unwrap();
+    fed.graph.synchronize().unwrap();
+    (fed, staging)
+}
+
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_thousand_steps_three_in_flight() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(STEPS);
     for seed in 0..orders() {
-        start_anew(simulator, Settings::default(), seed);
-        let mut fed = Fed::on(&stream());
-        let mut staging = fed.staging(IN_FLIGHT).unwrap();
-        fed.begin(&mut staging).unwrap();
-        fed.graph.synchronize().unwrap();
+        let (mut fed, mut staging) = begun(simulator, seed);
         let (mut tickets, mut results) = (VecDeque::new(), Vec::new());
         simulator.forget_calls();
         for step in 0..STEPS {
             if tickets.len() == IN_FLIGHT {
-                let mut oldest: pool_graph::ReadTicket<f64> = tickets.pop_front().unwrap();
+                let mut oldest: ReadTicket<f64> = tickets.pop_front().unwrap();
                 results.push(bits(oldest.wait().unwrap()));
             }
             tickets.push_back(fed.enqueue(&mut staging, step).unwrap());
@@ -73,11 +80,7 @@ fn steps_that_are_polled() {
     let simulator = start();
     let expected = Fed::on(&stream()).one_by_one(60);
     for seed in 0..orders() {
-        start_anew(simulator, Settings::default(), seed);
-        let mut fed = Fed::on(&stream());
-        let mut staging = fed.staging(IN_FLIGHT).unwrap();
-        fed.begin(&mut staging).unwrap();
-        fed.graph.synchronize().unwrap();
+        let (mut fed, mut staging) = begun(simulator, seed);
         simulator.forget_calls();
         let mut results = Vec::new();
         for first in (0..60).step_by(IN_FLIGHT) {
