@@ -58,7 +58,7 @@ pub(crate) unsafe fn fill(
                 return unsafe { unit.set(to, units, filling.queue) };
             }
             // SAFETY: as above.
-            unsafe { stream.staging().upload_repeated(to, element, length, filling.queue) }?
+            unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
     // SAFETY: as above; so many elements are there by now.

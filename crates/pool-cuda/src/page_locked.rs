@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
+use crate::capturing::is_capturing;
 use crate::code::DriverCode;
 use crate::driver::{self, Address, bind};
 use crate::error::CudaError;
@@ -17,6 +18,9 @@ use crate::leftover::{Leftover, Place};
 
 /// Where the bytes of a buffer begin: at a multiple of this.
 const ALIGNMENT: usize = 256;
+
+/// What the driver says of an event that was recorded in a capture, as that of a lost buffer mostly was.
+const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };
 
 /// A buffer that is given back when it is dropped, after its copies; later, where the driver refuses.
 ///
@@ -39,8 +43,8 @@ pub(crate) struct Buffer {
     context: Arc<CudaContext>,
     /// Whether a copy may be pending.
     is_busy: bool,
-    /// Whether a copy may be pending that the event is not behind.
-    is_unmarked: bool,
+    /// The stream of a copy that may be pending, where the event could not be recorded behind it.
+    unmarked_on: Option<Arc<CudaStream>>,
     /// Whether the copy became a node of a graph that somebody captured meanwhile: nobody knows when it is made.
     is_lost: bool,
 }
@@ -66,8 +70,8 @@ impl PageLocked {
     ///
     /// # Errors
     ///
-    /// What the driver refuses. Where the event could not be recorded, the buffer is not known to be free before
-    /// [`mark_again`](Self::mark_again), or a wait.
+    /// What the driver refuses. Where the event could not be recorded, that is tried again whenever it is asked
+    /// whether the buffer is free.
     ///
     /// # Safety
     ///
@@ -77,7 +81,7 @@ impl PageLocked {
         &mut self,
         to: u64,
         bytes: usize,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller's promise.
         unsafe { self.buffer.copy_to_device(to, bytes, stream) }
@@ -96,25 +100,10 @@ impl PageLocked {
         &mut self,
         from: u64,
         bytes: usize,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         // SAFETY: the caller's promise.
         unsafe { self.buffer.copy_to_host(from, bytes, stream) }
-    }
-
-    /// Whether the event could not be recorded behind the last copy.
-    #[must_use]
-    pub fn is_unmarked(&self) -> bool {
-        self.buffer.is_unmarked
-    }
-
-    /// Records the event on the stream that the copies were put on.
-    ///
-    /// # Errors
-    ///
-    /// What the driver refuses.
-    pub fn mark_again(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
-        self.buffer.mark(stream)
     }
 
     /// Whether its copies are done. Waits for nothing.
@@ -130,11 +119,19 @@ impl PageLocked {
         self.buffer.is_free()
     }
 
+    /// Whether a graph that somebody else captured may make its copy, now or at any time: it is never free again,
+    /// and whoever asks or waits gets the driver's error. Known once that was asked.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.buffer.is_lost()
+    }
+
     /// Waits, on the host, until its copies are done.
     ///
     /// # Errors
     ///
-    /// What the driver answers for work that failed.
+    /// What the driver answers for work that failed; [`CudaError::Capturing`] where the event could not be recorded
+    /// before, and the stream is captured now.
     pub fn wait(&mut self) -> Result<(), CudaError> {
         if !self.buffer.is_busy {
             return Ok(());
@@ -163,8 +160,8 @@ impl Buffer {
         // SAFETY: an alignment takes fewer bytes than there are beyond the length.
         let memory = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
         let context = Arc::clone(context);
-        let (is_busy, is_unmarked, is_lost) = (false, false, false);
-        Ok(Self { allocated, memory, length, last_use, context, is_busy, is_unmarked, is_lost })
+        let (is_busy, unmarked_on, is_lost) = (false, None, false);
+        Ok(Self { allocated, memory, length, last_use, context, is_busy, unmarked_on, is_lost })
     }
 
     /// Its bytes. No copy may be pending: callers take it in turn, or wait.
@@ -182,7 +179,7 @@ impl Buffer {
         &mut self,
         to: Address,
         bytes: usize,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
         // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
@@ -198,7 +195,7 @@ impl Buffer {
         &mut self,
         from: Address,
         bytes: usize,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
         // SAFETY: as in `copy_to_device`.
@@ -207,23 +204,48 @@ impl Buffer {
     }
 
     /// The buffer is busy until the event behind what the stream holds comes.
-    fn mark(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+    fn mark(&mut self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         self.is_busy = true;
         let marked = self.last_use.record(stream);
-        self.is_unmarked = marked.is_err();
+        if marked.is_err() {
+            // A capture that somebody began meanwhile may have the copy.
+            self.is_lost |= is_capturing(stream) == Ok(true);
+            self.unmarked_on = Some(Arc::clone(stream));
+        }
         marked
+    }
+
+    /// Records the event behind a copy that it could not be recorded behind before. Without it the whole context
+    /// would be waited for, which the captures of others do not bear.
+    fn mark_again(&mut self) -> Result<(), CudaError> {
+        if self.is_lost {
+            return Err(LOST);
+        }
+        let Some(stream) = self.unmarked_on.take() else { return Ok(()) };
+        match is_capturing(&stream) {
+            Ok(false) => self.mark(&stream),
+            asked => {
+                self.unmarked_on = Some(stream);
+                asked.and(Err(CudaError::Capturing { operation: "be waited for" }))
+            }
+        }
     }
 
     /// Whether its copies are done.
     pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
-        if self.is_busy && !self.is_unmarked {
+        match self.mark_again() {
+            Ok(()) => {}
+            Err(CudaError::Capturing { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        if self.is_busy {
             let asked = self.last_use.is_done();
             self.is_busy = !self.note_lost(asked)?;
         }
         Ok(!self.is_busy)
     }
 
-    /// Whether its event was recorded in a capture, and so never says that the copy is done.
+    /// Whether a capture may have its copy: nothing says when that is made.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -239,14 +261,10 @@ impl Buffer {
         if !self.is_busy {
             return Ok(());
         }
-        if self.is_unmarked {
-            driver::synchronize_context(&self.context)?;
-        } else {
-            let waited = self.last_use.synchronize();
-            self.note_lost(waited)?;
-        }
+        self.mark_again()?;
+        let waited = self.last_use.synchronize();
+        self.note_lost(waited)?;
         self.is_busy = false;
-        self.is_unmarked = false;
         Ok(())
     }
 }

@@ -52,7 +52,7 @@ impl Staging {
         &self,
         to: Address,
         from: &[u8],
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let mut to = to;
         for part in from.chunks(BUFFER_BYTES) {
@@ -76,7 +76,7 @@ impl Staging {
         to: Address,
         element: &[u8],
         length: usize,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<usize, CudaError> {
         let count = (BUFFER_BYTES / element.len()).min(length);
         if count == 0 {
@@ -103,7 +103,7 @@ impl Staging {
         &self,
         to: &mut [u8],
         from: Address,
-        stream: &CudaStream,
+        stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
         let mut from = from;
         for window in to.chunks_mut(BUFFERS * BUFFER_BYTES) {

@@ -169,7 +169,8 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
         return Err(format!("sanitizers are run on {SANITIZED_TARGET}"));
     }
     setting.toolchains.nightly_with(&["rust-src"])?;
-    let run = |name| Invocation::counted_task("xtask sim-test --sanitizer").with([name]);
+    let test = Invocation::counted_task("xtask sim-test --patience").with([setting.patience()]);
+    let run = |name| test.clone().with(["--sanitizer", name]);
     Ok(["address", "thread"].map(run).into())
 }
 

@@ -176,7 +176,8 @@ pub enum CaptureError {
         buffers: usize,
         /// How many tickets have, also those that were forgotten.
         held: usize,
-        /// How many are being copied from or to, without a ticket.
+        /// How many are being copied from or to, without a ticket; also those whose copy went into a graph that
+        /// somebody else captured meanwhile, which are never free again.
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small.

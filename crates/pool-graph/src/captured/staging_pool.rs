@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{CudaError, PageLocked, is_capturing};
+use pool_cuda::{CudaError, PageLocked};
 
 use crate::capture::CaptureError;
 use crate::room;
@@ -44,18 +44,10 @@ pub struct StagingConfig {
 /// for its own.
 pub struct StagingPool {
     /// In the order in which they came back: the first are the first to be done.
-    idle: Vec<Staged>,
+    idle: Vec<PageLocked>,
     returned: Arc<Returned>,
     config: StagingConfig,
     context: Arc<CudaContext>,
-}
-
-/// A buffer, and what copies are still to be marked.
-#[derive(Debug)]
-struct Staged {
-    buffer: PageLocked,
-    /// The stream of a copy that no event could be recorded behind.
-    unmarked_on: Option<Arc<CudaStream>>,
 }
 
 /// What came back, until the pool looks.
@@ -65,7 +57,7 @@ struct Returned(Mutex<Inbox>);
 /// It has room for all buffers of its pool.
 #[derive(Debug)]
 struct Inbox {
-    staged: Vec<Staged>,
+    buffers: Vec<PageLocked>,
     /// Whether the pool is gone.
     is_closed: bool,
 }
@@ -74,7 +66,7 @@ struct Inbox {
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
     /// Empty once it is being dropped.
-    staged: Option<Staged>,
+    buffer: Option<PageLocked>,
     returned: Arc<Returned>,
 }
 
@@ -87,12 +79,11 @@ impl StagingPool {
     /// counted pointer, without which the process ends; nothing else that is done with the pool takes any.
     pub fn new(context: &Arc<CudaContext>, config: StagingConfig) -> Result<Self, CaptureError> {
         let mut idle = room::list(config.buffers)?;
-        let staged = room::list(config.buffers)?;
+        let buffers = room::list(config.buffers)?;
         for _ in 0..config.buffers {
-            let buffer = PageLocked::new(config.bytes, context)?;
-            idle.push(Staged { buffer, unmarked_on: None });
+            idle.push(PageLocked::new(config.bytes, context)?);
         }
-        let returned = Returned::counted(Inbox { staged, is_closed: false });
+        let returned = Returned::counted(Inbox { buffers, is_closed: false });
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
@@ -114,16 +105,22 @@ impl StagingPool {
         if bytes > capacity {
             return Err(CaptureError::StagingTooSmall { requested: bytes, capacity });
         }
-        self.idle.append(&mut self.returned.0.lock().staged);
-        let mut refused = None;
+        self.idle.append(&mut self.returned.0.lock().buffers);
+        let (mut refused, mut lost) = (None, 0);
         for place in 0..self.idle.len() {
             match self.idle[place].is_free() {
                 Ok(true) => {
-                    let staged = Some(self.idle.remove(place));
-                    return Ok(TakenBuffer { staged, returned: Arc::clone(&self.returned) });
+                    let buffer = Some(self.idle.remove(place));
+                    return Ok(TakenBuffer { buffer, returned: Arc::clone(&self.returned) });
                 }
                 Ok(false) => {}
-                Err(error) => refused = Some(error),
+                Err(error) => {
+                    lost += usize::from(self.idle[place].is_lost());
+                    // What is lost stays so, and matters only where no other buffer can come back.
+                    if !self.idle[place].is_lost() || lost == buffers {
+                        refused = Some(error);
+                    }
+                }
             }
         }
         let pending = self.idle.len();
@@ -141,32 +138,10 @@ impl Returned {
     }
 }
 
-impl Staged {
-    /// Whether its copies are done. Copies that no event is behind get one, as soon as the stream takes it.
-    fn is_free(&mut self) -> Result<bool, CudaError> {
-        if let Some(stream) = &self.unmarked_on {
-            if is_capturing(stream)? {
-                return Ok(false);
-            }
-            self.buffer.mark_again(stream)?;
-            self.unmarked_on = None;
-        }
-        self.buffer.is_free()
-    }
-}
-
-/// A copy that no event is behind gets one, if it can: without, the whole context would be waited for, which the
-/// captures of others do not bear.
-impl Drop for Staged {
-    fn drop(&mut self) {
-        let _ = self.is_free();
-    }
-}
-
 impl TakenBuffer {
     /// Its bytes; none while a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        let bytes = self.staged.as_mut().and_then(|staged| staged.buffer.bytes_mut());
+        let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
     }
 
@@ -182,8 +157,9 @@ impl TakenBuffer {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
+        let Some(buffer) = &mut self.buffer else { return Ok(()) };
         // SAFETY: the caller's promise; what was just taken is not busy.
-        self.copy(stream, |buffer| unsafe { buffer.copy_to_device(to, bytes, stream) })
+        unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
     /// Enqueues a copy to its first bytes.
@@ -197,43 +173,33 @@ impl TakenBuffer {
         bytes: usize,
         stream: &Arc<CudaStream>,
     ) -> Result<(), CudaError> {
+        let Some(buffer) = &mut self.buffer else { return Ok(()) };
         // SAFETY: as above.
-        self.copy(stream, |buffer| unsafe { buffer.copy_to_host(from, bytes, stream) })
-    }
-
-    fn copy(
-        &mut self,
-        stream: &Arc<CudaStream>,
-        enqueue: impl FnOnce(&mut PageLocked) -> Result<(), CudaError>,
-    ) -> Result<(), CudaError> {
-        let Some(staged) = &mut self.staged else { return Ok(()) };
-        let copied = enqueue(&mut staged.buffer);
-        staged.unmarked_on = staged.buffer.is_unmarked().then(|| Arc::clone(stream));
-        copied
+        unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
     /// Whether its copies are done.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
-        self.staged.as_mut().map_or(Ok(true), |staged| staged.buffer.is_free())
+        self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
 
     /// Waits for its copies.
     pub(super) fn wait(&mut self) -> Result<(), CudaError> {
-        self.staged.as_mut().map_or(Ok(()), |staged| staged.buffer.wait())
+        self.buffer.as_mut().map_or(Ok(()), PageLocked::wait)
     }
 }
 
 /// Back to the pool, whatever is still to be copied. Without the pool it is waited for and freed.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
-        let mut staged = self.staged.take();
+        let mut buffer = self.buffer.take();
         let mut inbox = self.returned.0.lock();
         if !inbox.is_closed {
-            inbox.staged.extend(staged.take());
+            inbox.buffers.extend(buffer.take());
         }
         // In this order: what is left is freed without the lock.
         drop(inbox);
-        drop(staged);
+        drop(buffer);
     }
 }
 
@@ -241,7 +207,7 @@ impl Drop for StagingPool {
     fn drop(&mut self) {
         let mut inbox = self.returned.0.lock();
         inbox.is_closed = true;
-        let came_back = mem::take(&mut inbox.staged);
+        let came_back = mem::take(&mut inbox.buffers);
         drop(inbox);
         drop(came_back);
     }

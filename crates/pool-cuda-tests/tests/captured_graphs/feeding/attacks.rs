@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
-use cudarc::driver::sys::CUresult;
 use pool_cuda::Cuda;
 use pool_graph::{
     Capture, CaptureError, CaptureMode, CaptureSession, CapturedGraph, StagingConfig, StagingPool,
@@ -228,50 +227,6 @@ fn a_stream_that_is_captured() {
         drop(ticket);
         let mut ticket = fed.enqueue(&mut staging, 1).unwrap();
         ticket.wait().unwrap();
-    });
-}
-
-/// Another thread begins to capture the stream right before the copy: it would be a node of that graph, which
-/// knows nothing of the buffer. It is never used again, and the others serve.
-fn a_capture_that_begins_before(call: &str, feed: impl FnOnce(&mut Fed, &mut StagingPool)) {
-    let simulator = start();
-    let stream = stream();
-    let mut fed = Fed::on(&stream);
-    let mut staging = fed.staging(2).unwrap();
-    let captured = Arc::clone(&stream);
-    let begin = move || {
-        let begun = std::thread::spawn(move || captured.begin_capture(RELAXED)).join();
-        begun.unwrap().unwrap();
-    };
-    simulator.before_call(call, 1, begin);
-    feed(&mut fed, &mut staging);
-    let _spoiled = stream.end_capture(NO_FLAGS);
-    for _ in 0..4 {
-        fed.begin(&mut staging).unwrap();
-        let mut ticket = fed.enqueue(&mut staging, 0).unwrap();
-        assert_eq!(bits(ticket.wait().unwrap()), output_of(0, 0.5));
-    }
-    drop((fed, staging));
-    assert_eq!(Cuda::give_back_leftovers(), 1, "what the other graph may name");
-    simulator.assert_clean();
-}
-
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_capture_that_begins_in_the_middle_of_a_write() {
-    a_capture_that_begins_before("cuMemcpyHtoDAsync_v2", |fed, staging| {
-        fed.begin(staging).unwrap();
-    });
-}
-
-#[test]
-#[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn a_capture_that_begins_in_the_middle_of_a_read() {
-    a_capture_that_begins_before("cuMemcpyDtoHAsync_v2", |fed, staging| {
-        let mut ticket = fed.graph.enqueue_read::<f64>(staging, &fed.output, OUT).unwrap();
-        let refused = ticket.wait().map(drop);
-        let Err(CaptureError::Driver(error)) = refused else { panic!("{refused:?}") };
-        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT.into()), "{error}");
     });
 }
 

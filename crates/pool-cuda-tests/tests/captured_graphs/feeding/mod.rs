@@ -3,6 +3,7 @@
 
 mod attacks;
 mod faults;
+mod lost;
 mod ownership;
 mod steady;
 

@@ -1,0 +1,138 @@
+//! Buffers whose copy went into a graph of somebody else's, and such as no event could be recorded behind.
+
+use std::sync::Arc;
+
+use cuda_sim_control::Simulator;
+use cudarc::driver::CudaStream;
+use cudarc::driver::sys::{CUresult, CUstreamCaptureMode_enum};
+use pool_cuda::{Cuda, CudaError};
+use pool_graph::{CaptureError, StagingPool};
+
+use super::{Fed, OUT, bits, output_of};
+use crate::common::{NO_FLAGS, RELAXED, stream, without_a_report};
+use crate::support::start;
+
+/// Another thread begins to capture the stream right before the next call of this name.
+fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
+    let stream = Arc::clone(stream);
+    simulator.before_call(call, 1, move || {
+        let begun = std::thread::spawn(move || stream.begin_capture(RELAXED)).join();
+        begun.unwrap().unwrap();
+    });
+}
+
+/// Another thread begins to capture the stream right before the copy: it would be a node of that graph, which
+/// knows nothing of the buffer. It is never used again, and the others serve.
+fn a_capture_that_begins_before(call: &str, feed: impl FnOnce(&mut Fed, &mut StagingPool)) {
+    let simulator = start();
+    let stream = stream();
+    let mut fed = Fed::on(&stream);
+    let mut staging = fed.staging(2).unwrap();
+    capture_before(simulator, call, &stream);
+    feed(&mut fed, &mut staging);
+    let _spoiled = stream.end_capture(NO_FLAGS);
+    for _ in 0..4 {
+        fed.begin(&mut staging).unwrap();
+        let mut ticket = fed.enqueue(&mut staging, 0).unwrap();
+        assert_eq!(bits(ticket.wait().unwrap()), output_of(0, 0.5));
+    }
+    drop((fed, staging));
+    assert_eq!(Cuda::give_back_leftovers(), 1, "what the other graph may name");
+    simulator.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_capture_that_begins_in_the_middle_of_a_write() {
+    a_capture_that_begins_before("cuMemcpyHtoDAsync_v2", |fed, staging| {
+        fed.begin(staging).unwrap();
+    });
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_capture_that_begins_in_the_middle_of_a_read() {
+    a_capture_that_begins_before("cuMemcpyDtoHAsync_v2", |fed, staging| {
+        let mut ticket = fed.graph.enqueue_read::<f64>(staging, &fed.output, OUT).unwrap();
+        let refused = ticket.wait().map(drop);
+        let Err(CaptureError::Driver(error)) = refused else { panic!("{refused:?}") };
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT.into()), "{error}");
+    });
+}
+
+/// What is lost stays so, and is no reason to refuse what waiting would bring; without any other buffer it is.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_is_lost_counts_as_out() {
+    let simulator = start();
+    let stream = stream();
+    let mut fed = Fed::on(&stream);
+    let mut staging = fed.staging(1).unwrap();
+    let lose = |fed: &mut Fed, staging: &mut StagingPool| {
+        capture_before(simulator, "cuMemcpyHtoDAsync_v2", &stream);
+        fed.begin(staging).unwrap();
+        let _spoiled = stream.end_capture(NO_FLAGS);
+    };
+    lose(&mut fed, &mut staging);
+    let mut ticket = fed.graph.enqueue_read::<f64>(&mut staging, &fed.output, OUT).unwrap();
+    ticket.wait().unwrap();
+    let exhausted = CaptureError::StagingExhausted { buffers: 2, held: 1, pending: 1 };
+    assert_eq!(fed.begin(&mut staging), Err(exhausted));
+    drop(ticket);
+    lose(&mut fed, &mut staging);
+    let refused = fed.begin(&mut staging);
+    let Err(CaptureError::Driver(error)) = refused else { panic!("{refused:?}") };
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CAPTURED_EVENT.into()), "{error}");
+    drop((fed, staging));
+    assert_eq!(Cuda::give_back_leftovers(), 2, "what the other graphs may name");
+    simulator.assert_clean();
+}
+
+/// The copy went into the other graph, and the event could not be recorded: the end of that capture is not the end
+/// of the copy.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_copy_in_a_capture_that_cannot_be_marked() {
+    let simulator = start();
+    let stream = stream();
+    let mut fed = Fed::on(&stream);
+    let mut staging = fed.staging(1).unwrap();
+    capture_before(simulator, "cuMemcpyHtoDAsync_v2", &stream);
+    simulator.fail_call("cuEventRecord", 1, 999);
+    let refused = fed.begin(&mut staging);
+    assert!(matches!(refused, Err(CaptureError::Driver(CudaError::Call { .. }))), "{refused:?}");
+    let graph = stream.end_capture(NO_FLAGS).unwrap().unwrap();
+    for _ in 0..2 {
+        fed.begin(&mut staging).unwrap();
+        fed.graph.synchronize().unwrap();
+    }
+    drop(staging);
+    assert_eq!(Cuda::give_back_leftovers(), 1, "what the other graph names");
+    graph.launch().unwrap();
+    fed.graph.synchronize().unwrap();
+    drop((graph, fed));
+    simulator.assert_clean();
+}
+
+/// Who gives back what could not be marked waits for no context: somebody else may be capturing.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn what_could_not_be_marked_spoils_no_capture() {
+    without_a_report(|| {
+        let simulator = Simulator::attach().unwrap();
+        let mut fed = Fed::on(&stream());
+        let mut staging = fed.staging(1).unwrap();
+        simulator.fail_call("cuEventRecord", 1, 999);
+        assert!(fed.begin(&mut staging).is_err());
+        simulator.fail_call("cuEventRecord", 1, 999);
+        drop(staging);
+        let other = stream();
+        other.begin_capture(CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_GLOBAL).unwrap();
+        assert_eq!(Cuda::give_back_leftovers(), 0);
+        other.end_capture(NO_FLAGS).unwrap();
+        assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
+        let mut ticket =
+            fed.graph.enqueue_read::<f64>(&mut fed.staging(1).unwrap(), &fed.output, 1);
+        assert!(ticket.as_mut().unwrap().wait().is_ok());
+    });
+}
