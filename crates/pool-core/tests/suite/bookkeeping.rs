@@ -9,33 +9,36 @@ use crate::support::{
     assert_stamped, dynamic_heap_pool, heap_pool, rounds, slots_per_table, stamp, take,
 };
 
-/// Checks that the error is the host's, and asks for a plausible number of bytes.
+/// Checks that the error is the host's, and asks for a plausible number of bytes, which it returns.
 #[track_caller]
-fn assert_bookkeeping<E: std::fmt::Debug>(error: &PoolError<E>) {
+fn assert_bookkeeping<E: std::fmt::Debug>(error: &PoolError<E>) -> usize {
     let PoolError::Bookkeeping { requested } = error else { panic!("{error:?}") };
     assert!((1..1 << 16).contains(requested), "{requested} bytes");
+    *requested
 }
 
 #[test]
 fn refused_memory_for_a_new_pool() {
     let ledger = Ledger::new();
-    let mut refusals = 0;
+    let mut refused_bytes = Vec::new();
     loop {
         let context = ledger.clone();
-        let (pool, refused) =
-            refusing_one(refusals, || Pool::<HeapBackend>::try_new(context, PoolConfig::new()));
+        let (pool, refused) = refusing_one(refused_bytes.len(), || {
+            Pool::<HeapBackend>::try_new(context, PoolConfig::new())
+        });
         if !refused {
             pool.unwrap().scope().acquire::<u64>(1);
             break;
         }
-        assert_bookkeeping(&pool.unwrap_err());
-        refusals += 1;
+        refused_bytes.push(assert_bookkeeping(&pool.unwrap_err()));
     }
-    assert!(refusals >= 3, "the state, the list of tables, and a table");
+    let [_state, list, _table] = refused_bytes[..] else { panic!("{refused_bytes:?}") };
+    assert_eq!(list, 4 * size_of::<usize>(), "a list of four tables");
 
     let context = ledger.clone();
-    let (pool, refused) =
-        refusing_one(refusals, || DynamicPool::<HeapBackend>::try_new(context, PoolConfig::new()));
+    let (pool, refused) = refusing_one(refused_bytes.len(), || {
+        DynamicPool::<HeapBackend>::try_new(context, PoolConfig::new())
+    });
     assert!(refused, "the checkpoint stack is memory as well");
     assert_bookkeeping(&pool.unwrap_err());
     assert_eq!(ledger.live_blocks(), 0);
