@@ -11,6 +11,8 @@ pub(super) struct Area {
     /// The crates whose tests judge a mutant.
     pub(super) tested_by: &'static [&'static str],
     pub(super) default_features: bool,
+    /// Features that the tests need beside.
+    pub(super) features: &'static [&'static str],
     /// Tests that are left out, by what their names contain.
     pub(super) without: &'static [&'static str],
     /// `POOL_TEST_CASES`: so many random programs that a mutant which they can notice is noticed.
@@ -32,6 +34,8 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
+        // What a subscriber is told, and what it does then.
+        features: &["pool-core/tracing", "pool-facade/tracing"],
         // They ask a compiler what it says of wrong programs, for as long as all others together.
         without: &["diagnostics::"],
         cases: 200,
@@ -43,6 +47,8 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
+        // What a subscriber is told, and what it does then.
+        features: &["pool-core/tracing", "pool-facade/tracing"],
         // They ask a compiler what it says of wrong programs, for as long as all others together.
         without: &["diagnostics::"],
         cases: 200,
@@ -55,6 +61,7 @@ pub(super) const AREAS: &[Area] = &[
         tested_by: &["pool-graph"],
         // The book knows nothing of CUDA, and its bindings take longer to build than all else.
         default_features: false,
+        features: &[],
         without: &[],
         cases: 500,
         opt_level: "1",
@@ -65,6 +72,7 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-plan",
         tested_by: &["pool-plan"],
         default_features: true,
+        features: &[],
         // They are about the solvers, for half a minute; small problems ask more of the validator.
         without: &["traces::", "solving::", "captures::"],
         cases: 200,

@@ -94,6 +94,9 @@ fn arguments(area: &Area, mutants: &[Mutant], jobs: usize) -> Vec<String> {
     if !area.default_features {
         arguments.push("--no-default-features".to_owned());
     }
+    if !area.features.is_empty() {
+        arguments.extend(option("--features", &area.features.join(",")));
+    }
     for mutant in mutants {
         arguments.extend(option("--re", &format!("^{}$", escaped(&mutant.name))));
     }
@@ -138,6 +141,7 @@ mod tests {
             assert_eq!(arguments.matches(r"--re ^b\.rs:1:2: delete !$").count(), 2);
             assert!(arguments.contains(&format!("--test-package {}", area.tested_by.join(","))));
             assert_eq!(arguments.contains("--no-default-features"), !area.default_features);
+            assert!(area.features.iter().all(|feature| arguments.contains(feature)));
             assert_eq!(arguments.matches(" --skip ").count(), area.without.len());
         }
     }

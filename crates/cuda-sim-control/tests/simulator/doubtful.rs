@@ -41,3 +41,28 @@ fn each_doubtful_question_has_two_answers() {
     assert_eq!(answers_of(simulator, false), assumed);
     assert_eq!(answers_of(simulator, true), [Ok(()), Ok(()), Ok(()), refused(invalid)]);
 }
+
+/// How many edges a graph has whose stream filled, waited for a branch behind that, and filled again.
+fn edges_behind_a_branch(simulator: Simulator, other_answers: bool) -> usize {
+    assert!(simulator.reset(Settings { other_answers, ..settings(0) }));
+    Device::open_hardware_or_simulator().unwrap();
+    let (stream, branch) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
+    let span = driver::allocate(64).unwrap();
+    stream.begin_capture(Mode::Relaxed).unwrap();
+    driver::fill_behind(&stream, span, 1).unwrap();
+    branch.wait(&Event::recorded(&stream).unwrap()).unwrap();
+    driver::fill_behind(&branch, span, 2).unwrap();
+    stream.wait(&Event::recorded(&branch).unwrap()).unwrap();
+    driver::fill_behind(&stream, span, 3).unwrap();
+    let edges = stream.end_capture().unwrap().edges().unwrap().len();
+    simulator.assert_clean();
+    edges
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_wait_may_take_the_place_of_what_it_implies() {
+    let simulator = start();
+    let edges = [false, true].map(|other| edges_behind_a_branch(simulator, other));
+    assert_eq!(edges, [3, 2]);
+}

@@ -234,12 +234,23 @@ impl World {
     }
 
     pub(crate) fn extend_tail(&mut self, stream: usize, nodes: &[usize]) {
-        if let Some(member) = &mut self.streams[stream].capture {
-            for node in nodes {
-                if !member.tail.contains(node) {
-                    member.tail.push(*node);
-                }
+        let Some(member) = &mut self.streams[stream].capture else { return };
+        for node in nodes {
+            if !member.tail.contains(node) {
+                member.tail.push(*node);
             }
+        }
+        if self.other_answers {
+            self.drop_implied_nodes(stream);
+        }
+    }
+
+    /// Nodes that others of the same branch come after say nothing more.
+    fn drop_implied_nodes(&mut self, stream: usize) {
+        let Some(Membership { capture, tail }) = &self.streams[stream].capture else { return };
+        let implied = self.ancestors(self.captures[*capture].graph, tail);
+        if let Some(member) = &mut self.streams[stream].capture {
+            member.tail.retain(|node| !implied.contains(node));
         }
     }
 

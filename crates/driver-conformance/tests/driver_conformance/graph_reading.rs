@@ -60,6 +60,27 @@ fn a_linear_capture() {
     });
 }
 
+/// The other answer is that the wait takes the place of what it implies. Captures ask where a stream stands, after
+/// each wait, and take its own nodes for the end of what is kept there as long as they are still told: right under
+/// both.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_wait_for_what_comes_behind() {
+    ask("a stream that waits for work behind its own", |_, answers| {
+        let (stream, branch) = (Stream::non_blocking()?, Stream::non_blocking()?);
+        let (first, second) = (driver::allocate(64)?, driver::allocate(64)?);
+        stream.begin_capture(Mode::ThreadLocal)?;
+        driver::fill_behind(&stream, first, 1)?;
+        branch.wait(&Event::recorded(&stream)?)?;
+        driver::copy_behind(&branch, second, first)?;
+        stream.wait(&Event::recorded(&branch)?)?;
+        stream.hold(Gate::closed())?;
+        let graph = stream.end_capture()?;
+        answers.assumed("edges", shape(&graph)?, "Copy-Host Fill-Copy Fill-Host");
+        Ok(())
+    });
+}
+
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_forked_capture() {

@@ -1,9 +1,10 @@
 //! The numbers of a pool: that they are the ledger's, and what they look like.
 
-use pool_core::{PoolConfig, PoolStats, Released};
+use pool_conformance::HeapBackend;
+use pool_core::{Pool, PoolConfig, PoolStats, Released};
 
 use crate::backends::logged_pool;
-use crate::support::{heap_pool, heap_pool_with};
+use crate::support::{heap_pool, heap_pool_with, slots_per_table, take};
 
 /// Made-up numbers, in a form that only a pool can make.
 fn example() -> PoolStats {
@@ -60,6 +61,21 @@ solver on logged:3
   shape cache misses            8
 ";
     assert_eq!(both.to_string(), expected);
+}
+
+#[test]
+fn bookkeeping_is_the_state_and_the_tables() {
+    let (mut pool, _) = heap_pool();
+    let with_tables = |pool: &mut Pool<HeapBackend>, tables: usize| {
+        let scope = pool.scope();
+        take(&scope, tables * slots_per_table() - 1, 0);
+        scope.stats().bookkeeping_bytes
+    };
+    let [one, two, five] = [1, 2, 5].map(|tables| with_tables(&mut pool, tables));
+    let table = two - one;
+    assert_eq!(five, one + 4 * table);
+    assert!(table >= slots_per_table() * size_of::<usize>(), "{table} bytes of a table");
+    assert!((1..table).contains(&(one - table)), "{} bytes of the state", one - table);
 }
 
 #[test]

@@ -32,8 +32,15 @@ fn launch(fill: &CudaFunction, stream: &Arc<CudaStream>, arg: &OnStream<'_>) {
 /// A body whose plan gives the bytes of what is over to what comes later, which is right, becomes a graph.
 fn shares_bytes(body: &Body<'_>) {
     let simulator = start();
+    for other_answers in [false, true] {
+        let settings = Settings { other_answers, ..Settings::default() };
+        shares_bytes_under(simulator, settings, body);
+    }
+}
+
+fn shares_bytes_under(simulator: Simulator, settings: Settings, body: &Body<'_>) {
     for seed in 0..orders() {
-        start_anew(simulator, Settings::default(), seed);
+        start_anew(simulator, settings, seed);
         let (main, side, pool) = (stream(), stream(), pool());
         let fill = function(main.context(), elementwise::MODULE, elementwise::FILL.f32);
         let block = pool.allocate(BYTES).unwrap();
@@ -159,6 +166,24 @@ fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
             lent.view_mut()?.on(inner.context().stream())?;
             Ok::<(), CaptureError>(())
         })
+    });
+}
+
+/// What a lent view did is before what the stream is made to wait for: there the driver may tell of the one node alone
+/// that implies the other.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_wait_for_what_comes_behind_a_lent_view() {
+    shares_bytes(&|capture, block, _| {
+        let (main, side) = (capture.main(), capture.branch(0)?);
+        use_bytes(capture)?;
+        let mut beside = capture.block::<u8>(block)?;
+        let mut second = capture.acquire::<u8>(4096)?;
+        let mut lent = capture.lend(main, &mut second)?;
+        lent.view_mut()?.fill(3)?;
+        capture.wait(side, main)?;
+        capture.fill_bytes(side, &mut beside, 4)?;
+        capture.wait(main, side)
     });
 }
 
