@@ -150,6 +150,27 @@ fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
     });
 }
 
+/// A view was lent and forgotten, and a branch goes on with it to the end.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_branch_ends_with_a_forgotten_view() {
+    // In a dry run, cudarc's fill of what is no memory may be refused.
+    let settings = Settings { other_answers: false, ..Settings::default() };
+    shares_bytes_under(start(), settings, &|capture, _, _| {
+        use_bytes(capture)?;
+        let mut kept = capture.acquire::<u8>(4096)?;
+        let mut lent = capture.lend(capture.main(), &mut kept)?;
+        lent.view_mut()?.fill(3)?;
+        capture.scope(capture.branch(0)?, |inner| {
+            let stream = Arc::clone(inner.context().stream());
+            stream.memset_zeros(&mut lent.view_mut()?).unwrap();
+            Ok::<(), CaptureError>(())
+        })?;
+        std::mem::forget(lent);
+        Ok(())
+    });
+}
+
 /// A view is lent, and ordered for a branch that then does nothing with it: what the branch had done before was taken
 /// for a use of the view.
 #[test]
