@@ -12,7 +12,7 @@ const CASES_IN_FULL: u32 = 20_000;
 const CASES_UNDER_SANITIZERS: u32 = 500;
 /// The same under Miri, where a program takes a second: with 15 lexical and 15 dynamic ones 30 for
 /// each borrow model.
-const CASES_UNDER_MIRI: u32 = 15;
+const CASES_UNDER_MIRI: u32 = 12;
 /// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
 /// `POOL_KERNEL_CASES`.
 const KERNEL_CASES: u32 = 100;

@@ -19,7 +19,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 }
 
 /// How often the sequence is repeated.
-const TIMES: usize = if cfg!(miri) { 20 } else { 10_000 };
+const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
 /// One pass: nested scopes, several types and shapes; returns every address.
 fn pass<P: Probe>(
@@ -124,7 +124,7 @@ fn shapes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
         pool.scope().try_acquire_nd::<f64, _>(dims)?;
     }
     let before = pool.stats();
-    let rounds = if cfg!(miri) { 10 } else { 100 };
+    let rounds = if cfg!(miri) { 4 } else { 100 };
     for _ in 0..rounds {
         for dims in shapes {
             let scope = pool.scope();

@@ -78,7 +78,7 @@ fn refused_memory_for_another_table() {
 fn the_list_of_tables_has_twice_the_room_each_time() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
-    let doublings = rounds(5, 2);
+    let doublings = rounds(5, 1);
     let tables = 4 << doublings;
     let slots = tables * slots_per_table();
     let allocations = allocations_in(|| take(&scope, slots - 1, 0));

@@ -325,7 +325,7 @@ fn moved_pools_keep_their_arrays() {
 
 #[test]
 fn thousands_of_unmanaged_acquires_then_reset() {
-    let count = rounds(1000, 100);
+    let count = rounds(1000, 40);
     let (mut pool, ledger) = dynamic_heap_pool();
     let mut oldest = None;
     for _ in 0..3 {

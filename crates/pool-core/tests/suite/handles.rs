@@ -101,7 +101,7 @@ fn handle_serial_is_u64() {
     pool.reset();
     seen.insert(first);
     let mut serials = vec![serial(&first)];
-    for value in 1..rounds(5_000, 50) as u64 {
+    for value in 1..rounds(5_000, 23) as u64 {
         let handle = pool.acquire_filled(1, value);
         assert!(pool.get(first).is_err());
         assert_eq!(pool.get(handle).unwrap(), [value]);
@@ -205,7 +205,7 @@ fn handles_hash_by_pool_and_serial() {
     let mut hashes = HashSet::new();
     for _ in 0..2 {
         let (mut pool, _) = dynamic_heap_pool();
-        for _ in 0..rounds(500, 20) {
+        for _ in 0..rounds(500, 8) {
             let handle = pool.acquire::<u64>(1);
             assert_eq!(hash(&handle), hash(&handle.clone()));
             assert!(hashes.insert(hash(&handle)), "two handles with one hash");

@@ -233,7 +233,7 @@ fn shape_sets_stable_when_table_appended() {
             (1..5).map(|extent| outer.acquire_nd_filled(&[extent, 2][..], extent)).collect();
         {
             let inner = outer.scope();
-            for extent in 0..3 * per_table {
+            for extent in 0..rounds(3, 1) * per_table {
                 let mut array = inner.acquire_nd::<u64, _>(&[1, extent % 7, 2][..]);
                 array.as_mut_slice().fill(u64::MAX);
             }

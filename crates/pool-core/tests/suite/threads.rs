@@ -37,7 +37,7 @@ fn nothing_of_a_pool_is_shared_and_scopes_stay_on_their_thread() {
 
 #[test]
 fn view_on_scoped_thread_while_parent_grows() {
-    let count = rounds(20, 2) * slots_per_table();
+    let count = rounds(20, 1) * slots_per_table();
     let (mut pool, _) = heap_pool();
     let mut outer = pool.scope();
     let view = outer.acquire::<u64>(64);
@@ -46,7 +46,7 @@ fn view_on_scoped_thread_while_parent_grows() {
         let (started, wait) = mpsc::channel();
         let writer = threads.spawn(move || {
             let mut array = array;
-            for round in 0..rounds(500, 10) as u64 {
+            for round in 0..rounds(500, 4) as u64 {
                 stamp(view, round);
                 stamp(array.as_mut_slice(), round + 1);
                 assert_stamped(view, round);
@@ -70,7 +70,7 @@ fn view_on_scoped_thread_while_parent_grows() {
             outer.trim();
             assert_eq!(outer.stats().active_slots, 2);
         }
-        let last = rounds(500, 10) as u64 - 1;
+        let last = rounds(500, 4) as u64 - 1;
         assert_eq!(writer.join().unwrap(), (last << 32 | 3, (last + 1) << 32 | 3));
     });
 }
