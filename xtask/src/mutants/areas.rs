@@ -11,7 +11,7 @@ pub(super) struct Area {
     /// The crates whose tests judge a mutant.
     pub(super) tested_by: &'static [&'static str],
     pub(super) default_features: bool,
-    /// Features that the tests need beside.
+    /// Features that the tests need beside, of the crate itself: cargo-mutants builds it alone, too.
     pub(super) features: &'static [&'static str],
     /// Tests that are left out, by what their names contain.
     pub(super) without: &'static [&'static str],
@@ -34,8 +34,8 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // What a subscriber is told, and what it does then.
-        features: &["pool-core/tracing", "pool-facade/tracing"],
+        // What a subscriber is told.
+        features: &["pool-core/tracing"],
         // They ask a compiler what it says of wrong programs, for as long as all others together.
         without: &["diagnostics::"],
         cases: 200,
@@ -47,8 +47,8 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-core",
         tested_by: AROUND_THE_CORE,
         default_features: true,
-        // What a subscriber is told, and what it does then.
-        features: &["pool-core/tracing", "pool-facade/tracing"],
+        // What a subscriber is told.
+        features: &["pool-core/tracing"],
         // They ask a compiler what it says of wrong programs, for as long as all others together.
         without: &["diagnostics::"],
         cases: 200,

@@ -10,7 +10,7 @@ const CASES: u32 = 2_000;
 const CASES_IN_FULL: u32 = 20_000;
 /// The same under a sanitizer, where a program takes several times as long.
 const CASES_UNDER_SANITIZERS: u32 = 500;
-/// The same under Miri, where a program takes a second: with 15 lexical and 15 dynamic ones 30 for
+/// The same under Miri, where a program takes a second: with 12 lexical and 12 dynamic ones 24 for
 /// each borrow model.
 const CASES_UNDER_MIRI: u32 = 12;
 /// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
