@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use cuda_sim_control::Simulator;
+use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::{CUresult, CUstreamCaptureMode_enum};
-use pool_cuda::{Cuda, CudaError};
+use fastrand::Rng;
+use pool_cuda::{Cuda, CudaError, is_capturing};
 use pool_graph::{CaptureError, StagingPool};
 
 use super::{Fed, OUT, bits, output_of};
 use crate::common::{NO_FLAGS, RELAXED, stream, without_a_report};
-use crate::support::start;
+use crate::support::{orders, start, start_anew};
 
-/// Another thread begins to capture the stream right before the next call of this name.
+/// Another thread begins to capture the stream right before the next call of this name, unless it is captured then.
 fn capture_before(simulator: Simulator, call: &str, stream: &Arc<CudaStream>) {
     let stream = Arc::clone(stream);
     simulator.before_call(call, 1, move || {
         let begun = std::thread::spawn(move || stream.begin_capture(RELAXED)).join();
-        begun.unwrap().unwrap();
+        let _twice = begun.unwrap();
     });
 }
 
@@ -135,4 +136,72 @@ fn what_could_not_be_marked_spoils_no_capture() {
             fed.graph.enqueue_read::<f64>(&mut fed.staging(1).unwrap(), &fed.output, 1);
         assert!(ticket.as_mut().unwrap().wait().is_ok());
     });
+}
+
+/// Calls that a step makes, of which one is refused, and one has a capture begin right before it.
+const CALLS: [&str; 5] = [
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuEventRecord",
+    "cuEventQuery",
+    "cuStreamIsCapturing",
+];
+
+/// Steps in random order, with refusals and with captures of another thread in their middle: what these captured is
+/// launched once the pool of buffers is gone, and names nothing that is.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_refusals_and_captures() {
+    let simulator = start();
+    let (mut refusals, mut captured) = (0, 0);
+    for seed in 0..20 * orders() {
+        start_anew(simulator, Settings::default(), seed);
+        let before = Cuda::give_back_leftovers();
+        let mut random = Rng::with_seed(seed);
+        let stream = stream();
+        let mut fed = Fed::on(&stream);
+        let mut staging = fed.staging(2).unwrap();
+        let (mut tickets, mut graphs) = (Vec::new(), Vec::new());
+        for _ in 0..30 {
+            let mut call = || CALLS[random.usize(..CALLS.len())];
+            let (refused, captured_before) = (call(), call());
+            if random.usize(..3) == 0 {
+                simulator.fail_call(refused, random.u64(1..3), 999);
+            }
+            if random.usize(..3) == 0 {
+                capture_before(simulator, captured_before, &stream);
+            }
+            let chosen = (!tickets.is_empty()).then(|| random.usize(..tickets.len()));
+            let done = match (random.usize(..6), chosen) {
+                (0, _) => fed.begin(&mut staging),
+                (1..4, _) => fed
+                    .graph
+                    .enqueue_read::<f64>(&mut staging, &fed.output, OUT)
+                    .map(|ticket| tickets.push(ticket)),
+                (4, Some(chosen)) => tickets[chosen].wait().map(drop),
+                (_, Some(chosen)) => {
+                    drop(tickets.swap_remove(chosen));
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            refusals += usize::from(done.is_err());
+            simulator.forget_failures();
+            if is_capturing(&stream).unwrap() {
+                graphs.extend(stream.end_capture(NO_FLAGS).ok().flatten());
+            }
+        }
+        captured += graphs.len();
+        drop((tickets, staging));
+        let lost = Cuda::give_back_leftovers() - before;
+        assert!(lost <= graphs.len(), "{lost} buffers of {} graphs, seed {seed}", graphs.len());
+        for graph in &graphs {
+            graph.launch().unwrap();
+        }
+        stream.synchronize().unwrap();
+        drop((graphs, fed));
+        simulator.assert_clean();
+    }
+    println!("FIGURE: {refusals} refusals, {captured} graphs of others");
+    assert!(refusals > 100 && captured > 20, "{refusals} refusals, {captured} graphs");
 }
