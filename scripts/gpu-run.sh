@@ -25,6 +25,7 @@ export LC_ALL
 
 tab=$(printf '\t')
 seconds_per_test=120
+seconds_per_bench=1800
 
 usage() {
     echo "usage: gpu-run.sh ARCHIVE [--bench] [--out DIR] [--allow-no-gpu]" >&2
@@ -346,8 +347,10 @@ run_by_hand() {
 }
 
 with_limit() {
+    seconds=$1
+    shift
     if command -v timeout >/dev/null 2>&1; then
-        timeout "$seconds_per_test" "$@"
+        timeout "$seconds" "$@"
     else
         "$@"
     fi
@@ -360,7 +363,7 @@ run_one() {
     began=$(date +%s)
     (
         cd "$work/workspace/$1" || exit 1
-        with_limit "$work/$2" --exact "$3" --ignored --nocapture --test-threads 1
+        with_limit "$seconds_per_test" "$work/$2" --exact "$3" --ignored --nocapture --test-threads 1
     ) >"$log" 2>&1 </dev/null
     status=$?
     took=$(($(date +%s) - began))
@@ -458,7 +461,10 @@ run_benches() {
         echo "bench   $(basename "$path")"
         (
             cd "$work/workspace/$directory" || exit 1
-            CRITERION_HOME=$out/criterion POOL_BENCH_OUT=$out "$work/$path" --bench --noplot
+            CRITERION_HOME=$out/criterion
+            POOL_BENCH_OUT=$out
+            export CRITERION_HOME POOL_BENCH_OUT
+            with_limit "$seconds_per_bench" "$work/$path" --bench --noplot
         ) </dev/null || note failed 0 "$(basename "$path")" "the bench"
     done <"$work/benches.tsv"
 }

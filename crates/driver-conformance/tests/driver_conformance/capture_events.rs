@@ -99,7 +99,9 @@ fn synchronize_on_a_captured_event() {
 }
 
 /// The other answer is that the wait counts for nothing: what was captured has not run. Pools keep an event from
-/// capture to capture, and record it anew before each wait for it, so they never ask: right under both.
+/// capture to capture, and record it anew before each wait for it, so no stream of theirs waits so: right under both.
+/// The answer of `cuEventQuery`, the documented meaning of that code, is relied upon: by it a staged copy is known that
+/// another thread's capture took in.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_captured_event_after_its_capture() {
