@@ -98,8 +98,9 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
 pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =
         |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
-    let files = &artifacts.iter().find(is_it)?.filenames;
-    files.iter().find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
+    // Its unit tests are an artifact of the same target, which cargo may name first.
+    let mut files = artifacts.iter().filter(is_it).flat_map(|artifact| &artifact.filenames);
+    files.find(|file| file.extension().is_some_and(|extension| extension == "so")).cloned()
 }
 
 /// The tests of a program that are ignored unless asked for.
@@ -133,7 +134,7 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
 mod tests {
     use std::path::Path;
 
-    use super::{artifacts, names};
+    use super::{artifacts, names, simulator_of};
 
     #[test]
     fn a_list_gives_its_tests() {
@@ -153,5 +154,15 @@ mod tests {
         assert!(artifact.target.is("bench") && !artifact.target.is("bin") && artifact.profile.test);
         assert_eq!(artifact.executable.as_deref(), Some(Path::new("/t/axpy-1")));
         assert!(super::artifacts(b"warning: no JSON\n").is_err());
+    }
+
+    #[test]
+    fn the_simulator_is_found_behind_its_unit_tests() {
+        let messages = br#"{"reason":"compiler-artifact","manifest_path":"/w/s/Cargo.toml","target":{"kind":["cdylib"],"name":"cuda_sim"},"profile":{"test":true},"filenames":["/t/cuda_sim-1"],"executable":"/t/cuda_sim-1"}
+{"reason":"compiler-artifact","manifest_path":"/w/s/Cargo.toml","target":{"kind":["cdylib"],"name":"cuda_sim"},"profile":{"test":false},"filenames":["/t/libcuda_sim.so"],"executable":null}
+"#;
+        let artifacts = artifacts(messages).unwrap();
+        assert_eq!(simulator_of(&artifacts).as_deref(), Some(Path::new("/t/libcuda_sim.so")));
+        assert_eq!(simulator_of(&artifacts[..1]), None);
     }
 }
