@@ -10,7 +10,7 @@ use cudarc::driver::CudaStream;
 use crate::capturing::is_capturing;
 use crate::chain::Chain;
 use crate::device::CudaDevice;
-use crate::driver::Address;
+use crate::driver::{Address, unless_gone};
 use crate::error::CudaError;
 use crate::event::LeftEvent;
 use crate::foreign::ForeignUses;
@@ -109,10 +109,7 @@ impl Leftover {
 
 /// Whether there is nothing left to be done.
 fn is_done(given: Result<(), CudaError>) -> bool {
-    match given {
-        Ok(()) => true,
-        Err(error) => error.code().is_some_and(crate::DriverCode::says_gone),
-    }
+    unless_gone(given).is_ok()
 }
 
 impl LeftBlocks {
