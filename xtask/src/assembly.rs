@@ -1,6 +1,6 @@
 //! `cargo xtask assembly`: the machine code of the hot path, printed and counted.
 //!
-//! The example `hot_path` has a function with three acquires and two `xor`s that use their views. What
+//! The program `hot-path` has a function with three acquires and two `xor`s that use their views. What
 //! runs of it when no acquire is rare is counted without the saving and restoring of registers, which
 //! is the function's and not the acquires'.
 
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use crate::TaskError;
 
-/// Acquires in the example.
+/// Acquires in the program.
 const ACQUIRES: usize = 3;
 
 /// The most instructions for one acquire, the use of its view included.
@@ -34,27 +34,19 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     Ok(if counted <= MOST * ACQUIRES { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Compiles the example as a user's release build would, and returns its assembly.
+/// Compiles the program as a user's release build would, and returns its assembly.
 fn compile() -> Result<String, TaskError> {
     let file = env::temp_dir().join(format!("pool-hot-path-{}.s", std::process::id()));
     let emit = format!("--emit=asm={}", file.display());
     let compiler = ["-Cdebuginfo=0", "-Ccodegen-units=1", "-Cllvm-args=-x86-asm-syntax=intel"];
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "rustc",
-            "--quiet",
-            "--release",
-            "--package",
-            "pool-facade",
-            "--example",
-            "hot_path",
-        ])
+        .args(["rustc", "--quiet", "--release", "--package", "hot-path"])
         .arg("--")
         .args(compiler)
         .arg(emit)
         .status()?;
     if !status.success() {
-        return Err(format!("the example does not compile: {status}").into());
+        return Err(format!("the program does not compile: {status}").into());
     }
     read_and_remove(&file)
 }

@@ -2,10 +2,10 @@
 //! of `pool-facade`.
 
 #[allow(dead_code, reason = "the parts that check and write are not timed")]
-#[path = "../../../crates/pool-facade/examples/kalman/workload/mod.rs"]
+#[path = "../../../examples/11_kalman/workload/mod.rs"]
 mod kalman;
 #[allow(dead_code, reason = "the parts that check and write are not timed")]
-#[path = "../../../crates/pool-facade/examples/pyramid/workload/mod.rs"]
+#[path = "../../../examples/12_pyramid/workload/mod.rs"]
 mod pyramid;
 
 use std::hint::black_box;

@@ -83,11 +83,6 @@ pub use pool_cuda::{
 #[cfg(feature = "graph")]
 pub use pool_graph;
 
-/// Compiles the code of the repository's README.
-#[cfg(all(doctest, feature = "cpu"))]
-#[doc = include_str!("../../../README.md")]
-struct RepositoryReadme;
-
 /// Compiles the code of the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]
 #[doc = include_str!("../README.md")]

@@ -9,9 +9,9 @@ mod measure;
 mod plot;
 mod table;
 
-#[path = "../../../crates/pool-facade/examples/kalman/workload/mod.rs"]
+#[path = "../../../examples/11_kalman/workload/mod.rs"]
 mod kalman;
-#[path = "../../../crates/pool-facade/examples/pyramid/workload/mod.rs"]
+#[path = "../../../examples/12_pyramid/workload/mod.rs"]
 mod pyramid;
 
 use std::hint::black_box;

@@ -71,9 +71,14 @@ impl Stage {
         Ok(Self { ready, machine, plain, disguised, for_devices })
     }
 
-    /// The probe and the test program of `pool-cuda`: enough where a run is to go wrong.
+    /// The probe and the tests of the backend: enough where a run is to go wrong.
     fn few(&self) -> Vec<Packed> {
-        let of_the_backend = |one: &&Packed| one.program.package.ends_with("pool-cuda");
+        let of_the_backend = |one: &&Packed| {
+            one.program
+                .path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("device_backend"))
+        };
         self.some(|one| one.program.purpose == Purpose::Probe || of_the_backend(&one))
     }
 

@@ -21,6 +21,7 @@ use indicatif::HumanBytes;
 use serde_json::Value;
 
 use crate::TaskError;
+use crate::programs::Artifact;
 use archive::Contents;
 use programs::Built;
 
@@ -29,8 +30,17 @@ pub(crate) use needs::{Needs, Version};
 pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
 
-/// The crates that have GPU tests: whatever is ignored there needs a CUDA device.
-const PACKAGES: &[&str] = &["driver-conformance", "pool-cuda", "pool-kernels", "pool-graph-tests"];
+/// The crates that have GPU tests.
+const PACKAGES: &[&str] = &["driver-conformance", "pool-kernels", "device-tests"];
+
+/// Their test programs with GPU tests, with the directories of the sources: whatever is ignored there needs a CUDA
+/// device.
+const TESTS: &[(&str, &str)] = &[
+    ("driver_conformance", "sim/driver-conformance/tests/driver_conformance"),
+    ("kernels", "sim/pool-kernels/tests/kernels"),
+    ("device_backend", "testing/device-tests/tests/device/backend"),
+    ("device_graphs", "testing/device-tests/tests/device/graphs"),
+];
 
 /// What a machine is carried at most: the archive, the script and the runner together.
 const CARRIED_AT_MOST: u64 = 56 << 20;
@@ -88,6 +98,12 @@ pub(crate) struct Ready {
     metadata: Vec<u8>,
     /// What nextest says of the programs, where it is installed.
     description: Option<Value>,
+}
+
+/// Whether a program holds GPU tests.
+pub(crate) fn holds_gpu_tests(artifact: &Artifact) -> bool {
+    let own = TESTS.iter().any(|(name, _)| artifact.target.name == *name);
+    own && artifact.target.is("test") && PACKAGES.iter().any(|package| artifact.is_of(package))
 }
 
 /// Builds, packs, and unless only an archive is asked for runs.
@@ -223,7 +239,7 @@ fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {
 mod tests {
     use std::path::Path;
 
-    use super::{CARRIED_AT_MOST, PACKAGES, limit};
+    use super::{CARRIED_AT_MOST, TESTS, limit};
 
     #[test]
     fn more_than_can_be_carried_is_refused() {
@@ -235,9 +251,9 @@ mod tests {
     /// The manifest counts ignored tests, so a test ignored for another reason would be run.
     #[test]
     fn whatever_is_ignored_in_gpu_crates_needs_a_device() {
-        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-        for package in PACKAGES {
-            let mut files = vec![crates.join(package)];
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for (_, directory) in TESTS {
+            let mut files = vec![root.join(directory)];
             let mut ignored = 0;
             while let Some(path) = files.pop() {
                 if path.is_dir() {
@@ -252,7 +268,7 @@ mod tests {
                     }
                 }
             }
-            assert!(ignored > 0, "{package} has no GPU test");
+            assert!(ignored > 0, "{directory} has no GPU test");
         }
     }
 }

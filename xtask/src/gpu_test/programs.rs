@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
-use super::Place;
+use super::{Place, TESTS, holds_gpu_tests};
 use crate::TaskError;
 use crate::programs::{self, Artifact, cargo, output};
 use crate::test::features::EVERYTHING;
@@ -87,15 +87,19 @@ impl Purpose {
 }
 
 impl Build {
-    /// What cargo is told about packages, features and the profile; nextest names the last one otherwise.
+    /// What cargo is told about packages, programs, features and the profile; nextest names the last one otherwise.
     pub(super) fn arguments(self, packages: &[&str], profile_flag: &str) -> Vec<String> {
         match self {
             Self::ForDevices => {
                 let packages = packages.iter().flat_map(|package| ["--package", package]);
-                packages.chain([profile_flag, "gpu"]).map(str::to_owned).collect()
+                let tests = TESTS.iter().flat_map(|(name, _)| ["--test", name]);
+                let chosen = packages.chain(tests).chain(["--benches", profile_flag, "gpu"]);
+                chosen.map(str::to_owned).collect()
             }
             Self::AsTests => {
-                vec!["--workspace".to_owned(), "--features".to_owned(), EVERYTHING.join(",")]
+                let everything = EVERYTHING.join(",");
+                let chosen = ["--tests", "--benches", "--workspace", "--features", &everything];
+                chosen.map(str::to_owned).into()
             }
         }
     }
@@ -126,7 +130,7 @@ impl Built {
     /// When something does not build, or no probe or no GPU test is found.
     pub(super) fn of(place: &Place, packages: &[&str], build: Build) -> Result<Self, TaskError> {
         let mut test = cargo();
-        test.args(["test", "--no-run", "--tests", "--benches"]);
+        test.args(["test", "--no-run"]);
         test.args(build.arguments(packages, "--profile"));
         let artifacts = programs::build(&mut test)?;
         let simulator = programs::simulator_of(&artifacts);
@@ -134,11 +138,11 @@ impl Built {
         for artifact in artifacts.iter().filter(|one| packages.iter().any(|own| one.is_of(own))) {
             let Some(mut program) = program(artifact, place)? else { continue };
             if program.purpose == Purpose::Test {
-                program.tests = programs::ignored_tests(&program.built)?;
-                // A unit-test program without GPU tests has nothing to do on a GPU machine.
-                if program.tests.is_empty() {
+                // What has none has nothing to do on a GPU machine.
+                if !holds_gpu_tests(artifact) {
                     continue;
                 }
+                program.tests = programs::ignored_tests(&program.built)?;
             }
             kept.push(program);
         }

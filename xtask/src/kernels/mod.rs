@@ -24,7 +24,7 @@ use crate::TaskError;
 use crate::test::workspace::{self, Workspace};
 
 /// Where kernels are, from the root of the workspace.
-const DIRECTORIES: &[&str] = &["crates/pool-kernels/cuda"];
+const DIRECTORIES: &[&str] = &["sim/pool-kernels/cuda"];
 
 /// What the PTX is assembled for: the oldest device of data centres that is still common, and the one
 /// that the tests have run on.

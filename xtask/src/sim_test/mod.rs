@@ -17,22 +17,11 @@ use sanitizer::Sanitizer;
 
 use crate::TaskError;
 
-/// A crate with tests that run on the simulator.
-#[derive(Clone, Copy, Debug)]
-struct Simulated {
-    package: &'static str,
-    /// Whether its tests ask for whatever driver there is, and do not load the simulator.
-    asks_the_loader: bool,
-}
-
-const SIMULATED: &[Simulated] = &[
-    Simulated { package: "cuda-sim-control", asks_the_loader: false },
-    Simulated { package: "driver-conformance", asks_the_loader: true },
-    Simulated { package: "pool-cuda", asks_the_loader: true },
-    Simulated { package: "pool-cuda-tests", asks_the_loader: false },
-    Simulated { package: "pool-kernels", asks_the_loader: true },
-    Simulated { package: "pool-graph-tests", asks_the_loader: true },
-];
+/// The crates with tests that run on the simulator.
+///
+/// GPU tests ask for whatever driver there is, and are shown the simulator as one; the others load it themselves.
+const PACKAGES: &[&str] =
+    &["cuda-sim-control", "driver-conformance", "pool-kernels", "device-tests"];
 
 /// What `cargo xtask sim-test` accepts.
 #[derive(Debug, clap::Args)]
@@ -85,8 +74,8 @@ struct Tally {
 /// the exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
-    let wanted = |own: &&Simulated| asked.is_empty() || asked.iter().any(|one| one == own.package);
-    let packages: Vec<Simulated> = SIMULATED.iter().filter(wanted).copied().collect();
+    let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);
+    let packages: Vec<&str> = PACKAGES.iter().filter(wanted).copied().collect();
     let programs = programs::build(&packages, arguments.sanitizer, arguments.workspace)?;
     let tally = several::run(&cases(&programs, arguments), arguments)?;
     if tally.passed + tally.failed + tally.skipped == 0 {
@@ -139,7 +128,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::SIMULATED;
+    use super::PACKAGES;
     use crate::test::workspace;
 
     #[derive(serde::Deserialize)]
@@ -155,9 +144,8 @@ mod tests {
     #[test]
     fn every_crate_named_here_is_in_the_workspace() {
         let manifests: Manifests = workspace::describe().unwrap();
-        for own in SIMULATED {
-            let found = manifests.packages.iter().any(|package| package.name == own.package);
-            assert!(found, "{}", own.package);
+        for own in PACKAGES {
+            assert!(manifests.packages.iter().any(|package| package.name == *own), "{own}");
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Simulated;
 use super::sanitizer::Sanitizer;
 use crate::TaskError;
+use crate::gpu_test::holds_gpu_tests;
 use crate::programs::{self, Artifact};
 use crate::test::features::EVERYTHING;
 
@@ -26,14 +26,14 @@ pub(super) struct Program {
 ///
 /// When something does not build, or a program does not tell its tests.
 pub(super) fn build(
-    packages: &[Simulated],
+    packages: &[&'static str],
     sanitizer: Option<Sanitizer>,
     whole_workspace: bool,
 ) -> Result<Vec<Program>, TaskError> {
     let features = EVERYTHING.join(",");
     let what = match whole_workspace {
         true => vec!["--workspace", "--features", &features],
-        false => packages.iter().flat_map(|own| ["--package", own.package]).collect(),
+        false => packages.iter().flat_map(|own| ["--package", *own]).collect(),
     };
     let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(what).collect();
     let artifacts = built(sanitizer, &test)?;
@@ -42,8 +42,8 @@ pub(super) fn build(
         None => simulator(sanitizer)?,
     };
     let mut programs = Vec::new();
-    for own in packages {
-        for artifact in artifacts.iter().filter(|artifact| artifact.is_of(own.package)) {
+    for package in packages {
+        for artifact in artifacts.iter().filter(|artifact| artifact.is_of(package)) {
             let Some(path) = artifact.executable.clone().filter(|_| artifact.profile.test) else {
                 continue;
             };
@@ -51,9 +51,10 @@ pub(super) fn build(
             if tests.is_empty() {
                 continue;
             }
-            let libraries = own.asks_the_loader.then(|| under_a_drivers_name(&simulator));
+            let asks_the_loader = holds_gpu_tests(artifact);
+            let libraries = asks_the_loader.then(|| under_a_drivers_name(&simulator));
             let libraries = libraries.transpose()?;
-            programs.push(Program { package: own.package, path, libraries, tests });
+            programs.push(Program { package, path, libraries, tests });
         }
     }
     Ok(programs)

@@ -34,6 +34,8 @@ pub(crate) const LINTED: &[FeatureSet] = &[
     with("pool-plan", &["csv"]),
     with("pool-plan", &["serde"]),
     with("pool-plan", &["cli", "csv", "serde"]),
+    with_defaults("pool-examples"),
+    with("pool-examples", &["device"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
@@ -55,6 +57,7 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-plan/cli",
     "pool-plan/csv",
     "pool-plan/serde",
+    "pool-examples/device",
 ];
 
 /// Those of [`EVERYTHING`] that belong to one crate, without its name.

@@ -8,6 +8,7 @@ use super::features::{
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
+use super::workspace::Example;
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +121,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::counted_task("xtask sim-test --workspace --patience");
     let test = test.with([setting.patience()]);
     // Attacks, under many seeds, each with other random programs.
-    let attacks = test.clone().with(["--package", "pool-cuda-tests", "--seeds"]);
+    let attacks = test.clone().with(["--package", "device-tests", "--seeds"]);
     let attacks = attacks.with([Setting::seeds_in_full()]);
     let attacks = attacks.variable("POOL_SIM_ORDERS", Setting::orders_of_a_seed());
     let test = test.variable("POOL_SIM_ORDERS", setting.orders());
@@ -136,9 +137,8 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// What may not depend on how a driver answers what NVIDIA's documentation leaves open, with the other answers.
 fn under_other_answers() -> Vec<Invocation> {
-    let run = |package| Invocation::counted_task("xtask sim-test --package").with([package]);
-    let runs = ["pool-cuda-tests", "pool-graph-tests"].map(run);
-    runs.map(|run| run.variable("CUDA_SIM_OTHER_ANSWERS", "1")).into()
+    let run = Invocation::counted_task("xtask sim-test --package device-tests");
+    vec![run.variable("CUDA_SIM_OTHER_ANSWERS", "1")]
 }
 
 /// What the tests before it have built is packed, as it is; with `--full` also what is built for devices.
@@ -193,10 +193,11 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
 /// Those of the host as a user would run them; those that bring a simulated device as the tests are
 /// built, because that takes longer than what they do.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let run = |(package, example): (&str, &str)| {
-        let words = if WATCHED.contains(&package) { "run --release" } else { "run" };
-        let of_package = old_features_in(&[package]);
-        Invocation::check(words).with(of_package).with(["--example", example])
+    let run = |example: Example<'_>| {
+        let features = example.required_features.join(",");
+        let run = Invocation::check(if features.is_empty() { "run --release" } else { "run" });
+        let run = run.with(["--package", example.package, "--example", example.name]);
+        if features.is_empty() { run } else { run.with(["--features".to_owned(), features]) }
     };
     Ok(setting.workspace.examples().map(run).collect())
 }
@@ -243,15 +244,12 @@ const VERSIONS: &[(&str, &str)] = &[
     ("13040", "13040"),
 ];
 
-/// What is built depends on the bindings.
-const BOUND: [&str; 3] = ["pool-cuda", "pool-cuda-tests", "pool-graph-tests"];
-
 fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
     let directory = setting.own_target_directory("driver-versions");
     let run = |&(bindings, driver): &(&str, &str)| {
-        let test = Invocation::counted_task("xtask sim-test --patience").with([setting.patience()]);
-        let test = test.with(packages(&BOUND)).with(["--driver-version", driver]);
+        let test = Invocation::counted_task("xtask sim-test --package device-tests --patience");
+        let test = test.with([setting.patience()]).with(["--driver-version", driver]);
         let test = test.variable("CUDARC_CUDA_VERSION", bindings);
         test.variable("CARGO_TARGET_DIR", directory.as_str())
     };

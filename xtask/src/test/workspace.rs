@@ -31,15 +31,30 @@ struct Package {
 struct Target {
     name: String,
     kind: Vec<String>,
+    #[serde(default, rename = "required-features")]
+    required_features: Vec<String>,
+}
+
+/// An example of a crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Example<'w> {
+    pub(crate) package: &'w str,
+    pub(crate) name: &'w str,
+    /// The features of the crate that it is built with only.
+    pub(crate) required_features: &'w [String],
 }
 
 impl Workspace {
-    /// Every example, as crate and name.
-    pub(crate) fn examples(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// Every example, in the order of the manifests.
+    pub(crate) fn examples(&self) -> impl Iterator<Item = Example<'_>> {
         let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
         self.packages.iter().flat_map(move |package| {
             let examples = package.targets.iter().filter(is_example);
-            examples.map(|target| (package.name.as_str(), target.name.as_str()))
+            examples.map(|target| Example {
+                package: &package.name,
+                name: &target.name,
+                required_features: &target.required_features,
+            })
         })
     }
 }
@@ -63,7 +78,7 @@ pub(crate) fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
 
 #[cfg(test)]
 mod tests {
-    use super::Workspace;
+    use super::{Example, Workspace};
 
     #[test]
     fn examples_are_found_with_their_crates() {
@@ -74,11 +89,14 @@ mod tests {
                 { "name": "b", "targets": [
                     { "name": "first", "kind": ["example"] },
                     { "name": "suite", "kind": ["test"] },
-                    { "name": "second", "kind": ["example"] }
+                    { "name": "second", "kind": ["example"], "required-features": ["device"] }
                 ] }
             ]
         }"#;
         let workspace: Workspace = serde_json::from_str(answer).unwrap();
-        assert_eq!(workspace.examples().collect::<Vec<_>>(), [("b", "first"), ("b", "second")]);
+        let device = ["device".to_owned()];
+        let example = |name, required_features| Example { package: "b", name, required_features };
+        let expected = [example("first", &[]), example("second", &device)];
+        assert_eq!(workspace.examples().collect::<Vec<_>>(), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes: nothing at all, more than there can be, growth, and capacity that is kept.
 
-use pool_core::{Pool, PoolConfig, PoolError, PoolView, ShapeError};
+use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
 use super::world::World;
 use super::{Case, Outcome};
@@ -147,8 +147,9 @@ fn zero_size<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
 }
 
 fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    // One block of 8,000 bytes fits beside small ones, two do not.
-    let limit = 12_000;
+    // One large block fits beside two small ones, however these are rounded up to the alignment; two do not.
+    let bytes = (16 * P::Backend::ALIGN).max(8_000);
+    let limit = bytes + bytes / 2;
     pool.configure(PoolConfig::new().byte_limit(limit))?;
     let mut scope = pool.scope();
     let mut small = scope.try_acquire::<f64>(100)?;
@@ -157,12 +158,12 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         let inner = scope.scope();
         let mut tiny = inner.try_acquire::<u8>(10)?;
         world.write(&mut tiny, 2);
-        let mut large = inner.try_acquire::<u8>(8_000)?;
+        let mut large = inner.try_acquire::<u8>(bytes)?;
         world.write(&mut large, 3);
-        match inner.try_acquire::<u8>(8_000) {
+        match inner.try_acquire::<u8>(bytes) {
             Ok(_) => panic!("more than the limit was given"),
             Err(PoolError::LimitExceeded { requested, reserved, limit: told }) => {
-                assert!(requested >= 8_000 && requested + reserved > told);
+                assert!(requested >= bytes && requested + reserved > told);
                 assert_eq!((reserved, told), (inner.stats().reserved_bytes, limit));
             }
             Err(error) => return Err(error),
@@ -172,7 +173,7 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         world.assert_holds(&large, 3);
     }
     // The large block is idle, one slot above the one that is to grow: it makes room.
-    let mut grown = scope.try_acquire::<u8>(8_000)?;
+    let mut grown = scope.try_acquire::<u8>(bytes)?;
     world.write(&mut grown, 4);
     world.assert_holds(&small, 1);
     assert!(scope.stats().peak_reserved_bytes <= limit);

@@ -1,6 +1,6 @@
 //! Every form of `with_pool!` and `try_with_pool!`, and every way to leave their block, where a
 //! warning is an error. This module is compiled twice, as edition 2024 here and as edition 2021 in
-//! `pool-edition-2021`: the two differ in when the temporaries of a tail expression are dropped and
+//! `testing/edition-2021`: the two differ in when the temporaries of a tail expression are dropped and
 //! in what a block that never ends evaluates to.
 //!
 //! Whichever way a block is left, its pool is back in the list afterwards.

@@ -1,0 +1,68 @@
+//! Scopes: merge sort, whose temporaries live as long as the call that needs them.
+//!
+//! A function that only acquires takes `&Scope`; one that opens a scope of its own takes `&mut Scope`. What a scope
+//! hands out borrows from it, so the compiler keeps a temporary from outliving the call.
+//!
+//! ```text
+//! cargo run --release --example 02_scopes
+//! ```
+
+use std::error::Error;
+
+use pool_facade::CpuError;
+use pool_facade::prelude::*;
+
+type Refused = PoolError<CpuError>;
+
+/// Sorts the numbers. The recursion's scopes nest: each call copies one half, and gives the copy back when it returns.
+fn sort(scope: &mut Scope<'_, Cpu>, numbers: &mut [f64]) -> Result<(), Refused> {
+    let middle = numbers.len() / 2;
+    if middle == 0 {
+        return Ok(());
+    }
+    let (left, right) = numbers.split_at_mut(middle);
+    sort(scope, left)?;
+    sort(scope, right)?;
+    let inner = scope.scope();
+    let left = inner.try_acquire_from(left)?;
+    merge(left, middle, numbers);
+    Ok(())
+} // `left` is free again here, also where `?` left early
+
+/// Merges the sorted copy with the sorted rest of `numbers`, which begins at `right`.
+fn merge(left: &[f64], mut right: usize, numbers: &mut [f64]) {
+    let (mut next, mut place) = (0, 0);
+    while next < left.len() {
+        if right < numbers.len() && numbers[right] < left[next] {
+            numbers[place] = numbers[right];
+            right += 1;
+        } else {
+            numbers[place] = left[next];
+            next += 1;
+        }
+        place += 1;
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut pool = Pool::<Cpu>::new(());
+    let mut random = fastrand::Rng::with_seed(1);
+    for round in 1..=3 {
+        let mut numbers: Vec<f64> = (0..100_000).map(|_| random.f64()).collect();
+        sort(&mut pool.scope(), &mut numbers)?;
+        if !numbers.is_sorted() {
+            return Err("the numbers are not sorted".into());
+        }
+        // Calls that follow each other share a slot, so one block of half the length is enough for all of them.
+        println!("round {round}: {} allocations so far", pool.stats().growths);
+    }
+    println!("{}", pool.stats());
+
+    // A limit is an error that says what to do, and the pool goes on.
+    let config = PoolConfig::new().name("sort").byte_limit(4096);
+    let mut small = Pool::<Cpu>::try_new((), config)?;
+    let error = sort(&mut small.scope(), &mut [1.0; 10_000]).err().ok_or("it fits 4096 bytes")?;
+    println!("{error}");
+    sort(&mut small.scope(), &mut [2.0, 1.0])?;
+    Ok(())
+}

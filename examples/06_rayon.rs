@@ -1,0 +1,83 @@
+//! One pool a worker thread: how sure is the median flow of the Nile? The series is drawn again
+//! 20,000 times, with replacement, on all cores; each draw is a temporary of its worker's own pool.
+//!
+//! ```text
+//! cargo run --release --example 06_rayon
+//! ```
+
+#[path = "11_kalman/workload/nile.rs"]
+mod nile;
+
+use std::error::Error;
+
+use pool_facade::prelude::*;
+use rayon::prelude::*;
+
+const DRAWS: u64 = 20_000;
+
+/// The median of one draw. `with_pool!` takes the pool of the thread that runs this.
+fn median_of_draw(flows: &[f64], seed: u64) -> f64 {
+    with_pool!(scope => {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let draw = scope.acquire_with(flows.len(), |_| flows[random.usize(..flows.len())]);
+        *draw.select_nth_unstable_by(flows.len() / 2, f64::total_cmp).1
+    })
+}
+
+/// The medians of all draws, smallest first.
+fn medians(flows: &[f64]) -> Vec<f64> {
+    let mut medians: Vec<f64> =
+        (0..DRAWS).into_par_iter().map(|seed| median_of_draw(flows, seed)).collect();
+    medians.par_sort_unstable_by(f64::total_cmp);
+    medians
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let flows: Vec<f64> = nile::series()?.iter().map(|year| year.flow).collect();
+    let medians = medians(&flows);
+
+    // The seed decides a draw, not the thread: one thread alone finds the same.
+    let mut expected: Vec<f64> = (0..DRAWS).map(|seed| median_of_draw(&flows, seed)).collect();
+    expected.sort_unstable_by(f64::total_cmp);
+    if medians != expected {
+        return Err("the threads found something else than one thread alone".into());
+    }
+    let (low, high) = (medians[medians.len() / 20], medians[medians.len() - medians.len() / 20]);
+    println!("nine in ten medians lie between {low} and {high} × 10⁸ m³ a year\n");
+    for (worker, stats) in rayon::broadcast(|_| local::<Cpu>().stats()).iter().enumerate() {
+        println!("worker {worker}: {} pool, {} allocations", stats.pools, stats.growths);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flows() -> Vec<f64> {
+        nile::series().unwrap().iter().map(|year| year.flow).collect()
+    }
+
+    #[test]
+    fn threads_find_what_one_alone_finds() {
+        let flows = flows();
+        let mut expected: Vec<f64> = (0..DRAWS).map(|seed| median_of_draw(&flows, seed)).collect();
+        expected.sort_unstable_by(f64::total_cmp);
+        assert_eq!(medians(&flows), expected);
+        let true_median = 893.5;
+        assert!(expected[100] < true_median && true_median < expected[expected.len() - 100]);
+    }
+
+    #[test]
+    fn a_worker_allocates_once_in_one_pool() {
+        let flows = flows();
+        let workers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let found = workers.install(|| medians(&flows));
+        assert_eq!(found.len() as u64, DRAWS);
+        for stats in workers.broadcast(|_| local::<Cpu>().stats()) {
+            assert_eq!(stats.pools, 1);
+            assert!(stats.growths <= 1, "{stats}");
+            assert_eq!(stats.active_slots, 0);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Memory of a pool, used on another stream: ordered both ways by the pool.
+//!
+//! A pool has one stream. Whoever uses its memory on another one says so, and the pool makes the streams wait for each
+//! other: the other one before the use, its own before the memory is handed out again.
+//!
+//! `cargo run --features device --example 08_streams -- [--simulated]`; without a device it runs on the simulated
+//! driver.
+
+use std::error::Error;
+
+use clap::Parser;
+use cudarc::driver::{LaunchConfig, PushKernelArg};
+use pool_facade::Pool;
+use pool_facade::pool_cuda::{Cuda, announce};
+use pool_kernels::elementwise;
+
+const ELEMENTS: usize = 10_000;
+
+#[derive(Parser)]
+struct Arguments {
+    /// Run on the simulated driver also where there is a device.
+    #[arg(long)]
+    simulated: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let device = pool_examples::open(arguments.simulated)?;
+    let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
+    let mut pool = Pool::<Cuda>::new(device.new_stream()?);
+    let other = device.context().new_stream()?;
+    // A stream that the pool can keep alive: without this it would wait on the host in its place.
+    announce(&other);
+
+    let grid = pool_kernels::Launch::over_elements(ELEMENTS);
+    let launch = LaunchConfig { grid_dim: grid.grid, block_dim: grid.block, shared_mem_bytes: 0 };
+    let count = ELEMENTS as u64;
+    let mut total = other.alloc_zeros::<f32>(ELEMENTS)?;
+    for pass in [1.0_f32, 2.0, 3.0] {
+        // Filled on the pool's stream, added to the total on the other one.
+        let scope = pool.scope();
+        let mut term = scope.try_acquire_filled(ELEMENTS, pass)?;
+        let term = term.on(&other)?;
+        let mut kernel = other.launch_builder(&axpy);
+        kernel.arg(&1.0_f32).arg(&term).arg(&mut total).arg(&count);
+        // SAFETY: the parameters are those of `AXPY`, in its order, and both arrays have `count` elements.
+        unsafe { kernel.launch(launch) }?;
+    } // the next pass writes where the other stream reads: the pool waits for it, on the device
+
+    let total = other.clone_dtoh(&total)?;
+    if total.iter().any(|element| *element != 6.0) {
+        return Err("the streams were not ordered".into());
+    }
+    println!("1 + 2 + 3 = {} everywhere", total[0]);
+    println!("{}", pool.stats());
+    Ok(())
+}

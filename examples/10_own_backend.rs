@@ -1,0 +1,171 @@
+//! A backend of one's own: host memory that begins at a page, made to pass the tests that every backend passes.
+//!
+//! A backend says how blocks are allocated, freed, filled and viewed. Everything else (scopes, growth, limits,
+//! statistics, arrays, the dynamic pool) is there as soon as it does.
+//!
+//! ```text
+//! cargo run --release --example 10_own_backend
+//! ```
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::error::Error;
+use std::fmt;
+use std::ptr::NonNull;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+use pool_conformance::{Declined, Ledger, Probe, Watch, Watched, run_all, slice_access};
+use pool_core::{
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, bytemuck,
+};
+
+/// Bytes of a page, as device drivers and the kernel's direct input and output want their buffers aligned.
+const PAGE: usize = align_of::<Page>();
+
+/// What is aligned as a page.
+#[repr(align(4096))]
+struct Page;
+
+/// Host memory in whole pages.
+#[derive(Debug)]
+struct Pages;
+
+/// There are no pages for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NoPages {
+    bytes: usize,
+}
+
+impl fmt::Display for NoPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the system has no pages for {} bytes", self.bytes)
+    }
+}
+
+impl Error for NoPages {}
+
+/// The layout of a block of so many bytes.
+fn layout(bytes: usize) -> Result<Layout, NoPages> {
+    Layout::from_size_align(bytes, PAGE).map_err(|_| NoPages { bytes })
+}
+
+// SAFETY: a block is zeroed memory of the global allocator that begins at a page and is nobody else's; it is freed with
+// the layout that it was allocated with. Any thread may own it. Views are slices, which need no order.
+unsafe impl PoolBackend for Pages {
+    type Context = ();
+    type Block = NonNull<u8>;
+    type View<'s, T: Element> = &'s mut [T];
+    type ViewRef<'s, T: Element> = &'s [T];
+    type Descriptor = ();
+    type Error = NoPages;
+    const ALIGN: usize = PAGE;
+    const DANGLING: NonNull<u8> = NonNull::<Page>::dangling().cast();
+
+    fn device((): &()) -> Device {
+        Device { kind: "pages", ordinal: None }
+    }
+
+    fn allocate((): &(), bytes: usize, _: Advice) -> Result<NonNull<u8>, NoPages> {
+        // SAFETY: the pool asks for more than 0 bytes.
+        let block = unsafe { alloc_zeroed(layout(bytes)?) };
+        NonNull::new(block).ok_or(NoPages { bytes })
+    }
+
+    unsafe fn free((): &(), block: NonNull<u8>, bytes: usize) {
+        let Ok(layout) = layout(bytes) else { return };
+        // SAFETY: allocated with this layout, and given up by the caller.
+        unsafe { dealloc(block.as_ptr(), layout) };
+    }
+
+    unsafe fn view<'s, T: Element>(at: NonNull<u8>, _: SlotRef<Self>, n: usize) -> &'s mut [T] {
+        // SAFETY: the caller answers for `n` valid elements, exclusively for `'s`.
+        unsafe { from_raw_parts_mut(at.cast().as_ptr(), n) }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(at: NonNull<u8>, _: SlotRef<Self>, n: usize) -> &'s [T] {
+        // SAFETY: as in `view`, shared.
+        unsafe { from_raw_parts(at.cast().as_ptr(), n) }
+    }
+
+    unsafe fn reuse((): &(), _: NonNull<u8>, _: Reuse) -> Result<(), NoPages> {
+        Ok(())
+    }
+
+    unsafe fn set_bytes((): &(), at: NonNull<u8>, value: u8, n: usize) -> Result<(), NoPages> {
+        // SAFETY: the block holds `n` bytes, and nothing views it (caller).
+        unsafe { at.write_bytes(value, n) };
+        Ok(())
+    }
+
+    unsafe fn fill<T: Element>(
+        (): &(),
+        at: NonNull<u8>,
+        value: T,
+        n: usize,
+    ) -> Result<(), NoPages> {
+        // SAFETY: the block holds `n` elements, all of whose bytes are initialised, and nothing views it (caller).
+        unsafe { from_raw_parts_mut(at.as_ptr(), n * size_of::<T>()) }
+            .chunks_exact_mut(size_of::<T>())
+            .for_each(|element| element.copy_from_slice(bytemuck::bytes_of(&value)));
+        Ok(())
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        (): &(),
+        at: NonNull<u8>,
+        from: &[T],
+    ) -> Result<(), NoPages> {
+        // SAFETY: the block holds as many elements, and nothing views it (caller).
+        unsafe { at.cast().copy_from_nonoverlapping(NonNull::from(from).cast::<T>(), from.len()) };
+        Ok(())
+    }
+}
+
+// SAFETY: a block is the address of its bytes, all of them initialised; the dangling one is aligned.
+unsafe impl HostBackend for Pages {
+    fn host_pointer(block: NonNull<u8>) -> *mut u8 {
+        block.as_ptr()
+    }
+}
+
+/// How the tests look into the memory of [`Pages`].
+#[derive(Clone, Debug, Default)]
+struct PagesProbe {
+    ledger: Ledger,
+}
+
+impl Probe for PagesProbe {
+    type Backend = Watched<Pages>;
+
+    fn context(&self) -> Watch<Pages> {
+        // SAFETY: the views of `Pages` are slices.
+        unsafe { Watch::new((), self.ledger.clone()) }
+    }
+
+    slice_access!();
+
+    fn accounting(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+
+    fn refusal(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+}
+
+fn main() {
+    let mut pool = Pool::<Pages>::new(());
+    for pass in 0..3_u8 {
+        let scope = pool.scope();
+        let buffer = scope.acquire_filled(10_000, pass);
+        println!(
+            "pass {pass}: {} bytes at page {:#x}",
+            buffer.len(),
+            buffer.as_ptr().addr() / PAGE
+        );
+        assert_eq!(buffer.as_ptr().addr() % PAGE, 0, "a block begins at a page");
+    }
+    println!("{}", pool.stats());
+
+    run_all(&PagesProbe::default());
+    println!("everything that a backend must do, it does");
+}

@@ -1,0 +1,117 @@
+//! The kernels of a step, on addresses.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use pool_facade::pool_cuda::CudaDevice;
+use pool_facade::pool_graph::CaptureError;
+use pool_kernels::{elementwise, reduction, sparse};
+
+use pool_examples::kernel;
+
+/// The kernels for numbers of 64 bits.
+pub(crate) struct Kernels {
+    multiply: CudaFunction,
+    dot: CudaFunction,
+    add_ratio: CudaFunction,
+    scale_by_ratio: CudaFunction,
+}
+
+/// A grid for so many elements.
+fn over(count: usize) -> LaunchConfig {
+    let launch = pool_kernels::Launch::over_elements(count);
+    LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
+}
+
+impl Kernels {
+    pub(crate) fn load(device: &CudaDevice) -> Result<Self, Box<dyn Error>> {
+        Ok(Self {
+            multiply: kernel(device, sparse::MODULE, sparse::SPMV.f64)?,
+            dot: kernel(device, reduction::MODULE, reduction::DOT.f64)?,
+            add_ratio: kernel(device, elementwise::MODULE, elementwise::AXPY_RATIO.f64)?,
+            scale_by_ratio: kernel(device, elementwise::MODULE, elementwise::XPAY_RATIO.f64)?,
+        })
+    }
+
+    /// `to = A x`, the matrix as values, columns and starts of rows.
+    ///
+    /// # Safety
+    ///
+    /// The addresses are of arrays on the stream's device that are as long as `rows` asks for.
+    pub(crate) unsafe fn multiply(
+        &self,
+        stream: &Arc<CudaStream>,
+        [values, columns, starts]: [u64; 3],
+        x: u64,
+        to: u64,
+        rows: usize,
+    ) -> Result<(), CaptureError> {
+        let count = rows as u64;
+        let mut launch = stream.launch_builder(&self.multiply);
+        launch.arg(&values).arg(&columns).arg(&starts).arg(&x).arg(&to).arg(&count);
+        // SAFETY: the parameters are those of `SPMV`; the rest is the caller's promise.
+        unsafe { launch.launch(over(rows)) }?;
+        Ok(())
+    }
+
+    /// `to = x · y`; `to` is 0 before.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`](Self::multiply).
+    pub(crate) unsafe fn dot(
+        &self,
+        stream: &Arc<CudaStream>,
+        [x, y, to]: [u64; 3],
+        count: usize,
+    ) -> Result<(), CaptureError> {
+        let length = count as u64;
+        let mut launch = stream.launch_builder(&self.dot);
+        launch.arg(&x).arg(&y).arg(&to).arg(&length);
+        // One block: then the order of the sum, and its last bits, are the same every time.
+        let one_block = LaunchConfig { grid_dim: (1, 1, 1), ..over(count) };
+        // SAFETY: the parameters are those of `DOT`; the rest is the caller's promise.
+        unsafe { launch.launch(one_block) }?;
+        Ok(())
+    }
+
+    /// `y = y + sign · (numerator / denominator) · x`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`](Self::multiply).
+    pub(crate) unsafe fn add_ratio(
+        &self,
+        stream: &Arc<CudaStream>,
+        [numerator, denominator, x, y]: [u64; 4],
+        sign: f64,
+        count: usize,
+    ) -> Result<(), CaptureError> {
+        let length = count as u64;
+        let mut launch = stream.launch_builder(&self.add_ratio);
+        launch.arg(&numerator).arg(&denominator).arg(&sign).arg(&x).arg(&y).arg(&length);
+        // SAFETY: the parameters are those of `AXPY_RATIO`; the rest is the caller's promise.
+        unsafe { launch.launch(over(count)) }?;
+        Ok(())
+    }
+
+    /// `y = x + (numerator / denominator) · y`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`multiply`](Self::multiply).
+    pub(crate) unsafe fn scale_by_ratio(
+        &self,
+        stream: &Arc<CudaStream>,
+        [numerator, denominator, x, y]: [u64; 4],
+        count: usize,
+    ) -> Result<(), CaptureError> {
+        let length = count as u64;
+        let mut launch = stream.launch_builder(&self.scale_by_ratio);
+        launch.arg(&numerator).arg(&denominator).arg(&x).arg(&y).arg(&length);
+        // SAFETY: the parameters are those of `XPAY_RATIO`; the rest is the caller's promise.
+        unsafe { launch.launch(over(count)) }?;
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! A step of the conjugate-gradient method, captured once and replayed until the system is solved: the
+//! same bits as the same kernels launched one by one. The step is one function over a scope, run eagerly
+//! and captured as it is; beside it stands the same with temporaries of the capture, which share bytes, in
+//! an arena of each policy.
+//!
+//! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N]`; on a device, or on
+//! the simulated driver by the flag and where there is none.
+
+mod kernels;
+mod method;
+#[path = "../13_conjugate_gradient/problem.rs"]
+#[allow(dead_code, reason = "the other example needs more of it")]
+mod problem;
+mod step;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::Parser;
+use cudarc::driver::CudaStream;
+use pool_facade::pool_cuda::{Cuda, CudaDevice};
+use pool_facade::pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureSession, CapturedGraph, CudaArena,
+    DeviceMemory, GraphPoolConfig, PreparedCapture,
+};
+
+use kernels::Kernels;
+use method::Method;
+use problem::Problem;
+
+#[derive(Parser)]
+struct Arguments {
+    /// On the simulated driver.
+    #[arg(long)]
+    simulated: bool,
+    /// Points along each side of the square.
+    #[arg(long, default_value_t = 8)]
+    side: usize,
+    /// Steps of the method.
+    #[arg(long, default_value_t = 8)]
+    steps: usize,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let problem = Problem::poisson(arguments.side);
+    let simulated = arguments.simulated || !Cuda::is_available();
+    let device = pool_examples::open(simulated)?;
+    let stream = device.context().new_stream()?;
+    let pool = CUDAGraphMemoryPool::new(
+        DeviceMemory::new(&device),
+        GraphPoolConfig { initial: 0, maximum: u64::MAX },
+    );
+    let kernels = Kernels::load(&device)?;
+
+    let (expected, bytes) = step::run_eagerly(&kernels, &stream, &problem, arguments.steps)?;
+    println!("    eager: {bytes} bytes of temporaries");
+
+    let mut solution = Vec::new();
+    for policy in ["Scope", "Monotone", "Linear", "Planned"] {
+        let method = Method::new(&pool, &problem)?;
+        let mut graph = capture(policy, &device, &stream, &pool, &method, &kernels)?;
+        method.write_start(&mut graph, &problem)?;
+        graph.upload()?;
+        let begin = Instant::now();
+        for _ in 0..arguments.steps {
+            graph.replay()?;
+        }
+        graph.synchronize()?;
+        let time = begin.elapsed() / u32::try_from(arguments.steps.max(1))?;
+        solution = vec![0.0_f64; problem.rows()];
+        graph.read(&method.x, &mut solution)?;
+        println!("{policy:>9}: {}", graph.footprint());
+        if !simulated {
+            println!("{:>9}  {time:?} a step", "");
+        }
+        let same = solution.iter().zip(&expected).all(|(one, two)| one.to_bits() == two.to_bits());
+        if !same {
+            return Err(format!("{policy}: replayed and eager results differ").into());
+        }
+    }
+    println!(
+        "{} unknowns, {} steps: error at most {:.1e}, replayed and eager results are equal, bit by bit",
+        problem.rows(),
+        arguments.steps,
+        problem.error_of(&solution),
+    );
+    Ok(())
+}
+
+/// The step as a graph, in an arena of this policy.
+fn capture(
+    policy: &str,
+    device: &CudaDevice,
+    stream: &Arc<CudaStream>,
+    pool: &CUDAGraphMemoryPool,
+    method: &Method,
+    kernels: &Kernels,
+) -> Result<CapturedGraph, Box<dyn Error>> {
+    let session = CaptureSession::new(stream)?.lease(pool.lease(&method.ids())?);
+    let body = |capture: &Capture<'_>, (): &mut ()| match policy {
+        "Scope" => method.step_in_a_scope(capture, kernels),
+        _ => method.step(capture, kernels),
+    };
+    // Known before any memory is taken.
+    let probe = session.probe(&mut (), body)?;
+    let arena = |policy| -> Result<CudaArena, Box<dyn Error>> {
+        Ok(CudaArena::new(DeviceMemory::new(device), probe.footprint().sum, policy)?)
+    };
+    let prepared: PreparedCapture = match policy {
+        "Monotone" => session.prepare(arena(ArenaPolicy::Monotone)?)?,
+        "Linear" => session.prepare(arena(ArenaPolicy::Linear)?)?,
+        _ => session.planned(&probe)?,
+    };
+    Ok(prepared.capture((), body)?)
+}

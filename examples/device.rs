@@ -1,0 +1,38 @@
+//! Where an example runs: on a device, or on the simulated driver where there is none or by request.
+
+use std::error::Error;
+
+use cuda_sim_control::{Settings, Simulator};
+use cudarc::driver::CudaFunction;
+use cudarc::nvrtc::Ptx;
+use pool_facade::pool_cuda::{Cuda, CudaDevice};
+use pool_kernels::Module;
+
+/// Opens the first device; the simulated one where that is asked for, or where there is no other.
+///
+/// # Errors
+///
+/// Where neither is to be had.
+pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
+    // Before the first call of the driver, of which there is none where there is no driver.
+    if simulated || !Cuda::is_available() {
+        Simulator::start(Settings::default())?;
+    }
+    let device = Cuda::device(0)?;
+    println!("device: {}", device.name()?);
+    Ok(device)
+}
+
+/// A kernel of one of the project's modules.
+///
+/// # Errors
+///
+/// Where the driver does not take the module.
+pub fn kernel(
+    device: &CudaDevice,
+    module: Module,
+    name: &str,
+) -> Result<CudaFunction, Box<dyn Error>> {
+    let module = device.context().load_module(Ptx::from_src(module.text()))?;
+    Ok(module.load_function(name)?)
+}

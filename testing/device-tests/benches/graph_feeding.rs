@@ -1,0 +1,141 @@
+//! Host time of a step that gives a replay a new input and has its output: one step after the other with `write`
+//! and `read`, which wait; and with one, two or three steps in flight through a `StagingPool`.
+//!
+//! `cargo bench -p device-tests --bench graph_feeding`, on hardware alone: on the simulated driver a time means
+//! nothing. The step is a copy on the device as long as the input, so what is measured is the feeding.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use driver_conformance::driver::Device;
+use pool_cuda::Cuda;
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
+    CudaArena, DeviceMemory, GraphMemoryBlock, GraphPoolConfig, ReadTicket, StagingConfig,
+    StagingPool,
+};
+
+const BYTES: [usize; 3] = [4 << 10, 256 << 10, 4 << 20];
+const IN_FLIGHT: [usize; 3] = [1, 2, 3];
+
+fn main() -> ExitCode {
+    if let Err(why) = Device::open() {
+        return without_device(&why.to_string());
+    }
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(700))
+        .configure_from_args();
+    if let Err(error) = measure(&mut criterion) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    criterion.final_summary();
+    ExitCode::SUCCESS
+}
+
+/// As a test there is nothing to do; who asks for measurements is told that there are none.
+fn without_device(why: &str) -> ExitCode {
+    if std::env::args().any(|argument| argument == "--bench") {
+        eprintln!("no GPU: {why}");
+        return ExitCode::from(3);
+    }
+    println!("SKIPPED: {why}");
+    ExitCode::SUCCESS
+}
+
+/// A graph from the one block to the other.
+struct Fed {
+    graph: CapturedGraph,
+    input: GraphMemoryBlock,
+    output: GraphMemoryBlock,
+}
+
+impl Fed {
+    fn of(bytes: usize) -> Result<Self, CaptureError> {
+        let device = Cuda::device(0)?;
+        let memory = DeviceMemory::new(&device);
+        let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+        let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+        let (input, output) = (pool.allocate(bytes as u64)?, pool.allocate(bytes as u64)?);
+        let session = CaptureSession::new(&device.context().new_stream()?)?;
+        let session = session.lease(pool.lease(&[input.id(), output.id()])?);
+        let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
+            let from = capture.block::<u8>(&input)?;
+            capture.copy(capture.main(), &mut capture.block(&output)?, &from)
+        };
+        let arena = CudaArena::new(memory, 256, ArenaPolicy::Monotone)?;
+        let mut graph = session.prepare(arena)?.capture((), body)?;
+        graph.upload()?;
+        Ok(Self { graph, input, output })
+    }
+
+    fn one_by_one(&mut self, sample: &[u8], results: &mut [u8]) -> Result<(), CaptureError> {
+        self.graph.write(&self.input, sample)?;
+        self.graph.replay()?;
+        self.graph.read(&self.output, results)
+    }
+
+    /// Has the output of the step that is longest in flight, and begins another one in its place.
+    fn in_flight(
+        &mut self,
+        staging: &mut StagingPool,
+        oldest: &mut Option<ReadTicket<u8>>,
+        sample: &[u8],
+        results: &mut [u8],
+    ) -> Result<(), CaptureError> {
+        if let Some(mut ticket) = oldest.take() {
+            results.copy_from_slice(ticket.wait()?);
+        }
+        self.graph.enqueue_write(staging, &self.input, sample)?;
+        self.graph.replay()?;
+        *oldest = Some(self.graph.enqueue_read(staging, &self.output, results.len())?);
+        Ok(())
+    }
+}
+
+fn measure(criterion: &mut Criterion) -> Result<(), CaptureError> {
+    for bytes in BYTES {
+        let mut group = criterion.benchmark_group(format!("step of {} KiB", bytes >> 10));
+        one_by_one(&mut group, bytes)?;
+        for steps in IN_FLIGHT {
+            in_flight(&mut group, bytes, steps)?;
+        }
+        group.finish();
+    }
+    Ok(())
+}
+
+fn one_by_one(group: &mut BenchmarkGroup<'_, WallTime>, bytes: usize) -> Result<(), CaptureError> {
+    let mut fed = Fed::of(bytes)?;
+    let (sample, mut results) = (vec![7; bytes], vec![0; bytes]);
+    let mut ended = fed.one_by_one(&sample, &mut results);
+    group.bench_function("write, replay, read", |bencher| {
+        bencher.iter(|| ended = fed.one_by_one(black_box(&sample), &mut results));
+    });
+    ended
+}
+
+fn in_flight(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    bytes: usize,
+    steps: usize,
+) -> Result<(), CaptureError> {
+    let mut fed = Fed::of(bytes)?;
+    let (sample, mut results) = (vec![7; bytes], vec![0; bytes]);
+    let config = StagingConfig { buffers: 2 * steps, bytes };
+    let mut staging = StagingPool::new(fed.graph.stream().context(), config)?;
+    let mut tickets: Vec<Option<ReadTicket<u8>>> = (0..steps).map(|_| None).collect();
+    let (mut ended, mut next) = (Ok(()), 0);
+    group.bench_function(format!("{steps} in flight"), |bencher| {
+        bencher.iter(|| {
+            let oldest = &mut tickets[next];
+            ended = fed.in_flight(&mut staging, oldest, black_box(&sample), &mut results);
+            next = (next + 1) % steps;
+        });
+    });
+    ended
+}

@@ -1,0 +1,163 @@
+//! Bytes and replay time of random captures under each policy of an arena, beside the driver's own graph
+//! memory: the same program captured through cudarc with an allocation node and a free node for each
+//! temporary, and `AUTO_FREE_ON_LAUNCH`. `graph_replay_bytes_peers.py` beside this folder does the same
+//! programs, which this writes to a file, with PyTorch.
+//!
+//! `cargo bench -p device-tests --bench graph_replay_bytes -- --out DIR`. On hardware alone: on the
+//! simulated driver (`--simulated`, and as a test) bytes are counted, and times, which mean nothing
+//! there, are not shown.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a measurement that fails ends with what went wrong"
+)]
+
+#[path = "../../../../crates/pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the problems that it makes are the planner's concern")]
+mod generator;
+#[path = "../../tests/device/graphs/programs.rs"]
+#[allow(dead_code, reason = "what the tests need is in it, too")]
+mod programs;
+
+mod clock;
+mod memory_nodes;
+mod policies;
+mod record;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use cuda_sim_control::{Settings, Simulator};
+use driver_conformance::driver::Device;
+use pool_cuda::Cuda;
+use pool_graph::DeviceMemory;
+
+use clock::Clock;
+use programs::{Program, Step};
+use record::{Outcome, Record, Report};
+
+/// What the bench accepts.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Captures of the generator, on 1, 2, 4 and 8 streams in turn.
+    #[arg(long, default_value_t = 16)]
+    captures: usize,
+    /// Operations of each.
+    #[arg(long, default_value_t = 2000)]
+    operations: usize,
+    /// How many times as large the temporaries are as the generator makes them: 256 bytes to 128 KiB,
+    /// of which a device's pages of 2 MiB leave nothing to be seen.
+    #[arg(long, default_value_t = 64)]
+    scale: usize,
+    /// Replays of each graph that are timed, one after the other.
+    #[arg(long, default_value_t = 31)]
+    replays: usize,
+    /// On the simulated driver: bytes alone.
+    #[arg(long)]
+    simulated: bool,
+    /// Where the programs and the results go as JSON. By default the folder that the variable
+    /// `POOL_BENCH_OUT` names; without one the results are printed.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Given to all benches by the script that runs them.
+    #[arg(long, hide = true)]
+    noplot: bool,
+}
+
+impl Arguments {
+    /// As a test, with whatever was meant for the tests beside it: a few short captures, simulated.
+    fn of_process() -> Self {
+        let measures = ["--bench", "--simulated", "--help"];
+        if std::env::args().any(|argument| measures.contains(&argument.as_str())) {
+            return Self::parse();
+        }
+        let few =
+            ["graph_replay_bytes", "--simulated", "--captures=4", "--operations=300", "--scale=1"];
+        Self::parse_from(few)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::of_process();
+    let device = match open(arguments.simulated) {
+        Ok(device) => device,
+        Err(why) if arguments.simulated && !arguments.bench => {
+            println!("SKIPPED: {why}");
+            return ExitCode::SUCCESS;
+        }
+        Err(why) => {
+            eprintln!("no GPU: {why}");
+            return ExitCode::from(3);
+        }
+    };
+    let clock = Clock::new((!arguments.simulated).then_some(arguments.replays));
+    let (programs, records) = measure(&arguments, &device, clock);
+    let name = Cuda::device(0).and_then(|device| device.name()).unwrap_or_default();
+    let report = Report::new(name, arguments.simulated, records);
+    println!("{report}");
+    let out = arguments.out.or_else(|| std::env::var_os("POOL_BENCH_OUT").map(PathBuf::from));
+    match record::write(out, &programs, &report) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the results cannot be written: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn open(simulated: bool) -> Result<Device, String> {
+    if !simulated {
+        return Device::open().map_err(|why| why.to_string());
+    }
+    Simulator::start(Settings::default()).map_err(|why| why.to_string())?;
+    Device::open_hardware_or_simulator().map_err(|why| why.to_string())
+}
+
+/// The same program with larger temporaries.
+fn scaled(mut program: Program, scale: usize) -> Program {
+    program.sizes.iter_mut().for_each(|size| *size *= scale);
+    for step in &mut program.steps {
+        if let Step::Take { bytes, .. } = step {
+            *bytes *= scale;
+        }
+    }
+    program
+}
+
+/// Each capture in turn; nothing of one is left when the next begins.
+fn measure(
+    arguments: &Arguments,
+    device: &Device,
+    clock: Clock,
+) -> (Vec<record::Program>, Vec<Record>) {
+    let settings = generator::settings(arguments.captures, false);
+    let shorter = |setting| generator::Capture { operations: arguments.operations, ..setting };
+    let one = |setting: generator::Capture| {
+        let program = scaled(Program::generated(&setting), arguments.scale);
+        let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
+        let planned = policies::planned(&memory, &program, clock);
+        let between = planned.footprint.lower_bound..=planned.footprint.sum;
+        assert!(between.contains(&planned.measured.bytes), "{setting:?}: {:?}", planned.footprint);
+        let record = Record {
+            capture: setting.seed,
+            streams: setting.streams,
+            temporaries: program.sizes.len(),
+            requested: program.sum(),
+            sum: planned.footprint.sum,
+            peak_by_calls: record::peak(&program),
+            lower_bound: planned.footprint.lower_bound,
+            monotone: policies::monotone(&memory, &program, clock),
+            linear: policies::linear(&memory, &program, clock),
+            planned: Outcome::Measured(planned.measured),
+            memory_nodes: memory_nodes::measure(&memory, device, &program, clock),
+        };
+        (record::Program::new(setting.seed, &program), record)
+    };
+    settings.map(shorter).map(one).unzip()
+}

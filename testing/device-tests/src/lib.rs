@@ -1,0 +1,132 @@
+//! How the tests that every backend passes look into device memory: [`CudaProbe`].
+
+#![allow(clippy::unwrap_used, reason = "a crate of tests: what fails panics")]
+
+use std::cell::RefCell;
+
+use pool_conformance::{Declined, Later, Ledger, Probe};
+use pool_core::{Element, PodElement, Pool};
+use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
+
+/// Looks into the memory of one device.
+#[derive(Debug)]
+pub struct CudaProbe {
+    device: CudaDevice,
+    ledger: Ledger,
+    /// What is written elsewhere comes from here: memory of another stream.
+    elsewhere: RefCell<Pool<Cuda>>,
+}
+
+impl CudaProbe {
+    /// A probe whose pools each have a stream of their own on this device.
+    ///
+    /// # Panics
+    ///
+    /// Where the device has no stream to give.
+    #[must_use]
+    pub fn new(device: CudaDevice) -> Self {
+        let elsewhere = RefCell::new(Pool::new(device.new_stream().unwrap()));
+        Self { device, ledger: Ledger::new(), elsewhere }
+    }
+}
+
+/// Writes a probe's ledger.
+struct Watch(Ledger);
+
+impl BlockWatch for Watch {
+    fn admit(&self, bytes: usize) -> bool {
+        self.0.ask(bytes).is_ok()
+    }
+
+    fn allocated(&self, address: u64, bytes: usize) {
+        self.0.given(usize::try_from(address).unwrap(), bytes);
+    }
+
+    fn freed(&self, address: u64, bytes: usize) {
+        // What is wrong about it is in the ledger.
+        let _ = self.0.freed(usize::try_from(address).unwrap(), bytes);
+    }
+}
+
+/// The elements of a view. Those of the tests were written by the tests, so they are valid, also where
+/// not all bytes are.
+fn read<T: Element>(view: &DeviceView<'_, T>) -> Vec<T> {
+    elements(view.len(), |bytes| view.as_bytes().copy_to_host(bytes).unwrap())
+}
+
+/// So many elements, whose bytes are written by `fill`, valid as such.
+fn elements<T: Element>(length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); length];
+    // SAFETY: the same elements; `Element`s have no padding, so all their bytes are initialised.
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast::<u8>(), size_of_val(&*elements))
+    };
+    fill(bytes);
+    elements
+}
+
+impl Probe for CudaProbe {
+    type Backend = Cuda;
+
+    fn context(&self) -> DeviceStream {
+        self.device.new_stream().unwrap().watched(Watch(self.ledger.clone()))
+    }
+
+    fn address<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> usize {
+        usize::try_from(view.address()).unwrap()
+    }
+
+    fn shared_address<T: Element>(&self, view: &DeviceView<'_, T>) -> usize {
+        usize::try_from(view.address()).unwrap()
+    }
+
+    fn read<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> Vec<T> {
+        read(&view.as_view())
+    }
+
+    fn read_shared<T: Element>(&self, view: &DeviceView<'_, T>) -> Vec<T> {
+        read(view)
+    }
+
+    fn write<T: Element>(&self, view: &mut DeviceViewMut<'_, T>, elements: &[T]) {
+        view.copy_from_host(elements).unwrap();
+    }
+
+    fn write_later<T: Element>(&self, view: &mut DeviceViewMut<'_, T>, elements: &[T]) {
+        view.copy_from_host(elements).unwrap();
+    }
+
+    fn read_later<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> Later<'_, T> {
+        let (length, bytes) = (view.len(), view.as_view().as_bytes());
+        if bytes.is_empty() {
+            return Box::new(move || vec![T::zeroed(); length]);
+        }
+        let stream = view.pool_stream().clone();
+        let mut copy = stream.alloc_zeros::<u8>(bytes.len()).unwrap();
+        stream.memcpy_dtod(&bytes, &mut copy).unwrap();
+        Box::new(move || {
+            let found = stream.clone_dtoh(&copy).unwrap();
+            elements(length, |bytes| bytes.copy_from_slice(&found))
+        })
+    }
+
+    fn write_elsewhere<T: PodElement>(
+        &self,
+        view: &mut DeviceViewMut<'_, T>,
+        elements: &[T],
+    ) -> Result<(), Declined> {
+        let pool = &mut *self.elsewhere.borrow_mut();
+        let stream = pool.context().stream().clone();
+        let source = pool.scope().try_acquire_from(elements).unwrap();
+        stream.memcpy_dtod(&source, view).unwrap();
+        Ok(())
+    }
+
+    fn accounting(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+
+    fn refusal(&self) -> Result<&Ledger, Declined> {
+        Ok(&self.ledger)
+    }
+}

@@ -1,0 +1,45 @@
+//! Graph memory on whatever device there is: hardware under `cargo xtask gpu-test`, the simulated
+//! driver under `cargo xtask sim-test`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests: a check that fails panics"
+)]
+
+#[path = "../../../../../crates/pool-graph/tests/cases/mod.rs"]
+mod cases;
+
+#[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+mod generator;
+
+mod attacks;
+mod captures;
+mod feeding;
+mod graphs;
+mod mutations;
+mod opened;
+mod planned;
+mod programs;
+mod retries;
+mod scope_limits;
+mod scopes;
+mod shared_cases;
+mod steps;
+mod updates;
+
+use driver_conformance::driver::Device;
+use pool_cuda::Cuda;
+use pool_graph::DeviceMemory;
+
+/// The first device's memory.
+fn memory() -> DeviceMemory {
+    DeviceMemory::new(&Cuda::device(0).unwrap())
+}
+
+/// The device, opened for a test that is no question.
+fn require_device() -> Device {
+    driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"))
+}

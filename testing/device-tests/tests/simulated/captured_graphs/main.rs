@@ -1,0 +1,44 @@
+//! Captured graphs on the simulated driver, whose checkers watch for races, stale addresses and leaks.
+//!
+//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this is how tests fail"
+)]
+
+mod attack_four;
+mod attacks;
+mod blocks;
+mod by_hand;
+mod cases;
+mod child_graphs;
+mod closed_world;
+mod common;
+mod doubtful;
+mod faults;
+mod feeding;
+mod fills;
+mod hand_made;
+mod lent;
+mod onlookers;
+mod programmatic;
+mod random;
+mod scopes;
+mod shapes;
+mod wild;
+
+#[path = "../../../../../crates/pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the problems that it makes are the planner's tests' concern")]
+mod generator;
+#[path = "../../device/graphs/programs.rs"]
+mod programs;
+#[path = "../backend/shrink.rs"]
+mod shrink;
+#[path = "../../device/graphs/steps.rs"]
+mod steps;
+#[path = "../backend/support.rs"]
+#[allow(dead_code, reason = "what the other tests need is in it, too")]
+mod support;

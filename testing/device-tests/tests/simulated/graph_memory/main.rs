@@ -1,0 +1,44 @@
+//! `pool-graph` on the simulated driver, whose checkers watch for races, stale addresses and leaks.
+//!
+//! Each test needs a process of its own: `cargo xtask sim-test` runs them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "this is how tests fail")]
+
+mod faults;
+mod reuse;
+
+#[path = "../backend/support.rs"]
+#[allow(dead_code, reason = "what the other tests need is in it, too")]
+mod support;
+
+use std::sync::Arc;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use cudarc::driver::{CudaGraph, CudaStream};
+
+const MIB: u64 = 1 << 20;
+
+/// Captures what the body enqueues; ends the capture whatever becomes of it.
+fn capture<T>(
+    stream: &Arc<CudaStream>,
+    body: impl FnOnce() -> Result<T, DriverError>,
+) -> Result<(T, CudaGraph), DriverError> {
+    stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)?;
+    let enqueued = body();
+    let end = || stream.end_capture(CUgraphInstantiate_flags(0));
+    // What failed before the driver was asked has not ended the capture.
+    let graph = end().inspect_err(|_| drop(end()));
+    let invalid = DriverError(cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+    Ok((enqueued?, graph?.ok_or(invalid)?))
+}
+
+fn fill(stream: &CudaStream, address: u64, value: u8) -> Result<(), DriverError> {
+    // SAFETY: the callers give addresses of blocks and regions of 4096 bytes that they have.
+    unsafe { result::memset_d8_async(address, value, 4096, stream.cu_stream()) }
+}
+
+fn copy(stream: &CudaStream, to: u64, from: u64) -> Result<(), DriverError> {
+    // SAFETY: as above.
+    unsafe { result::memcpy_dtod_async(to, from, 4096, stream.cu_stream()) }
+}
