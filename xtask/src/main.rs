@@ -5,12 +5,16 @@
 
 mod assembly;
 mod bench;
+mod checks;
 mod cuda_versions;
 mod demo;
 mod gpu_archive;
 mod gpu_test;
+mod imports;
 mod kernels;
+mod links;
 mod mutants;
+mod packages;
 mod programs;
 mod sim_test;
 mod test;
@@ -45,10 +49,16 @@ enum Task {
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
+    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    Imports,
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),
+    /// Follow every link of the documents.
+    Links,
     /// Plant small faults into the sources, one at a time, and see whether a test notices.
     Mutants(mutants::Arguments),
+    /// Package what is published, and build a user's crate with the packages alone.
+    Packages(packages::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
@@ -63,8 +73,11 @@ fn main() -> ExitCode {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
+        Task::Imports => imports::run(),
         Task::Kernels(arguments) => kernels::run(&arguments),
+        Task::Links => links::run(),
         Task::Mutants(arguments) => mutants::run(&arguments),
+        Task::Packages(arguments) => packages::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };

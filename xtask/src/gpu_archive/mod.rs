@@ -5,7 +5,6 @@
 //! machine: no variable but `PATH` and `HOME`, no cargo. Then everything that can be wrong is put in its
 //! way. Each assertion is one line, and the last line counts them.
 
-mod checks;
 mod disguise;
 mod machine;
 mod refusals;
@@ -17,8 +16,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::TaskError;
+use crate::checks::Checks;
 use crate::gpu_test::{Build, Packed, Purpose, Ready};
-use checks::Checks;
 use disguise::{Disguised, Signs};
 use machine::Machine;
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use super::Stage;
-use super::checks::{Checks, Held, says};
 use super::disguise::{Disguised, Signs, replace};
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
+use crate::checks::{Checks, Held, says};
 use crate::gpu_test::{Packed, Purpose, sha256};
 
 /// The archive of a few tests.
@@ -109,7 +109,7 @@ fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Held, 
 
 fn nothing_ran(run: &Run) -> Held {
     let report = run.report()?;
-    super::checks::same(&report["passed"], &serde_json::Value::from(0))?;
+    crate::checks::same(&report["passed"], &serde_json::Value::from(0))?;
     says(&report["outcome"].to_string(), "no GPU")
 }
 
@@ -168,7 +168,7 @@ fn refused_as_a_driver(
     let run = stage.machine.run(name, ARCHIVE, &Call { arguments: Vec::new(), variables })?;
     Ok(run.ended_with(3).and_then(|()| says(&run.errors, sentence)).and_then(|()| {
         nothing_ran(&run)?;
-        super::checks::same(&run.report()?["simulated"], &serde_json::Value::from(false))
+        crate::checks::same(&run.report()?["simulated"], &serde_json::Value::from(false))
     }))
 }
 

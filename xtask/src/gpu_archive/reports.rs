@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::checks::{Held, same, says};
 use super::machine::Run;
+use crate::checks::{Held, same, says};
 use crate::gpu_test::Manifest;
 
 /// What the last line, and every complaint, of a run on a simulated driver ends with.

@@ -1,10 +1,10 @@
 //! What a machine lacks is one sentence and an exit code of its own, not a list of failed tests.
 
 use super::Stage;
-use super::checks::{Checks, Held, same, says};
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
+use crate::checks::{Checks, Held, same, says};
 use crate::gpu_test::Needs;
 
 /// The archive whose manifest asks for too much.

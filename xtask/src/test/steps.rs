@@ -30,6 +30,8 @@ pub(crate) const STEPS: &[Step] = &[
     step("formatting", "rustfmt has nothing to change", formatting),
     step("clippy", "no warning in any listed feature set", clippy),
     step("documentation", "rustdoc has no warning and no broken link", documentation),
+    step("links", "every link of every document leads somewhere", links),
+    step("imports", "no circle of imports, and none that ARCHITECTURE does not allow", imports),
     step("tests", "unit and integration tests, all features and default ones", tests),
     step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
     step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
@@ -38,6 +40,12 @@ pub(crate) const STEPS: &[Step] = &[
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
+    step("packages", "what is published builds by itself, in a user's crate", packages_alone),
+    step(
+        "published-pages",
+        "the documentation as docs.rs builds it has no warning",
+        published_pages,
+    ),
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     step("no-std", "pool-core builds where there is no operating system", no_std),
@@ -104,6 +112,29 @@ fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     let document = Invocation::check("doc --workspace --no-deps --document-private-items");
     Ok(vec![document.with(everything()).variable("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask links")])
+}
+
+fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask imports")])
+}
+
+fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let check = Invocation::counted_task("xtask packages");
+    Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
+}
+
+/// What needs which feature is marked there, by means that nightly alone has.
+fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&[])?;
+    let document = Invocation::check("doc --no-deps --lib").on(&nightly);
+    let document = document.with(everything_in(LIBRARIES));
+    let directory = setting.own_target_directory("docs-rs");
+    let document = document.variable("CARGO_TARGET_DIR", directory);
+    Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
 }
 
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -23,6 +23,7 @@ pub(crate) struct Workspace {
 #[derive(Debug, Deserialize)]
 struct Package {
     name: String,
+    version: String,
     targets: Vec<Target>,
 }
 
@@ -45,6 +46,12 @@ pub(crate) struct Example<'w> {
 }
 
 impl Workspace {
+    /// The version of a crate.
+    pub(crate) fn version_of(&self, name: &str) -> Option<&str> {
+        let package = self.packages.iter().find(|package| package.name == name)?;
+        Some(&package.version)
+    }
+
     /// Every example, in the order of the manifests.
     pub(crate) fn examples(&self) -> impl Iterator<Item = Example<'_>> {
         let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
@@ -85,8 +92,8 @@ mod tests {
         let answer = r#"{
             "workspace_root": "/w", "target_directory": "/w/target",
             "packages": [
-                { "name": "a", "targets": [{ "name": "a", "kind": ["lib"] }] },
-                { "name": "b", "targets": [
+                { "name": "a", "version": "1.0.0", "targets": [{ "name": "a", "kind": ["lib"] }] },
+                { "name": "b", "version": "2.0.0", "targets": [
                     { "name": "first", "kind": ["example"] },
                     { "name": "suite", "kind": ["test"] },
                     { "name": "second", "kind": ["example"], "required-features": ["device"] }
@@ -98,5 +105,6 @@ mod tests {
         let example = |name, required_features| Example { package: "b", name, required_features };
         let expected = [example("first", &[]), example("second", &device)];
         assert_eq!(workspace.examples().collect::<Vec<_>>(), expected);
+        assert_eq!((workspace.version_of("b"), workspace.version_of("c")), (Some("2.0.0"), None));
     }
 }

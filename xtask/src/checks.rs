@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 /// What held so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Checks {
+pub(crate) struct Checks {
     passed: usize,
     failed: usize,
     skipped: usize,
 }
 
 /// Whether an assertion holds, or why it does not.
-pub(super) type Held = Result<(), String>;
+pub(crate) type Held = Result<(), String>;
 
 impl Checks {
     /// Counts an assertion.
-    pub(super) fn that(&mut self, name: &str, held: Held) {
+    pub(crate) fn that(&mut self, name: &str, held: Held) {
         match held {
             Ok(()) => {
                 self.passed += 1;
@@ -30,12 +30,12 @@ impl Checks {
     }
 
     /// Counts one that cannot be made here.
-    pub(super) fn skip(&mut self, name: &str, why: &str) {
+    pub(crate) fn skip(&mut self, name: &str, why: &str) {
         self.skipped += 1;
         println!("SKIPPED: {name}: {why}");
     }
 
-    pub(super) fn exit_code(self) -> ExitCode {
+    pub(crate) fn exit_code(self) -> ExitCode {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
@@ -49,11 +49,11 @@ impl fmt::Display for Checks {
 }
 
 /// That two things are the same.
-pub(super) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Held {
+pub(crate) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Held {
     if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }
 
 /// That a text has another one in it.
-pub(super) fn says(text: &str, part: &str) -> Held {
+pub(crate) fn says(text: &str, part: &str) -> Held {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

@@ -1,0 +1,56 @@
+//! Modules that import each other, each by way of the others.
+
+use std::collections::BTreeMap;
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::DiGraph;
+
+use super::modules::ModulePath;
+use super::resolve::Imports;
+
+/// The largest sets of modules of which each reaches each other by imports, a set a circle, by their names.
+pub(super) fn of(imports: &Imports) -> Vec<Vec<String>> {
+    let mut graph = DiGraph::<&ModulePath, ()>::new();
+    let mut nodes = BTreeMap::new();
+    for (from, to) in imports {
+        let [from, to] =
+            [from, to].map(|module| *nodes.entry(module).or_insert_with(|| graph.add_node(module)));
+        graph.add_edge(from, to, ());
+    }
+    let components = tarjan_scc(&graph).into_iter().filter(|component| component.len() > 1);
+    let mut circles: Vec<Vec<String>> = components
+        .map(|component| {
+            let mut names: Vec<String> = component.iter().map(|node| shown(graph[*node])).collect();
+            names.sort();
+            names
+        })
+        .collect();
+    circles.sort();
+    circles
+}
+
+/// A module as it is named in a source.
+pub(super) fn shown(module: &[String]) -> String {
+    if module.is_empty() { "lib".to_owned() } else { module.join("::") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use crate::imports::modules::Modules;
+    use crate::imports::resolve::imports;
+
+    fn circles(texts: &[(&str, &str)]) -> Vec<Vec<String>> {
+        of(&imports(&Modules::of(texts)))
+    }
+
+    #[test]
+    fn a_planted_circle_is_found() {
+        let lib = ("", "mod a; mod b; mod c;");
+        let (a, b) = (("a", "use crate::b::B; pub struct A(B);"), ("b", "pub struct B;"));
+        let c = ("c", "use crate::a::A; pub struct C(A);");
+        assert!(circles(&[lib, a, b, c]).is_empty());
+        let planted = ("b", "pub struct B; fn f() { crate::c::C; }");
+        assert_eq!(circles(&[lib, a, planted, c]), [["a", "b", "c"]]);
+    }
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask imports`: which module imports which, and whether [ARCHITECTURE.md](../../../ARCHITECTURE.md) allows it.
+//!
+//! Modules that import each other in a circle can be understood, and changed, only together. So there are none, in any
+//! crate that is published; and what a room may import, and a crate, is what its row in ARCHITECTURE's tables says.
+//! The last line counts the checks: two for each crate, and one for the table of crates.
+
+mod circles;
+mod crates;
+mod modules;
+mod names;
+mod resolve;
+mod rooms;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::TaskError;
+use crate::checks::{Checks, Held};
+use crate::test::features::LIBRARIES;
+use crate::test::workspace::{self, Workspace};
+
+use modules::Modules;
+
+/// The page with the tables.
+const PAGE: &str = "ARCHITECTURE.md";
+
+/// Reads the sources of all crates that are published.
+///
+/// # Errors
+///
+/// When a source cannot be read or parsed. A circle is no such error: the exit code tells it.
+pub(crate) fn run() -> Result<ExitCode, TaskError> {
+    let workspace: Workspace = workspace::describe()?;
+    let page = std::fs::read_to_string(workspace.root.join(PAGE))?;
+    let mut checks = Checks::default();
+    checks.that("crates import what their rows allow", none(&crates::complaints(&page)?));
+    for name in LIBRARIES {
+        check(&workspace.root.join("crates").join(name), name, &page, &mut checks)?;
+    }
+    println!("\n{checks}");
+    Ok(checks.exit_code())
+}
+
+fn check(directory: &Path, name: &str, page: &str, checks: &mut Checks) -> Result<(), TaskError> {
+    let modules = Modules::read(&directory.join("src/lib.rs"))?;
+    let imports = resolve::imports(&modules);
+    let told: Vec<String> =
+        circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
+    let (files, arrows) = (modules.len(), imports.len());
+    checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&told));
+    let complaints = rooms::complaints(page, name, &modules, &imports);
+    checks.that(&format!("{name}: rooms import what their rows allow"), none(&complaints));
+    Ok(())
+}
+
+/// That there is nothing to complain of.
+fn none(complaints: &[String]) -> Held {
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n    ")) }
+}

@@ -1,0 +1,64 @@
+//! What a package has in it, and what not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::TaskError;
+use crate::checks::{Checks, Held};
+
+/// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
+const AT_MOST: u64 = 768 << 10;
+
+/// What every package has at its top beside `src`, the files that cargo adds included.
+const EXPECTED: &[&str] =
+    &["Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+/// What cargo adds where the sources are under version control.
+const OF_VERSION_CONTROL: &str = ".cargo_vcs_info.json";
+
+/// Checks one package.
+///
+/// # Errors
+///
+/// When its files cannot be read.
+pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(), TaskError> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(package)? {
+        found.insert(entry?.file_name().to_string_lossy().into_owned());
+    }
+    found.remove(OF_VERSION_CONTROL);
+    let expected = EXPECTED.iter().chain(&["src"]).map(|name| (*name).to_owned()).collect();
+    checks.that(
+        &format!("{name}: sources, both licences and a README, no tests"),
+        same(&found, &expected),
+    );
+    let bytes = bytes_under(package)?;
+    let small = if bytes <= AT_MOST { Ok(()) } else { Err(format!("{bytes} bytes")) };
+    checks.that(&format!("{name}: {bytes} bytes, of {AT_MOST} at most"), small);
+    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let text = fs::read_to_string(package.join(licence))?;
+        let whole = if text.lines().count() > 10 { Ok(()) } else { Err(format!("{text:?}")) };
+        checks.that(&format!("{name}: {licence} is the text and not a link to it"), whole);
+    }
+    Ok(())
+}
+
+fn same(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> Held {
+    let missing: Vec<&String> = expected.difference(found).collect();
+    let more: Vec<&String> = found.difference(expected).collect();
+    if missing.is_empty() && more.is_empty() {
+        return Ok(());
+    }
+    Err(format!("missing: {missing:?}, too much: {more:?}"))
+}
+
+fn bytes_under(directory: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_under(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}

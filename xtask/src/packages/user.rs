@@ -1,0 +1,120 @@
+//! A user's crate that depends on the packages alone: built and run in an empty directory.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::Unpacked;
+use crate::TaskError;
+use crate::checks::{Checks, Held, says};
+use crate::programs::cargo;
+use crate::test::workspace::Workspace;
+
+/// What such a user writes. What a device gives is asked for where there is one, and there is none in this test.
+const SOURCE: &str = r#"
+use pool_facade::prelude::*;
+
+fn norm(values: &[f64]) -> f64 {
+    with_pool!(scope => {
+        let squares = scope.acquire_with(values.len(), |i| values[i] * values[i]);
+        squares.iter().sum::<f64>().sqrt()
+    })
+}
+
+#[cfg(feature = "ndarray")]
+fn trace() -> f64 {
+    with_pool!(scope => {
+        let ones = scope.acquire_nd_filled([3, 3], 1.0).into_ndarray();
+        ones.diag().sum()
+    })
+}
+
+#[cfg(feature = "cuda")]
+fn device() -> String {
+    use pool_facade::pool_cuda;
+    match pool_cuda::Cuda::device(0) {
+        Ok(device) => format!("{:?}", device.name()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[cfg(feature = "graph")]
+fn planned() -> u64 {
+    use pool_facade::pool_graph::{CUDAGraphMemoryPool, GraphPoolConfig, SyntheticMemory};
+    let config = GraphPoolConfig { initial: 0, maximum: 1 << 20 };
+    let pool = CUDAGraphMemoryPool::new(SyntheticMemory::new(), config);
+    pool.allocate(1000).unwrap().size()
+}
+
+fn main() {
+    println!("norm {}", norm(&[3.0, 4.0]));
+    #[cfg(feature = "ndarray")]
+    println!("trace {}", trace());
+    #[cfg(feature = "cuda")]
+    println!("device: {}", device());
+    #[cfg(feature = "graph")]
+    println!("a block of {} bytes", planned());
+}
+"#;
+
+/// The features of each build, and a line that its run prints.
+const BUILDS: &[(&str, &str)] = &[
+    ("default", "norm 5"),
+    ("ndarray", "trace 3"),
+    ("cuda", "device: "),
+    ("graph,ndarray", "a block of "),
+];
+
+/// Writes the crate, and builds and runs it with each set of features.
+///
+/// # Errors
+///
+/// When it cannot be written, and when cargo cannot be started.
+pub(super) fn check(
+    workspace: &Workspace,
+    directory: &Path,
+    unpacked: &Unpacked,
+    checks: &mut Checks,
+) -> Result<(), TaskError> {
+    let package = directory.join("user");
+    fs::create_dir_all(package.join("src"))?;
+    fs::write(package.join("src/main.rs"), SOURCE)?;
+    fs::write(package.join("Cargo.toml"), manifest(unpacked)?)?;
+    // The versions of all other crates are those of the workspace.
+    fs::copy(workspace.root.join("Cargo.lock"), package.join("Cargo.lock"))?;
+    let target = workspace.target_directory.join("xtask/packages");
+    for (features, line) in BUILDS {
+        let ran = run(&package, &target, features, line)?;
+        checks.that(
+            &format!("a user's crate with {features} builds from the packages and runs"),
+            ran,
+        );
+    }
+    Ok(())
+}
+
+fn run(package: &Path, target: &Path, features: &str, line: &str) -> Result<Held, TaskError> {
+    let mut run = cargo();
+    run.args(["run", "--quiet", "--features", features]).current_dir(package);
+    run.env("CARGO_TARGET_DIR", target).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let answer = run.output()?;
+    if !answer.status.success() {
+        return Ok(Err(format!("it ended with {}", answer.status)));
+    }
+    Ok(says(&String::from_utf8_lossy(&answer.stdout), line))
+}
+
+/// Of the registry's names the packages take the places.
+fn manifest(unpacked: &Unpacked) -> Result<String, TaskError> {
+    let mut text = String::from(
+        "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
+         [features]\ndefault = []\nndarray = [\"pool-facade/ndarray\"]\ncuda = [\"pool-facade/cuda\"]\n\
+         graph = [\"cuda\", \"pool-facade/graph\"]\n\n\
+         [dependencies]\npool-facade = \"0.1\"\n\n[patch.crates-io]\n",
+    );
+    for (name, path) in unpacked {
+        writeln!(text, "{name} = {{ path = {path:?} }}")?;
+    }
+    Ok(text)
+}
