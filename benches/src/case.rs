@@ -11,7 +11,7 @@ pub type Prepared = Box<dyn FnMut(u64)>;
 /// One workload on one column.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// The workload's number: `W1` and so on.
+    /// The workload's name, as `small arrays`.
     pub workload: &'static str,
     /// Which of the workload's variants.
     pub variant: &'static str,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Which case.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The workload's number: `W1` and so on.
+    /// The workload's name, as `small arrays`.
     pub workload: String,
     /// Which of the workload's variants.
     pub variant: String,

@@ -58,7 +58,7 @@ pub fn count(cases: &[Case]) -> Vec<Count> {
 fn count_one(case: &Case) -> Count {
     let mut prepared = (case.prepare)();
     // A whole number of rounds of every table of lengths and shapes.
-    let passes = if matches!(case.workload, "W8" | "growth") { 1 } else { 320 };
+    let passes = if matches!(case.workload, "real work" | "growth") { 1 } else { 320 };
     prepared(passes);
     let before = REQUESTS.get();
     prepared(passes);

@@ -17,7 +17,7 @@ pub(super) fn run(cases: &[Case]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     println!("{PASSES}");
-    for case in cases.iter().filter(|case| !matches!(case.workload, "W8" | "growth")) {
+    for case in cases.iter().filter(|case| !matches!(case.workload, "real work" | "growth")) {
         let Case { workload, variant, column, .. } = case;
         let labels = [1, 2].map(|times| format!("{times}|{workload}|{variant}|{column}\0"));
         let mut prepared = (case.prepare)();

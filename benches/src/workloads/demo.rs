@@ -1,4 +1,4 @@
-//! W8: the two workloads of the demo, allocating and pooled. They are compiled in from the examples
+//! Real work: the two workloads of the demo, allocating and pooled. They are compiled in from the examples
 //! of `pool-facade`.
 
 #[allow(dead_code, reason = "the parts that check and write are not timed")]
@@ -16,12 +16,12 @@ use super::on_columns;
 use crate::case::{Case, Work};
 
 pub(super) fn cases() -> Vec<Case> {
-    let nile = on_columns!("W8", "Kalman smoother, Nile series":
+    let nile = on_columns!("real work", "Kalman smoother, Nile series":
         "allocating" => NileAllocating,
         "pool, explicit" => NilePooled,
         "pool, thread-local" => NileLocal,
     );
-    let photograph = on_columns!("W8", "pyramid and edges, photograph":
+    let photograph = on_columns!("real work", "pyramid and edges, photograph":
         "allocating" => PhotographAllocating,
         "pool, explicit" => PhotographPooled,
         "pool, thread-local" => PhotographLocal,

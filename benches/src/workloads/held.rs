@@ -1,4 +1,4 @@
-//! W9: what is held in steady state when lengths vary, against the most bytes that were ever live at
+//! Held memory: what is held in steady state when lengths vary, against the most bytes that were ever live at
 //! one time. Nothing is timed: the lengths are drawn, and the columns say what they hold.
 
 use num_complex::Complex;
@@ -159,7 +159,7 @@ fn one(pattern: &str, draw: Draw, column: &str, holder: &mut dyn Holder) -> Held
     let late = holder.growths().zip(half_way).map(|(end, half)| end - half);
     Held {
         name: Name {
-            workload: "W9".to_owned(),
+            workload: "held memory".to_owned(),
             variant: pattern.to_owned(),
             column: column.to_owned(),
         },

@@ -1,4 +1,4 @@
-//! W5: one and three arrays of 8 MB, and one of 40 MB, fully written; a fresh process for each case,
+//! Large arrays: one and three arrays of 8 MB, and one of 40 MB, fully written; a fresh process for each case,
 //! because what a process did before decides how its allocator serves such sizes.
 
 use super::on_columns;
@@ -14,7 +14,7 @@ use crate::columns::stack::DynStack;
 
 macro_rules! of_size {
     ($variant:literal, $arrays:literal, $length:literal) => {
-        on_columns!("W5", $variant:
+        on_columns!("large arrays", $variant:
             "caller-kept" => Large<CallerKept, $arrays, $length>,
             "pool, explicit" => Large<Explicit, $arrays, $length>,
             "pool, thread-local" => Large<ThreadLocal, $arrays, $length>,

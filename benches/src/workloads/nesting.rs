@@ -1,4 +1,4 @@
-//! W3: four functions that are not inlined, each with a scope of its own inside the one it is given
+//! Nesting: four functions that are not inlined, each with a scope of its own inside the one it is given
 //! and one array in it.
 
 use pool_facade::prelude::*;
@@ -15,7 +15,7 @@ use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
 pub(super) fn cases() -> Vec<Case> {
-    on_columns!("W3", "nested to depth 4":
+    on_columns!("nesting", "nested to depth 4":
         "empty" => Empty,
         "caller-kept" => Nested<CallerKept>,
         "pool, explicit" => Nested<Explicit>,

@@ -1,4 +1,4 @@
-//! W1: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
+//! Small arrays: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
 //! a helper that is not inlined and gets the scope by reference.
 
 use std::arch::asm;
@@ -17,7 +17,7 @@ use crate::columns::stack::DynStack;
 type Typed = TypedCheckpoint<(f64,)>;
 
 pub(super) fn cases() -> Vec<Case> {
-    let direct = on_columns!("W1", "three arrays of f64":
+    let direct = on_columns!("small arrays", "three arrays of f64":
         "empty" => Empty,
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
         "published, typed" => ThreeArrays<Typed>,
         "published, full" => ThreeArrays<FullCheckpoint>,
     );
-    let helped = on_columns!("W1", "in a helper that gets the scope by reference":
+    let helped = on_columns!("small arrays", "in a helper that gets the scope by reference":
         "empty" => Empty,
         "caller-kept" => Helped<CallerKept>,
         "pool, explicit" => Helped<Explicit>,

@@ -1,4 +1,4 @@
-//! W7: the workload W1 on one thread, and on two at the same time, each with a pool of its own.
+//! Threads: the three small arrays on one thread, and on two at the same time, each with a pool of its own.
 
 use super::on_columns;
 use super::small::ThreeArrays;
@@ -10,7 +10,7 @@ use crate::columns::ours::{Explicit, ThreadLocal};
 /// The cases; [`harness::threads`](crate::harness::threads) runs each on one and on two threads.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    on_columns!("W7", "one thread":
+    on_columns!("threads", "one thread":
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,

@@ -1,4 +1,4 @@
-//! W2: one, three and seven element types in a scope, and one that the published design does not
+//! Element types: one, three and seven element types in a scope, and one that the published design does not
 //! have built in.
 
 use num_complex::Complex;
@@ -21,7 +21,7 @@ type Seven = (f64, f32, i64, i32, Complex<f64>, Complex<f32>, u8);
 /// The same columns for each number of types.
 macro_rules! of_types {
     ($variant:literal, $work:ident, $typed:ty) => {
-        on_columns!("W2", $variant:
+        on_columns!("element types", $variant:
             "empty" => Empty,
             "caller-kept" => $work<CallerKept>,
             "pool, explicit" => $work<Explicit>,

@@ -1,4 +1,4 @@
-//! W6: sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999, touched or fully
+//! Varying lengths: sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999, touched or fully
 //! written. The lengths come from a table that is made before anything is measured.
 
 use super::on_columns;
@@ -23,7 +23,7 @@ type Typed = TypedCheckpoint<(f64,)>;
 
 macro_rules! of_use {
     ($variant:literal, $write:literal) => {
-        on_columns!("W6", $variant:
+        on_columns!("varying lengths", $variant:
             "empty" => Empty,
             "caller-kept" => Varying<CallerKept, $write>,
             "pool, explicit" => Varying<Explicit, $write>,

@@ -1,4 +1,4 @@
-//! W4, fixed rank: a scope with three 10 × 10 arrays as `ndarray` views, of which one byte is touched.
+//! Array views of fixed rank: a scope with three 10 × 10 arrays as `ndarray` views, of which one byte is touched.
 
 use ndarray::{Array2, ArrayViewMut2};
 use pool_facade::prelude::*;
@@ -17,7 +17,7 @@ use crate::columns::stack::DynStack;
 type Typed = TypedCheckpoint<(f64,)>;
 
 pub(super) fn cases() -> Vec<Case> {
-    let fixed = on_columns!("W4", "10 × 10, fixed rank":
+    let fixed = on_columns!("array views", "10 × 10, fixed rank":
         "empty" => Empty,
         "caller-kept" => RawViews<CallerKept>,
         "pool, explicit" => PoolViews,

@@ -1,4 +1,4 @@
-//! W4, dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the compiler does
+//! Array views of dynamic rank: a scope with three arrays of 100 numbers whose rank, 4 or 8, the compiler does
 //! not know. One shape again and again, four in turns (as many as a slot's cache has ways), and five
 //! in turns, so that each one was just evicted.
 
@@ -14,7 +14,7 @@ use crate::columns::kept::CallerKept;
 
 macro_rules! of_shapes {
     ($variant:literal, $rank:literal, $shapes:literal) => {
-        on_columns!("W4", $variant:
+        on_columns!("array views", $variant:
             "empty" => Empty,
             "pool, explicit" => Arrays<Cached, $rank, $shapes>,
             "pool, thread-local" => Arrays<CachedLocal, $rank, $shapes>,

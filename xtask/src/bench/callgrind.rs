@@ -92,7 +92,7 @@ mod tests {
     fn dump(part: u32, times: u32, instructions: u32) -> String {
         format!(
             "# callgrind format\npart: {part}\n\n\
-             desc: Trigger: Client Request: {times}|W1|three|pool\n\n\
+             desc: Trigger: Client Request: {times}|small arrays|three|pool\n\n\
              events: Ir\nsummary: {instructions}\n"
         )
     }

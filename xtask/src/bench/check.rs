@@ -111,7 +111,7 @@ mod tests {
     fn cell(column: &str, instructions: f64, allocations: f64) -> Cell {
         Cell {
             name: Name {
-                workload: "W1".to_owned(),
+                workload: "small arrays".to_owned(),
                 variant: "three".to_owned(),
                 column: column.to_owned(),
             },

@@ -18,6 +18,7 @@ mod record;
 mod report;
 mod tables;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -38,6 +39,9 @@ pub(crate) struct Arguments {
     /// Print the tables and write nothing.
     #[arg(long, conflicts_with = "check")]
     dry_run: bool,
+    /// Measure nothing: write the page and the plot anew from the committed figures.
+    #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "no_allocators"])]
+    rewrite: bool,
     /// Leave mimalloc and jemalloc out, which need a C compiler.
     #[arg(long)]
     no_allocators: bool,
@@ -52,6 +56,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let folder = documents();
     if arguments.check {
         return check::run(&folder.join("benchmarks.json"));
+    }
+    if arguments.rewrite {
+        let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
+        report::write(&serde_json::from_str(&committed)?, &folder)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let programs = Programs::build(&allocators(arguments))?;
     let effort = if arguments.quick { Effort::QUICK } else { Effort::FULL };

@@ -1,4 +1,4 @@
-//! The picture: the time of W1 for each way, as bars on a logarithmic axis.
+//! The picture: the time of three small arrays for each way, as bars on a logarithmic axis.
 
 use plotters::prelude::*;
 

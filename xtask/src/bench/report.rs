@@ -9,27 +9,30 @@ use crate::TaskError;
 
 /// What is said of each workload, in the order of the report.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("W1", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
+    ("small arrays", "A scope with three arrays of 100 `f64`, of which one byte is touched."),
     (
-        "W2",
+        "element types",
         "One, three and seven element types in a scope. The seven are those that the published design has built in; the last table is of one that it has not.",
     ),
     (
-        "W3",
+        "nesting",
         "Four functions that are not inlined, each with one array in a scope of its own inside the one that it is given. bumpalo has no scopes and opool has none to nest.",
     ),
     (
-        "W4",
+        "array views",
         "Three arrays of 100 `f64` as `ndarray` views. With a dynamic rank, a slot remembers four shapes: \"5 shapes\" in turns miss each time, and a miss allocates the new entry.",
     ),
     (
-        "W5",
+        "large arrays",
         "Large arrays, fully written, a fresh process for each case and several of them in turns.",
     ),
-    ("W6", "Sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999."),
-    ("W7", "W1 on one thread, and on two at the same time."),
     (
-        "W8",
+        "varying lengths",
+        "Sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999.",
+    ),
+    ("threads", "The three small arrays on one thread, and on two at the same time."),
+    (
+        "real work",
         "The two workloads of `cargo xtask demo`, where the temporaries are a part of real work.",
     ),
     (
@@ -43,7 +46,10 @@ pub(crate) fn write(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
     fs::create_dir_all(folder)?;
     let json = serde_json::to_string_pretty(figures)?;
     fs::write(folder.join("benchmarks.json"), json + "\n")?;
-    fs::write(folder.join("benchmarks.svg"), plot::draw(figures, "W1", "three arrays of f64")?)?;
+    fs::write(
+        folder.join("benchmarks.svg"),
+        plot::draw(figures, "small arrays", "three arrays of f64")?,
+    )?;
     fs::write(folder.join("benchmarks.md"), page(figures))?;
     Ok(())
 }
@@ -51,11 +57,11 @@ pub(crate) fn write(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
 fn page(figures: &Figures) -> String {
     let mut page = opening(figures);
     page += "\n## What was to be shown\n\n";
-    page += "A ratio of times may be exceeded by one clock cycle, 0.25 ns: the alignment of code moves a case by as much.\n\
-        The bars were set on another processor. \"The floor\" is the same ratio for the call and the loop alone (`empty`) and for a\n\
-        buffer that the caller keeps, neither of which a pool is expected to beat: where the floor is above the bar, no pool is below it here.\n\n";
+    page += "A time may be above the aim by the tolerance, a clock cycle: the alignment of code moves a case by as much.\n\
+        The aims were set on another processor. \"The floor\" is the same ratio for the call and the loop alone (`empty`) and for a\n\
+        buffer that the caller keeps, neither of which a pool is expected to beat: where the floor is above the aim, no pool is below it here.\n\n";
     page += &tables::of_bars(figures);
-    page += "\n![The time of W1 for each way](benchmarks.svg)\n";
+    page += "\n![The time of three small arrays for each way](benchmarks.svg)\n";
     for (workload, about) in WORKLOADS {
         page += &format!("\n## {workload}\n\n{about}\n");
         for (_, variant) in figures.variants().iter().filter(|(own, _)| own == workload) {
@@ -63,7 +69,7 @@ fn page(figures: &Figures) -> String {
             page += &tables::of_cells(figures, workload, variant);
         }
     }
-    page += "\n## W9\n\n";
+    page += "\n## held memory\n\n";
     page += "Bytes held after 8,000 scopes of varying lengths, as a multiple of the most that was ever live at one time; in brackets how many blocks were taken from the system for each thousand scopes of the second half. \"Compacted\" calls `compact` every 250 scopes. Addresses in a pool stay where they are until a block grows or is compacted; in an arena they move with the lengths.\n\n";
     page += &tables::of_held(&figures.held);
     page
@@ -87,7 +93,7 @@ this before the tables:
 
 - **One byte of each array is touched.** That shows what getting the array costs, and nothing else.
   Where an array is fully written, every arena and every pool is within some per cent of a buffer
-  that the caller keeps: see \"fully written\" in W6, and W5 and W8.
+  that the caller keeps: see \"varying lengths\", fully written, \"large arrays\" and \"real work\".
 - **Each case is one function that is not inlined, called in a loop** with lengths that the compiler
   does not know. Call and loop are in every figure; the row `empty` is what they cost.
 - **The same work for every column.** A workload is written once, generic over the way to get
@@ -102,8 +108,8 @@ this before the tables:
 - Times are medians of interleaved batches of thread CPU time. Ratios are medians over rounds of the
   ratio within a round. Every function, in all columns alike, starts at a cache line: where luck puts
   it otherwise moves a case by a cycle or two. Where a loop lies within its function still moves one
-  by a cycle: do not read anything into less than 15 % in W1.
-- {instructions} In W5, W7, W8 and \"growth\" they were not counted.
+  by a cycle: do not read anything into less than 15 % in \"small arrays\".
+- {instructions} In \"large arrays\", \"threads\", \"real work\" and \"growth\" they were not counted.
 - Heap allocations were counted in a process of their own, in steady state.
 
 Measured with {compiler} for {target}, in the default release profile, the crates compiled

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::bars::{self, Outcome};
+use super::bars::{self, Met, Outcome};
 use super::figures::{Cell, Figures};
 use super::record::Held;
 
@@ -29,10 +29,10 @@ pub(crate) fn for_terminal(figures: &Figures) -> String {
         }
         text += &format!("{workload}: {variant}\n{table}\n\n");
     }
-    let mut table = empty(&["bar", "asked", "measured", "", "the floor"]);
+    let mut table = empty(&["case", "aim", "tolerance", "measured", "", "the floor"]);
     for outcome in bars::outcomes(figures) {
-        let Outcome { case, asked, measured, floor, met } = outcome;
-        table.add_row([case, asked, measured, mark(met).to_owned(), floor]);
+        let Outcome { case, aim, tolerance, measured, floor, met } = outcome;
+        table.add_row([case, aim, tolerance, measured, mark(met).to_owned(), floor]);
     }
     text + &table.to_string()
 }
@@ -98,16 +98,20 @@ fn megabytes(bytes: u64) -> f64 {
 
 /// The bars, in Markdown.
 pub(crate) fn of_bars(figures: &Figures) -> String {
-    let header = ["case", "asked", "measured", "met", "the floor"].map(str::to_owned);
+    let header = ["case", "aim", "tolerance", "measured", "met", "the floor"].map(str::to_owned);
     let rows = bars::outcomes(figures).into_iter().map(|outcome| {
-        let Outcome { case, asked, measured, floor, met } = outcome;
-        vec![case, asked, measured, mark(met).to_owned(), floor]
+        let Outcome { case, aim, tolerance, measured, floor, met } = outcome;
+        vec![case, aim, tolerance, measured, mark(met).to_owned(), floor]
     });
     markdown(&header, rows)
 }
 
-fn mark(met: bool) -> &'static str {
-    if met { "yes" } else { "**no**" }
+fn mark(met: Met) -> &'static str {
+    match met {
+        Met::Yes => "yes",
+        Met::WithinTolerance => "within the tolerance",
+        Met::No => "**no**",
+    }
 }
 
 fn markdown(header: &[String], rows: impl Iterator<Item = Vec<String>>) -> String {
