@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     }
     if arguments.rewrite {
         let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
-        report::write(&serde_json::from_str(&committed)?, &folder)?;
+        report::write_page(&serde_json::from_str(&committed)?, &folder)?;
         return Ok(ExitCode::SUCCESS);
     }
     let programs = Programs::build(&allocators(arguments))?;

@@ -46,6 +46,11 @@ pub(crate) fn write(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
     fs::create_dir_all(folder)?;
     let json = serde_json::to_string_pretty(figures)?;
     fs::write(folder.join("benchmarks.json"), json + "\n")?;
+    write_page(figures, folder)
+}
+
+/// Writes the page and the plot alone.
+pub(crate) fn write_page(figures: &Figures, folder: &Path) -> Result<(), TaskError> {
     fs::write(
         folder.join("benchmarks.svg"),
         plot::draw(figures, "small arrays", "three arrays of f64")?,

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::{Place, TESTS, holds_gpu_tests};
 use crate::TaskError;
 use crate::programs::{self, Artifact, cargo, output};
-use crate::test::features::EVERYTHING;
+use crate::test::features::ALL_FEATURES;
 
 /// The program that says which device there is.
 const PROBE: &str = "gpu-probe";
@@ -97,7 +97,7 @@ impl Build {
                 chosen.map(str::to_owned).collect()
             }
             Self::AsTests => {
-                let everything = EVERYTHING.join(",");
+                let everything = ALL_FEATURES.join(",");
                 let chosen = ["--tests", "--benches", "--workspace", "--features", &everything];
                 chosen.map(str::to_owned).into()
             }

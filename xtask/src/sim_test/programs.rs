@@ -6,7 +6,7 @@ use super::sanitizer::Sanitizer;
 use crate::TaskError;
 use crate::gpu_test::holds_gpu_tests;
 use crate::programs::{self, Artifact};
-use crate::test::features::EVERYTHING;
+use crate::test::features::ALL_FEATURES;
 
 /// A test program.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(super) fn build(
     sanitizer: Option<Sanitizer>,
     whole_workspace: bool,
 ) -> Result<Vec<Program>, TaskError> {
-    let features = EVERYTHING.join(",");
+    let features = ALL_FEATURES.join(",");
     let what = match whole_workspace {
         true => vec!["--workspace", "--features", &features],
         false => packages.iter().flat_map(|own| ["--package", *own]).collect(),

@@ -65,7 +65,7 @@ fn tree(package: &str, features: &str) -> BTreeSet<String> {
 #[test]
 fn only_the_cuda_backend_takes_cuda_in() {
     for package in ["pool-core", "pool-cpu", "pool-plan"] {
-        let features = super::features::everything_of(package).join(",");
+        let features = super::features::all_features_of(package).join(",");
         let tree = tree(package, &features);
         assert!(tree.contains(package) && !tree.contains("cudarc"), "{tree:?}");
     }

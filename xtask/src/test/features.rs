@@ -12,7 +12,7 @@ pub(crate) struct FeatureSet {
 }
 
 /// What clippy sees, one run each.
-pub(crate) const LINTED: &[FeatureSet] = &[
+pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
     with("pool-core", &["half"]),
     with("pool-core", &["complex"]),
@@ -39,7 +39,7 @@ pub(crate) const LINTED: &[FeatureSet] = &[
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
-pub(crate) const EVERYTHING: &[&str] = &[
+pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/half",
     "pool-core/complex",
     "pool-core/tracing",
@@ -60,20 +60,20 @@ pub(crate) const EVERYTHING: &[&str] = &[
     "pool-examples/device",
 ];
 
-/// Those of [`EVERYTHING`] that belong to one crate, without its name.
+/// Those of [`ALL_FEATURES`] that belong to one crate, without its name.
 #[cfg(test)]
-pub(crate) fn everything_of(package: &str) -> Vec<&'static str> {
+pub(crate) fn all_features_of(package: &str) -> Vec<&'static str> {
     let of_package = |feature: &&'static str| feature.strip_prefix(package)?.strip_prefix('/');
-    EVERYTHING.iter().filter_map(of_package).collect()
+    ALL_FEATURES.iter().filter_map(of_package).collect()
 }
 
-/// Whether a feature of [`EVERYTHING`] is one of this crate.
+/// Whether a feature of [`ALL_FEATURES`] is one of this crate.
 pub(crate) fn belongs(feature: &str, package: &str) -> bool {
     feature.strip_prefix(package).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// What is built where there is no standard library.
-pub(crate) const WITHOUT_STD: &[FeatureSet] =
+pub(crate) const NO_STD_SETS: &[FeatureSet] =
     &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
 
 /// Crates that are published.
@@ -88,18 +88,19 @@ pub(crate) const LIBRARIES: &[&str] = &[
 ];
 
 /// Of these, those whose default features leave out code that the whole workspace has.
-pub(crate) const PLAINER: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
+pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
 /// What needs a newer compiler than the oldest supported one, because cudarc does: the crates, and the
 /// feature that takes one in.
-pub(crate) const NEWER: &[&str] =
+pub(crate) const MSRV_EXEMPT: &[&str] =
     &["pool-cuda", "pool-graph", "pool-facade/cuda", "pool-facade/graph"];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
-pub(crate) const WATCHED: &[&str] = &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
+pub(crate) const MIRI_CRATES: &[&str] =
+    &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
 
 /// Crates whose arithmetic on lengths must also hold where overflow is not checked.
-pub(crate) const RELEASED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
+pub(crate) const RELEASE_TESTED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
 
 impl FeatureSet {
     /// The arguments that choose it.
@@ -130,8 +131,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        EVERYTHING, FeatureSet, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED, WITHOUT_STD,
-        everything_of,
+        ALL_FEATURES, CLIPPY_SETS, FeatureSet, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS,
+        RELEASE_TESTED, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     use crate::test::workspace;
@@ -188,33 +189,36 @@ mod tests {
         declared.retain(|feature| !feature.ends_with("dynamic-loading"));
         declared.retain(|feature| !feature.ends_with("dynamic-linking"));
         assert!(!declared.is_empty());
-        assert_eq!(named(LINTED), declared);
+        assert_eq!(named(CLIPPY_SETS), declared);
         assert_eq!(
-            EVERYTHING.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>(),
+            ALL_FEATURES.iter().copied().map(str::to_owned).collect::<BTreeSet<_>>(),
             declared
         );
-        assert!(named(WITHOUT_STD).is_subset(&declared));
+        assert!(named(NO_STD_SETS).is_subset(&declared));
     }
 
     #[test]
     fn what_needs_a_newer_compiler_is_there() {
-        for newer in NEWER {
-            assert!(LIBRARIES.contains(newer) || EVERYTHING.contains(newer), "{newer}");
+        for newer in MSRV_EXEMPT {
+            assert!(LIBRARIES.contains(newer) || ALL_FEATURES.contains(newer), "{newer}");
         }
     }
 
     #[test]
     fn features_of_one_crate_lose_its_name() {
-        assert_eq!(everything_of("pool-cpu"), ["ndarray"]);
-        assert!(everything_of("pool").is_empty());
+        assert_eq!(all_features_of("pool-cpu"), ["ndarray"]);
+        assert!(all_features_of("pool").is_empty());
     }
 
     #[test]
     fn every_package_named_here_is_in_the_workspace() {
         let crates = crates();
         let exists = |name: &str| crates.iter().any(|package| package.name == name);
-        let sets = [LINTED, WITHOUT_STD].into_iter().flatten().map(|set| set.package);
-        let lists = [LIBRARIES, PLAINER, WATCHED, RELEASED].into_iter().flatten().copied();
+        let sets = [CLIPPY_SETS, NO_STD_SETS].into_iter().flatten().map(|set| set.package);
+        let lists = [LIBRARIES, WITH_PLAIN_DEFAULTS, MIRI_CRATES, RELEASE_TESTED]
+            .into_iter()
+            .flatten()
+            .copied();
         for name in sets.chain(lists) {
             assert!(exists(name), "{name}");
         }

@@ -1,5 +1,7 @@
 //! What the steps need to know about this run: the workspace, the toolchains, and how thorough.
 
+use std::process::{Command, Stdio};
+
 use super::toolchains::Toolchains;
 use super::workspace::{self, Workspace};
 use crate::TaskError;
@@ -125,6 +127,16 @@ impl Setting {
     /// Random programs per property test under Miri.
     pub(crate) fn cases_under_miri() -> String {
         CASES_UNDER_MIRI.to_string()
+    }
+
+    /// The tag of the last release before this commit; else why there is none.
+    pub(crate) fn last_release(&self) -> Result<String, String> {
+        let mut describe = Command::new("git");
+        describe.args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
+        let answer = describe.current_dir(&self.workspace.root).stderr(Stdio::null()).output();
+        let answer = answer.map_err(|error| format!("git: {error}"))?;
+        let tag = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        if tag.is_empty() { Err("no release has a tag yet".to_owned()) } else { Ok(tag) }
     }
 
     /// A build directory of its own, so that runs with other flags do not rebuild each other.

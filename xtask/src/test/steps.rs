@@ -4,11 +4,13 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    EVERYTHING, LIBRARIES, LINTED, NEWER, PLAINER, RELEASED, WATCHED, WITHOUT_STD, belongs,
+    ALL_FEATURES, CLIPPY_SETS, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED,
+    WITH_PLAIN_DEFAULTS, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
 use super::workspace::Example;
+use crate::programs::installed;
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,7 @@ pub(crate) const STEPS: &[Step] = &[
         "the documentation as docs.rs builds it has no warning",
         published_pages,
     ),
+    step("semver", "what changed since the last release is what its version says", semver),
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     step("no-std", "pool-core builds where there is no operating system", no_std),
@@ -105,7 +108,7 @@ fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
     let deny = ["--", "-D", "warnings"];
     let lint = || Invocation::check("clippy --all-targets");
     let whole = lint().with(["--workspace"]).with(everything()).with(deny);
-    let sets = LINTED.iter().map(|set| lint().with(set.arguments()).with(deny));
+    let sets = CLIPPY_SETS.iter().map(|set| lint().with(set.arguments()).with(deny));
     Ok(sets.chain([whole]).collect())
 }
 
@@ -127,6 +130,14 @@ fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![if setting.full { check.with(["--full"]) } else { check }])
 }
 
+/// Against the last tag, by `cargo semver-checks` where it is installed.
+fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    installed("cargo-semver-checks").ok_or("cargo-semver-checks is not installed")?;
+    let tag = setting.last_release()?;
+    let check = Invocation::check("semver-checks --baseline-rev").with([tag]);
+    Ok(vec![check.with(packages(LIBRARIES))])
+}
+
 /// What needs which feature is marked there, by means that nightly alone has.
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
@@ -139,7 +150,8 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --all-targets --no-fail-fast");
-    let plain = Invocation::tests("test --lib --tests --no-fail-fast").with(packages(PLAINER));
+    let plain =
+        Invocation::tests("test --lib --tests --no-fail-fast").with(packages(WITH_PLAIN_DEFAULTS));
     let both = [whole.with(everything()), plain];
     Ok(both.map(|command| command.variable("POOL_TEST_CASES", setting.cases())).into())
 }
@@ -207,7 +219,7 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
-    let test = test.with(packages(RELEASED)).variable("POOL_TEST_CASES", setting.cases());
+    let test = test.with(packages(RELEASE_TESTED)).variable("POOL_TEST_CASES", setting.cases());
     let large = Invocation::tests("test --release --test large_graphs").with(GRAPH_WITHOUT_CUDA);
     let large = large.variable("POOL_VERIFIED_NODES", Setting::verified_nodes_in_full());
     // How long the verifier takes says something of an optimised build alone.
@@ -248,13 +260,14 @@ fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let build = Invocation::check("build -Z build-std=core,alloc --target x86_64-unknown-none");
     let build = build.on(&nightly);
-    Ok(WITHOUT_STD.iter().map(|set| build.clone().with(set.arguments())).collect())
+    Ok(NO_STD_SETS.iter().map(|set| build.clone().with(set.arguments())).collect())
 }
 
 fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let toolchain = setting.toolchains.release(setting.oldest_rust)?;
     let check = Invocation::check("check").on(&toolchain);
-    let old: Vec<&str> = LIBRARIES.iter().filter(|name| !NEWER.contains(name)).copied().collect();
+    let old: Vec<&str> =
+        LIBRARIES.iter().filter(|name| !MSRV_EXEMPT.contains(name)).copied().collect();
     let with_features = check.clone().with(old_features_in(&old));
     Ok(vec![check.with(packages(&old)), with_features])
 }
@@ -291,13 +304,13 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
     // Numbers and texts are as good natively.
     let natively = ["--", "--skip", "plans::", "--skip", "reports::"];
     let graph_memory = miri(setting, "")?.with(GRAPH_WITHOUT_CUDA).with(natively);
-    Ok(vec![miri(setting, "")?.with(old_features_in(WATCHED)), graph_memory])
+    Ok(vec![miri(setting, "")?.with(old_features_in(MIRI_CRATES)), graph_memory])
 }
 
 /// With other random programs than under Stacked Borrows.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
-    Ok(vec![miri.with(old_features_in(WATCHED))])
+    Ok(vec![miri.with(old_features_in(MIRI_CRATES))])
 }
 
 fn miri_32_bit(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -326,7 +339,7 @@ fn miri(setting: &Setting, more_flags: &str) -> Result<Invocation, String> {
 fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = sanitized(setting, "address", "test --lib --tests")?.on(&nightly);
-    let test = test.with(old_features_in(WATCHED)).with(["--", "--skip", "every_liar"]);
+    let test = test.with(old_features_in(MIRI_CRATES)).with(["--", "--skip", "every_liar"]);
     Ok(vec![test.variable("ASAN_OPTIONS", "detect_leaks=1")])
 }
 
@@ -339,7 +352,7 @@ fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
     let test = test.with(["-Z", "build-std"]);
     let graph_memory = test.clone().with(GRAPH_WITHOUT_CUDA).with(["--", "shared_cases::"]);
-    let pools = test.with(old_features_in(WATCHED));
+    let pools = test.with(old_features_in(MIRI_CRATES));
     let skipped = ["--", "--skip", "fault_sweep::", "--skip", "every_liar"];
     let of_threads = pools.clone().with(skipped);
     Ok(vec![if setting.full { pools } else { of_threads }, graph_memory])
@@ -365,21 +378,21 @@ fn packages(names: &[&str]) -> Vec<String> {
 /// These packages, with all their features that go together.
 fn everything_in(names: &[&str]) -> Vec<String> {
     let of_these = |feature: &&&str| names.iter().any(|name| belongs(feature, name));
-    let features: Vec<&str> = EVERYTHING.iter().filter(of_these).copied().collect();
+    let features: Vec<&str> = ALL_FEATURES.iter().filter(of_these).copied().collect();
     let features = ["--features".to_owned(), features.join(",")];
     packages(names).into_iter().chain(features).collect()
 }
 
-/// These packages, with all their features but those of [`NEWER`].
+/// These packages, with all their features but those of [`MSRV_EXEMPT`].
 fn old_features_in(names: &[&str]) -> Vec<String> {
     let mut arguments = everything_in(names);
     if let Some(features) = arguments.last_mut() {
-        let old = features.split(',').filter(|feature| !NEWER.contains(feature));
+        let old = features.split(',').filter(|feature| !MSRV_EXEMPT.contains(feature));
         *features = old.collect::<Vec<_>>().join(",");
     }
     arguments
 }
 
 fn everything() -> [String; 2] {
-    ["--features".to_owned(), EVERYTHING.join(",")]
+    ["--features".to_owned(), ALL_FEATURES.join(",")]
 }
