@@ -2,10 +2,10 @@
 //! its contract, and the small types that its methods speak in.
 
 use core::error::Error;
-use core::fmt;
 
+use crate::device::Device;
 use crate::element::Element;
-pub use crate::raw::SlotRef;
+use crate::slot_ref::SlotRef;
 use crate::view::PoolView;
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
@@ -268,22 +268,4 @@ pub enum Reuse {
 pub struct Advice {
     /// Ask the system for huge pages where the block is large enough.
     pub huge_pages: bool,
-}
-
-/// Where a pool's memory is: a kind, and an ordinal where there can be several of the kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Device {
-    /// The kind of memory: `"cpu"`, `"cuda"`.
-    pub kind: &'static str,
-    /// Which one of its kind; `None` where there is only one.
-    pub ordinal: Option<u32>,
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.ordinal {
-            Some(ordinal) => write!(f, "{}:{ordinal}", self.kind),
-            None => f.write_str(self.kind),
-        }
-    }
 }

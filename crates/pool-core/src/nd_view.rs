@@ -3,8 +3,8 @@
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::{ShapeError, panic_with};
-use crate::shape::{DynamicShape, element_count, write_row_major_strides};
-use crate::view::PoolView;
+use crate::lengths::{DynamicShape, element_count, write_row_major_strides};
+use crate::view::{Extent, PoolView};
 
 /// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
 /// [`DynamicShape`] for a rank known at run time.
@@ -245,3 +245,35 @@ impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[
 fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
     panic_with(&format_args!("index {index:?} is out of bounds for an array of shape {dims:?}"))
 }
+
+impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.
+pub trait Reshape: PoolView {
+    /// The same elements as an array of the given shape, in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
+        self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`reshape`](Self::reshape).
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    fn try_reshape<const N: usize>(
+        self,
+        dims: [usize; N],
+    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
+        NdView::try_new(self, dims)
+    }
+}
+
+impl<V: PoolView> Reshape for V {}

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::backend::Device;
+use crate::device::Device;
 
 /// The numbers of one pool, or of several added together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

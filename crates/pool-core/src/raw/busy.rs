@@ -4,10 +4,6 @@
 
 use core::cell::Cell;
 
-use super::cold::advertise;
-use super::slot::SlotPointer;
-use crate::backend::PoolBackend;
-
 /// Whether a pool is marked.
 pub(super) struct BusyMark(Cell<bool>);
 
@@ -30,38 +26,4 @@ impl Drop for Busy<'_> {
     fn drop(&mut self) {
         self.0.0.set(false);
     }
-}
-
-/// An idle slot that advertises nothing while its pool is marked, so that the hot path does not take it;
-/// advertised again when this is dropped.
-#[must_use = "the slot is advertised again where this is dropped"]
-pub(super) struct Withdrawn<'s, B: PoolBackend>(SlotPointer<'s, B>);
-
-impl<'s, B: PoolBackend> Withdrawn<'s, B> {
-    /// # Safety
-    ///
-    /// The slot is idle until this is dropped.
-    pub(super) unsafe fn new(slot: SlotPointer<'s, B>) -> Self {
-        // SAFETY: the slot is idle (caller).
-        unsafe { withdraw(slot) };
-        Self(slot)
-    }
-}
-
-impl<B: PoolBackend> Drop for Withdrawn<'_, B> {
-    fn drop(&mut self) {
-        // SAFETY: the slot is idle (`new`).
-        unsafe { advertise(self.0) };
-    }
-}
-
-/// Has an idle slot advertise nothing.
-///
-/// # Safety
-///
-/// The slot is idle.
-pub(super) unsafe fn withdraw<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    // SAFETY: the slot is live, nothing holds a reference to it, and at or above the cursor the advertised
-    // word belongs to no view (invariant 5).
-    unsafe { (*slot.slot.as_ptr()).advertised = 0 };
 }

@@ -1,8 +1,8 @@
 //! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples. None of
 //! it is done to a pool that is marked as busy: whoever asks then is called from inside an operation of it.
 
-use super::busy::withdraw;
-use super::cold::{advertise, install, release};
+use super::advertise::{advertise, withdraw};
+use super::block::{install, release};
 use super::fits::round_up;
 use super::slot::SlotPointer;
 use super::state::State;
@@ -169,5 +169,17 @@ unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
         record.samples_left = if record.real > 0 { Compaction::SAMPLES } else { 0 };
         // SAFETY: the slot is idle (caller).
         unsafe { advertise(slot) };
+    }
+}
+
+impl<B: PoolBackend> State<B> {
+    /// Frees the blocks of every slot from `active` on.
+    ///
+    /// # Safety
+    ///
+    /// No view of those slots is in use.
+    pub(crate) unsafe fn trim(&self, active: usize) -> Released {
+        // SAFETY: the caller's promise.
+        unsafe { trim(self, active) }
     }
 }

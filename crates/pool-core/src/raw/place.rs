@@ -6,11 +6,11 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cold;
-use super::cursor::assert_aligned;
 use super::fits::fits;
-use super::shape_set::{self, Way};
+use super::shape_cache;
+use super::shape_set::Way;
 use super::slot::SlotPointer;
-use super::table::Slot;
+use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
@@ -72,10 +72,10 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         // What fits no element at all is a sentinel, or has things to be done first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller's promise.
-        let way = unsafe { shape_set::find::<B, T>(slot, dims) }?;
+        let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // A set is dropped with its slot's block, so what is in it fits (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
-        shape_set::note_hit(slot);
+        shape_cache::note_hit(slot);
         Some((slot, way))
     }
 
@@ -94,4 +94,9 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
         unsafe { cold::prepare(self.slot, length, size_of::<T>()) }
     }
+}
+
+/// Refuses, at compile time, elements that a block may be too little aligned for.
+pub(super) const fn assert_aligned<B: PoolBackend, T>() {
+    assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
 }
