@@ -3,9 +3,9 @@
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
+use super::case::{Case, Outcome};
 use super::given::Given;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::{Probe, Watching};
 

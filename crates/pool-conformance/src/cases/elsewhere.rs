@@ -3,9 +3,9 @@
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
+use super::case::{Case, Outcome};
 use super::given::Given;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 

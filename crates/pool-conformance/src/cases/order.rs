@@ -4,9 +4,9 @@
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
+use super::case::{Case, Outcome};
 use super::given::Given;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::{Later, Probe};
 use crate::sources::Source;

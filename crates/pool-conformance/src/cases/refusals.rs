@@ -4,8 +4,8 @@
 
 use pool_core::{Pool, PoolError};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::ledger::{Ledger, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation};
 use crate::probe::Probe;

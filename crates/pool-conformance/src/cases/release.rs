@@ -3,8 +3,8 @@
 
 use pool_core::{Compaction, DynamicPool, Pool, Released};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::probe::{Probe, Watching};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {

@@ -3,8 +3,8 @@
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::probe::{Failure, Probe};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {

@@ -3,8 +3,8 @@
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::Sample;
 use crate::probe::{Failure, Probe, Watching};
 

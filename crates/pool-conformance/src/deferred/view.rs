@@ -6,10 +6,9 @@ use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute_copy};
 use std::rc::Rc;
 
-use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef};
+use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef, bytemuck};
 
-use super::backend::{DeferredBlock, elements_bytes};
-use super::queue::Command;
+use super::lane::{Command, DeferredBlock};
 
 /// Elements in deferred memory, to be written.
 pub struct DeferredView<'s, T> {
@@ -144,6 +143,11 @@ impl<T: Element> Part<T> {
             elements(&found.borrow(), length)
         }
     }
+}
+
+/// The bytes of elements.
+pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
+    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }
 
 /// So many elements, of these bytes.

@@ -9,7 +9,7 @@ use std::thread::panicking;
 use pool_core::bytemuck::bytes_of;
 use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
 
-use super::Lie;
+use super::lie::Lie;
 use crate::adapted::{Adapted, AdaptedError, Adaptor};
 use crate::deferred::{
     AnySlot, Command, Deferred, DeferredBlock, DeferredView, DeferredViewRef, KeptShape, Queue,

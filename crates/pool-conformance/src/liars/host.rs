@@ -7,7 +7,7 @@ use std::thread::panicking;
 
 use pool_core::{Advice, Element, HostBackend, PoolBackend, SlotRef};
 
-use super::Lie;
+use super::lie::Lie;
 use crate::adapted::{Adapted, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::Refused;
 
