@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::validate::Violation;
+use crate::violation::Violation;
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,6 +149,11 @@ pub enum PlanError {
     },
     /// The planner made a plan that the validator refuses: a bug in this crate.
     Rejected(Violation),
+    /// The planner met a state that it excludes: a bug in this crate.
+    Internal {
+        /// What it met.
+        what: &'static str,
+    },
 }
 
 impl fmt::Display for PlanError {
@@ -218,6 +223,9 @@ impl fmt::Display for PlanError {
             }
             Self::Rejected(violation) => {
                 write!(f, "the planner made an invalid plan, which is a bug in it: {violation}")
+            }
+            Self::Internal { what } => {
+                write!(f, "{what}: this is a bug in pool-plan, please report it")
             }
         }
     }

@@ -30,11 +30,14 @@
 
 #![forbid(unsafe_code)]
 
+mod adjacency;
 mod bits;
 mod bound;
+mod buffer;
 #[cfg(feature = "csv")]
 pub mod csv;
 mod error;
+mod graph;
 mod greedy;
 mod happens_before;
 mod interval;
@@ -53,11 +56,14 @@ mod search;
 mod solve;
 mod timeline;
 mod validate;
+mod violation;
 
 pub use bound::Bound;
+pub use buffer::{Buffer, Gap};
 pub use error::PlanError;
-pub use happens_before::{Edge, EdgeKind, GraphBuffer, HappensBeforeProblem, Role};
-pub use interval::{Buffer, Gap, IntervalProblem};
+pub use graph::{Edge, EdgeKind, GraphBuffer, Role};
+pub use happens_before::HappensBeforeProblem;
+pub use interval::IntervalProblem;
 pub use options::{Monitor, Options};
 pub use plan::{Certificate, Plan};
-pub use validate::Violation;
+pub use violation::Violation;

@@ -2,7 +2,7 @@
 //! and before the other, so there could be none; such a buffer is a mistake, and is refused.
 
 use crate::error::PlanError;
-use crate::happens_before::{Edge, GraphBuffer};
+use crate::graph::{Edge, GraphBuffer};
 use crate::operations::Operations;
 
 /// A free marker and its alloc marker, as places in the order of operations, and whose they are.

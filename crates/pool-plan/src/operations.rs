@@ -1,8 +1,8 @@
 //! The operations of a graph that edges or buffers name. A graph may have more operations than memory;
 //! those that nothing names come before and after nothing, and take none.
 
-use crate::happens_before::{Edge, GraphBuffer};
-use crate::order::{Lists, adjacency, index};
+use crate::adjacency::{Lists, adjacency, index};
+use crate::graph::{Edge, GraphBuffer};
 
 /// The operations that are named, each of which stands for itself by its index among them.
 #[derive(Clone, Debug)]

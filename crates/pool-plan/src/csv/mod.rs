@@ -15,10 +15,11 @@ use std::fmt::Write as _;
 
 pub use records::quoted;
 
+use crate::buffer::{Buffer, Gap};
 use crate::error::PlanError;
-use crate::interval::{Buffer, Gap, IntervalProblem};
+use crate::interval::IntervalProblem;
 use crate::limits;
-use crate::validate::Violation;
+use crate::violation::Violation;
 
 use records::{Field, Record, Records};
 

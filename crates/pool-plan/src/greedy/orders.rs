@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::ranges::Fit;
-use crate::order::indices;
+use crate::adjacency::indices;
 
 /// An order, and how to choose among free ranges.
 #[derive(Clone, Debug)]

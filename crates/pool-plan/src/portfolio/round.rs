@@ -4,7 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::improve::{Improved, improve};
-use super::{Limit, Standing, tasks};
+use super::limit::Limit;
+use super::standing::Standing;
+use super::tasks;
 use crate::greedy::Place;
 use crate::item::{Item, peak};
 use crate::options::Options;
@@ -44,7 +46,7 @@ enum Finding {
     Failures(Vec<u64>),
     /// A plan from an order.
     Climbed(Improved),
-    /// The task was not needed.
+    /// The task was not needed, or there was no time for it.
     Skipped,
 }
 
@@ -188,15 +190,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let mut placer = (self.placer)();
         let (order, limit) = (&standing.order, self.limit);
         let target = self.target.max(standing.least);
-        Finding::Climbed(improve(
-            self.items,
-            &mut placer,
-            order,
-            target,
-            attempts,
-            &mut random,
-            limit,
-        ))
+        let improved =
+            improve(self.items, &mut placer, order, target, attempts, &mut random, limit);
+        improved.map_or(Finding::Skipped, Finding::Climbed)
     }
 
     fn take(&self, finding: Finding, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {

@@ -5,9 +5,9 @@
 //! graph they are antichains, in no order. An item without bytes is in nobody's way: it has no
 //! conflicts and is in no section, and the search leaves it out.
 
+use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
-use crate::order::{Lists, adjacency, index};
 use crate::timeline::Timeline;
 
 /// Items, conflicts and sections.

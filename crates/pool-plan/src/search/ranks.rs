@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::instance::Instance;
-use crate::order::{index, indices};
+use crate::adjacency::{index, indices};
 use crate::random::Random;
 
 /// What makes an item come early: the three orders that `MiniMalloc` takes in turn.

@@ -9,7 +9,7 @@
 //! Jackson 1955).
 
 use super::instance::Instance;
-use crate::order::index;
+use crate::adjacency::index;
 
 /// What a placement changed, to be restored.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 
 use super::instance::Instance;
 use super::state::{Mark, State};
-use crate::order::indices;
+use crate::adjacency::indices;
 
 /// How a search stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
         }
         let ranks = &search.ranks;
         search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
-        let sections = (0, crate::order::index(instance.section_count));
+        let sections = (0, crate::adjacency::index(instance.section_count));
         let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
         search

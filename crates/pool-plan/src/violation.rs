@@ -1,0 +1,87 @@
+//! What the validator has against a plan, with the numbers.
+
+use std::error::Error;
+use std::fmt;
+
+/// Why offsets are not a plan. Buffers are named by their index.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// Two buffers share bytes, and both are live at one time.
+    LiveTogether {
+        /// The one that was live first.
+        first: usize,
+        /// The other.
+        second: usize,
+        /// A time at which both are live.
+        time: i64,
+    },
+    /// Two buffers share bytes, and neither is done with before the other begins.
+    Unordered {
+        /// The one of lower index.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// An offset is not a multiple of the buffer's alignment.
+    Misaligned {
+        /// The buffer.
+        buffer: usize,
+        /// Its offset.
+        offset: u64,
+        /// Its alignment.
+        alignment: u64,
+    },
+    /// A buffer is not where it must be.
+    Moved {
+        /// The buffer.
+        buffer: usize,
+        /// Its offset.
+        offset: u64,
+        /// The offset that the problem fixes.
+        fixed: u64,
+    },
+    /// A buffer ends beyond what an address can say.
+    Overflow {
+        /// The buffer.
+        buffer: usize,
+        /// Its offset.
+        offset: u64,
+    },
+    /// There is not one offset for each buffer.
+    WrongLength {
+        /// How many offsets there are.
+        offsets: usize,
+        /// How many buffers.
+        buffers: usize,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LiveTogether { first, second, time } => {
+                write!(f, "buffers #{first} and #{second} share bytes and both live at {time}")
+            }
+            Self::Unordered { first, second } => write!(
+                f,
+                "buffers #{first} and #{second} share bytes, and neither is finished before the \
+                 other begins"
+            ),
+            Self::Misaligned { buffer, offset, alignment } => {
+                write!(f, "buffer #{buffer}: offset {offset} is not a multiple of {alignment}")
+            }
+            Self::Moved { buffer, offset, fixed } => {
+                write!(f, "buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")
+            }
+            Self::Overflow { buffer, offset } => {
+                write!(f, "buffer #{buffer}: its end does not fit an address (offset {offset})")
+            }
+            Self::WrongLength { offsets, buffers } => {
+                write!(f, "{offsets} offsets for {buffers} buffers")
+            }
+        }
+    }
+}
+
+impl Error for Violation {}
