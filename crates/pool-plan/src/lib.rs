@@ -25,8 +25,16 @@
 //! ```
 //!
 //! The algorithms and their sources, and results beside those of other planners, are in
-//! `docs/planner.md` of the repository. The command `pool-plan` (feature `cli`, on by default)
-//! plans files; without features the crate has no dependencies.
+//! `docs/planner.md` of the repository.
+//!
+//! No feature is on by default, and then the crate has no dependencies. `csv` reads and writes CSV files of
+//! buffers (module `csv`), `serde` makes problems, options and plans serialisable, and `cli` is the command
+//! `pool-plan`, which plans files:
+//!
+//! ```sh
+//! cargo install pool-plan --features cli
+//! pool-plan solve buffers.csv --svg plan.svg
+//! ```
 
 #![forbid(unsafe_code)]
 
