@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::mem::transmute_copy;
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use thiserror::Error;
 
 use crate::ledger::Refused;
 
@@ -176,10 +177,13 @@ pub unsafe trait Adaptor: Sized + 'static {
 }
 
 /// The error of an adapted backend.
+#[derive(Error)]
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.
-    Refused(Refused),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The inner backend's error.
+    #[error(transparent)]
     Inner(InnerError<A>),
 }
 
@@ -189,23 +193,6 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
             Self::Refused(refused) => refused.fmt(f),
             Self::Inner(error) => error.fmt(f),
         }
-    }
-}
-
-impl<A: Adaptor> fmt::Display for AdaptedError<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Inner(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<A: Adaptor> std::error::Error for AdaptedError<A> {}
-
-impl<A: Adaptor> From<Refused> for AdaptedError<A> {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
     }
 }
 

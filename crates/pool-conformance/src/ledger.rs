@@ -3,11 +3,11 @@
 //! is really taken and given back, and asks it before it takes any.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::Reuse;
+use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
@@ -91,19 +91,12 @@ pub enum Refusal {
 }
 
 /// What [`Ledger::ask`] says where the test refuses: the error of a backend that was told to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the test refused {bytes} bytes")]
 pub struct Refused {
     /// Bytes that were asked for.
     pub bytes: usize,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the test refused {} bytes", self.bytes)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// What must not happen to a block. Whoever runs the cases finds that there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

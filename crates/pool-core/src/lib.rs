@@ -67,7 +67,7 @@ pub use described::DescribedBlock;
 pub use device::Device;
 pub use dynamic::{DynamicPool, Handle, Handles};
 pub use element::{Element, PodElement};
-pub use error::{ConfigError, PoolError, ShapeError};
+pub use error::{ConfigError, PoolError, ShapeError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;

@@ -242,8 +242,12 @@ impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[
 #[cold]
 #[inline(never)]
 #[track_caller]
+#[expect(
+    clippy::panic,
+    reason = "the documented behaviour of an index out of bounds, as of slices"
+)]
 fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
-    panic_with(&format_args!("index {index:?} is out of bounds for an array of shape {dims:?}"))
+    panic!("index {index:?} is out of bounds for an array of shape {dims:?}")
 }
 
 impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {

@@ -1,19 +1,12 @@
 //! The one error of the backend.
 
-use std::fmt;
+use thiserror::Error;
 
 /// The system has no such block of host memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the system refused {bytes} bytes of host memory")]
 #[non_exhaustive]
 pub struct CpuError {
     /// Bytes that were asked for.
     pub bytes: usize,
 }
-
-impl fmt::Display for CpuError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the system refused {} bytes of host memory", self.bytes)
-    }
-}
-
-impl std::error::Error for CpuError {}

@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 
 use pool_core::{
     Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, Released, Scope,
+    error_chain,
 };
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
@@ -120,7 +121,7 @@ pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
 fn make_or_panic<B: LocalPool>() -> Pool<B> {
-    B::make(KEY).unwrap_or_else(|error| panic!("{error}"))
+    B::make(KEY).unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
 impl<B: LocalPool> LocalGuard<B> {

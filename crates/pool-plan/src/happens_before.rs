@@ -2,6 +2,8 @@
 //! of streams.
 
 use crate::error::PlanError;
+#[cfg(feature = "serde")]
+use crate::error::error_chain;
 use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::markers;
@@ -114,10 +116,12 @@ struct Unchecked {
 
 #[cfg(feature = "serde")]
 impl TryFrom<Unchecked> for HappensBeforeProblem {
-    type Error = PlanError;
+    /// The text of the error and of its sources: a format keeps no more.
+    type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, PlanError> {
+    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
         Self::new(unchecked.operations, unchecked.edges, unchecked.buffers)
+            .map_err(|error| error_chain(&error))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::buffer::Buffer;
 use crate::error::PlanError;
+#[cfg(feature = "serde")]
+use crate::error::error_chain;
 use crate::limits;
 use crate::validate::interval;
 use crate::violation::Violation;
@@ -77,10 +79,11 @@ struct Unchecked {
 
 #[cfg(feature = "serde")]
 impl TryFrom<Unchecked> for IntervalProblem {
-    type Error = PlanError;
+    /// The text of the error and of its sources: a format keeps no more.
+    type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, PlanError> {
-        Self::new(unchecked.buffers)
+    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
+        Self::new(unchecked.buffers).map_err(|error| error_chain(&error))
     }
 }
 

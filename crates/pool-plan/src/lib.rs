@@ -27,7 +27,7 @@
 //! The algorithms and their sources, and results beside those of other planners, are in
 //! `docs/planner.md` of the repository.
 //!
-//! No feature is on by default, and then the crate has no dependencies. `csv` reads and writes CSV files of
+//! No feature is on by default, and then the crate takes `thiserror` alone. `csv` reads and writes CSV files of
 //! buffers (module `csv`), `serde` makes problems, options and plans serialisable, and `cli` is the command
 //! `pool-plan`, which plans files:
 //!
@@ -69,6 +69,8 @@ mod violation;
 pub use bound::Bound;
 pub use buffer::{Buffer, Gap};
 pub use error::PlanError;
+#[doc(hidden)]
+pub use error::error_chain;
 pub use graph::{Edge, EdgeKind, GraphBuffer, Role};
 pub use happens_before::HappensBeforeProblem;
 pub use interval::IntervalProblem;

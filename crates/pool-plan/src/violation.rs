@@ -1,13 +1,13 @@
 //! What the validator has against a plan, with the numbers.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 /// Why offsets are not a plan. Buffers are named by their index.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub enum Violation {
     /// Two buffers share bytes, and both are live at one time.
+    #[error("buffers #{first} and #{second} share bytes and both live at {time}")]
     LiveTogether {
         /// The one that was live first.
         first: usize,
@@ -17,6 +17,9 @@ pub enum Violation {
         time: i64,
     },
     /// Two buffers share bytes, and neither is done with before the other begins.
+    #[error(
+        "buffers #{first} and #{second} share bytes, and neither is finished before the other begins"
+    )]
     Unordered {
         /// The one of lower index.
         first: usize,
@@ -24,6 +27,7 @@ pub enum Violation {
         second: usize,
     },
     /// An offset is not a multiple of the buffer's alignment.
+    #[error("buffer #{buffer}: offset {offset} is not a multiple of {alignment}")]
     Misaligned {
         /// The buffer.
         buffer: usize,
@@ -33,6 +37,7 @@ pub enum Violation {
         alignment: u64,
     },
     /// A buffer is not where it must be.
+    #[error("buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")]
     Moved {
         /// The buffer.
         buffer: usize,
@@ -42,6 +47,7 @@ pub enum Violation {
         fixed: u64,
     },
     /// A buffer ends beyond what an address can say.
+    #[error("buffer #{buffer}: its end does not fit an address (offset {offset})")]
     Overflow {
         /// The buffer.
         buffer: usize,
@@ -49,6 +55,7 @@ pub enum Violation {
         offset: u64,
     },
     /// There is not one offset for each buffer.
+    #[error("{offsets} offsets for {buffers} buffers")]
     WrongLength {
         /// How many offsets there are.
         offsets: usize,
@@ -56,32 +63,3 @@ pub enum Violation {
         buffers: usize,
     },
 }
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LiveTogether { first, second, time } => {
-                write!(f, "buffers #{first} and #{second} share bytes and both live at {time}")
-            }
-            Self::Unordered { first, second } => write!(
-                f,
-                "buffers #{first} and #{second} share bytes, and neither is finished before the \
-                 other begins"
-            ),
-            Self::Misaligned { buffer, offset, alignment } => {
-                write!(f, "buffer #{buffer}: offset {offset} is not a multiple of {alignment}")
-            }
-            Self::Moved { buffer, offset, fixed } => {
-                write!(f, "buffer #{buffer}: offset {offset}, but it is fixed at {fixed}")
-            }
-            Self::Overflow { buffer, offset } => {
-                write!(f, "buffer #{buffer}: its end does not fit an address (offset {offset})")
-            }
-            Self::WrongLength { offsets, buffers } => {
-                write!(f, "{offsets} offsets for {buffers} buffers")
-            }
-        }
-    }
-}
-
-impl Error for Violation {}

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use pool_core::{DynamicPool, Pool, PoolBackend, PoolError};
+use pool_core::{DynamicPool, Pool, PoolBackend, PoolError, error_chain};
 
 use super::world::World;
 use crate::ledger::{Held, Refusal};
@@ -106,7 +106,7 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),
         Ok(Err(PoolError::OutOfMemory { .. })) => Ok(Ending::Refused),
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Err(error)) => Err(error_chain(&error).to_string()),
         Err(payload) if is_in_allocation(payload.as_ref()) => Ok(Ending::Panicked),
         Err(payload) => Err(text(payload.as_ref()).to_owned()),
     }

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use pool_core::bytemuck::cast_slice;
 use pool_core::{
     Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope, Shape,
-    ShapeError,
+    ShapeError, error_chain,
 };
 
 use super::frame::{Frame, LiveView};
@@ -276,7 +276,7 @@ impl<P: Probe> Machine<'_, P> {
             ) => {}
             // The two elements that the source does not fit need a block, which may be refused.
             (Impossible::SourceOfOtherLength, error) => self.refused(scope, &error, before),
-            (_, error) => panic!("{impossible:?} got the wrong error: {error}"),
+            (_, error) => panic!("{impossible:?} got the wrong error: {}", error_chain(&error)),
         }
     }
 }

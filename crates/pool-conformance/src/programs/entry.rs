@@ -87,7 +87,7 @@ impl Entry {
                 self.expect_stale(answer.err(), active);
                 return;
             }
-            let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error:?}"));
             assert_eq!(view.len(), self.length, "an array changed its length");
             assert_eq!(probe.shared_address(&view), self.start, "an array moved");
             let content = probe.read_shared(&view);
@@ -109,7 +109,7 @@ impl Entry {
                 self.expect_stale(answer.err(), active);
                 return;
             }
-            let mut view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            let mut view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error:?}"));
             assert_eq!(probe.address(&view), self.start, "an array moved");
             self.seed = seed;
             probe.write(&mut view, &samples(seed, self.length));
