@@ -30,6 +30,8 @@
 //! outer[0] = 2.0;
 //! ```
 //!
+//! What the borrow checker refuses, and with which error, is on the page [`soundness`].
+//!
 //! The crate is `no_std` with `alloc`.
 
 #![no_std]
@@ -55,6 +57,7 @@ mod raw;
 mod scope;
 mod shape;
 mod slot_ref;
+pub mod soundness;
 mod stats;
 mod view;
 

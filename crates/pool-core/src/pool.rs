@@ -32,58 +32,8 @@ use crate::stats::{PoolStats, Released};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// let other = pool.scope(); // another scope while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// pool.trim(); // trimmed while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0505
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// let moved = pool; // moved while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0505
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// drop(pool); // dropped while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0597
-/// # use pool_conformance::HeapBackend as Memory;
-/// let view = {
-///     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-///     pool.scope().acquire::<u8>(1) // a view carried out of its pool
-/// };
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// fn shared<T: Sync>() {}
-/// shared::<pool_core::Pool<Memory>>(); // pool_not_sync
-/// ```
-///
-/// ```compile_fail,E0599
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let copy = pool.clone(); // pool_not_clone
-/// ```
+/// What does not compile, such as another scope while a view lives, is on the page
+/// [`soundness`](crate::soundness).
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
