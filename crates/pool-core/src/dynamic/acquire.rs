@@ -4,6 +4,7 @@ use super::{DynamicPool, Handle};
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
+use crate::raw::SlotPointer;
 use crate::view::Extent;
 
 /// What a `try_` acquire of a dynamic pool returns.
@@ -31,10 +32,8 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> Named<B, T> {
-        // SAFETY: the pool lives while the slot is used, which is until `take` returns.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: just reserved for `length` elements; any bytes are a valid `PodElement`.
-        Ok(unsafe { self.take(slot, length) })
+        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        unsafe { self.acquire_named(length, |_| Ok(())) }
     }
 
     /// `length` elements of zero bytes.
@@ -53,12 +52,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        let zero = || unsafe { slot.zero::<T>(length) };
-        // SAFETY: just reserved for `length` elements; zero bytes are a valid `Element`.
-        unsafe { self.take_filled(slot, length, zero) }
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        let zero = |slot: SlotPointer<'_, B>| unsafe { slot.zero::<T>(length) };
+        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        unsafe { self.acquire_named(length, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -77,12 +74,10 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        let fill = || unsafe { slot.fill(value, length) };
-        // SAFETY: just reserved for `length` elements, all of which are written.
-        unsafe { self.take_filled(slot, length, fill) }
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        let fill = |slot: SlotPointer<'_, B>| unsafe { slot.fill(value, length) };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_named(length, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -101,13 +96,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
-        // SAFETY: reserved for as many elements, and nothing views it; `source` is a live slice, so
-        // it is no part of an idle block.
-        let copy = || unsafe { slot.copy_from_host(source) };
-        // SAFETY: just reserved for as many elements, all of which are written.
-        unsafe { self.take_filled(slot, source.len(), copy) }
+        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
+        // `source` is a live slice, so it is no part of an idle block.
+        let copy = |slot: SlotPointer<'_, B>| unsafe { slot.copy_from_host(source) };
+        // SAFETY: all elements are written.
+        unsafe { self.acquire_named(source.len(), copy) }
     }
 
     /// As many elements as `model` has, with unspecified contents.
@@ -130,6 +123,31 @@ impl<B: PoolBackend> DynamicPool<B> {
         model: &(impl Extent + ?Sized),
     ) -> Named<B, T> {
         self.try_acquire(model.extent())
+    }
+
+    /// What the family has in common: reserves, takes and names the slot, and has it filled.
+    ///
+    /// # Safety
+    ///
+    /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
+    /// it returns `Ok`, that many elements are valid as `T`.
+    #[inline(always)]
+    unsafe fn acquire_named<T: Element>(
+        &mut self,
+        length: usize,
+        fill: impl FnOnce(SlotPointer<'_, B>) -> Result<(), PoolError<B::Error>>,
+    ) -> Named<B, T> {
+        // SAFETY: the pool lives while the slot is used, which is until this returns.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // The slot is taken before a user's code runs; where that panics, the handle is never seen.
+        // SAFETY: just reserved for `length` elements, which are valid where the handle is seen (caller).
+        let handle = unsafe { self.take(slot, length) };
+        if let Err(error) = fill(slot) {
+            // SAFETY: just stepped past, and no view of it was made.
+            unsafe { self.cursor.step_back(slot) };
+            return Err(error);
+        }
+        Ok(handle)
     }
 }
 
@@ -158,14 +176,13 @@ impl<B: HostBackend> DynamicPool<B> {
         length: usize,
         element: impl FnMut(usize) -> T,
     ) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // The slot is taken before user code runs; if that panics, the handle is never seen.
-        // SAFETY: just reserved for `length` elements, which are written before the handle is seen.
-        let handle = unsafe { self.take(slot, length) };
-        // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
-        // borrowed exclusively, so `element` cannot reach it.
-        unsafe { slot.write_with(length, element) };
-        Ok(handle)
+        let write = |slot: SlotPointer<'_, B>| {
+            // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
+            // borrowed exclusively, so `element` cannot reach it.
+            unsafe { slot.write_with(length, element) };
+            Ok(())
+        };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_named(length, write) }
     }
 }
