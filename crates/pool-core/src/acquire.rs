@@ -149,7 +149,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire(model.extent())
     }
 
-    /// What the family has in common: reserves, steps, fills, makes the view.
+    /// The body that the family shares: reserves a slot, steps past it, fills it, makes the view.
     ///
     /// # Safety
     ///
@@ -174,8 +174,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// `length` elements, each made by `element(index)`.
     ///
-    /// `element` may acquire from this scope; what it acquires stays taken until the scope ends. Where it
-    /// panics, the array's slot stays taken as well.
+    /// `element` may acquire from this scope; what `element` acquires stays taken until the scope ends. Where
+    /// `element` panics, the slot of the elements stays taken as well.
     ///
     /// # Panics
     ///

@@ -8,7 +8,7 @@ use crate::lengths::element_count;
 use crate::nd_view::NdView;
 use crate::raw::{Cursor, Place, SlotPointer};
 use crate::scope::Scope;
-use crate::shape::{Dims, Fitting, Shape};
+use crate::shape::{ArraySlot, Dims, Shape};
 use crate::view::PoolView;
 
 /// An array of shape `S` that lives for `'s`.
@@ -202,7 +202,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.try_acquire_nd(model.dims())
     }
 
-    /// What the family has in common: asks the shape once, reserves, steps, fills, makes the view.
+    /// The body that the family shares: asks the shape once, reserves, steps, fills, makes the view.
     ///
     /// # Safety
     ///
@@ -244,7 +244,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 unsafe fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     place: Place<'s, B>,
     dims: D,
-) -> Result<Fitting<'s, B, D>, PoolError<B::Error>> {
+) -> Result<ArraySlot<'s, B, D>, PoolError<B::Error>> {
     let length = element_count(dims.as_slice(), size_of::<T>())?;
     // SAFETY: the caller's promise.
     let slot = unsafe { place.prepare::<T>(length) }?;

@@ -87,7 +87,7 @@ impl<B: PoolBackend> Scope<'_, B> {
 
 /// A reserved slot and its cached shape: two words, so that the cold function returns them in
 /// registers.
-type Described<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
+type SlotAndShape<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
 
 /// Everything rare about an array of dynamic rank with a descriptor: lengths to be refused, an empty one, a
 /// block to be grown, a shape that was not there.
@@ -100,7 +100,7 @@ type Described<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
 unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
-) -> Result<Described<'s, B>, PoolError<B::Error>> {
+) -> Result<SlotAndShape<'s, B>, PoolError<B::Error>> {
     let length = element_count(dims, size_of::<T>())?;
     // SAFETY: the caller's promise.
     let slot = unsafe { place.prepare::<T>(length) }?;
@@ -123,7 +123,7 @@ unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
 unsafe fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
     place: Place<'s, B>,
     dims: &[usize],
-) -> Described<'s, B> {
+) -> SlotAndShape<'s, B> {
     // SAFETY: the caller's promise.
     match unsafe { prepare_described::<B, T>(place, dims) } {
         Ok(described) => described,
@@ -131,19 +131,19 @@ unsafe fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
     }
 }
 
-/// What [`Scope::try_acquire_described`] returns.
+/// The parts of an array of dynamic rank that [`Scope::try_acquire_described`] returns.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct DescribedBlock<'s, B: PoolBackend> {
-    /// The block.
+    /// The block that holds the elements.
     pub block: B::Block,
-    /// The slot that holds it, for the view that is made.
+    /// The slot that holds the block, for the view that is made.
     pub slot: SlotRef<B>,
-    /// How many elements of it were acquired.
+    /// How many elements of the block were acquired.
     pub length: usize,
     /// The shape and its strides.
     pub shape: DynamicShape<'s>,
-    /// What the backend keeps beside the shape.
+    /// What the backend keeps beside the cached shape.
     pub descriptor: &'s mut B::Descriptor,
 }
 

@@ -53,7 +53,7 @@ pub enum PoolError<E> {
         reserved: usize,
         /// Bytes of the largest of those blocks, the largest first; 0 where there are fewer.
         largest: [usize; 3],
-        /// What the backend said.
+        /// The backend's own error.
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
@@ -65,9 +65,9 @@ pub enum PoolError<E> {
     /// The backend could not start, or could not fill, copy or order memory.
     #[error("the backend failed to {operation}")]
     Backend {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
-        /// What the backend said.
+        /// The backend's own error.
         source: E,
     },
     /// A configuration value is out of its range.
@@ -83,7 +83,7 @@ pub enum PoolError<E> {
         /// The pool that made the handle.
         made_by: u64,
     },
-    /// What the handle named was rewound, freed or handed out anew.
+    /// The array that the handle named was rewound or freed, or its slot was handed out anew.
     #[error(
         "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound or replaced, so \
          acquire again"

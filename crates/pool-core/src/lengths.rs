@@ -16,7 +16,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// The dims and their strides; the bytes that were asked for where there is no memory for them.
+    /// The dims and their strides; the bytes that were asked for where the host has no memory for them.
     pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
         let rank = dims.len();
         let mut lengths = Vec::new();
@@ -60,7 +60,7 @@ impl<'s> DynamicShape<'s> {
         self.0.dims()
     }
 
-    /// The strides of the axes, in elements; all zero where an axis is.
+    /// The strides of the axes, in elements; all strides are zero where the length of an axis is.
     #[inline]
     #[must_use]
     pub fn strides(&self) -> &'s [usize] {
@@ -125,7 +125,7 @@ fn overflow(rank: usize, element_size: usize) -> ShapeError {
     ShapeError::Overflow { rank, element_size }
 }
 
-/// Writes the row-major strides of `dims`, in elements; all zero where an axis is.
+/// Writes the row-major strides of `dims`, in elements; all strides are zero where the length of an axis is.
 pub(crate) fn write_row_major_strides(dims: &[usize], strides: &mut [usize]) {
     let mut stride = usize::from(!dims.contains(&0));
     for (slot, &axis) in strides.iter_mut().zip(dims).rev() {

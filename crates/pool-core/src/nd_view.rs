@@ -110,7 +110,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         self.dims
     }
 
-    /// The row-major strides, in elements; all zero where an axis is.
+    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> [usize; N] {
         let mut strides = [0; N];
         write_row_major_strides(&self.dims, &mut strides);
@@ -155,20 +155,20 @@ impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
         self.dims
     }
 
-    /// The row-major strides, in elements; all zero where an axis is.
+    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> &'s [usize] {
         self.dims.strides()
     }
 }
 
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
-    /// All elements, in row-major order.
+    /// All elements of the array, in row-major order.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         &self.view
     }
 
-    /// All elements, in row-major order.
+    /// All elements of the array, in row-major order, to be written.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -183,7 +183,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// As [`get`](Self::get), to be written.
+    /// The element at `index`, to be written; `None` as for [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -194,7 +194,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// Where an index is in row-major order; `None` out of bounds or of another rank.
+/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {

@@ -70,7 +70,7 @@ impl<B: PoolBackend> Pool<B> {
         Ok(Self { root: Root::create(context, config)?, owner: PhantomData })
     }
 
-    /// Opens a scope. It costs one load; that it ends costs nothing.
+    /// Opens a scope. Opening costs one load; that the scope ends costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views, so no
@@ -80,7 +80,7 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block. The slots stay, and the next acquires allocate again.
+    /// Frees every block. The slots stay, and their next acquires allocate again.
     pub fn trim(&mut self) -> Released {
         // SAFETY: no scope is open, so no view is in use.
         unsafe { self.state().trim(0) }
@@ -103,11 +103,11 @@ impl<B: PoolBackend> Pool<B> {
         released
     }
 
-    /// Takes a new configuration. Blocks that are there stay, also above a lower limit.
+    /// Takes a new configuration. Blocks that the pool has stay, also above a lower limit.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range; the old configuration then stays.
+    /// [`PoolError::Config`] for a value out of its range; the pool then keeps its configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: no scope is open, so no view is in use.
         Ok(unsafe { self.state().configure(config) }?)

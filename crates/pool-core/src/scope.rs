@@ -14,7 +14,7 @@ use crate::stats::{PoolStats, Released};
 ///
 /// Opened from a [`Pool`](crate::Pool), from an outer scope, or by `with_pool!`. The i-th acquire of
 /// a scope gets the i-th slot above those that the scopes around it have taken; when the scope ends,
-/// the outer scope's own cursor is where it was, so the slots are simply used again. There is no
+/// the cursor of the outer scope is where it was, so the slots are simply used again. There is no
 /// `Drop`, hence nothing that a panic, `?`, an early return or `mem::forget` could leave out.
 ///
 /// What acquire returns borrows what the scope borrows (the pool, or the outer scope), not the scope
@@ -65,7 +65,7 @@ use crate::stats::{PoolStats, Released};
 /// | forget a scope, panic in it, return early | harmless |
 /// | ask for too much | typed error, pool unchanged for live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
-/// | trim or compact from there | nothing happens |
+/// | trim or compact from such a hook or subscriber | nothing happens |
 ///
 /// Each compile error of this table has its example on the page [`soundness`](crate::soundness).
 #[must_use = "a scope does nothing but hand out memory"]
@@ -101,19 +101,21 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and those around it have not handed out. Nothing where
-    /// the call comes from code that the pool runs inside another operation (see
-    /// [`PoolError::Reentered`](crate::PoolError::Reentered)); so with the two below.
+    /// Frees the blocks of all slots that this scope and those around it have not handed out. Where the call
+    /// comes from code that the pool runs inside another operation (see
+    /// [`PoolError::Reentered`](crate::PoolError::Reentered)), nothing is freed.
     pub fn trim(&self) -> Released {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`].
+    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`]. Where
+    /// [`trim`](Self::trim) would free nothing, no block is swapped.
     pub fn compact(&self, compaction: &Compaction) -> Released {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges. Where
+    /// [`trim`](Self::trim) would free nothing, none are noted.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -9,7 +9,7 @@ use crate::error::PoolError;
 use crate::lengths::{DynamicShape, element_count};
 use crate::raw::{Cursor, Place, SlotPointer};
 
-/// What can be given as the shape of an N-d acquire: `[usize; N]` and tuples for N from 1 to 6, and
+/// The shape of an array that is acquired: `[usize; N]` and tuples for N from 1 to 6, and
 /// `&[usize]` for a rank known at run time.
 ///
 /// Your own types may implement it. The pool asks a shape exactly once, before it touches its own
@@ -35,14 +35,14 @@ pub trait Shape {
 
 /// Lengths along the axes: `[usize; N]` for N from 1 to 6, or `&[usize]`. Sealed.
 pub trait Dims: Copy + sealed::Dims {
-    /// How a view keeps them: fixed ranks by value, a dynamic rank borrowed from the shape cache.
+    /// How a view keeps the lengths: fixed ranks by value, a dynamic rank borrowed from the shape cache.
     type Stored<'s>: AsRef<[usize]> + Copy + fmt::Debug;
 
     /// The lengths.
     fn as_slice(&self) -> &[usize];
 
     /// The slot for an array of these lengths, the number of its elements, and the lengths as its
-    /// view keeps them; `None` where anything about it is rare or wrong.
+    /// view keeps them; `None` where anything about the acquire is rare or wrong.
     ///
     /// # Safety
     ///
@@ -51,10 +51,10 @@ pub trait Dims: Copy + sealed::Dims {
     unsafe fn fitting<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
-    ) -> Option<Fitting<'s, B, Self>>;
+    ) -> Option<ArraySlot<'s, B, Self>>;
 
-    /// What [`fitting`](Self::fitting) leaves: everything rare, by a cold function; panics with the
-    /// text of the error where something is wrong.
+    /// As [`fitting`](Self::fitting), for the acquires that it leaves: everything rare, by a cold function that
+    /// panics with the text of the error where something is wrong.
     ///
     /// # Safety
     ///
@@ -63,7 +63,7 @@ pub trait Dims: Copy + sealed::Dims {
     unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
-    ) -> Fitting<'s, B, Self>;
+    ) -> ArraySlot<'s, B, Self>;
 
     /// Puts the lengths of `count` elements where a view of `slot` can keep them.
     ///
@@ -83,7 +83,7 @@ mod sealed {
 }
 
 /// A slot that an array fits, the number of its elements, and its lengths.
-pub(crate) type Fitting<'s, B, D> = (SlotPointer<'s, B>, usize, <D as Dims>::Stored<'s>);
+pub(crate) type ArraySlot<'s, B, D> = (SlotPointer<'s, B>, usize, <D as Dims>::Stored<'s>);
 
 macro_rules! fixed_ranks {
     ($($rank:literal: ($($axis:ident),+) = ($($length:ty),+);)+) => {$(
@@ -101,7 +101,7 @@ macro_rules! fixed_ranks {
             unsafe fn fitting<'s, B: PoolBackend, T: Element>(
                 self,
                 place: Place<'s, B>,
-            ) -> Option<Fitting<'s, B, Self>> {
+            ) -> Option<ArraySlot<'s, B, Self>> {
                 let count = usual_count::<T>(&self)?;
                 Some((place.fitting::<T>(count)?, count, self))
             }
@@ -111,9 +111,9 @@ macro_rules! fixed_ranks {
             unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
                 self,
                 place: Place<'s, B>,
-            ) -> Fitting<'s, B, Self> {
-                /// The lengths come one by one: an array would be passed in memory, where the hot
-                /// path would have to write it each time.
+            ) -> ArraySlot<'s, B, Self> {
+                /// The cold function of one rank. The lengths come one by one: an array would be passed in
+                /// memory, where the hot path would have to write it each time.
                 ///
                 /// # Safety
                 ///
@@ -187,7 +187,7 @@ impl Dims for &[usize] {
     unsafe fn fitting<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
-    ) -> Option<Fitting<'s, B, Self>> {
+    ) -> Option<ArraySlot<'s, B, Self>> {
         // SAFETY: the caller's promise.
         let (slot, way) = unsafe { place.fitting_shape::<T>(self) }?;
         Some((slot, way.count, DynamicShape(&way.lengths)))
@@ -199,7 +199,7 @@ impl Dims for &[usize] {
     unsafe fn prepare_or_panic<'s, B: PoolBackend, T: Element>(
         self,
         place: Place<'s, B>,
-    ) -> Fitting<'s, B, Self> {
+    ) -> ArraySlot<'s, B, Self> {
         // SAFETY: the caller's promise.
         let (slot, count) = unsafe { prepare_slot_or_panic::<B, T>(place, self) };
         // SAFETY: just reserved for `count` elements, the product of the lengths, and not stepped past.
@@ -228,7 +228,7 @@ impl<'a> Shape for &'a [usize] {
     }
 }
 
-/// A slot for as many elements as the lengths say.
+/// Prepares a slot for as many elements as the lengths say.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What every view can tell and do, whatever its memory: how long it is, and where it splits.
+//! What every view can tell and do, whatever its memory: how long the view is, and where it splits.
 
 use alloc::vec::Vec;
 

@@ -96,7 +96,7 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_array_dyn`](Self::try_acquire_array_dyn) returns.
-    /// Where the error is that there is no memory for a header, the slot stays taken until its scope ends.
+    /// Where the host has no memory for a new header, the slot stays taken until its scope ends.
     fn acquire_array_dyn<T: PodElement>(&self, dims: &[usize]) -> &'s mut ArrayRef<T, IxDyn>;
 
     /// As [`acquire_array_dyn`](Self::acquire_array_dyn).

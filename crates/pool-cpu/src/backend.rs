@@ -13,9 +13,9 @@ pub struct Cpu;
 
 /// The alignment of a block, for a dangling pointer.
 #[repr(align(64))]
-struct Aligned;
+struct BlockAlignment;
 
-const _: () = assert!(align_of::<Aligned>() == Cpu::ALIGN);
+const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move and
 // belongs to no thread; `block::free` takes the same route, chosen by the bytes alone. There is
@@ -34,7 +34,7 @@ unsafe impl PoolBackend for Cpu {
     type Error = CpuError;
 
     const ALIGN: usize = block::ALIGN;
-    const DANGLING: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+    const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
 
     fn device((): &()) -> Device {
         Device { kind: "cpu", ordinal: None }

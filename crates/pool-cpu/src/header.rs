@@ -12,13 +12,13 @@ use crate::error::CpuError;
 
 /// An `ndarray` header of dynamic rank, kept beside a cached shape.
 ///
-/// It is made for one element type, one block and one shape: the shape cache's key has the element
+/// A header is made for one element type, one block and one shape: the shape cache's key has the element
 /// type and the dims, and the set is dropped when the slot's block is replaced.
 #[derive(Default)]
-pub struct Header(Option<Erased>);
+pub struct Header(Option<ErasedView>);
 
 /// An `ArrayViewMut<'static, T, IxDyn>` on the heap, for a `T` that is remembered.
-struct Erased {
+struct ErasedView {
     element: TypeId,
     header: NonNull<()>,
     drop: unsafe fn(NonNull<()>),
@@ -47,7 +47,7 @@ impl Header {
         if is_as_made(view, block, shape) { Ok(view) } else { Err(self) }
     }
 
-    /// Makes the header, or says how many bytes the host has not for it.
+    /// Makes the header, or says how many bytes of memory the host lacks for it.
     ///
     /// # Safety
     ///
@@ -68,14 +68,14 @@ impl Header {
                 *unsafe { erased.view::<T>() } = made;
                 erased
             }
-            None => self.0.insert(Erased::try_new(made)?),
+            None => self.0.insert(ErasedView::try_new(made)?),
         };
         // SAFETY: as in `as_made`.
         Ok(unsafe { erased.view::<T>() })
     }
 
-    /// As [`make`](Self::make), with a panic instead of an error. The slot stays taken then: to give it
-    /// back here would cost the hot path a register.
+    /// As [`make`](Self::make), with a panic instead of an error. The slot stays taken after the panic: giving
+    /// it back would cost the hot path a register.
     ///
     /// # Safety
     ///
@@ -97,8 +97,8 @@ impl Header {
     }
 }
 
-impl Erased {
-    /// Puts a view on the heap; the bytes that the host has not where it cannot.
+impl ErasedView {
+    /// Puts a view on the heap; where the host has no memory, how many bytes it lacks.
     fn try_new<T: Element>(view: ArrayViewMut<'static, T, IxDyn>) -> Result<Self, usize> {
         let layout = Layout::for_value(&view);
         // SAFETY: a view has a size.
@@ -113,7 +113,7 @@ impl Erased {
     ///
     /// # Safety
     ///
-    /// It was made for elements `T`, and for `'s` nothing else refers to it.
+    /// The view was made for elements `T`, and for `'s` nothing else refers to it.
     #[inline(always)]
     unsafe fn view<'s, T: Element>(&self) -> &'s mut ArrayViewMut<'static, T, IxDyn> {
         debug_assert_eq!(self.element, TypeId::of::<T>(), "a header of another element type");
@@ -156,7 +156,7 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
     if !(PIECE..=2 * PIECE).contains(&rank) {
         return are_equal(dims, strides, shape);
     }
-    // The first four and the last four, which may overlap: less than two calls of the C library.
+    // The first four lengths and the last four, which may overlap, cost less than two calls of the C library.
     let different = |left: &[usize], right: &[usize], from: usize| {
         let left = left.as_ptr().wrapping_add(from).cast::<u128>();
         let right = right.as_ptr().wrapping_add(from).cast::<u128>();
@@ -175,26 +175,26 @@ fn is_as_made<T>(header: &ArrayRef<T, IxDyn>, block: NonNull<T>, shape: DynamicS
         == 0
 }
 
-/// Whether the lengths are those of the shape. By itself: two calls of the C library in its caller would
-/// cost the other ranks a register.
+/// Whether the lengths are those of the shape. This is a function of its own because two calls of the C
+/// library in its caller would cost the other ranks a register.
 #[inline(never)]
 fn are_equal(dims: &[usize], strides: &[usize], shape: DynamicShape<'_>) -> bool {
     dims == shape.dims() && strides == shape.strides()
 }
 
-/// Lengths that are compared at once.
+/// How many lengths are compared at once.
 const PIECE: usize = 4;
 
 /// # Safety
 ///
-/// `header` came from `Erased::try_new` for the element type `T`, and is not used afterwards.
+/// `header` came from `ErasedView::try_new` for the element type `T`, and is not used afterwards.
 unsafe fn drop_header<T: 'static>(header: NonNull<()>) {
     // SAFETY: made by `try_new` as this type, from the global allocator with its layout, as `Box` does,
     // and given up by the caller.
     drop(unsafe { Box::from_raw(header.cast::<ArrayViewMut<'static, T, IxDyn>>().as_ptr()) });
 }
 
-impl Drop for Erased {
+impl Drop for ErasedView {
     fn drop(&mut self) {
         // SAFETY: `drop` was made for the type of `header`, which is owned by `self`.
         unsafe { (self.drop)(self.header) };

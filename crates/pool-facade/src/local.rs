@@ -24,12 +24,12 @@ const KEY: sealed::Key = sealed::Key(());
 mod sealed {
     use super::{FreeList, Pool, PoolBackend, PoolConfig, PoolError};
 
-    /// What only this module can make. The methods of a supertrait can be called through the bound
+    /// A value that only this module can make. The methods of a supertrait can be called through the bound
     /// `B: LocalPool` even where the trait cannot be named; this argument keeps them out of reach.
     #[derive(Clone, Copy, Debug)]
     pub struct Key(pub(super) ());
 
-    /// Where a backend's idle pools of this thread are.
+    /// The list of this thread's idle pools of a backend.
     pub trait Storage: PoolBackend {
         /// Takes an idle pool.
         fn take(_: Key) -> Option<Pool<Self>>;
@@ -201,7 +201,7 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
     }
 }
 
-/// What a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
+/// The statics that a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
 #[cfg(any(feature = "cpu", feature = "cuda"))]
 macro_rules! thread_storage {
     ($backend:ty) => {

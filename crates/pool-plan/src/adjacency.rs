@@ -1,4 +1,4 @@
-//! Lists of 32-bit indices, and what is next to what as such lists.
+//! Lists of 32-bit indices, and pairs of indices as such lists.
 
 /// Lists of 32-bit indices, one after the other in one vector.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ impl Lists {
         self.items.push(item);
     }
 
-    /// Ends it: what is added from here on is in the next one.
+    /// Ends the last list: items that are added from here on are in the next one.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }

@@ -4,14 +4,14 @@ use crate::error::PlanError;
 
 /// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
 ///
-/// Its contents are lost there: the buffer comes back to the same offset, not to the same bytes.
+/// The buffer's contents are lost in a gap: the buffer comes back to the same offset, not to the same bytes.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Gap {
-    /// Where it begins.
+    /// The time at which the gap begins.
     pub lower: i64,
-    /// Where it ends, exclusive.
+    /// The time at which the gap ends, exclusive.
     pub upper: i64,
 }
 
@@ -20,21 +20,21 @@ pub struct Gap {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Buffer {
-    /// Its name, unique in the problem.
+    /// The buffer's name, unique in the problem.
     pub id: String,
-    /// The first time at which it is live.
+    /// The first time at which the buffer is live.
     pub lower: i64,
-    /// The first time after `lower` at which it is no longer live.
+    /// The first time after `lower` at which the buffer is no longer live.
     pub upper: i64,
-    /// Its size in bytes.
+    /// The buffer's size in bytes.
     pub size: u64,
-    /// Its offset is a multiple of this power of two.
+    /// The power of two that the buffer's offset is a multiple of.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// Where it must be placed, if that is given.
+    /// The offset at which the buffer must be placed, if one is given.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// When others may have its bytes, in order of time.
+    /// The time spans in which other buffers may have the buffer's bytes, in order of time.
     #[cfg_attr(
         feature = "serde",
         serde(
@@ -53,7 +53,7 @@ impl Buffer {
         Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
     }
 
-    /// The time spans in which it is live, in order: its lifetime without the gaps.
+    /// The time spans in which the buffer is live, in order: its lifetime without the gaps.
     pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
         let ends = self.gaps.iter().map(|gap| gap.lower).chain(std::iter::once(self.upper));

@@ -11,7 +11,7 @@ use crate::violation::Violation;
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// There is nothing to plan.
+    /// The problem has no buffers.
     #[error("there are no buffers to plan")]
     Empty,
     /// A buffer's lifetime ends before it begins, or at the same time.
@@ -19,9 +19,9 @@ pub enum PlanError {
     InvertedLifetime {
         /// The buffer.
         id: String,
-        /// Where its lifetime begins.
+        /// The time at which its lifetime begins.
         lower: i64,
-        /// Where its lifetime ends, exclusive.
+        /// The time at which its lifetime ends, exclusive.
         upper: i64,
     },
     /// A gap is empty, overlaps the one before it or leaves the buffer's lifetime, or the gaps
@@ -33,9 +33,9 @@ pub enum PlanError {
     BadGap {
         /// The buffer.
         id: String,
-        /// Where the gap begins.
+        /// The time at which the gap begins.
         lower: i64,
-        /// Where the gap ends, exclusive.
+        /// The time at which the gap ends, exclusive.
         upper: i64,
     },
     /// An alignment is not a power of two.
@@ -77,14 +77,15 @@ pub enum PlanError {
         /// Index of the second.
         second: usize,
     },
-    /// There is more of something than the planner takes, which bounds the memory that it takes itself.
+    /// A problem has more buffers, edges, markers or gaps than the planner takes, which bounds the planner's
+    /// own memory.
     #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
-        /// What there is too many of.
+        /// The name of what the problem has too many of.
         what: &'static str,
-        /// How many.
+        /// How many the problem has.
         count: usize,
-        /// How many there may be.
+        /// The most that the planner takes.
         limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
@@ -167,17 +168,17 @@ pub enum PlanError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong at that place.
         message: String,
     },
-    /// What a line of a file asks for cannot be planned.
+    /// A line of a file describes a buffer that cannot be planned.
     #[error("line {line}, column {column}")]
     Line {
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1, of the field that is wrong.
         column: usize,
-        /// What is wrong with it.
+        /// What is wrong with the buffer.
         #[source]
         error: Box<PlanError>,
     },
@@ -187,7 +188,7 @@ pub enum PlanError {
     /// The planner met a state that it excludes: a bug in this crate.
     #[error("{what}: this is a bug in pool-plan, please report it")]
     Internal {
-        /// What it met.
+        /// The state that the planner met.
         what: &'static str,
     },
 }

@@ -1,6 +1,6 @@
-//! What a graph problem is made of: edges between operations, and the buffers that operations use.
+//! The parts of a graph problem: edges between operations, and the buffers that operations use.
 
-/// What an edge between two operations promises.
+/// The promise of an edge between two operations.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -13,7 +13,7 @@ pub enum EdgeKind {
     Programmatic,
 }
 
-/// One operation comes before another.
+/// An edge of the graph: one operation comes before another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -22,7 +22,7 @@ pub struct Edge {
     pub from: usize,
     /// The later operation.
     pub to: usize,
-    /// What the edge promises.
+    /// The promise of the edge.
     #[cfg_attr(feature = "serde", serde(default))]
     pub kind: EdgeKind,
 }
@@ -40,14 +40,14 @@ impl Edge {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Role {
-    /// It lives within the graph and shares bytes with what is ordered before or after it.
+    /// The buffer lives within the graph, and shares bytes with buffers that are ordered before or after it.
     #[default]
     Temporary,
-    /// It is filled before the graph starts; shares with nothing.
+    /// The buffer is filled before the graph starts, and shares bytes with no other.
     LiveIn,
-    /// It is read after the graph ends; shares with nothing.
+    /// The buffer is read after the graph ends, and shares bytes with no other.
     LiveOut,
-    /// Something outside knows its address; shares with nothing.
+    /// Something outside the graph knows the buffer's address; the buffer shares bytes with no other.
     Pinned,
 }
 
@@ -56,14 +56,14 @@ pub enum Role {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GraphBuffer {
-    /// Its name, unique in the problem.
+    /// The buffer's name, unique in the problem.
     pub id: String,
-    /// Its size in bytes.
+    /// The buffer's size in bytes.
     pub size: u64,
-    /// Its offset is a multiple of this power of two.
+    /// The power of two that the buffer's offset is a multiple of.
     #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
     pub alignment: u64,
-    /// Where it must be placed, if that is given.
+    /// The offset at which the buffer must be placed, if one is given.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// The alloc marker: every use of the buffer is this operation or comes after it.
@@ -73,12 +73,12 @@ pub struct GraphBuffer {
     pub allocated_by: usize,
     /// The free markers: every use of the buffer is one of these, or comes before one of them.
     ///
-    /// With none, the buffer is in use until the graph ends: it may take the bytes of what came
-    /// before it, and nothing takes its own. One from which edges lead to the alloc marker is refused:
-    /// no use could come after the one and before the other.
+    /// A buffer without free markers is in use until the graph ends: it may take the bytes of buffers that came
+    /// before it, and no buffer takes its own. A free marker from which edges lead to the alloc marker is
+    /// refused: no use could come after the alloc marker and before the free marker.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
     pub freed_by: Vec<usize>,
-    /// Whether its bytes are its own.
+    /// Whether the buffer's bytes are its own.
     #[cfg_attr(feature = "serde", serde(default))]
     pub role: Role,
 }

@@ -31,7 +31,7 @@ use crate::violation::Violation;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
+#[cfg_attr(feature = "serde", serde(try_from = "ProblemFile", into = "ProblemFile"))]
 pub struct HappensBeforeProblem {
     operations: usize,
     edges: Vec<Edge>,
@@ -102,11 +102,11 @@ impl HappensBeforeProblem {
     }
 }
 
-/// What a file holds, before it is checked.
+/// The content of a file with a problem, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct ProblemFile {
     operations: usize,
     #[serde(deserialize_with = "crate::lists::edges")]
     edges: Vec<Edge>,
@@ -115,18 +115,18 @@ struct Unchecked {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for HappensBeforeProblem {
+impl TryFrom<ProblemFile> for HappensBeforeProblem {
     /// The text of the error and of its sources: a format keeps no more.
     type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
+    fn try_from(unchecked: ProblemFile) -> Result<Self, String> {
         Self::new(unchecked.operations, unchecked.edges, unchecked.buffers)
             .map_err(|error| error_chain(&error))
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<HappensBeforeProblem> for Unchecked {
+impl From<HappensBeforeProblem> for ProblemFile {
     fn from(problem: HappensBeforeProblem) -> Self {
         Self { operations: problem.operations, edges: problem.edges, buffers: problem.buffers }
     }

@@ -26,7 +26,7 @@ use crate::violation::Violation;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
+#[cfg_attr(feature = "serde", serde(try_from = "ProblemFile", into = "ProblemFile"))]
 pub struct IntervalProblem {
     buffers: Vec<Buffer>,
 }
@@ -68,27 +68,27 @@ impl IntervalProblem {
     }
 }
 
-/// What a file holds, before it is checked.
+/// The content of a file with a problem, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct ProblemFile {
     #[serde(deserialize_with = "crate::lists::buffers")]
     buffers: Vec<Buffer>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for IntervalProblem {
+impl TryFrom<ProblemFile> for IntervalProblem {
     /// The text of the error and of its sources: a format keeps no more.
     type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, String> {
+    fn try_from(unchecked: ProblemFile) -> Result<Self, String> {
         Self::new(unchecked.buffers).map_err(|error| error_chain(&error))
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<IntervalProblem> for Unchecked {
+impl From<IntervalProblem> for ProblemFile {
     fn from(problem: IntervalProblem) -> Self {
         Self { buffers: problem.buffers }
     }

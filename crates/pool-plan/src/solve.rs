@@ -119,7 +119,7 @@ impl HappensBeforeProblem {
 /// The pairs of items of which neither precedes the other, in the memory of the relation.
 fn conflicts(precedes: BitMatrix, count: usize) -> BitMatrix {
     let mut matrix = precedes;
-    // Both ways: what was set on the way back is symmetric already.
+    // The relation is made symmetric. Bits that this loop sets are symmetric already.
     let mut row = Vec::new();
     for item in 0..count {
         row.clear();

@@ -1,4 +1,4 @@
-//! What the validator has against a plan, with the numbers.
+//! The reasons for which the validator refuses a plan, with the numbers.
 
 use thiserror::Error;
 
@@ -54,7 +54,7 @@ pub enum Violation {
         /// Its offset.
         offset: u64,
     },
-    /// There is not one offset for each buffer.
+    /// The plan does not have one offset for each buffer.
     #[error("{offsets} offsets for {buffers} buffers")]
     WrongLength {
         /// How many offsets there are.

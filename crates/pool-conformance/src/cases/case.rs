@@ -9,7 +9,7 @@ use crate::ledger::{Held, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation, text};
 use crate::probe::{Declined, Failure, Probe, Watching};
 
-/// What a case returns.
+/// The result of a case.
 pub(super) type Outcome<P> = Result<(), Failure<P>>;
 
 type OnPool<P> = fn(&World<'_, P>, &mut Pool<<P as Probe>::Backend>) -> Outcome<P>;
@@ -55,7 +55,7 @@ impl<P: Probe> Case<P> {
         Self { is_long: true, ..Self::lexical(name, body) }
     }
 
-    /// What the case is about.
+    /// The name of the case, which says what it is about.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -112,7 +112,7 @@ fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> 
     }
 }
 
-/// Checks a pool after its case, and drops it. The first of what failed is told: a backend that panics
+/// Checks a pool after its case, and drops it. Only the first failure is told: a backend that panics
 /// where a pool is dropped must not hide what came before.
 fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
     let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
@@ -122,7 +122,7 @@ fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&m
     checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
 }
 
-/// How the text begins where not the case itself failed, but what must hold after every case.
+/// The beginning of the text where not the case itself failed, but a check that follows every case.
 pub(crate) const AFTERWARDS: &str = "afterwards: ";
 
 /// Checks that no block was misused, and that none is left.

@@ -6,7 +6,7 @@ mod case;
 mod counters;
 mod dynamic;
 mod elsewhere;
-mod given;
+mod initial_content;
 mod leaving;
 mod lengths;
 mod order;

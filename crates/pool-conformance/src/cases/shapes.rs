@@ -1,4 +1,4 @@
-//! What a backend keeps beside a cached shape, its descriptor, is of that shape: also after others were
+//! The descriptor that a backend keeps beside a cached shape is of that shape: also after others were
 //! there, were evicted, or lost their block. Skipped where the probe cannot look at it.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};

@@ -21,7 +21,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// How often the sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// One pass: nested scopes, several types and shapes; returns every address.
+/// Makes one pass over nested scopes, several types and shapes; returns every address.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

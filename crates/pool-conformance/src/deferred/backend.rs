@@ -12,12 +12,12 @@ use crate::ledger::Refused;
 #[derive(Debug)]
 pub struct Deferred;
 
-/// What is kept beside a cached shape: a copy of its lengths, as a device would have one in its memory.
+/// The descriptor beside a cached shape: a copy of its lengths, as a device would have one in its memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// The lengths that are kept; those given, where it is new.
+    /// The lengths that the descriptor keeps; those of `dims`, where it is new.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }

@@ -12,11 +12,11 @@ use pool_core::bytemuck;
 
 use crate::ledger::{Fault, Ledger};
 
-/// What a block stands for.
+/// The memory that a block stands for, and the lane in which work on it waits.
 pub(crate) struct Buffer {
     address: usize,
     pub(crate) bytes: usize,
-    /// `None` once it was freed.
+    /// The bytes; `None` once the block was freed.
     pub(crate) memory: RefCell<Option<Vec<u64>>>,
     pub(crate) lane: Rc<Lane>,
 }
@@ -27,7 +27,7 @@ impl Buffer {
         Self { address, bytes, memory: RefCell::new(Some(words)), lane }
     }
 
-    /// Whether it was not freed.
+    /// Whether the block was not freed.
     pub(crate) fn is_live(&self) -> bool {
         self.memory.borrow().is_some()
     }
@@ -64,7 +64,8 @@ impl DeferredBlock {
         self.0.map(|buffer| unsafe { buffer.as_ref() })
     }
 
-    /// What tells the block's bytes from those of others. An empty slot's is aligned, too.
+    /// The number that tells the block's bytes from those of other blocks. That of an empty slot's block is
+    /// aligned, too.
     #[must_use]
     pub fn address(self) -> usize {
         self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
@@ -77,7 +78,7 @@ impl DeferredBlock {
     }
 }
 
-/// What is enqueued and has not run.
+/// The commands that are enqueued and have not run.
 pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
     /// Work of other queues, which nothing orders but [`join`](Self::join).
@@ -86,13 +87,13 @@ pub(crate) struct Lane {
     pub(crate) ledger: Ledger,
 }
 
-/// One piece of work.
+/// One piece of work on a block.
 pub(crate) enum Command {
     /// Writes bytes from an offset on.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
-    /// Repeats a pattern from the start on, for so many bytes.
+    /// Repeats a pattern from the start of the block on, for `bytes` bytes.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
-    /// Writes what a source holds when this runs: too late, for backends that are wrong on purpose.
+    /// Writes what a source holds when the command runs: too late, for backends that are wrong on purpose.
     WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
     /// Reads bytes.
     Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
@@ -111,7 +112,7 @@ impl Command {
         }
     }
 
-    /// Whether this repeats a pattern in a block.
+    /// Whether the command repeats a pattern in a block.
     pub(crate) fn repeats(&self, to: DeferredBlock, what: &[u8]) -> bool {
         matches!(self, Self::Repeat { block, pattern, .. } if *block == to && pattern == what)
     }
@@ -150,7 +151,7 @@ impl Lane {
         self.elsewhere.borrow_mut().push_back(command);
     }
 
-    /// Makes what other queues do to a block come before all that is enqueued from now on.
+    /// Puts the work of other queues on a block before all that is enqueued from now on.
     pub(crate) fn join(&self, block: DeferredBlock) {
         let mut elsewhere = self.elsewhere.borrow_mut();
         let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
@@ -158,7 +159,7 @@ impl Lane {
         self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
     }
 
-    /// Runs all that waits; what other queues do comes last.
+    /// Runs all commands that wait; the work of other queues comes last.
     pub(crate) fn wait(&self) {
         if self.is_running.replace(true) {
             return;
@@ -169,7 +170,7 @@ impl Lane {
         self.is_running.set(false);
     }
 
-    /// Runs so many commands at most.
+    /// Runs at most `most` commands.
     pub(crate) fn run_some(&self, most: usize) {
         for _ in 0..most {
             let Some(command) = self.next() else { return };
@@ -212,7 +213,8 @@ impl Lane {
         }
     }
 
-    /// Runs code with bytes of a block; where there are none, that is a fault, and nothing is done.
+    /// Runs code with bytes of a block; where the block does not have these bytes, a fault is noted and nothing
+    /// is done.
     fn with_bytes(
         &self,
         block: DeferredBlock,

@@ -1,5 +1,5 @@
 //! The queue: commands wait in it until somebody waits for them, and then run one by one, in the order
-//! in which they were enqueued. What other queues do to a block comes when it pleases: as late as can be.
+//! in which they were enqueued. The work of other queues on a block runs as late as can be.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -34,7 +34,7 @@ impl Queue {
         self.lane.waiting()
     }
 
-    /// Runs all that waits.
+    /// Runs all commands that wait.
     pub fn wait(&self) {
         self.lane.wait();
     }
@@ -53,7 +53,7 @@ impl Queue {
         self.make_moved(bytes, 0)
     }
 
-    /// As [`make`](Self::make), so many bytes after an aligned place: for backends that are wrong on purpose.
+    /// As [`make`](Self::make), `by` bytes after an aligned address: for backends that are wrong on purpose.
     pub(crate) fn make_moved(&self, bytes: usize, by: usize) -> DeferredBlock {
         let apart = (by + bytes).next_multiple_of(DeferredBlock::ALIGN) + DeferredBlock::ALIGN;
         let address = NEXT.fetch_add(apart, Ordering::Relaxed) + by;

@@ -8,7 +8,7 @@ use crate::raw::SlotPointer;
 use crate::view::Extent;
 
 /// What a `try_` acquire of a dynamic pool returns.
-type Named<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
+type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<B: PoolBackend> DynamicPool<B> {
     /// `length` elements with unspecified contents: whatever a former use left behind.
@@ -31,7 +31,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
-    pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> Named<B, T> {
+    pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_named(length, |_| Ok(())) }
     }
@@ -51,7 +51,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> Named<B, T> {
+    pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let zero = |slot: SlotPointer<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
@@ -73,7 +73,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Named<B, T> {
+    pub fn try_acquire_filled<T: Element>(
+        &mut self,
+        length: usize,
+        value: T,
+    ) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let fill = |slot: SlotPointer<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
@@ -95,7 +99,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> Named<B, T> {
+    pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
         // `source` is a live slice, so it is no part of an idle block.
         let copy = |slot: SlotPointer<'_, B>| unsafe { slot.copy_from_host(source) };
@@ -121,11 +125,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn try_acquire_like<T: PodElement>(
         &mut self,
         model: &(impl Extent + ?Sized),
-    ) -> Named<B, T> {
+    ) -> HandleResult<B, T> {
         self.try_acquire(model.extent())
     }
 
-    /// What the family has in common: reserves, takes and names the slot, and has it filled.
+    /// The body that the family shares: reserves a slot, takes and names it, and has it filled.
     ///
     /// # Safety
     ///
@@ -136,7 +140,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         &mut self,
         length: usize,
         fill: impl FnOnce(SlotPointer<'_, B>) -> Result<(), PoolError<B::Error>>,
-    ) -> Named<B, T> {
+    ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
         // The slot is taken before a user's code runs; where that panics, the handle is never seen.
@@ -175,7 +179,7 @@ impl<B: HostBackend> DynamicPool<B> {
         &mut self,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Named<B, T> {
+    ) -> HandleResult<B, T> {
         let write = |slot: SlotPointer<'_, B>| {
             // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
             // borrowed exclusively, so `element` cannot reach it.

@@ -182,7 +182,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(self.depth())
     }
 
-    /// Goes back to the newest checkpoint and forgets it; at the root, a reset.
+    /// Goes back to the newest checkpoint and forgets it; at the root, this is a reset.
     pub fn rewind(&mut self) {
         let depth = self.depth().max(1);
         self.pop_from(depth);

@@ -20,15 +20,15 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// An idle slot that advertises nothing while its pool is marked, so that the hot path does not take it;
-/// advertised again when this is dropped.
-#[must_use = "the slot is advertised again where this is dropped"]
-pub(super) struct Withdrawn<'s, B: PoolBackend>(SlotPointer<'s, B>);
+/// A guard over an idle slot that advertises nothing while its pool is marked as busy, so that the hot path
+/// does not take the slot; the slot advertises its block again when the guard is dropped.
+#[must_use = "the slot advertises its block again where the guard is dropped"]
+pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
 
-impl<'s, B: PoolBackend> Withdrawn<'s, B> {
+impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {
     /// # Safety
     ///
-    /// The slot is idle until this is dropped.
+    /// The slot is idle until the guard is dropped.
     pub(super) unsafe fn new(slot: SlotPointer<'s, B>) -> Self {
         // SAFETY: the slot is idle (caller).
         unsafe { withdraw(slot) };
@@ -36,7 +36,7 @@ impl<'s, B: PoolBackend> Withdrawn<'s, B> {
     }
 }
 
-impl<B: PoolBackend> Drop for Withdrawn<'_, B> {
+impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
     fn drop(&mut self) {
         // SAFETY: the slot is idle (`new`).
         unsafe { advertise(self.0) };

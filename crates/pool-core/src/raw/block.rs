@@ -47,12 +47,12 @@ pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize 
     block.bytes
 }
 
-/// A block that was taken out of its slot, and is freed when this is dropped.
-#[must_use = "the block is freed where this is dropped"]
+/// A block that was taken out of its slot, and is freed when this value is dropped.
+#[must_use = "the block is freed where this value is dropped"]
 struct TakenBlock<'s, B: PoolBackend> {
     state: &'s State<B>,
     block: B::Block,
-    /// With which it was allocated; 0 for no block.
+    /// The bytes that the block was allocated with; 0 for no block.
     bytes: usize,
     armed_by_view: bool,
 }

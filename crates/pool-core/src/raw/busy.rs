@@ -12,17 +12,17 @@ impl BusyMark {
         Self(Cell::new(false))
     }
 
-    /// Marks the pool until the guard is dropped, by unwinding too; `None` where it is marked already.
-    pub(super) fn set(&self) -> Option<Busy<'_>> {
-        if self.0.replace(true) { None } else { Some(Busy(self)) }
+    /// Marks the pool until the guard is dropped, by unwinding too; `None` where the pool is marked already.
+    pub(super) fn set(&self) -> Option<BusyGuard<'_>> {
+        if self.0.replace(true) { None } else { Some(BusyGuard(self)) }
     }
 }
 
-/// Takes a pool's mark off when it is dropped.
-#[must_use = "the mark is taken off where this is dropped"]
-pub(super) struct Busy<'a>(&'a BusyMark);
+/// A guard that takes a pool's mark off when the guard is dropped.
+#[must_use = "the mark is taken off where the guard is dropped"]
+pub(super) struct BusyGuard<'a>(&'a BusyMark);
 
-impl Drop for Busy<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.0.set(false);
     }

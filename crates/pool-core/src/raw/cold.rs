@@ -1,10 +1,10 @@
 //! The cold function: everything that is rare about an acquire. End of a table, first use of a slot,
-//! a block too small, an armed slot, zero length: one compare sends them all here. Code that is not ours
+//! a block too small, an armed slot, zero length: one compare sends all of these to [`prepare`]. Code that is not ours
 //! may run inside (invariant 9), so the pool is marked, and the slot at the cursor advertises nothing.
 
 use core::ptr::NonNull;
 
-use super::advertise::Withdrawn;
+use super::advertise::WithdrawnSlot;
 use super::block::install;
 use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
@@ -45,7 +45,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
         unsafe { SlotPointer::new(slot) }
     };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
-    let _withdrawn = unsafe { Withdrawn::new(slot) };
+    let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     if needed > 0 {
         // SAFETY: the slot is idle, `needed` is what the length needs, and the pool is marked.
         unsafe { provide(slot, needed, length * element_size) }?;
@@ -171,8 +171,8 @@ unsafe fn grow<B: PoolBackend>(
 
 /// Up to how many bytes a block grows by the whole factor.
 ///
-/// What a block has too much is held for good, and a large one is rarely grown, so beyond this what
-/// the factor adds is a quarter: a slot whose lengths vary at random holds an eighth more than it ever
+/// The bytes of a block beyond what its acquires need are held for good, and a large block is rarely grown,
+/// so beyond this size the factor adds a quarter of what it says: a slot whose lengths vary at random holds an eighth more than it ever
 /// needed, and not half as much again, while lengths that creep up still cost a number of growths
 /// that is logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
@@ -205,7 +205,7 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
 unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, bytes: usize) {
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_mut() };
-    // What comes this way is seen at no cost: growth after the last sample counts as well.
+    // An acquire that comes to the cold function is seen at no cost: growth after the last sample counts too.
     record.largest_sample = record.largest_sample.max(bytes);
     if record.samples_left > 0 {
         record.samples_left -= 1;

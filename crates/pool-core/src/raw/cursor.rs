@@ -43,7 +43,7 @@ impl<B: PoolBackend> Cursor<B> {
         Self { slot: Cell::new(self.slot.get()) }
     }
 
-    /// A slot whose block holds `length` elements of `T`, without taking it: the hot path.
+    /// Reserves a slot whose block holds `length` elements of `T`, without taking the slot: the hot path.
     ///
     /// # Safety
     ///
@@ -87,7 +87,7 @@ impl<B: PoolBackend> Cursor<B> {
         unsafe { cold::prepare(slot, length, size_of::<T>()) }
     }
 
-    /// Where the cursor stands.
+    /// The place at which the cursor stands.
     ///
     /// # Safety
     ///
@@ -110,7 +110,7 @@ impl<B: PoolBackend> Cursor<B> {
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
-    /// Takes the slot that was reserved, then has it filled; gives it back where that fails.
+    /// Takes the slot that was reserved, then has it filled; gives the slot back where filling fails.
     ///
     /// # Safety
     ///

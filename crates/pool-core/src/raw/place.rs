@@ -15,8 +15,8 @@ use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
 
-/// Where a cursor stands, by value: what larger functions get in place of the cursor, which would have
-/// to be in memory for them and not in a register.
+/// Where a cursor stands, by value. Larger functions get a place instead of the cursor, which would have to
+/// be in memory for them and not in a register.
 pub struct Place<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,
@@ -69,7 +69,7 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<(SlotPointer<'s, B>, &'s mut Way<B>)> {
-        // What fits no element at all is a sentinel, or has things to be done first.
+        // A slot that not even zero elements fit is a sentinel, or has duties that come first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller's promise.
         let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;

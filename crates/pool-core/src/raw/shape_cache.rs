@@ -4,7 +4,7 @@
 use core::any::TypeId;
 use core::ptr::NonNull;
 
-use super::advertise::Withdrawn;
+use super::advertise::WithdrawnSlot;
 use super::host::try_box;
 use super::shape_set::{ShapeSet, Way};
 use super::slot::SlotPointer;
@@ -13,8 +13,8 @@ use crate::element::Element;
 use crate::error::PoolError;
 use crate::lengths::Lengths;
 
-/// The shape `dims` of elements `T` in the slot's set, if it is there. Nothing of `dims` is trusted:
-/// what is found was checked when it was put there.
+/// The shape `dims` of elements `T` in the slot's set, if the set has it. Nothing of `dims` is trusted: a
+/// shape was checked when it was put into the set.
 ///
 /// # Safety
 ///
@@ -33,7 +33,7 @@ pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
     set.find(TypeId::of::<T>(), dims)
 }
 
-/// Counts a hit.
+/// Counts a hit of the shape cache.
 #[inline(always)]
 pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     let hits = &slot.state().shape_hits;
@@ -81,7 +81,7 @@ unsafe fn insert<'s, B: PoolBackend>(
     // may run code that reaches for it.
     let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
-    let _withdrawn = unsafe { Withdrawn::new(slot) };
+    let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     let misses = &state.shape_misses;
     misses.set(misses.get() + 1);
 
@@ -91,7 +91,7 @@ unsafe fn insert<'s, B: PoolBackend>(
     let mut shapes = unsafe { set_of(slot) }?;
     // SAFETY: a set lives until its slot is idle and cold code takes it; nothing borrowed from it is in use.
     let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
-    // Runs the backend's code, with the set as it will be and no reference to it.
+    // Dropping the evicted way runs the backend's code: the set is as it will be, and nothing refers to it.
     drop(evicted);
     // SAFETY: as above; this is its only reference for `'s`.
     let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };

@@ -11,13 +11,13 @@ use crate::lengths::Lengths;
 /// The shapes of one slot, newest use unordered; eviction goes round robin.
 pub(crate) struct ShapeSet<B: PoolBackend> {
     ways: Vec<Way<B>>,
-    /// How many ways there may be.
+    /// How many ways the set may have.
     capacity: usize,
     /// The way that the next miss evicts, once all are taken. A hit does not move it.
     victim: usize,
 }
 
-/// One remembered shape.
+/// A shape that a slot remembers, and what the backend keeps beside it.
 pub(crate) struct Way<B: PoolBackend> {
     pub(super) element: TypeId,
     pub(crate) lengths: Lengths,
@@ -78,8 +78,8 @@ impl<B: PoolBackend> Way<B> {
 /// Axes of the pieces that shapes are compared in.
 const PIECE: usize = 4;
 
-/// Whether two shapes of one rank are equal. From four axes to eight, the first four and the last four
-/// are compared, which may overlap, and nothing is counted.
+/// Whether two shapes of one rank are equal. From four axes to eight, the first four and the last four axes
+/// are compared, which may overlap, and no axis is counted.
 #[inline(always)]
 fn same_dims(own: &[usize], asked: &[usize]) -> bool {
     let same = |axis: usize| {

@@ -43,7 +43,7 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         Self { slot, scope: PhantomData }
     }
 
-    /// What a view keeps of the slot.
+    /// The reference to the slot that a view keeps.
     #[inline(always)]
     pub(crate) fn reference(self) -> SlotRef<B> {
         // SAFETY: a slot of a pool of this backend (`new`).

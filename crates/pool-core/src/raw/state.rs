@@ -1,10 +1,10 @@
 //! What a pool owns besides its slots: the backend's context, the configuration, the list of tables
-//! and the counters. Touched by cold code alone.
+//! and the counters. Only cold code touches them.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::busy::{Busy, BusyMark};
+use super::busy::{BusyGuard, BusyMark};
 use super::table_list::TableList;
 use super::words::Slot;
 use crate::backend::PoolBackend;
@@ -55,8 +55,8 @@ impl<B: PoolBackend> State<B> {
         }
     }
 
-    /// Marks the pool as busy until the guard is dropped; `None` where it is already.
-    pub(super) fn busy(&self) -> Option<Busy<'_>> {
+    /// Marks the pool as busy until the guard is dropped; `None` where the pool is marked already.
+    pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
     }
 
@@ -113,7 +113,7 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.set(self.cold_acquires.get() + 1);
     }
 
-    /// Notes that slot `number` is about to be handed out, and warns where there are very many.
+    /// Notes that slot `number` is about to be handed out, and warns where very many slots are.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -139,7 +139,7 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Forgets the high water and the peaks: what follows `clear`.
+    /// Forgets the high water and the peaks, as `clear` does.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.peak_reserved.set(self.reserved.get());

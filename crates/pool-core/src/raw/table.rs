@@ -14,13 +14,13 @@ use crate::backend::PoolBackend;
 /// Slots of one table, without its sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// A run of slots that never moves. See the [invariants](super).
+/// A run of slots that never moves: see the [invariants](super).
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots; the last is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, made at its first acquire of dynamic rank. Not in the records,
-    /// because a hit reads it: here it is found by a shift.
+    /// The shape set of each slot, made at its first acquire of dynamic rank. The sets are not in the records,
+    /// because a hit reads its slot's set: in an array of their own it is found by a shift.
     shapes: [*mut ShapeSet<B>; SLOTS],
     records: [Record; SLOTS],
     /// The pool's state.

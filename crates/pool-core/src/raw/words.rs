@@ -2,16 +2,16 @@
 
 use crate::backend::PoolBackend;
 
-/// What acquire reads: the block, and how many words of it an acquire may count on.
+/// The hot words of a slot, which acquire reads: the block, and how many words of it an acquire may count on.
 #[repr(C)]
 pub(crate) struct Slot<B: PoolBackend> {
     pub(super) block: B::Block,
     pub(super) advertised: usize,
 }
 
-/// What only cold code reads.
+/// The cold words of a slot, which only cold code reads.
 pub(super) struct Record {
-    /// Bytes of the slot's block; 0 where it has none.
+    /// Bytes of the slot's block; 0 where the slot has none.
     pub(super) real: usize,
     /// The serial of the handle that the dynamic pool gave out for this slot; 0 is no handle.
     pub(super) serial: u64,

@@ -23,13 +23,13 @@ use crate::violation::Violation;
 
 use records::{Field, Record, Records};
 
-/// Which column holds what.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Column {
     Id,
     Lower,
     Upper,
-    /// As `Upper`, but the last time at which the buffer is live.
+    /// The last time at which the buffer is live; `Upper` is the first time after it.
     End,
     Size,
     Alignment,
@@ -54,7 +54,7 @@ impl Column {
         })
     }
 
-    /// What it holds, whatever it is called.
+    /// The column that this one counts as: a file has `End` or `Upper`, not both.
     fn role(self) -> Self {
         if self == Self::End { Self::Upper } else { self }
     }

@@ -10,11 +10,11 @@ use crate::adjacency::indices;
 pub(crate) struct Order {
     /// The items, first to last.
     pub(crate) items: Vec<u32>,
-    /// Which free range to take.
+    /// The rule by which a free range is taken.
     pub(crate) fit: Fit,
 }
 
-/// What orders are made of, one number for each item.
+/// The numbers that orders are made of, one of each kind for each item.
 #[derive(Debug)]
 pub(crate) struct Measures {
     /// Bytes.

@@ -1,4 +1,4 @@
-//! What places items one after the other, whatever tells it which of them may not share.
+//! The interface of the greedy placers, which place items one after the other.
 
 use super::ranges::Fit;
 
@@ -8,7 +8,7 @@ pub(super) const ITEMS_UNWATCHED: usize = 64;
 /// Places items one after the other.
 pub(crate) trait Place {
     /// The offsets that come of placing the items in `order`, those with fixed offsets before all
-    /// others; nothing, if that is no longer needed before it is done.
+    /// others; `None`, if the plan is no longer needed before it is done.
     fn place_while(
         &mut self,
         order: &[u32],

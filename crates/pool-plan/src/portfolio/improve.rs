@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// A plan and the order that a greedy placer makes it from.
 #[derive(Debug)]
-pub(super) struct Improved {
+pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
     pub(super) order: Order,
@@ -24,7 +24,7 @@ pub(super) fn improve(
     attempts: usize,
     random: &mut Random,
     limit: Limit<'_>,
-) -> Option<Improved> {
+) -> Option<ImprovedPlan> {
     let mut order = order.clone();
     let is_needed = || !limit.is_reached();
     let mut offsets = placer.place_while(&order.items, order.fit, is_needed)?;
@@ -46,7 +46,7 @@ pub(super) fn improve(
             order.items = undo;
         }
     }
-    Some(Improved { offsets, peak: current, order })
+    Some(ImprovedPlan { offsets, peak: current, order })
 }
 
 /// Moves one item that reaches the peak, and sometimes any other, to an earlier place.

@@ -9,7 +9,7 @@ use crate::options::Monitor;
 pub(super) struct Limit<'a> {
     /// When the budget is spent; none where that is beyond the end of time.
     pub(super) deadline: Option<Instant>,
-    /// Who may stop the planner.
+    /// The monitor through which another thread may stop the planner.
     pub(super) monitor: &'a Monitor,
 }
 

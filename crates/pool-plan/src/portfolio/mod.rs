@@ -28,7 +28,7 @@ use standing::Standing;
 
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
-    /// What is to be placed.
+    /// The items that are to be placed.
     pub(crate) items: &'a [Item],
     /// The orders of the greedy plans.
     pub(crate) orders: Vec<Order>,
@@ -36,13 +36,13 @@ pub(crate) struct Portfolio<'a, M, I> {
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// The bound.
+    /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
     /// When planning began: the budget pays for the bound too.
     pub(crate) start: Instant,
-    /// How long to plan, and what for.
+    /// How long to plan, and for which capacity or tolerance.
     pub(crate) options: &'a Options,
-    /// Who watches, and may stop it.
+    /// The monitor through which another thread watches the portfolio and may stop it.
     pub(crate) monitor: &'a Monitor,
 }
 

@@ -1,4 +1,4 @@
-//! What a portfolio has so far.
+//! The best plan that a portfolio has so far.
 
 use crate::greedy::Order;
 
@@ -9,6 +9,6 @@ pub(super) struct Standing {
     pub(super) peak: u64,
     /// The order and fit that a greedy placer makes it from, or one not much worse.
     pub(super) order: Order,
-    /// No plan has a lower peak.
+    /// A peak that no plan is below.
     pub(super) least: u64,
 }

@@ -1,9 +1,9 @@
-//! What every plan must satisfy buffer by buffer, whatever the problem.
+//! The conditions that every plan must satisfy buffer by buffer, whatever the problem.
 
 use crate::violation::Violation;
 
-/// What both kinds of buffer must satisfy on their own.
-pub(super) struct Placed {
+/// A buffer of either kind of problem, with the offset at which a plan places it.
+pub(super) struct PlacedBuffer {
     pub(super) size: u64,
     pub(super) alignment: u64,
     pub(super) fixed: Option<u64>,
@@ -11,7 +11,7 @@ pub(super) struct Placed {
 }
 
 /// The end of each buffer's bytes, if each is aligned, where it must be, and within addresses.
-pub(super) fn ends(placed: impl Iterator<Item = Placed>) -> Result<Vec<u64>, Violation> {
+pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
     let mut ends = Vec::new();
     for (buffer, one) in placed.enumerate() {
         let offset = one.offset;

@@ -5,7 +5,7 @@
 //! it is enough to count: where each buffer has as many that come before or after it as share bytes with
 //! it, all are ordered. No pair is kept, and memory grows with the problem and not with its square.
 
-use super::ends::{Placed, ends};
+use super::ends::{PlacedBuffer, ends};
 use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
 use crate::violation::Violation;
 
@@ -22,7 +22,7 @@ pub(crate) fn peak(
         let (offsets, buffers) = (offsets.len(), buffers.len());
         return Err(Violation::WrongLength { offsets, buffers });
     }
-    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| Placed {
+    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| PlacedBuffer {
         size: buffer.size,
         alignment: buffer.alignment,
         fixed: buffer.offset,
@@ -70,7 +70,7 @@ fn check_sharing(
         let shares = |&position: &usize| range.shares_with(&placed[position]);
         (0..placed.len()).filter(shares).collect()
     };
-    // Of each, how many share bytes with it, less those that are ordered with it.
+    // For each buffer, how many share bytes with it, and how many of these are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     for (later, range) in placed.iter().enumerate() {
         let others = sharing_with(range);
@@ -101,9 +101,9 @@ fn check_sharing(
 
 /// The edges of full completion, backwards.
 struct Edges {
-    /// The operations that they join, ascending.
+    /// The operations that the edges join, ascending.
     joined: Vec<usize>,
-    /// For each of these, which ones edges lead from, as indices of `joined`.
+    /// For each of these operations, those from which edges lead to it, as indices of `joined`.
     before: Vec<Vec<usize>>,
 }
 
@@ -134,7 +134,8 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// Which operations are complete before a buffer begins; none before one that shares with nothing.
+    /// For each operation, whether it is complete before a buffer begins; no operation is before a buffer that
+    /// shares bytes with no other.
     fn ancestors(&self, markers: &Markers) -> Vec<bool> {
         let mut met = vec![false; self.joined.len()];
         let mut open: Vec<usize> = markers.alloc.into_iter().collect();
@@ -152,9 +153,10 @@ impl Edges {
 
 /// The markers of a buffer, as indices of the operations that edges join.
 struct Markers {
-    /// None where no edge joins it, or the buffer shares with nothing.
+    /// The alloc marker; `None` where no edge joins it, or where the buffer shares bytes with no other.
     alloc: Option<usize>,
-    /// None where no edge joins one of them, there are none, or the buffer shares with nothing.
+    /// The free markers; `None` where no edge joins one of them, where the buffer has none, or where it shares
+    /// bytes with no other.
     frees: Option<Vec<usize>>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ends::{Placed, ends};
+use super::ends::{PlacedBuffer, ends};
 use crate::buffer::Buffer;
 use crate::violation::Violation;
 
@@ -16,7 +16,7 @@ pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation
         let (offsets, buffers) = (offsets.len(), buffers.len());
         return Err(Violation::WrongLength { offsets, buffers });
     }
-    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| Placed {
+    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| PlacedBuffer {
         size: buffer.size,
         alignment: buffer.alignment,
         fixed: buffer.offset,
