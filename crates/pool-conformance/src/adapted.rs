@@ -1,5 +1,5 @@
-//! A backend around a backend: it does what the inner one does, but for the methods that an [`Adaptor`]
-//! overrides. What watches, limits or fails another backend is an adaptor, and so is each of the broken
+//! A backend around a backend: the outer one does what the inner one does, but for the methods that an
+//! [`Adaptor`] overrides. Whatever watches, limits or fails another backend is an adaptor, and so is each of the broken
 //! backends with which the suite itself is tested.
 
 use std::borrow::BorrowMut;
@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::mem::transmute_copy;
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use thiserror::Error;
 
 use crate::ledger::Refused;
 
@@ -35,7 +36,8 @@ pub type InnerViewRef<'s, A, T> = <<A as Adaptor>::Inner as PoolBackend>::ViewRe
 /// The error of an adaptor's inner backend.
 pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 
-/// What an adaptor does instead of its inner backend. Every method that is not overridden calls it.
+/// An adaptor of a backend: its methods do something else than the inner backend's. Every method that is not
+/// overridden calls the inner backend.
 ///
 /// # Safety
 ///
@@ -46,7 +48,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// The backend that is adapted.
     type Inner: PoolBackend;
 
-    /// What is kept beside a cached shape: the inner backend's, or what has one in it.
+    /// The descriptor that is kept beside a cached shape: the inner backend's, or one that contains it.
     type Descriptor: Default + 'static + BorrowMut<<Self::Inner as PoolBackend>::Descriptor>;
 
     /// The inner backend's context.
@@ -56,7 +58,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`PoolBackend::allocate`].
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<Block<Self>, AdaptedError<Self>> {
         Self::Inner::allocate(self.inner(), bytes, advice).map_err(AdaptedError::Inner)
     }
@@ -65,7 +67,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As there; so below.
+    /// As for [`PoolBackend::free`].
     unsafe fn free(&self, block: Block<Self>, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { Self::Inner::free(self.inner(), block, bytes) };
@@ -80,7 +82,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<Adapted<Self>>,
@@ -94,7 +96,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
         slot: SlotRef<Adapted<Self>>,
@@ -108,11 +110,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As there; so below.
+    /// As for [`PoolBackend::reuse`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::reuse`].
     unsafe fn reuse(&self, block: Block<Self>, why: Reuse) -> Result<(), InnerError<Self>> {
         // SAFETY: the caller's promise; so below.
         unsafe { Self::Inner::reuse(self.inner(), block, why) }
@@ -122,11 +124,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`PoolBackend::set_bytes`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::set_bytes`].
     unsafe fn set_bytes(
         &self,
         block: Block<Self>,
@@ -141,11 +143,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`PoolBackend::fill`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::fill`].
     unsafe fn fill<T: Element>(
         &self,
         block: Block<Self>,
@@ -160,11 +162,11 @@ pub unsafe trait Adaptor: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`PoolBackend::copy_from_host`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As for [`PoolBackend::copy_from_host`].
     unsafe fn copy_from_host<T: Element>(
         &self,
         block: Block<Self>,
@@ -176,10 +178,13 @@ pub unsafe trait Adaptor: Sized + 'static {
 }
 
 /// The error of an adapted backend.
+#[derive(Error)]
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.
-    Refused(Refused),
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The inner backend's error.
+    #[error(transparent)]
     Inner(InnerError<A>),
 }
 
@@ -192,24 +197,7 @@ impl<A: Adaptor> fmt::Debug for AdaptedError<A> {
     }
 }
 
-impl<A: Adaptor> fmt::Display for AdaptedError<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Inner(error) => error.fmt(f),
-        }
-    }
-}
-
-impl<A: Adaptor> std::error::Error for AdaptedError<A> {}
-
-impl<A: Adaptor> From<Refused> for AdaptedError<A> {
-    fn from(refused: Refused) -> Self {
-        Self::Refused(refused)
-    }
-}
-
-/// A slot for the views of another backend than the slot's, which do not use it.
+/// A slot for views of another backend than the slot's own; such views do not use the slot.
 pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> SlotRef<I> {
     const { assert!(size_of::<SlotRef<B>>() == size_of::<*const ()>()) };
     const { assert!(size_of::<SlotRef<I>>() == size_of::<*const ()>()) };

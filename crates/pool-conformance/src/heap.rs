@@ -24,7 +24,7 @@ impl Ledger {
 
 /// # Panics
 ///
-/// Where `bytes` is no size that a pool may ask for.
+/// Panics where `bytes` is no size that a pool may ask for.
 fn layout(bytes: usize) -> Layout {
     assert!(bytes > 0 && bytes % HeapBackend::ALIGN == 0, "a pool must not ask for {bytes} bytes");
     Layout::from_size_align(bytes, HeapBackend::ALIGN).expect("a size that a pool may ask for")
@@ -43,7 +43,7 @@ unsafe impl PoolBackend for HeapBackend {
     type Error = Refused;
 
     const ALIGN: usize = 64;
-    const DANGLING: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+    const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
 
     fn device(_: &Ledger) -> Device {
         Device { kind: "heap", ordinal: None }
@@ -134,7 +134,7 @@ unsafe impl PoolBackend for HeapBackend {
 
 /// The alignment of a block, for a dangling pointer.
 #[repr(align(64))]
-struct Aligned;
+struct BlockAlignment;
 
 // SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned; the dangling
 // one is aligned.

@@ -9,7 +9,7 @@ use crate::probe::{Declined, Failure, Probe};
 /// The probe of the [`HeapBackend`]: all its contexts share one ledger.
 #[derive(Clone, Debug, Default)]
 pub struct HeapProbe {
-    /// What the contexts did.
+    /// The ledger of the blocks of all contexts.
     pub ledger: Ledger,
 }
 

@@ -3,15 +3,16 @@
 //! is really taken and given back, and asks it before it takes any.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::Reuse;
+use thiserror::Error;
 
 use crate::panics::panic_in_allocation;
 
-/// What a backend allocated and freed, and what it is to refuse. A clone is the same ledger, so that the
+/// A record of the blocks that a backend allocated and freed, and of the allocations that it is to refuse. A
+/// clone is the same ledger, so that the
 /// contexts of several pools, and the probe that looks on, share one.
 ///
 /// ```
@@ -36,8 +37,8 @@ pub struct Ledger(Arc<Mutex<Entries>>);
 #[derive(Debug, Default)]
 struct Entries {
     /// Every block that is allocated, by its address.
-    live: BTreeMap<usize, Live>,
-    /// Bytes of blocks that were given back, and whose memory is not back yet, by their addresses.
+    live: BTreeMap<usize, BlockEntry>,
+    /// Bytes of blocks that the pools gave back, and whose memory is not back yet, by the addresses of the blocks.
     returning: BTreeMap<usize, usize>,
     held: Held,
     refuse: Refusal,
@@ -48,16 +49,16 @@ struct Entries {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Live {
+struct BlockEntry {
     bytes: usize,
-    /// Where it is memory of the host's that a test may free in the end.
+    /// The block's address, where its memory is the host's and a test may free it in the end.
     block: Option<NonNull<u8>>,
 }
 
 // SAFETY: an address and a number; nothing is reached through it but what no pool knows any more.
-unsafe impl Send for Live {}
+unsafe impl Send for BlockEntry {}
 
-/// What a backend has allocated, as counted outside the pools.
+/// The blocks that a backend has allocated, as counted outside the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Blocks that are allocated now.
@@ -74,74 +75,67 @@ pub struct Held {
     pub refused: usize,
 }
 
-/// Which allocations are refused.
+/// The rule by which allocations are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refusal {
-    /// None.
+    /// No allocation is refused.
     #[default]
     Never,
-    /// The one after this many more.
+    /// The allocation after this many more is refused.
     Once(usize),
-    /// All after this many more.
+    /// All allocations after this many more are refused.
     From(usize),
-    /// All while the live blocks would hold more than this many bytes.
+    /// All allocations are refused with which the live blocks would hold more than this many bytes.
     Above(usize),
-    /// The one after this many more panics instead.
+    /// The allocation after this many more panics instead.
     PanicOnce(usize),
 }
 
-/// What [`Ledger::ask`] says where the test refuses: the error of a backend that was told to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The answer of [`Ledger::ask`] where the test refuses: the error of a backend that was told to refuse.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the test refused {bytes} bytes")]
 pub struct Refused {
     /// Bytes that were asked for.
     pub bytes: usize,
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the test refused {} bytes", self.bytes)
-    }
-}
-
-impl std::error::Error for Refused {}
-
-/// What must not happen to a block. Whoever runs the cases finds that there is none.
+/// A misuse of a block. Whoever runs the cases finds that no fault was noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It was freed while it was not allocated: a second time, or what never was a block.
+    /// A block was freed while it was not allocated: a second time, or at an address that never was a block's.
     NotAllocated {
-        /// What was freed.
+        /// The address that was freed.
         address: usize,
     },
-    /// It was freed with other bytes than it was allocated with.
+    /// A block was freed with other bytes than it was allocated with.
     OtherBytes {
-        /// The block.
+        /// The address of the block.
         address: usize,
-        /// What it was allocated with.
+        /// The bytes that it was allocated with.
         allocated: usize,
-        /// What it was freed with.
+        /// The bytes that it was freed with.
         freed: usize,
     },
-    /// It was given while some of its bytes belonged to another block.
+    /// A block was given while some of its bytes belonged to another block.
     Overlaps {
-        /// The new block.
+        /// The address of the new block.
         address: usize,
-        /// Its bytes.
+        /// The bytes of the block.
         bytes: usize,
     },
-    /// Work used it after it was freed.
+    /// Work used a block after it was freed.
     UsedAfterFree {
-        /// The block.
+        /// The address of the block.
         address: usize,
     },
-    /// Work left its bytes.
+    /// Work went beyond the bytes of a block.
     Beyond {
-        /// The block.
+        /// The address of the block.
         address: usize,
-        /// Its bytes.
+        /// The bytes of the block.
         bytes: usize,
-        /// Where the work would have ended.
+        /// The offset at which the work would have ended.
         end: usize,
     },
 }
@@ -165,7 +159,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// Where the test said so ([`Refusal::PanicOnce`]): the backend lets it pass through `allocate`.
+    /// Where the test said so ([`Refusal::PanicOnce`]): the backend lets the panic pass through `allocate`.
     pub fn ask(&self, bytes: usize) -> Result<(), Refused> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
@@ -194,15 +188,15 @@ impl Ledger {
 
     /// Told by a backend that it allocated a block, by its address or whatever tells blocks apart.
     pub fn given(&self, address: usize, bytes: usize) {
-        self.note(address, Live { bytes, block: None });
+        self.note(address, BlockEntry { bytes, block: None });
     }
 
     /// As [`given`](Self::given), for memory of the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
-        self.note(block.addr().get(), Live { bytes, block: Some(block) });
+        self.note(block.addr().get(), BlockEntry { bytes, block: Some(block) });
     }
 
-    fn note(&self, address: usize, live: Live) {
+    fn note(&self, address: usize, live: BlockEntry) {
         let entries = &mut *self.entries();
         let end = address + live.bytes;
         let before = entries.live.range(..end).next_back().map(|(at, before)| (at, before.bytes));
@@ -220,8 +214,8 @@ impl Ledger {
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
 
-    /// Told by a backend that it gives a block back. False where it must not, because there is no such
-    /// block or one of other bytes: that is a [`Fault`], and the memory is better left alone.
+    /// Told by a backend that it gives a block back. False where the backend must not, because no such block
+    /// exists, or one of other bytes: then a [`Fault`] is noted, and the memory is better left alone.
     #[must_use = "memory that is not a block's must not be given back"]
     pub fn freed(&self, address: usize, bytes: usize) -> bool {
         let may = self.freeing(address, bytes);
@@ -263,18 +257,18 @@ impl Ledger {
         entries.held.returning = entries.returning.len();
     }
 
-    /// Told by whoever sees it that something happened to a block that must not.
+    /// Notes a misuse of a block, told by whoever sees it.
     pub fn note_fault(&self, fault: Fault) {
         self.entries().faults.push(fault);
     }
 
-    /// What happened to blocks that must not.
+    /// The misuses of blocks that were noted so far.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         self.entries().faults.clone()
     }
 
-    /// What is allocated, and what was asked for so far.
+    /// The blocks that are allocated, and the number of requests so far.
     #[must_use]
     pub fn held(&self) -> Held {
         self.entries().held
@@ -321,11 +315,11 @@ impl Ledger {
     #[must_use]
     pub fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         let entries = self.entries();
-        let (&start, &Live { bytes, .. }) = entries.live.range(..=address).next_back()?;
+        let (&start, &BlockEntry { bytes, .. }) = entries.live.range(..=address).next_back()?;
         (address < start + bytes).then_some((start, bytes))
     }
 
-    /// Says which of the coming allocations are refused.
+    /// Sets which of the coming allocations are refused.
     pub fn refuse(&self, refusal: Refusal) {
         self.entries().refuse = refusal;
     }

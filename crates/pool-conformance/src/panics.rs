@@ -8,7 +8,7 @@ use std::sync::Once;
 
 /// The payload of a planned panic.
 #[derive(Debug)]
-struct Planned;
+struct PlannedPanic;
 
 thread_local! {
     static QUIET: Cell<usize> = const { Cell::new(0) };
@@ -16,13 +16,13 @@ thread_local! {
 
 /// Panics on purpose. The panic hook is not run.
 pub fn panic_as_planned() -> ! {
-    resume_unwind(Box::new(Planned))
+    resume_unwind(Box::new(PlannedPanic))
 }
 
 /// Whether a payload is that of [`panic_as_planned`].
 #[must_use]
 pub fn is_planned(payload: &(dyn Any + Send)) -> bool {
-    payload.is::<Planned>()
+    payload.is::<PlannedPanic>()
 }
 
 /// The beginning of the text of [`panic_in_allocation`].

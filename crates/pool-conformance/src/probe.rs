@@ -1,4 +1,4 @@
-//! What the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to look
+//! The probe: what the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to look
 //! into a view and put work on it, and who counts its blocks. A probe is a value of its own, so that the
 //! tests of any crate can write one for a backend that is defined elsewhere.
 
@@ -43,11 +43,11 @@ pub trait Probe: 'static {
     /// The context of a new pool.
     fn context(&self) -> <Self::Backend as PoolBackend>::Context;
 
-    /// Where a view starts: its address, or what tells the bytes of blocks apart where they have none.
-    /// Then it counts bytes as addresses do, from a multiple of the backend's alignment.
+    /// The address at which a view starts; where blocks have no addresses, the number that tells their bytes
+    /// apart. Such numbers count bytes as addresses do, from a multiple of the backend's alignment.
     fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize;
 
-    /// Where a shared view starts.
+    /// The address at which a shared view starts, as [`address`](Self::address).
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize;
 
     /// The elements of a view, on the host, once all work is done that was enqueued before.
@@ -159,9 +159,9 @@ pub trait Probe: 'static {
     fn refusal(&self) -> Result<&Ledger, Declined>;
 }
 
-/// What the tests ask of a probe's ledgers.
+/// The questions that the tests ask of a probe's ledgers.
 pub(crate) trait Watching: Probe {
-    /// What the backend has allocated; `None` where nobody counts.
+    /// The blocks that the backend has allocated; `None` where nobody counts.
     fn held(&self) -> Option<Held> {
         self.accounting().ok().map(Ledger::held)
     }
@@ -190,7 +190,7 @@ pub(crate) trait Watching: Probe {
         self.refusal().is_ok_and(|ledger| ledger.refusal() != Refusal::Never)
     }
 
-    /// Checks that nothing happened to a block that must not.
+    /// Checks that no block was misused.
     #[track_caller]
     fn assert_no_fault(&self) {
         if let Ok(ledger) = self.accounting() {
@@ -201,7 +201,7 @@ pub(crate) trait Watching: Probe {
 
 impl<P: Probe> Watching for P {}
 
-/// What a [`Probe`] is asked about views that are slices, for its `impl`.
+/// The methods of a [`Probe`] for views that are slices, to be put into its `impl`.
 #[macro_export]
 macro_rules! slice_access {
     () => {

@@ -8,7 +8,7 @@ use crate::watched::{Watch, Watched};
 /// The probe of the [`Toy`], watched.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
-    /// What the pools took and gave back.
+    /// The ledger of the blocks that the pools took and gave back.
     pub ledger: Ledger,
 }
 

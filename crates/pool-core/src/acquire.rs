@@ -5,7 +5,7 @@
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
-use crate::raw::Cursor;
+use crate::raw::{Cursor, SlotPointer};
 use crate::scope::Scope;
 use crate::view::Extent;
 
@@ -25,6 +25,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&self, length: usize) -> B::View<'s, T> {
+        // Not by way of `try_acquire`: a cold function that panics leaves nothing to be looked at here.
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: just reserved through this cursor.
@@ -47,12 +48,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// the pool runs it inside another acquire or a trim.
     #[inline]
     pub fn try_acquire<T: PodElement>(&self, length: usize) -> Acquired<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step(slot) };
-        // SAFETY: as in `acquire`.
-        Ok(unsafe { slot.view(length) })
+        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        unsafe { self.acquire_slice(length, |_| Ok(())) }
     }
 
     /// `length` elements of zero bytes.
@@ -73,14 +70,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> Acquired<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
-        let zero = || unsafe { slot.zero::<T>(length) };
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step_and_fill(slot, zero) }?;
-        // SAFETY: reserved, stepped past, the first view; zero bytes are a valid `Element`.
-        Ok(unsafe { slot.view(length) })
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
+        let zero = |slot: SlotPointer<'s, B>| unsafe { slot.zero::<T>(length) };
+        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        unsafe { self.acquire_slice(length, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -101,14 +94,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_filled<T: Element>(&self, length: usize, value: T) -> Acquired<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it.
-        let fill = || unsafe { slot.fill(value, length) };
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step_and_fill(slot, fill) }?;
-        // SAFETY: reserved, stepped past, the first view; every element was written.
-        Ok(unsafe { slot.view(length) })
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
+        let fill = |slot: SlotPointer<'s, B>| unsafe { slot.fill(value, length) };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_slice(length, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -129,15 +118,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> Acquired<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
-        // SAFETY: the slot is reserved for as many elements, and nothing views it; `source` is a live
-        // slice, so it is no part of a block that nothing views.
-        let copy = || unsafe { slot.copy_from_host(source) };
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step_and_fill(slot, copy) }?;
-        // SAFETY: reserved, stepped past, the first view; every element was written.
-        Ok(unsafe { slot.view(source.len()) })
+        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_slice`);
+        // `source` is a live slice, so it is no part of a block that nothing views.
+        let copy = |slot: SlotPointer<'s, B>| unsafe { slot.copy_from_host(source) };
+        // SAFETY: all elements are written.
+        unsafe { self.acquire_slice(source.len(), copy) }
     }
 
     /// As many elements as `model` has, of the same or of another type, with unspecified contents.
@@ -163,13 +148,34 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ) -> Acquired<'s, B, T> {
         self.try_acquire(model.extent())
     }
+
+    /// The body that the family shares: reserves a slot, steps past it, fills it, makes the view.
+    ///
+    /// # Safety
+    ///
+    /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
+    /// it returns `Ok`, that many elements are valid as `T`.
+    #[inline(always)]
+    unsafe fn acquire_slice<T: Element>(
+        &self,
+        length: usize,
+        fill: impl FnOnce(SlotPointer<'s, B>) -> Result<(), PoolError<B::Error>>,
+    ) -> Acquired<'s, B, T> {
+        // SAFETY: the pool lives for `'s`.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // SAFETY: just reserved through this cursor.
+        unsafe { self.cursor.step_and_fill(slot, || fill(slot)) }?;
+        // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
+        // elements are valid (caller).
+        Ok(unsafe { slot.view(length) })
+    }
 }
 
 impl<'s, B: HostBackend> Scope<'s, B> {
     /// `length` elements, each made by `element(index)`.
     ///
-    /// `element` may acquire from this scope; what it acquires stays taken until the scope ends. Where it
-    /// panics, the array's slot stays taken as well.
+    /// `element` may acquire from this scope; what `element` acquires stays taken until the scope ends. Where
+    /// `element` panics, the slot of the elements stays taken as well.
     ///
     /// # Panics
     ///
@@ -195,13 +201,12 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         length: usize,
         element: impl FnMut(usize) -> T,
     ) -> Acquired<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step(slot) };
-        // SAFETY: reserved for `length` elements, stepped past, and nothing views it.
-        unsafe { slot.write_with(length, element) };
-        // SAFETY: reserved, stepped past, the first view; every element was written.
-        Ok(unsafe { slot.view(length) })
+        let write = |slot: SlotPointer<'s, B>| {
+            // SAFETY: reserved for `length` elements, stepped past, and nothing views it (`acquire_slice`).
+            unsafe { slot.write_with(length, element) };
+            Ok(())
+        };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_slice(length, write) }
     }
 }

@@ -2,10 +2,10 @@
 //! its contract, and the small types that its methods speak in.
 
 use core::error::Error;
-use core::fmt;
 
+use crate::device::Device;
 use crate::element::Element;
-pub use crate::raw::SlotRef;
+use crate::slot_ref::SlotRef;
 use crate::view::PoolView;
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
@@ -88,8 +88,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// What allocation needs to know: `()` on the host, a device and a stream on a GPU.
     type Context;
 
-    /// One piece of memory: a raw address, or an identity, and what `free` and `view` need, never an
-    /// owner.
+    /// One piece of memory: a raw address, or an identity, and what `free` and `view` need. A block is never
+    /// an owner.
     type Block: Copy;
 
     /// What acquire returns: the exclusive right to `length` elements of a block.
@@ -99,7 +99,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type ViewRef<'s, T: Element>: PoolView<Element = T>;
 
     /// What a backend keeps beside a cached dynamic shape: a ready header, or the device copy of
-    /// dims and strides. Dropped when the shape is evicted or the slot's block is replaced.
+    /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is replaced.
     type Descriptor: Default + 'static;
 
     /// Why memory could not be had, or an operation could not be enqueued.
@@ -115,7 +115,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     /// block is whatever names nothing.
     const DANGLING: Self::Block;
 
-    /// Where the context's memory is.
+    /// The device that the context's memory is on.
     fn device(context: &Self::Context) -> Device;
 
     /// Allocates a block of `bytes` bytes.
@@ -132,7 +132,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<Self::Block, Self::Error>;
 
     /// Gives a block back, after all work that was enqueued on it. It may wait for that work, or enqueue
-    /// itself behind it; in neither case does it unwind: there is nobody to tell.
+    /// itself behind it; in neither case does it unwind, because nobody could take the error.
     ///
     /// # Safety
     ///
@@ -179,7 +179,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// When the order cannot be established. The block is then not handed out (the acquire fails
+    /// The backend's own error where the order cannot be established. The block is then not handed out (the acquire fails
     /// with this error), or is leaked instead of being freed.
     ///
     /// # Safety
@@ -195,7 +195,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// When the operation cannot be enqueued.
+    /// The backend's own error where the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -211,7 +211,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// When the operation cannot be enqueued.
+    /// The backend's own error where the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -228,7 +228,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// When the operation cannot be enqueued.
+    /// The backend's own error where the operation cannot be enqueued.
     ///
     /// # Safety
     ///
@@ -268,22 +268,4 @@ pub enum Reuse {
 pub struct Advice {
     /// Ask the system for huge pages where the block is large enough.
     pub huge_pages: bool,
-}
-
-/// Where a pool's memory is: a kind, and an ordinal where there can be several of the kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Device {
-    /// The kind of memory: `"cpu"`, `"cuda"`.
-    pub kind: &'static str,
-    /// Which one of its kind; `None` where there is only one.
-    pub ordinal: Option<u32>,
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.ordinal {
-            Some(ordinal) => write!(f, "{}:{ordinal}", self.kind),
-            None => f.write_str(self.kind),
-        }
-    }
 }

@@ -21,10 +21,11 @@ pub struct PoolConfig {
 }
 
 impl PoolConfig {
-    /// From how many slots on a doubling is warned of (feature `tracing`).
+    /// The number of slots from which on every doubling is warned of (feature `tracing`).
     pub const WARNING_SLOTS: usize = 512;
 
-    /// No limit, growth by 1.5 (less for large blocks), huge pages for large blocks, 4 ways, nothing for debugging.
+    /// The default configuration: no limit, growth by 1.5 (less for large blocks), huge pages for large blocks,
+    /// 4 ways, nothing for debugging.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -38,25 +39,25 @@ impl PoolConfig {
         }
     }
 
-    /// A name for statistics and traces.
+    /// Sets the pool's name in statistics and traces.
     #[must_use]
     pub const fn name(mut self, name: &'static str) -> Self {
         self.name = name;
         self
     }
 
-    /// The most bytes that the pool's blocks may hold together. Not a division of a device among
-    /// pools: each pool has its own limit.
+    /// Sets the most bytes that the pool's blocks may hold together. The limit does not divide a device among
+    /// pools: each pool has its own.
     #[must_use]
     pub const fn byte_limit(mut self, bytes: usize) -> Self {
         self.byte_limit = bytes;
         self
     }
 
-    /// How much larger than before a block becomes when it is too small: finite and at least 1.
+    /// Sets how much larger than before a block becomes when it is too small: finite and at least 1.
     ///
     /// A block always becomes as large as what is asked for; the factor adds to that where lengths
-    /// creep up. Beyond 64 KiB of old capacity it adds a quarter: with 1.5, a block of 10 MiB that is
+    /// creep up. Beyond 64 KiB of old capacity the factor adds a quarter of what it says: with 1.5, a block of 10 MiB that is
     /// a little too small becomes one of 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
@@ -64,30 +65,30 @@ impl PoolConfig {
         self
     }
 
-    /// Whether large host blocks ask the system for huge pages.
+    /// Sets whether large host blocks ask the system for huge pages.
     #[must_use]
     pub const fn huge_pages(mut self, on: bool) -> Self {
         self.huge_pages = on;
         self
     }
 
-    /// Whether every acquire is overwritten with 0xFF bytes first, which is NaN for floats: shows
-    /// code that reads what it did not write. Costs a cold call and a fill for each acquire.
+    /// Sets whether every acquire is overwritten with 0xFF bytes first, which is NaN for floats. This mode
+    /// shows code that reads what it did not write, and costs a cold call and a fill for each acquire.
     #[must_use]
     pub const fn poison(mut self, on: bool) -> Self {
         self.poison = on;
         self
     }
 
-    /// Whether every acquire gets a new block and the old one is freed: lets a memory checker see
-    /// raw pointers that outlived their scope. Costs an allocation for each acquire.
+    /// Sets whether every acquire gets a new block and the old block is freed. This mode lets a memory checker
+    /// see raw pointers that outlived their scope, and costs an allocation for each acquire.
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
         self
     }
 
-    /// How many shapes of dynamic rank each slot remembers: 1 to 16.
+    /// Sets how many shapes of dynamic rank each slot remembers: 1 to 16.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

@@ -1,6 +1,6 @@
 //! What may live in a pool: plain data. [`PodElement`] may be handed out with the contents that a
 //! former use left behind; [`Element`] adds types such as `bool`, for which not every byte pattern
-//! is a value and which are therefore zeroed or written first.
+//! is a value and whose memory is therefore zeroed or written first.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 

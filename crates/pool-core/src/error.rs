@@ -1,16 +1,23 @@
-//! The one error of the crate: what was asked, what there is, and what to do about it.
+//! The one error of the crate: what was asked, what there is, and what to do about it. `Display` says an
+//! error's own part, `source` what was below it.
 
 use core::error::Error;
 use core::fmt;
 
+use thiserror::Error;
+
 /// Why a pool could not do what it was asked. The pool is usable after every one of them.
 ///
 /// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {
     /// The request is larger than any address space: more than `isize::MAX` bytes, rounded up as a
     /// block is.
+    #[error(
+        "{elements} elements of {element_size} bytes are more than an address space holds: check how the \
+         length was computed"
+    )]
     SizeOverflow {
         /// Elements asked for.
         elements: usize,
@@ -18,8 +25,13 @@ pub enum PoolError<E> {
         element_size: usize,
     },
     /// The shape is impossible, or does not fit what it is applied to.
-    Shape(ShapeError),
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// The pool's byte limit does not allow the block, even with every idle block freed.
+    #[error(
+        "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \
+         are in use: raise the limit, or end scopes earlier"
+    )]
     LimitExceeded {
         /// Bytes of the block that was asked for.
         requested: usize,
@@ -29,6 +41,11 @@ pub enum PoolError<E> {
         limit: usize,
     },
     /// The backend has no such block, even with every idle block of this pool freed.
+    #[error(
+        "no block of {requested} bytes to be had, with {reserved} bytes of this pool in use{} and its idle \
+         blocks freed: ask for less, end scopes earlier, or trim other pools",
+        LargestBlocks(largest)
+    )]
     OutOfMemory {
         /// Bytes of the block that was asked for.
         requested: usize,
@@ -36,31 +53,41 @@ pub enum PoolError<E> {
         reserved: usize,
         /// Bytes of the largest of those blocks, the largest first; 0 where there are fewer.
         largest: [usize; 3],
-        /// What the backend said.
+        /// The backend's own error.
         source: E,
     },
     /// The host has no memory for the pool's own bookkeeping.
+    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
     Bookkeeping {
         /// Bytes of the table, shape set or stack that was asked for.
         requested: usize,
     },
     /// The backend could not start, or could not fill, copy or order memory.
+    #[error("the backend failed to {operation}")]
     Backend {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
-        /// What the backend said.
+        /// The backend's own error.
         source: E,
     },
     /// A configuration value is out of its range.
-    Config(ConfigError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The handle belongs to another pool.
+    #[error(
+        "the handle was made by pool {made_by}, not by this one ({pool}): use it with the pool that made it"
+    )]
     ForeignHandle {
         /// The pool that was asked.
         pool: u64,
         /// The pool that made the handle.
         made_by: u64,
     },
-    /// What the handle named was rewound, freed or handed out anew.
+    /// The array that the handle named was rewound or freed, or its slot was handed out anew.
+    #[error(
+        "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound or replaced, so \
+         acquire again"
+    )]
     StaleHandle {
         /// The slot that the handle names.
         slot: usize,
@@ -68,6 +95,7 @@ pub enum PoolError<E> {
         active: usize,
     },
     /// Two of the handles that were to be borrowed together are the same.
+    #[error("slot {slot} is named twice: only distinct handles can be borrowed together")]
     RepeatedHandle {
         /// The slot that both name.
         slot: usize,
@@ -77,8 +105,13 @@ pub enum PoolError<E> {
     ///
     /// The twins without `try_` panic with this error as with others. An allocator must not unwind, so
     /// its hooks use the `try_` forms.
+    #[error(
+        "the pool is in the middle of an acquire or a trim, which runs the code that acquires: an \
+         allocator's hook, a tracing subscriber or a backend must use another pool"
+    )]
     Reentered,
     /// There is no checkpoint of that depth.
+    #[error("there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)")]
     NoSuchCheckpoint {
         /// The depth asked for.
         asked: usize,
@@ -87,77 +120,10 @@ pub enum PoolError<E> {
     },
 }
 
-impl<E> From<ShapeError> for PoolError<E> {
-    fn from(error: ShapeError) -> Self {
-        Self::Shape(error)
-    }
-}
-
-impl<E> From<ConfigError> for PoolError<E> {
-    fn from(error: ConfigError) -> Self {
-        Self::Config(error)
-    }
-}
-
-impl<E: fmt::Display> fmt::Display for PoolError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SizeOverflow { elements, element_size } => write!(
-                f,
-                "{elements} elements of {element_size} bytes are more than an address space holds: \
-                 check how the length was computed"
-            ),
-            Self::Shape(error) => error.fmt(f),
-            Self::LimitExceeded { requested, reserved, limit } => write!(
-                f,
-                "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, \
-                 {reserved} of which are in use: raise the limit, or end scopes earlier"
-            ),
-            Self::OutOfMemory { requested, reserved, largest, source } => write!(
-                f,
-                "no block of {requested} bytes to be had ({source}), with {reserved} bytes of this \
-                 pool in use{} and its idle blocks freed: ask for less, end scopes earlier, or trim \
-                 other pools",
-                Largest(largest)
-            ),
-            Self::Bookkeeping { requested } => write!(
-                f,
-                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
-            ),
-            Self::Backend { operation, source } => {
-                write!(f, "the backend failed to {operation}: {source}")
-            }
-            Self::Config(error) => error.fmt(f),
-            Self::ForeignHandle { pool, made_by } => write!(
-                f,
-                "the handle was made by pool {made_by}, not by this one ({pool}): use it with the \
-                 pool that made it"
-            ),
-            Self::StaleHandle { slot, active } => write!(
-                f,
-                "the handle of slot {slot} is stale ({active} slots are handed out): it was rewound \
-                 or replaced, so acquire again"
-            ),
-            Self::RepeatedHandle { slot } => write!(
-                f,
-                "slot {slot} is named twice: only distinct handles can be borrowed together"
-            ),
-            Self::Reentered => f.write_str(
-                "the pool is in the middle of an acquire or a trim, which runs the code that acquires: \
-                 an allocator's hook, a tracing subscriber or a backend must use another pool",
-            ),
-            Self::NoSuchCheckpoint { asked, top } => write!(
-                f,
-                "there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)"
-            ),
-        }
-    }
-}
-
 /// The largest blocks of a pool, if it has any.
-struct Largest<'a>(&'a [usize; 3]);
+struct LargestBlocks<'a>(&'a [usize; 3]);
 
-impl fmt::Display for Largest<'_> {
+impl fmt::Display for LargestBlocks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut sizes = self.0.iter().filter(|bytes| **bytes > 0);
         let Some(largest) = sizes.next() else { return Ok(()) };
@@ -167,22 +133,15 @@ impl fmt::Display for Largest<'_> {
     }
 }
 
-impl<E: Error + 'static> Error for PoolError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::OutOfMemory { source, .. } | Self::Backend { source, .. } => Some(source),
-            Self::Shape(error) => Some(error),
-            Self::Config(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
 /// Why a shape cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// The product of the axes that are not zero is above `isize::MAX`, in elements or in bytes.
+    #[error(
+        "the shape of rank {rank} overflows: the product of its axes that are not zero, times \
+         {element_size} bytes, is above isize::MAX"
+    )]
     Overflow {
         /// The number of axes.
         rank: usize,
@@ -190,6 +149,7 @@ pub enum ShapeError {
         element_size: usize,
     },
     /// A shape was given to a view with another number of elements.
+    #[error("a shape of {asked} elements does not fit a view of {length}: the products must agree")]
     LengthMismatch {
         /// Elements that the shape has.
         asked: usize,
@@ -197,6 +157,7 @@ pub enum ShapeError {
         length: usize,
     },
     /// A split beyond the end.
+    #[error("cannot split at {asked}: the length is {extent}")]
     SplitOutOfRange {
         /// Where the split was asked for.
         asked: usize,
@@ -205,63 +166,61 @@ pub enum ShapeError {
     },
 }
 
-impl fmt::Display for ShapeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Overflow { rank, element_size } => write!(
-                f,
-                "the shape of rank {rank} overflows: the product of its axes that are not zero, \
-                 times {element_size} bytes, is above isize::MAX"
-            ),
-            Self::LengthMismatch { asked, length } => write!(
-                f,
-                "a shape of {asked} elements does not fit a view of {length}: the products must agree"
-            ),
-            Self::SplitOutOfRange { asked, extent } => {
-                write!(f, "cannot split at {asked}: the length is {extent}")
-            }
-        }
-    }
-}
-
-impl Error for ShapeError {}
-
 /// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The shape cache has 1 to 16 ways.
+    #[error("the shape cache has 1 to 16 ways, not {asked}")]
     Ways {
         /// Ways asked for.
         asked: usize,
     },
     /// The growth factor is finite and at least 1.
+    #[error("the growth factor must be finite and at least 1, not {asked}")]
     GrowthFactor {
         /// The factor asked for.
         asked: f64,
     },
 }
 
-impl fmt::Display for ConfigError {
+/// An error and its sources, in one line: `error: source: source`.
+///
+/// [`Display`](fmt::Display) of an error says its own part alone. This is what the twins without `try_` panic
+/// with, and what a program shows to people.
+///
+/// ```
+/// use pool_core::{PoolError, error_chain};
+/// # use pool_conformance::Refused;
+/// let error = PoolError::Backend { operation: "zero a block", source: Refused { bytes: 64 } };
+/// assert_eq!(error.to_string(), "the backend failed to zero a block");
+/// let whole = error_chain(&error).to_string();
+/// assert_eq!(whole, "the backend failed to zero a block: the test refused 64 bytes");
+/// ```
+pub fn error_chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + use<'a> {
+    ErrorChain(error)
+}
+
+/// An error that is shown with its sources.
+struct ErrorChain<'a>(&'a (dyn Error + 'static));
+
+impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ways { asked } => {
-                write!(f, "the shape cache has 1 to 16 ways, not {asked}")
-            }
-            Self::GrowthFactor { asked } => {
-                write!(f, "the growth factor must be finite and at least 1, not {asked}")
-            }
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
         }
+        Ok(())
     }
 }
 
-impl Error for ConfigError {}
-
-/// Ends the twin without `try_` of a fallible call: panics with the text of the error.
+/// Ends the twin without `try_` of a fallible call: panics with the text of the error and of its sources.
 #[cold]
 #[inline(never)]
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of every twin without `try_`")]
-pub(crate) fn panic_with(error: &impl fmt::Display) -> ! {
-    panic!("{error}")
+pub(crate) fn panic_with(error: &(dyn Error + 'static)) -> ! {
+    panic!("{}", error_chain(error))
 }

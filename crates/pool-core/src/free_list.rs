@@ -88,7 +88,7 @@ impl<B: PoolBackend> FreeList<B> {
     fn put_root(&self, root: Root<B>) {
         let head = self.head.get();
         if head.addr() == CLOSED {
-            // SAFETY: it was just given up by its owner.
+            // SAFETY: the root was just given up by its owner.
             drop(unsafe { Pool::from_root(root) });
             return;
         }
@@ -97,11 +97,11 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.set(root.into_raw());
     }
 
-    /// Runs `f` on each pool that is in the list now; they keep their order. Takes no memory.
+    /// Runs `f` on each pool that is in the list now; the pools keep their order. Takes no memory.
     ///
-    /// While `f` runs the pools are not in the list: what is taken meanwhile is something else, and what
-    /// is put meanwhile comes after them. After a panic of `f` they are in the list again. For
-    /// [`put_back`](Self::put_back) they count as taken.
+    /// While `f` runs, these pools are not in the list: a pool that is taken meanwhile is another one, and a
+    /// pool that is put meanwhile comes after them. After a panic of `f` the pools are in the list again. For
+    /// [`put_back`](Self::put_back) the pools count as taken.
     pub fn for_each(&self, mut f: impl FnMut(&mut Pool<B>)) {
         let visit = Visit::begin(self);
         while let Some(mut visited) = visit.next() {
@@ -112,8 +112,8 @@ impl<B: PoolBackend> FreeList<B> {
     /// Takes the newest pool that `wanted` chooses; the others keep their order, also where `wanted` panics.
     /// The newest of all may be shown to it twice. Takes no memory.
     pub fn take_where(&self, mut wanted: impl FnMut(&Pool<B>) -> bool) -> Option<Pool<B>> {
-        // It goes back where it is not wanted, and where `wanted` panics.
-        let first = Visited { pool: ManuallyDrop::new(self.take()?), visited: self };
+        // The pool goes back into the list where it is not wanted, and where `wanted` panics.
+        let first = VisitedPool { pool: ManuallyDrop::new(self.take()?), visited: self };
         if wanted(&first.pool) {
             return Some(first.keep());
         }
@@ -129,7 +129,7 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops the pools that are in the list now. The list stays open.
     pub fn clear(&self) {
-        // Detached before any pool is dropped: what a backend does in `free` may come back here.
+        // The pools are detached before any is dropped: what a backend does in `free` may come back to the list.
         drop_pools(&self.detach());
     }
 
@@ -173,10 +173,9 @@ impl<B: PoolBackend> FreeList<B> {
         self.head.get().addr() == CLOSED
     }
 
-    /// Drops the pools in the list, and every pool that is put from now on.
+    /// Drops the pools in the list, and every pool that is put into it from now on.
     pub fn close(&self) {
-        // The list is closed before any pool is dropped: what a backend does in `free` may come back
-        // here.
+        // The list is closed before any pool is dropped: what a backend does in `free` may come back to it.
         let head = self.head.replace(without_provenance_mut(CLOSED));
         drop_pools(&Self { head: Cell::new(head), owned: PhantomData });
     }
@@ -189,12 +188,12 @@ fn drop_pools<B: PoolBackend>(list: &FreeList<B>) {
     }
 }
 
-/// A walk over the pools of a list, which are out of it meanwhile. When it ends, all that were not kept are
-/// in the list again, in their order.
+/// A walk over the pools of a list, which are out of the list meanwhile. When the walk ends, all pools that
+/// were not kept are in the list again, in their order.
 struct Visit<'a, B: PoolBackend> {
     list: &'a FreeList<B>,
     ahead: FreeList<B>,
-    /// Those that were visited, the last one first.
+    /// The pools that were visited, the last one first.
     visited: FreeList<B>,
 }
 
@@ -203,9 +202,9 @@ impl<'a, B: PoolBackend> Visit<'a, B> {
         Self { list, ahead: list.detach(), visited: FreeList::new() }
     }
 
-    fn next(&self) -> Option<Visited<'_, B>> {
+    fn next(&self) -> Option<VisitedPool<'_, B>> {
         let pool = ManuallyDrop::new(self.ahead.take()?);
-        Some(Visited { pool, visited: &self.visited })
+        Some(VisitedPool { pool, visited: &self.visited })
     }
 }
 
@@ -219,14 +218,14 @@ impl<B: PoolBackend> Drop for Visit<'_, B> {
 }
 
 /// A pool during its visit.
-struct Visited<'a, B: PoolBackend> {
+struct VisitedPool<'a, B: PoolBackend> {
     pool: ManuallyDrop<Pool<B>>,
-    /// Where it goes when the visit is over.
+    /// The list that the pool goes to when its visit is over.
     visited: &'a FreeList<B>,
 }
 
-impl<B: PoolBackend> Visited<'_, B> {
-    /// The pool, which then does not go back.
+impl<B: PoolBackend> VisitedPool<'_, B> {
+    /// The pool, which then does not go back into the list.
     fn keep(self) -> Pool<B> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again, nor dropped.
@@ -234,7 +233,7 @@ impl<B: PoolBackend> Visited<'_, B> {
     }
 }
 
-impl<B: PoolBackend> Drop for Visited<'_, B> {
+impl<B: PoolBackend> Drop for VisitedPool<'_, B> {
     fn drop(&mut self) {
         // SAFETY: this is being dropped, so the pool is not used through it again.
         self.visited.put(unsafe { ManuallyDrop::take(&mut self.pool) });

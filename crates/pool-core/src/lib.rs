@@ -30,6 +30,8 @@
 //! outer[0] = 2.0;
 //! ```
 //!
+//! What the borrow checker refuses, and with which error, is on the page [`soundness`].
+//!
 //! The crate is `no_std` with `alloc`.
 
 #![no_std]
@@ -42,34 +44,43 @@ mod acquire;
 mod acquire_nd;
 mod backend;
 mod config;
+mod described;
+mod device;
 mod dynamic;
 mod element;
 mod error;
 mod free_list;
+mod lengths;
 mod nd_view;
 mod pool;
 mod raw;
 mod scope;
 mod shape;
+mod slot_ref;
+pub mod soundness;
 mod stats;
 mod view;
 
 pub use acquire::Acquired;
-pub use acquire_nd::{DescribedBlock, NdAcquired, NdArray};
-pub use backend::{Advice, Device, HostBackend, PoolBackend, Reuse, SlotRef};
+pub use acquire_nd::{NdAcquired, NdArray};
+pub use backend::{Advice, HostBackend, PoolBackend, Reuse};
 pub use bytemuck;
 pub use config::{Compaction, PoolConfig};
+pub use described::DescribedBlock;
+pub use device::Device;
 pub use dynamic::{DynamicPool, Handle, Handles};
 pub use element::{Element, PodElement};
-pub use error::{ConfigError, PoolError, ShapeError};
+pub use error::{ConfigError, PoolError, ShapeError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
-pub use nd_view::NdView;
+pub use lengths::{DynamicShape, element_count};
+pub use nd_view::{NdView, Reshape};
 #[cfg(feature = "complex")]
 pub use num_complex;
 pub use pool::Pool;
 pub use scope::Scope;
-pub use shape::{Dims, DynamicShape, Shape, element_count};
+pub use shape::{Dims, Shape};
+pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, Released};
-pub use view::{Extent, PoolView, Reshape};
+pub use view::{Extent, PoolView};

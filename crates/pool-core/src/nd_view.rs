@@ -3,8 +3,8 @@
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::{ShapeError, panic_with};
-use crate::shape::{DynamicShape, element_count, write_row_major_strides};
-use crate::view::PoolView;
+use crate::lengths::{DynamicShape, element_count, write_row_major_strides};
+use crate::view::{Extent, PoolView};
 
 /// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
 /// [`DynamicShape`] for a rank known at run time.
@@ -110,7 +110,7 @@ impl<V: PoolView, const N: usize> NdView<V, [usize; N]> {
         self.dims
     }
 
-    /// The row-major strides, in elements; all zero where an axis is.
+    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> [usize; N] {
         let mut strides = [0; N];
         write_row_major_strides(&self.dims, &mut strides);
@@ -155,20 +155,20 @@ impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
         self.dims
     }
 
-    /// The row-major strides, in elements; all zero where an axis is.
+    /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> &'s [usize] {
         self.dims.strides()
     }
 }
 
 impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
-    /// All elements, in row-major order.
+    /// All elements of the array, in row-major order.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         &self.view
     }
 
-    /// All elements, in row-major order.
+    /// All elements of the array, in row-major order, to be written.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T]
     where
@@ -183,7 +183,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
         self.view.get(offset(self.dims.as_ref(), index)?)
     }
 
-    /// As [`get`](Self::get), to be written.
+    /// The element at `index`, to be written; `None` as for [`get`](Self::get).
     #[inline]
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T>
     where
@@ -194,7 +194,7 @@ impl<T, V: Deref<Target = [T]>, D: AsRef<[usize]>> NdView<V, D> {
     }
 }
 
-/// Where an index is in row-major order; `None` out of bounds or of another rank.
+/// The offset of an index in row-major order; `None` where the index is out of bounds or of another rank.
 #[inline]
 fn offset(dims: &[usize], index: &[usize]) -> Option<usize> {
     if dims.len() != index.len() {
@@ -242,6 +242,42 @@ impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[
 #[cold]
 #[inline(never)]
 #[track_caller]
+#[expect(
+    clippy::panic,
+    reason = "the documented behaviour of an index out of bounds, as of slices"
+)]
 fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
-    panic_with(&format_args!("index {index:?} is out of bounds for an array of shape {dims:?}"))
+    panic!("index {index:?} is out of bounds for an array of shape {dims:?}")
 }
+
+impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+}
+
+/// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.
+pub trait Reshape: PoolView {
+    /// The same elements as an array of the given shape, in row-major order.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
+    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
+        self.try_reshape(dims).unwrap_or_else(|error| panic_with(&error))
+    }
+
+    /// As [`reshape`](Self::reshape).
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
+    fn try_reshape<const N: usize>(
+        self,
+        dims: [usize; N],
+    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
+        NdView::try_new(self, dims)
+    }
+}
+
+impl<V: PoolView> Reshape for V {}

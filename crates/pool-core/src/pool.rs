@@ -32,58 +32,8 @@ use crate::stats::{PoolStats, Released};
 /// assert_eq!(pool.stats().growths, 2);
 /// ```
 ///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// let other = pool.scope(); // another scope while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// pool.trim(); // trimmed while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0505
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// let moved = pool; // moved while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0505
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = pool.scope().acquire::<u8>(1);
-/// drop(pool); // dropped while a view lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0597
-/// # use pool_conformance::HeapBackend as Memory;
-/// let view = {
-///     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-///     pool.scope().acquire::<u8>(1) // a view carried out of its pool
-/// };
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// fn shared<T: Sync>() {}
-/// shared::<pool_core::Pool<Memory>>(); // pool_not_sync
-/// ```
-///
-/// ```compile_fail,E0599
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let copy = pool.clone(); // pool_not_clone
-/// ```
+/// What does not compile, such as another scope while a view lives, is on the page
+/// [`soundness`](crate::soundness).
 pub struct Pool<B: PoolBackend> {
     root: Root<B>,
     owner: PhantomData<State<B>>,
@@ -120,7 +70,7 @@ impl<B: PoolBackend> Pool<B> {
         Ok(Self { root: Root::create(context, config)?, owner: PhantomData })
     }
 
-    /// Opens a scope. It costs one load; that it ends costs nothing.
+    /// Opens a scope. Opening costs one load; that the scope ends costs nothing.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: the pool is borrowed exclusively for the lifetime of the scope and its views, so no
@@ -130,7 +80,7 @@ impl<B: PoolBackend> Pool<B> {
         unsafe { Scope::from_cursor(cursor) }
     }
 
-    /// Frees every block. The slots stay, and the next acquires allocate again.
+    /// Frees every block. The slots stay, and their next acquires allocate again.
     pub fn trim(&mut self) -> Released {
         // SAFETY: no scope is open, so no view is in use.
         unsafe { self.state().trim(0) }
@@ -153,11 +103,11 @@ impl<B: PoolBackend> Pool<B> {
         released
     }
 
-    /// Takes a new configuration. Blocks that are there stay, also above a lower limit.
+    /// Takes a new configuration. Blocks that the pool has stay, also above a lower limit.
     ///
     /// # Errors
     ///
-    /// [`PoolError::Config`] for a value out of its range; the old configuration then stays.
+    /// [`PoolError::Config`] for a value out of its range; the pool then keeps its configuration.
     pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
         // SAFETY: no scope is open, so no view is in use.
         Ok(unsafe { self.state().configure(config) }?)

@@ -14,7 +14,7 @@ use crate::stats::{PoolStats, Released};
 ///
 /// Opened from a [`Pool`](crate::Pool), from an outer scope, or by `with_pool!`. The i-th acquire of
 /// a scope gets the i-th slot above those that the scopes around it have taken; when the scope ends,
-/// the outer scope's own cursor is where it was, so the slots are simply used again. There is no
+/// the cursor of the outer scope is where it was, so the slots are simply used again. There is no
 /// `Drop`, hence nothing that a panic, `?`, an early return or `mem::forget` could leave out.
 ///
 /// What acquire returns borrows what the scope borrows (the pool, or the outer scope), not the scope
@@ -65,151 +65,9 @@ use crate::stats::{PoolStats, Released};
 /// | forget a scope, panic in it, return early | harmless |
 /// | ask for too much | typed error, pool unchanged for live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |
-/// | trim or compact from there | nothing happens |
+/// | trim or compact from such a hook or subscriber | nothing happens |
 ///
-/// ```compile_fail,E0502
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let inner = outer.scope();
-/// let view = inner.acquire::<u8>(1);
-/// outer.acquire::<u8>(1); // outer_used_while_inner_view_lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0502
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let inner = outer.scope();
-/// outer.acquire::<u8>(1); // outer_used_while_inner_scope_lives
-/// inner.acquire::<u8>(1);
-/// ```
-///
-/// ```compile_fail,E0502
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let inner = outer.scope();
-/// outer.trim(); // outer_trimmed_while_inner_scope_lives
-/// inner.acquire::<u8>(1);
-/// ```
-///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let first = outer.scope();
-/// let second = outer.scope(); // two_inner_of_one_outer
-/// first.acquire::<u8>(1);
-/// ```
-///
-/// ```compile_fail,E0499
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let mut inner = outer.scope();
-/// std::mem::swap(&mut inner, &mut outer); // swap_inner_with_outer
-/// inner.acquire::<u8>(1);
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// std::thread::scope(|threads| {
-///     threads.spawn(move || scope.acquire::<u8>(1)[0] = 1); // scope_to_thread
-/// });
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// std::thread::scope(|threads| {
-///     threads.spawn(|| scope.acquire::<u8>(1)[0] = 1); // scope_reference_to_thread
-/// });
-/// ```
-///
-/// ```compile_fail,E0599
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// let copy = scope.clone(); // scope_not_clone
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// let flags = scope.acquire::<bool>(8); // recycled_bool
-/// ```
-///
-/// ```compile_fail,E0080
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
-/// #[repr(C, align(4096))]
-/// struct Page([u8; 4096]);
-/// let scope = pool.scope();
-/// let pages = scope.acquire::<Page>(1); // overaligned_element
-/// ```
-///
-/// ```compile_fail,E0597
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let view = {
-///     let mut outer = pool.scope();
-///     outer.scope().acquire::<u8>(1) // inner_view_carried_out_of_outer
-/// };
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0506
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut other_pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let view = outer.scope().acquire::<u8>(1);
-/// outer = other_pool.scope(); // outer_replaced_while_inner_view_lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0505
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let mut outer = pool.scope();
-/// let view = outer.scope().acquire::<u8>(1);
-/// drop(outer); // outer_moved_while_inner_view_lives
-/// view[0] = 1;
-/// ```
-///
-/// ```compile_fail,E0599
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool_core::Scope::<Memory>::default(); // scope_has_no_default
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// let flags = scope.acquire_nd::<bool, _>([2, 4]); // recycled_bool_array
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// let holes = scope.acquire::<std::mem::MaybeUninit<u8>>(8); // maybeuninit_never_offered
-/// ```
-///
-/// ```compile_fail,E0277
-/// # use pool_conformance::HeapBackend as Memory;
-/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-/// let scope = pool.scope();
-/// let boxes = scope.acquire_zeroed::<Option<Box<u8>>>(8); // element_with_drop
-/// ```
+/// Each compile error of this table has its example on the page [`soundness`](crate::soundness).
 #[must_use = "a scope does nothing but hand out memory"]
 pub struct Scope<'s, B: PoolBackend> {
     pub(crate) cursor: Cursor<B>,
@@ -243,19 +101,21 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         self.cursor.active()
     }
 
-    /// Frees the blocks of all slots that this scope and those around it have not handed out. Nothing where
-    /// the call comes from code that the pool runs inside another operation (see
-    /// [`PoolError::Reentered`](crate::PoolError::Reentered)); so with the two below.
+    /// Frees the blocks of all slots that this scope and those around it have not handed out. Where the call
+    /// comes from code that the pool runs inside another operation (see
+    /// [`PoolError::Reentered`](crate::PoolError::Reentered)), nothing is freed.
     pub fn trim(&self) -> Released {
         self.cursor.trim()
     }
 
-    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`].
+    /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`]. Where
+    /// [`trim`](Self::trim) would free nothing, no block is swapped.
     pub fn compact(&self, compaction: &Compaction) -> Released {
         self.cursor.compact(compaction)
     }
 
-    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges.
+    /// Starts to note the lengths of coming acquires, by which [`compact`](Self::compact) judges. Where
+    /// [`trim`](Self::trim) would free nothing, none are noted.
     pub fn sample_lengths(&self) {
         self.cursor.sample_lengths();
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::backend::Device;
+use crate::device::Device;
 
 /// The numbers of one pool, or of several added together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +10,9 @@ use crate::backend::Device;
 pub struct PoolStats {
     /// The configured name.
     pub name: &'static str,
-    /// Where the memory is.
+    /// The device whose memory the pool manages.
     pub device: Device,
-    /// How many pools these numbers are of.
+    /// How many pools the numbers are of.
     pub pools: usize,
     /// Slots that are handed out now, as seen from the scope that was asked.
     pub active_slots: usize,
@@ -30,17 +30,18 @@ pub struct PoolStats {
     pub byte_limit: usize,
     /// How many blocks were allocated.
     pub growths: u64,
-    /// Acquires that were not served by the one compare of the hot path: the first of a slot, one
-    /// that grew its block, and every one while poison, fresh blocks or sampling are on.
+    /// Acquires that were not served by the one compare of the hot path: the first acquire of a slot, one
+    /// that grew its slot's block, and every acquire while poison, fresh blocks or sampling are on.
     pub cold_acquires: u64,
     /// Acquires of dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
-    /// Acquires of dynamic rank whose shape was not.
+    /// Acquires of dynamic rank whose shape was not in the cache.
     pub shape_misses: u64,
 }
 
 impl PoolStats {
-    /// The numbers of both together; name, device and limit stay those of `self`.
+    /// The numbers of two pools, or groups of pools, added together; name, device and limit stay those of
+    /// `self`.
     #[must_use]
     pub const fn plus(mut self, other: &Self) -> Self {
         self.pools = self.pools.saturating_add(other.pools);
@@ -114,7 +115,7 @@ impl fmt::Display for Bytes {
 pub struct Released {
     /// Slots whose block was freed or swapped.
     pub slots: usize,
-    /// Bytes that the pool no longer holds. What it had to leak counts here, too; see
+    /// Bytes that the pool no longer holds, those included that it had to leak: see
     /// [`PoolStats::leaked_bytes`].
     pub bytes: usize,
 }
@@ -125,7 +126,7 @@ impl Released {
         self.bytes += bytes;
     }
 
-    /// What both gave back together.
+    /// What two calls gave back together.
     #[must_use]
     pub const fn plus(mut self, other: Self) -> Self {
         self.slots = self.slots.saturating_add(other.slots);

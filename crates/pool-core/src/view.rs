@@ -1,9 +1,8 @@
-//! What every view can tell and do, whatever its memory: how long it is, and where it splits.
+//! What every view can tell and do, whatever its memory: how long the view is, and where it splits.
 
 use alloc::vec::Vec;
 
 use crate::error::ShapeError;
-use crate::nd_view::NdView;
 
 /// A run of elements that acquire handed out, or a shared look at one.
 ///
@@ -74,40 +73,8 @@ impl<T> Extent for Vec<T> {
     }
 }
 
-impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
-    fn extent(&self) -> usize {
-        self.len()
-    }
-}
-
 impl<V: PoolView> Extent for V {
     fn extent(&self) -> usize {
         self.len()
     }
 }
-
-/// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.
-pub trait Reshape: PoolView {
-    /// The same elements as an array of the given shape, in row-major order.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the [`ShapeError`] that [`try_reshape`](Self::try_reshape) returns.
-    fn reshape<const N: usize>(self, dims: [usize; N]) -> NdView<Self, [usize; N]> {
-        self.try_reshape(dims).unwrap_or_else(|error| crate::error::panic_with(&error))
-    }
-
-    /// As [`reshape`](Self::reshape).
-    ///
-    /// # Errors
-    ///
-    /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements.
-    fn try_reshape<const N: usize>(
-        self,
-        dims: [usize; N],
-    ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
-        NdView::try_new(self, dims)
-    }
-}
-
-impl<V: PoolView> Reshape for V {}

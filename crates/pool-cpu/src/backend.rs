@@ -1,37 +1,21 @@
 //! The backend: nothing but how host memory is allocated, written and viewed.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
 
 use crate::block;
+use crate::error::CpuError;
 
 /// Host memory. A marker of no size: name it as the backend of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu;
 
-/// The system has no such block of host memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CpuError {
-    /// Bytes that were asked for.
-    pub bytes: usize,
-}
-
-impl fmt::Display for CpuError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the system refused {} bytes of host memory", self.bytes)
-    }
-}
-
-impl std::error::Error for CpuError {}
-
 /// The alignment of a block, for a dangling pointer.
 #[repr(align(64))]
-struct Aligned;
+struct BlockAlignment;
 
-const _: () = assert!(align_of::<Aligned>() == Cpu::ALIGN);
+const _: () = assert!(align_of::<BlockAlignment>() == Cpu::ALIGN);
 
 // SAFETY: `block::allocate` returns new, zeroed memory of the right alignment that does not move and
 // belongs to no thread; `block::free` takes the same route, chosen by the bytes alone. There is
@@ -44,13 +28,13 @@ unsafe impl PoolBackend for Cpu {
     type View<'s, T: Element> = &'s mut [T];
     type ViewRef<'s, T: Element> = &'s [T];
     #[cfg(feature = "ndarray")]
-    type Descriptor = crate::array::Header;
+    type Descriptor = crate::header::Header;
     #[cfg(not(feature = "ndarray"))]
     type Descriptor = ();
     type Error = CpuError;
 
     const ALIGN: usize = block::ALIGN;
-    const DANGLING: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
+    const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
 
     fn device((): &()) -> Device {
         Device { kind: "cpu", ordinal: None }

@@ -56,7 +56,7 @@ mod mapped {
         usize::try_from(page).unwrap_or(4096)
     }
 
-    /// What a mapping for `bytes` bytes covers: whole pages. `None` above `isize::MAX`.
+    /// The bytes that a mapping for `bytes` bytes covers: whole pages. `None` above `isize::MAX`.
     fn covered(bytes: usize) -> Option<usize> {
         bytes.checked_next_multiple_of(page()).filter(|&covered| isize::try_from(covered).is_ok())
     }
@@ -135,7 +135,8 @@ mod mapped {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod mapped {
-    //! Where nothing is mapped: `is_mapped` is false for every size, so neither function is reached.
+    //! Stands in on systems where no block is mapped: `is_mapped` is false for every size, so neither function
+    //! is reached.
 
     use std::ptr::NonNull;
 

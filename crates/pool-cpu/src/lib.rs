@@ -22,9 +22,13 @@
 mod array;
 mod backend;
 mod block;
+mod error;
+#[cfg(feature = "ndarray")]
+mod header;
 
 #[cfg(feature = "ndarray")]
 pub use array::{AcquireArray, IntoNdarray};
-pub use backend::{Cpu, CpuError};
+pub use backend::Cpu;
+pub use error::CpuError;
 #[cfg(feature = "ndarray")]
 pub use ndarray;

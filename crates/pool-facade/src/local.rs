@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 
 use pool_core::{
     Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, Released, Scope,
+    error_chain,
 };
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
@@ -23,12 +24,12 @@ const KEY: sealed::Key = sealed::Key(());
 mod sealed {
     use super::{FreeList, Pool, PoolBackend, PoolConfig, PoolError};
 
-    /// What only this module can make. The methods of a supertrait can be called through the bound
+    /// A value that only this module can make. The methods of a supertrait can be called through the bound
     /// `B: LocalPool` even where the trait cannot be named; this argument keeps them out of reach.
     #[derive(Clone, Copy, Debug)]
     pub struct Key(pub(super) ());
 
-    /// Where a backend's idle pools of this thread are.
+    /// The list of this thread's idle pools of a backend.
     pub trait Storage: PoolBackend {
         /// Takes an idle pool.
         fn take(_: Key) -> Option<Pool<Self>>;
@@ -120,7 +121,7 @@ pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
 #[track_caller]
 #[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
 fn make_or_panic<B: LocalPool>() -> Pool<B> {
-    B::make(KEY).unwrap_or_else(|error| panic!("{error}"))
+    B::make(KEY).unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
 impl<B: LocalPool> LocalGuard<B> {
@@ -200,7 +201,7 @@ impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
     }
 }
 
-/// What a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
+/// The statics that a backend has for each thread: `IDLE`, `CONFIG` and `CLOSER`. Statics cannot be generic.
 #[cfg(any(feature = "cpu", feature = "cuda"))]
 macro_rules! thread_storage {
     ($backend:ty) => {

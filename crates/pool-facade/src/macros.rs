@@ -149,7 +149,7 @@ macro_rules! try_with_pool {
         }
     };
     (@ => $body:block) => {{
-        // As in `with_pool!`.
+        // The statement before the body is there for the reason that is given in `with_pool!`.
         let value = {
             let () = ();
             $body

@@ -1,8 +1,8 @@
 //! The results table of `docs/planner.md`, and the figures of random captures.
 //!
-//! `cargo bench -p pool-plan --bench planner -- [--repeat 5] [--captures 1000] [--held-out 3]`. Times are medians
-//! with the fastest and slowest of all repetitions; each repetition has a seed of its own, so that
-//! they show how much is luck. Every plan is validated.
+//! `cargo bench -p pool-plan --features cli --bench planner -- [--repeat 5] [--captures 1000] [--held-out 3]`.
+//! Times are medians with the fastest and slowest of all repetitions; each repetition has a seed of its own,
+//! so that they show how much is luck. Every plan is validated.
 
 #![allow(
     clippy::unwrap_used,

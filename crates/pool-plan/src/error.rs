@@ -1,36 +1,45 @@
 //! The one error of the crate: what is wrong with a problem, a file or a plan, with the numbers.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::Write as _;
 
-use crate::validate::Violation;
+use thiserror::Error;
+
+use crate::violation::Violation;
 
 /// Why there is no plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// There is nothing to plan.
+    /// The problem has no buffers.
+    #[error("there are no buffers to plan")]
     Empty,
     /// A buffer's lifetime ends before it begins, or at the same time.
+    #[error("buffer {id}: its lifetime [{lower}, {upper}) is empty or inverted")]
     InvertedLifetime {
         /// The buffer.
         id: String,
-        /// Where its lifetime begins.
+        /// The time at which its lifetime begins.
         lower: i64,
-        /// Where its lifetime ends, exclusive.
+        /// The time at which its lifetime ends, exclusive.
         upper: i64,
     },
     /// A gap is empty, overlaps the one before it or leaves the buffer's lifetime, or the gaps
     /// leave nothing of the lifetime.
+    #[error(
+        "buffer {id}: the gap [{lower}, {upper}) must be in order, apart from the others and inside the \
+         lifetime, and leave some of it"
+    )]
     BadGap {
         /// The buffer.
         id: String,
-        /// Where the gap begins.
+        /// The time at which the gap begins.
         lower: i64,
-        /// Where the gap ends, exclusive.
+        /// The time at which the gap ends, exclusive.
         upper: i64,
     },
     /// An alignment is not a power of two.
+    #[error("buffer {id}: alignment {alignment} is not a power of two")]
     BadAlignment {
         /// The buffer.
         id: String,
@@ -38,6 +47,7 @@ pub enum PlanError {
         alignment: u64,
     },
     /// A fixed offset is not a multiple of the buffer's alignment.
+    #[error("buffer {id}: fixed offset {offset} is not a multiple of {alignment}")]
     MisalignedOffset {
         /// The buffer.
         id: String,
@@ -48,6 +58,7 @@ pub enum PlanError {
     },
     /// The sizes do not fit the numbers: together with padding and fixed offsets they exceed
     /// `i64::MAX` bytes.
+    #[error("buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding", i64::MAX)]
     SizeOverflow {
         /// The buffer at which the sum exceeded the limit.
         id: String,
@@ -57,6 +68,7 @@ pub enum PlanError {
         sum: u64,
     },
     /// Two buffers have the same name.
+    #[error("buffers {first} and {second} are both called {id}")]
     DuplicateId {
         /// The name.
         id: String,
@@ -65,16 +77,19 @@ pub enum PlanError {
         /// Index of the second.
         second: usize,
     },
-    /// There is more of something than the planner takes, which bounds the memory that it takes itself.
+    /// A problem has more buffers, edges, markers or gaps than the planner takes, which bounds the planner's
+    /// own memory.
+    #[error("{count} {what} are more than {limit}, the most that is planned")]
     TooMany {
-        /// What there is too many of.
+        /// The name of what the problem has too many of.
         what: &'static str,
-        /// How many.
+        /// How many the problem has.
         count: usize,
-        /// How many there may be.
+        /// The most that the planner takes.
         limit: usize,
     },
     /// An edge or a buffer names an operation that does not exist.
+    #[error("operation {operation} does not exist: there are {operations}, from 0")]
     UnknownOperation {
         /// The operation.
         operation: usize,
@@ -82,6 +97,10 @@ pub enum PlanError {
         operations: usize,
     },
     /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
+    #[error(
+        "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \
+         which allocates it"
+    )]
     FreedBeforeAllocated {
         /// The buffer.
         id: String,
@@ -91,13 +110,18 @@ pub enum PlanError {
         freed_by: usize,
     },
     /// The operations do not form an acyclic graph.
+    #[error("the operations depend on each other in a circle: {operations:?}")]
     Cycle {
         /// The operations of one cycle, in order.
         operations: Vec<usize>,
     },
     /// Two buffers with fixed offsets cannot both stay where they are.
-    FixedOverlap(Violation),
+    #[error("fixed offsets collide")]
+    FixedOverlap(#[source] Violation),
     /// No plan can fit: some buffers that need memory at once are larger than the capacity.
+    #[error(
+        "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once", witness.len()
+    )]
     Infeasible {
         /// The bytes there are.
         capacity: u64,
@@ -107,6 +131,9 @@ pub enum PlanError {
         witness: Vec<usize>,
     },
     /// An exhaustive search has shown that no plan fits, though the bound does.
+    #[error(
+        "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best plan {best})"
+    )]
     ProvedInfeasible {
         /// The bytes there are.
         capacity: u64,
@@ -116,6 +143,10 @@ pub enum PlanError {
         best: u64,
     },
     /// No plan within the capacity was found in the budget; there may be one.
+    #[error(
+        "no plan within {capacity} bytes was found in the budget (bound {bound}, best plan {best}): give it \
+         more time, or {best} bytes"
+    )]
     NotFound {
         /// The bytes there are.
         capacity: u64,
@@ -125,110 +156,54 @@ pub enum PlanError {
         best: u64,
     },
     /// The tolerance is below 1 or not a number.
+    #[error("tolerance {tolerance} must be a ratio of at least 1")]
     BadTolerance {
         /// The tolerance.
         tolerance: f64,
     },
     /// A file does not say what it should.
+    #[error("line {line}, column {column}: {message}")]
     Parse {
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong there.
+        /// What is wrong at that place.
         message: String,
     },
-    /// What a line of a file asks for cannot be planned.
+    /// A line of a file describes a buffer that cannot be planned.
+    #[error("line {line}, column {column}")]
     Line {
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1, of the field that is wrong.
         column: usize,
-        /// What is wrong with it.
+        /// What is wrong with the buffer.
+        #[source]
         error: Box<PlanError>,
     },
     /// The planner made a plan that the validator refuses: a bug in this crate.
-    Rejected(Violation),
+    #[error("the planner made an invalid plan, which is a bug in it")]
+    Rejected(#[source] Violation),
+    /// The planner met a state that it excludes: a bug in this crate.
+    #[error("{what}: this is a bug in pool-plan, please report it")]
+    Internal {
+        /// The state that the planner met.
+        what: &'static str,
+    },
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => write!(f, "there are no buffers to plan"),
-            Self::InvertedLifetime { id, lower, upper } => {
-                write!(f, "buffer {id}: its lifetime [{lower}, {upper}) is empty or inverted")
-            }
-            Self::BadGap { id, lower, upper } => write!(
-                f,
-                "buffer {id}: the gap [{lower}, {upper}) must be in order, apart from the others \
-                 and inside the lifetime, and leave some of it"
-            ),
-            Self::BadAlignment { id, alignment } => {
-                write!(f, "buffer {id}: alignment {alignment} is not a power of two")
-            }
-            Self::MisalignedOffset { id, offset, alignment } => {
-                write!(f, "buffer {id}: fixed offset {offset} is not a multiple of {alignment}")
-            }
-            Self::SizeOverflow { id, size, sum } => write!(
-                f,
-                "buffer {id}: {size} bytes on top of {sum} exceed {} bytes with padding",
-                i64::MAX
-            ),
-            Self::DuplicateId { id, first, second } => {
-                write!(f, "buffers {first} and {second} are both called {id}")
-            }
-            Self::TooMany { what, count, limit } => {
-                write!(f, "{count} {what} are more than {limit}, the most that is planned")
-            }
-            Self::UnknownOperation { operation, operations } => {
-                write!(f, "operation {operation} does not exist: there are {operations}, from 0")
-            }
-            Self::FreedBeforeAllocated { id, allocated_by, freed_by } => write!(
-                f,
-                "buffer {id}: it is freed by operation {freed_by}, which comes before operation \
-                 {allocated_by}, which allocates it"
-            ),
-            Self::Cycle { operations } => {
-                write!(f, "the operations depend on each other in a circle: {operations:?}")
-            }
-            Self::FixedOverlap(violation) => write!(f, "fixed offsets collide: {violation}"),
-            Self::Infeasible { capacity, bound, witness } => write!(
-                f,
-                "no plan fits {capacity} bytes: {} buffers need {bound} bytes at once",
-                witness.len()
-            ),
-            Self::ProvedInfeasible { capacity, bound, best } => write!(
-                f,
-                "no plan fits {capacity} bytes: every placement was tried (bound {bound}, best \
-                 plan {best})"
-            ),
-            Self::NotFound { capacity, bound, best } => write!(
-                f,
-                "no plan within {capacity} bytes was found in the budget (bound {bound}, best \
-                 plan {best}): give it more time, or {best} bytes"
-            ),
-            Self::BadTolerance { tolerance } => {
-                write!(f, "tolerance {tolerance} must be a ratio of at least 1")
-            }
-            Self::Parse { line, column, message } => {
-                write!(f, "line {line}, column {column}: {message}")
-            }
-            Self::Line { line, column, error } => {
-                write!(f, "line {line}, column {column}: {error}")
-            }
-            Self::Rejected(violation) => {
-                write!(f, "the planner made an invalid plan, which is a bug in it: {violation}")
-            }
-        }
+/// An error and its sources, in one line: `error: source: source`. `Display` of an error says its own part
+/// alone.
+#[doc(hidden)]
+#[must_use]
+pub fn error_chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        // Writing to a string does not fail.
+        let _ = write!(text, ": {error}");
+        source = error.source();
     }
-}
-
-impl Error for PlanError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::FixedOverlap(violation) | Self::Rejected(violation) => Some(violation),
-            Self::Line { error, .. } => Some(error),
-            _ => None,
-        }
-    }
+    text
 }

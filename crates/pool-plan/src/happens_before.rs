@@ -2,114 +2,14 @@
 //! of streams.
 
 use crate::error::PlanError;
+#[cfg(feature = "serde")]
+use crate::error::error_chain;
+use crate::graph::{Edge, GraphBuffer};
 use crate::limits;
 use crate::markers;
 use crate::operations::Operations;
-use crate::validate;
-
-/// What an edge between two operations promises.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-pub enum EdgeKind {
-    /// The second begins after the first is complete and its writes are visible.
-    #[default]
-    Full,
-    /// The second may begin while the first still runs (programmatic dependent launch, launch
-    /// order): it orders no memory.
-    Programmatic,
-}
-
-/// One operation comes before another.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Edge {
-    /// The earlier operation.
-    pub from: usize,
-    /// The later operation.
-    pub to: usize,
-    /// What the edge promises.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub kind: EdgeKind,
-}
-
-impl Edge {
-    /// An edge of full completion.
-    #[must_use]
-    pub const fn full(from: usize, to: usize) -> Self {
-        Self { from, to, kind: EdgeKind::Full }
-    }
-}
-
-/// Whether a buffer's bytes are its own.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Role {
-    /// It lives within the graph and shares bytes with what is ordered before or after it.
-    #[default]
-    Temporary,
-    /// It is filled before the graph starts; shares with nothing.
-    LiveIn,
-    /// It is read after the graph ends; shares with nothing.
-    LiveOut,
-    /// Something outside knows its address; shares with nothing.
-    Pinned,
-}
-
-/// A buffer that operations of a graph use.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct GraphBuffer {
-    /// Its name, unique in the problem.
-    pub id: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Its offset is a multiple of this power of two.
-    #[cfg_attr(feature = "serde", serde(default = "limits::unaligned"))]
-    pub alignment: u64,
-    /// Where it must be placed, if that is given.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub offset: Option<u64>,
-    /// The alloc marker: every use of the buffer is this operation or comes after it.
-    ///
-    /// Where memory becomes available between operations (a stream and what it waits for), give
-    /// that point an operation of its own.
-    pub allocated_by: usize,
-    /// The free markers: every use of the buffer is one of these, or comes before one of them.
-    ///
-    /// With none, the buffer is in use until the graph ends: it may take the bytes of what came
-    /// before it, and nothing takes its own. One from which edges lead to the alloc marker is refused:
-    /// no use could come after the one and before the other.
-    #[cfg_attr(feature = "serde", serde(default, deserialize_with = "crate::lists::markers"))]
-    pub freed_by: Vec<usize>,
-    /// Whether its bytes are its own.
-    #[cfg_attr(feature = "serde", serde(default))]
-    pub role: Role,
-}
-
-impl GraphBuffer {
-    /// A temporary of `size` bytes between its alloc marker and its free markers.
-    #[must_use]
-    pub fn new(
-        id: impl Into<String>,
-        size: u64,
-        allocated_by: usize,
-        freed_by: impl Into<Vec<usize>>,
-    ) -> Self {
-        Self {
-            id: id.into(),
-            size,
-            alignment: 1,
-            offset: None,
-            allocated_by,
-            freed_by: freed_by.into(),
-            role: Role::Temporary,
-        }
-    }
-}
+use crate::validate::graph;
+use crate::violation::Violation;
 
 /// Buffers of a graph of operations: two of them may share bytes only if every use of the one is
 /// an ancestor, along edges of full completion, of the other's alloc marker.
@@ -131,7 +31,7 @@ impl GraphBuffer {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
+#[cfg_attr(feature = "serde", serde(try_from = "ProblemFile", into = "ProblemFile"))]
 pub struct HappensBeforeProblem {
     operations: usize,
     edges: Vec<Edge>,
@@ -170,9 +70,17 @@ impl HappensBeforeProblem {
         let order = named.in_order(&edges);
         let order = order.map_err(|operations| PlanError::Cycle { operations })?;
         markers::check(&named, &order, &edges, &buffers)?;
-        let problem = Self { operations, edges, buffers };
-        validate::fixed_in_graph(&problem).map_err(PlanError::FixedOverlap)?;
-        Ok(problem)
+        graph::check_fixed(&edges, &buffers).map_err(PlanError::FixedOverlap)?;
+        Ok(Self { operations, edges, buffers })
+    }
+
+    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+    ///
+    /// # Errors
+    /// The first thing that makes it no plan: two buffers that share bytes though neither is
+    /// ordered before the other, an offset that is not aligned, or not the fixed one.
+    pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+        graph::peak(&self.edges, &self.buffers, offsets)
     }
 
     /// How many operations there are.
@@ -194,11 +102,11 @@ impl HappensBeforeProblem {
     }
 }
 
-/// What a file holds, before it is checked.
+/// The content of a file with a problem, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct ProblemFile {
     operations: usize,
     #[serde(deserialize_with = "crate::lists::edges")]
     edges: Vec<Edge>,
@@ -207,16 +115,18 @@ struct Unchecked {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for HappensBeforeProblem {
-    type Error = PlanError;
+impl TryFrom<ProblemFile> for HappensBeforeProblem {
+    /// The text of the error and of its sources: a format keeps no more.
+    type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, PlanError> {
+    fn try_from(unchecked: ProblemFile) -> Result<Self, String> {
         Self::new(unchecked.operations, unchecked.edges, unchecked.buffers)
+            .map_err(|error| error_chain(&error))
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<HappensBeforeProblem> for Unchecked {
+impl From<HappensBeforeProblem> for ProblemFile {
     fn from(problem: HappensBeforeProblem) -> Self {
         Self { operations: problem.operations, edges: problem.edges, buffers: problem.buffers }
     }

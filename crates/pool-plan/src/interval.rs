@@ -1,89 +1,12 @@
 //! The interval problem: buffers that live from one time to another, on one stream.
 
+use crate::buffer::Buffer;
 use crate::error::PlanError;
+#[cfg(feature = "serde")]
+use crate::error::error_chain;
 use crate::limits;
-use crate::validate;
-
-/// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
-///
-/// Its contents are lost there: the buffer comes back to the same offset, not to the same bytes.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Gap {
-    /// Where it begins.
-    pub lower: i64,
-    /// Where it ends, exclusive.
-    pub upper: i64,
-}
-
-/// A buffer that lives in the half-open time span `[lower, upper)`.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Buffer {
-    /// Its name, unique in the problem.
-    pub id: String,
-    /// The first time at which it is live.
-    pub lower: i64,
-    /// The first time after `lower` at which it is no longer live.
-    pub upper: i64,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Its offset is a multiple of this power of two.
-    #[cfg_attr(feature = "serde", serde(default = "limits::unaligned"))]
-    pub alignment: u64,
-    /// Where it must be placed, if that is given.
-    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub offset: Option<u64>,
-    /// When others may have its bytes, in order of time.
-    #[cfg_attr(
-        feature = "serde",
-        serde(
-            default,
-            skip_serializing_if = "Vec::is_empty",
-            deserialize_with = "crate::lists::gaps"
-        )
-    )]
-    pub gaps: Vec<Gap>,
-}
-
-impl Buffer {
-    /// A buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
-    #[must_use]
-    pub fn new(id: impl Into<String>, lower: i64, upper: i64, size: u64) -> Self {
-        Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
-    }
-
-    /// The time spans in which it is live, in order: its lifetime without the gaps.
-    pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
-        let ends = self.gaps.iter().map(|gap| gap.lower).chain(std::iter::once(self.upper));
-        begins.zip(ends).filter(|(lower, upper)| lower < upper)
-    }
-
-    fn check(&self) -> Result<(), PlanError> {
-        if self.lower >= self.upper {
-            let (id, lower, upper) = (self.id.clone(), self.lower, self.upper);
-            return Err(PlanError::InvertedLifetime { id, lower, upper });
-        }
-        let mut free_from = self.lower;
-        for gap in &self.gaps {
-            if gap.lower < free_from || gap.lower >= gap.upper || gap.upper > self.upper {
-                return Err(self.bad_gap(*gap));
-            }
-            free_from = gap.upper;
-        }
-        match (self.live_spans().next(), self.gaps.last()) {
-            (None, Some(last)) => Err(self.bad_gap(*last)),
-            _ => Ok(()),
-        }
-    }
-
-    fn bad_gap(&self, gap: Gap) -> PlanError {
-        PlanError::BadGap { id: self.id.clone(), lower: gap.lower, upper: gap.upper }
-    }
-}
+use crate::validate::interval;
+use crate::violation::Violation;
 
 /// Buffers of one stream, in call order: two of them may share bytes if they are never live at
 /// the same time.
@@ -103,7 +26,7 @@ impl Buffer {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(try_from = "Unchecked", into = "Unchecked"))]
+#[cfg_attr(feature = "serde", serde(try_from = "ProblemFile", into = "ProblemFile"))]
 pub struct IntervalProblem {
     buffers: Vec<Buffer>,
 }
@@ -125,8 +48,17 @@ impl IntervalProblem {
         for buffer in &buffers {
             buffer.check()?;
         }
-        validate::fixed_intervals(&buffers).map_err(PlanError::FixedOverlap)?;
+        interval::check_fixed(&buffers).map_err(PlanError::FixedOverlap)?;
         Ok(Self { buffers })
+    }
+
+    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+    ///
+    /// # Errors
+    /// The first thing that makes it no plan: two buffers that share bytes while both are live,
+    /// an offset that is not aligned, or not the fixed one.
+    pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+        interval::peak(&self.buffers, offsets)
     }
 
     /// The buffers, in the order in which a plan's offsets are listed.
@@ -136,26 +68,27 @@ impl IntervalProblem {
     }
 }
 
-/// What a file holds, before it is checked.
+/// The content of a file with a problem, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct ProblemFile {
     #[serde(deserialize_with = "crate::lists::buffers")]
     buffers: Vec<Buffer>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Unchecked> for IntervalProblem {
-    type Error = PlanError;
+impl TryFrom<ProblemFile> for IntervalProblem {
+    /// The text of the error and of its sources: a format keeps no more.
+    type Error = String;
 
-    fn try_from(unchecked: Unchecked) -> Result<Self, PlanError> {
-        Self::new(unchecked.buffers)
+    fn try_from(unchecked: ProblemFile) -> Result<Self, String> {
+        Self::new(unchecked.buffers).map_err(|error| error_chain(&error))
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<IntervalProblem> for Unchecked {
+impl From<IntervalProblem> for ProblemFile {
     fn from(problem: IntervalProblem) -> Self {
         Self { buffers: problem.buffers }
     }

@@ -1,4 +1,4 @@
-//! What the solvers need to know of a buffer apart from its conflicts.
+//! The size, alignment and fixed offset of a buffer: all that the solvers know of it beside its conflicts.
 
 /// A buffer's size and where it may be placed.
 #[derive(Clone, Copy, Debug)]
@@ -7,7 +7,7 @@ pub(crate) struct Item {
     pub(crate) size: u64,
     /// Its offset is a multiple of this power of two.
     pub(crate) alignment: u64,
-    /// Where it must be placed, if that is given.
+    /// The offset at which the item must be placed, if one is given.
     pub(crate) fixed: Option<u64>,
 }
 

@@ -25,16 +25,27 @@
 //! ```
 //!
 //! The algorithms and their sources, and results beside those of other planners, are in
-//! `docs/planner.md` of the repository. The command `pool-plan` (feature `cli`, on by default)
-//! plans files; without features the crate has no dependencies.
+//! `docs/planner.md` of the repository.
+//!
+//! No feature is on by default, and then the crate takes `thiserror` alone. `csv` reads and writes CSV files of
+//! buffers (module `csv`), `serde` makes problems, options and plans serialisable, and `cli` is the command
+//! `pool-plan`, which plans files:
+//!
+//! ```sh
+//! cargo install pool-plan --features cli
+//! pool-plan solve buffers.csv --svg plan.svg
+//! ```
 
 #![forbid(unsafe_code)]
 
+mod adjacency;
 mod bits;
 mod bound;
+mod buffer;
 #[cfg(feature = "csv")]
 pub mod csv;
 mod error;
+mod graph;
 mod greedy;
 mod happens_before;
 mod interval;
@@ -53,11 +64,16 @@ mod search;
 mod solve;
 mod timeline;
 mod validate;
+mod violation;
 
 pub use bound::Bound;
+pub use buffer::{Buffer, Gap};
 pub use error::PlanError;
-pub use happens_before::{Edge, EdgeKind, GraphBuffer, HappensBeforeProblem, Role};
-pub use interval::{Buffer, Gap, IntervalProblem};
+#[doc(hidden)]
+pub use error::error_chain;
+pub use graph::{Edge, EdgeKind, GraphBuffer, Role};
+pub use happens_before::HappensBeforeProblem;
+pub use interval::IntervalProblem;
 pub use options::{Monitor, Options};
 pub use plan::{Certificate, Plan};
-pub use validate::Violation;
+pub use violation::Violation;

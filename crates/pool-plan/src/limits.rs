@@ -1,4 +1,5 @@
-//! What both problems ask of a buffer's name, size, alignment and fixed offset.
+//! The conditions on a buffer's name, size, alignment and fixed offset that both problems have, and how much
+//! the planner takes.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ pub(crate) const MOST_GRAPH_BUFFERS: usize = 92_672;
 /// Edges of a graph, and free markers of its buffers.
 pub(crate) const MOST_EDGES: usize = 1 << 22;
 
-/// What a buffer asks for.
+/// The name, size, alignment and fixed offset of a buffer.
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a str,
     pub(crate) size: u64,
@@ -32,8 +33,8 @@ pub(crate) fn at_most(what: &'static str, count: usize, limit: usize) -> Result<
     if count > limit { Err(PlanError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-/// Refuses graphs that would take too much memory. Operations are no matter: those that nothing names
-/// take none.
+/// Refuses graphs that would take too much memory. The number of operations does not matter: operations that
+/// neither edge nor buffer names take no memory.
 pub(crate) fn check_graph(
     edges: usize,
     buffers: usize,
@@ -58,7 +59,7 @@ pub(crate) fn check_intervals(
     at_most("buffers and gaps", gaps.fold(buffers, usize::saturating_add), MOST_SPANS)
 }
 
-/// Refuses what the solvers could not count with.
+/// Refuses buffers whose sizes and offsets the solvers could not count with.
 ///
 /// No plan that a solver makes is higher than the fixed buffers and all others, each with its
 /// padding, on top of each other. That sum fits, so no later arithmetic on offsets overflows.

@@ -8,19 +8,22 @@ use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::PlanError;
-use crate::happens_before::{Edge, GraphBuffer};
-use crate::interval::{Buffer, Gap};
 use crate::limits::{MOST_EDGES, MOST_GRAPH_BUFFERS, MOST_SPANS};
 
 /// The edges of a graph.
-pub(crate) fn edges<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Edge>, D::Error> {
+pub(crate) fn edges<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     list(from, "edges", MOST_EDGES)
 }
 
 /// The buffers of a graph.
-pub(crate) fn graph_buffers<'de, D>(from: D) -> Result<Vec<GraphBuffer>, D::Error>
+pub(crate) fn graph_buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
+    T: Deserialize<'de>,
 {
     list(from, "buffers", MOST_GRAPH_BUFFERS)
 }
@@ -31,12 +34,20 @@ pub(crate) fn markers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, 
 }
 
 /// The buffers of an interval problem.
-pub(crate) fn buffers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Buffer>, D::Error> {
+pub(crate) fn buffers<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     list(from, "buffers and gaps", MOST_SPANS)
 }
 
 /// The gaps of a buffer.
-pub(crate) fn gaps<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Gap>, D::Error> {
+pub(crate) fn gaps<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     list(from, "buffers and gaps", MOST_SPANS)
 }
 

@@ -2,23 +2,23 @@
 //! and before the other, so there could be none; such a buffer is a mistake, and is refused.
 
 use crate::error::PlanError;
-use crate::happens_before::{Edge, GraphBuffer};
+use crate::graph::{Edge, GraphBuffer};
 use crate::operations::Operations;
 
-/// A free marker and its alloc marker, as places in the order of operations, and whose they are.
+/// A free marker and its alloc marker, as places in the order of operations, and the buffer that has both.
 #[derive(Clone, Copy)]
 struct Doubt {
     free: usize,
     alloc: usize,
     buffer: usize,
-    /// Which of the buffer's free markers.
+    /// Which of the buffer's free markers it is.
     marker: usize,
 }
 
 /// Refuses buffers with a free marker from which edges of either kind lead to the alloc marker.
 ///
 /// # Errors
-/// The first such buffer and free marker.
+/// The first buffer and free marker of that kind.
 pub(crate) fn check(
     operations: &Operations,
     order: &[u32],

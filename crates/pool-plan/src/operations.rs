@@ -1,18 +1,18 @@
 //! The operations of a graph that edges or buffers name. A graph may have more operations than memory;
 //! those that nothing names come before and after nothing, and take none.
 
-use crate::happens_before::{Edge, GraphBuffer};
-use crate::order::{Lists, adjacency, index};
+use crate::adjacency::{Lists, adjacency, index};
+use crate::graph::{Edge, GraphBuffer};
 
 /// The operations that are named, each of which stands for itself by its index among them.
 #[derive(Clone, Debug)]
 pub(crate) struct Operations {
-    /// Their numbers, ascending.
+    /// The numbers of the named operations, ascending.
     named: Vec<usize>,
 }
 
 impl Operations {
-    /// Those of these edges and buffers.
+    /// The operations that these edges and buffers name.
     pub(crate) fn of(edges: &[Edge], buffers: &[GraphBuffer]) -> Self {
         let mut named: Vec<usize> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
         for buffer in buffers {
@@ -24,7 +24,7 @@ impl Operations {
         Self { named }
     }
 
-    /// How many there are.
+    /// How many operations are named.
     pub(crate) fn len(&self) -> usize {
         self.named.len()
     }
@@ -39,15 +39,15 @@ impl Operations {
         self.named[index]
     }
 
-    /// For each index, those that some edges lead to from there.
+    /// For each index, the indices that some edges lead to from there.
     pub(crate) fn after<'e>(&self, edges: impl Iterator<Item = &'e Edge> + Clone) -> Lists {
         adjacency(self.len(), edges.map(|edge| (self.index(edge.from), self.index(edge.to))))
     }
 
-    /// All indices in an order that every edge follows, of either kind.
+    /// All indices in an order that every edge of either kind follows.
     ///
     /// # Errors
-    /// If there is none, the numbers of the operations of one cycle.
+    /// If no such order exists, the numbers of the operations of one cycle.
     pub(crate) fn in_order(&self, edges: &[Edge]) -> Result<Vec<u32>, Vec<usize>> {
         let mut pending = vec![0_u32; self.len()];
         for edge in edges {

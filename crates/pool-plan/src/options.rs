@@ -19,14 +19,14 @@ pub struct Options {
     pub rounds: Option<u32>,
     /// A peak of at most this many times the bound is good enough.
     pub tolerance: f64,
-    /// Where the random choices begin.
+    /// The seed of the random choices.
     pub seed: u64,
     /// How many threads to search on.
     pub threads: usize,
 }
 
 impl Default for Options {
-    /// Ten seconds on two threads for the lowest peak.
+    /// The default: ten seconds on two threads for the lowest peak.
     fn default() -> Self {
         Self {
             capacity: None,

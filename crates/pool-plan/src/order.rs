@@ -1,80 +1,13 @@
 //! Which buffers of a graph are finished before which others begin.
 
+use crate::adjacency::adjacency;
 use crate::bits::BitMatrix;
-use crate::happens_before::{EdgeKind, HappensBeforeProblem, Role};
+use crate::graph::{EdgeKind, Role};
+use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 
 /// Words of the matrix of operations and buffers that are made at a time: 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
-
-/// Lists of 32-bit indices, one after the other in one vector.
-#[derive(Clone, Debug)]
-pub(crate) struct Lists {
-    starts: Vec<u32>,
-    items: Vec<u32>,
-}
-
-impl Lists {
-    /// No lists yet.
-    pub(crate) fn new() -> Self {
-        Self { starts: vec![0], items: Vec::new() }
-    }
-
-    /// Adds to the list that is not ended yet, the last one.
-    pub(crate) fn add(&mut self, item: u32) {
-        self.items.push(item);
-    }
-
-    /// Ends it: what is added from here on is in the next one.
-    pub(crate) fn end_row(&mut self) {
-        self.starts.push(index(self.items.len()));
-    }
-
-    /// How many items all lists have together.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// The list of `index`.
-    pub(crate) fn row(&self, index: usize) -> &[u32] {
-        &self.items[self.starts[index] as usize..self.starts[index + 1] as usize]
-    }
-}
-
-/// For each index below `count`, what `pairs` lists with it, in the order of `pairs`.
-pub(crate) fn adjacency(
-    count: usize,
-    pairs: impl Iterator<Item = (usize, usize)> + Clone,
-) -> Lists {
-    let mut starts = vec![0_u32; count + 1];
-    for (from, _) in pairs.clone() {
-        starts[from + 1] += 1;
-    }
-    for index in 0..count {
-        starts[index + 1] += starts[index];
-    }
-    let mut ends = starts.clone();
-    let mut items = vec![0_u32; starts[count] as usize];
-    for (from, to) in pairs {
-        items[ends[from] as usize] = index(to);
-        ends[from] += 1;
-    }
-    Lists { starts, items }
-}
-
-/// An index as 32 bits: [`limits::check`](crate::limits::check) refuses problems with more.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the number of buffers and operations is checked"
-)]
-pub(crate) const fn index(value: usize) -> u32 {
-    value as u32
-}
-
-/// The indices below `count`.
-pub(crate) fn indices(count: usize) -> std::ops::Range<u32> {
-    0..index(count)
-}
 
 /// For each buffer, as a row, the buffers that begin after all its uses.
 ///

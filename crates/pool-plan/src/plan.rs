@@ -1,10 +1,10 @@
-//! What comes out: offsets, and the certificate that says how good they are.
+//! A plan: offsets, and the certificate that says how good they are.
 
 /// Offsets for all buffers of a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Plan {
-    /// Where each buffer begins, in the problem's order.
+    /// The offset of each buffer, in the problem's order.
     pub offsets: Vec<u64>,
     /// How good the plan is.
     pub certificate: Certificate,
@@ -22,7 +22,7 @@ pub struct Certificate {
     pub witness: Vec<usize>,
     /// The peak that no plan is below because an exhaustive search found none; at least `bound`.
     ///
-    /// Unlike `bound` it cannot be checked without repeating the search.
+    /// Unlike `bound`, this number cannot be checked without repeating the search.
     pub searched_bound: u64,
 }
 

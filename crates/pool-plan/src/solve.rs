@@ -1,6 +1,5 @@
 //! From a problem to a plan: prepares what the portfolio needs, and checks what it returns.
 
-use std::marker::PhantomData;
 use std::time::Instant;
 
 use crate::bits::{BitMatrix, ones};
@@ -16,7 +15,7 @@ use crate::plan::Plan;
 use crate::portfolio::Portfolio;
 use crate::search::Instance;
 use crate::timeline::Timeline;
-use crate::validate::Violation;
+use crate::violation::Violation;
 
 /// Problems with more pairs of conflicting items get no exact search: one step would take
 /// milliseconds.
@@ -54,7 +53,6 @@ impl IntervalProblem {
             start,
             options,
             monitor,
-            placers: PhantomData,
         };
         checked(portfolio.solve()?, |offsets| self.validate(offsets))
     }
@@ -86,8 +84,10 @@ impl HappensBeforeProblem {
         let bound = self.bound_by(&precedes);
         let conflicts = conflicts(precedes, items.len());
         let operations = Operations::of(self.edges(), buffers);
-        // The order exists, because the problem was checked for cycles when it was made.
-        let order = operations.in_order(self.edges()).unwrap_or_default();
+        // The problem was checked for cycles when it was made.
+        let order = operations.in_order(self.edges());
+        let order =
+            order.map_err(|_| PlanError::Internal { what: "a checked graph has a cycle" })?;
         let mut position = vec![0; operations.len()];
         for (place, &operation) in order.iter().enumerate() {
             position[operation as usize] = place;
@@ -111,7 +111,6 @@ impl HappensBeforeProblem {
             start,
             options,
             monitor,
-            placers: PhantomData,
         };
         checked(portfolio.solve()?, |offsets| self.validate(offsets))
     }
@@ -120,7 +119,7 @@ impl HappensBeforeProblem {
 /// The pairs of items of which neither precedes the other, in the memory of the relation.
 fn conflicts(precedes: BitMatrix, count: usize) -> BitMatrix {
     let mut matrix = precedes;
-    // Both ways: what was set on the way back is symmetric already.
+    // The relation is made symmetric. Bits that this loop sets are symmetric already.
     let mut row = Vec::new();
     for item in 0..count {
         row.clear();

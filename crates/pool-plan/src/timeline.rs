@@ -9,13 +9,13 @@ use crate::item::Item;
 /// Buffers with the sections in which they are live.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
-    /// What is to be placed.
+    /// The items that are to be placed.
     pub(crate) items: Vec<Item>,
     /// How many sections there are.
     pub(crate) sections: usize,
     /// Spans of sections, grouped by item.
     spans: Vec<(usize, usize)>,
-    /// Where each item's spans begin.
+    /// For each item, the index of its first span.
     starts: Vec<usize>,
     /// How much time passes while each item is live.
     pub(crate) durations: Vec<u64>,

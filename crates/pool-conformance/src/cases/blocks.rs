@@ -3,9 +3,9 @@
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
-use super::given::Given;
+use super::case::{Case, Outcome};
+use super::initial_content::InitialContent;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::{Probe, Watching};
 
@@ -61,7 +61,7 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     Ok(())
 }
 
-/// Where the block of a whole view starts, and how long it is at least.
+/// The address at which the block of a whole view starts, and the least length of that block.
 fn place<P: Probe, T: Sample>(
     world: &World<'_, P>,
     view: &crate::probe::View<'_, P, T>,
@@ -100,7 +100,7 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
 
 fn lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for &length in LENGTHS {
-        for given in Given::ALL {
+        for given in InitialContent::ALL {
             let scope = pool.scope();
             let view = given.acquire::<P, u8>(&scope, length, 1)?;
             assert_eq!((view.len(), world.probe.read(&view).len()), (length, length));
@@ -126,7 +126,7 @@ fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backen
     for &length in lengths {
         for at in [0, 1, length / 2, length] {
             let scope = pool.scope();
-            let view = Given::Copy.acquire::<P, T>(&scope, length, 1)?;
+            let view = InitialContent::Copy.acquire::<P, T>(&scope, length, 1)?;
             let start = world.probe.address(&view);
             let (mut before, mut after) = view.try_split_at(at)?;
             assert_eq!((before.len(), after.len()), (at, length - at));
@@ -181,7 +181,7 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     let mut left = scope.try_acquire::<u64>(40)?;
     world.write(&mut left, 1);
     for &length in LENGTHS {
-        for given in Given::ALL {
+        for given in InitialContent::ALL {
             let mut inner = scope.scope();
             // Made beforehand, so that the blocks lie side by side if they ever do.
             inner.scope().try_acquire::<u8>(length)?;
@@ -216,7 +216,7 @@ fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         (length + 3) * size > block
     };
     for length in (1..).filter(is_full).take(3) {
-        for given in Given::ALL {
+        for given in InitialContent::ALL {
             pool.trim();
             let scope = pool.scope();
             let view = given.acquire::<P, Large>(&scope, length, 1)?;

@@ -3,8 +3,8 @@
 
 use pool_core::{DynamicPool, PoolError};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::samples;
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Failure, Probe};

@@ -3,9 +3,9 @@
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
-use super::given::Given;
+use super::case::{Case, Outcome};
+use super::initial_content::InitialContent;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
@@ -29,7 +29,7 @@ fn elsewhere<P: Probe, T: Sample + PodElement>(
 }
 
 fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    for given in Given::ALL {
+    for given in InitialContent::ALL {
         for length in [1, 300] {
             let mut scope = pool.scope();
             {
@@ -64,8 +64,8 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
             1 => drop(pool.clear()),
             _ => drop(pool.scope().try_acquire_zeroed::<f64>(5_000)?),
         }
-        let view = Given::Value.acquire::<P, f64>(&pool.scope(), 200, round)?;
-        assert_eq!(world.probe.read(&view), Given::Value.content(200, round));
+        let view = InitialContent::Value.acquire::<P, f64>(&pool.scope(), 200, round)?;
+        assert_eq!(world.probe.read(&view), InitialContent::Value.content(200, round));
     }
     Ok(())
 }
@@ -82,7 +82,7 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }
-    // What was written elsewhere is there when the view is used again.
+    // The elements that were written elsewhere are there when the view is used again.
     world.assert_holds(&held, 1);
     Ok(())
 }

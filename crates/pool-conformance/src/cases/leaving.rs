@@ -5,8 +5,8 @@ use std::mem::forget;
 
 use pool_core::{Pool, PoolError, Scope};
 
+use super::case::{BackendError, Case, Outcome};
 use super::world::World;
-use super::{BackendError, Case, Outcome};
 use crate::panics::{catch_planned, panic_as_planned};
 use crate::probe::{Failure, Probe};
 

@@ -3,22 +3,22 @@
 
 use pool_core::Pool;
 
-use super::given::Given;
+use super::case::{Case, Outcome};
+use super::initial_content::InitialContent;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![
         Case::long("zeroing reaches the last of a mebibyte", |world, pool| {
-            of_all_sizes::<P>(world, pool, Given::Zeros)
+            of_all_sizes::<P>(world, pool, InitialContent::Zeros)
         }),
         Case::long("a fill reaches the last of a mebibyte", |world, pool| {
-            of_all_sizes::<P>(world, pool, Given::Value)
+            of_all_sizes::<P>(world, pool, InitialContent::Value)
         }),
         Case::long("an upload reaches the last of a mebibyte", |world, pool| {
-            of_all_sizes::<P>(world, pool, Given::Copy)
+            of_all_sizes::<P>(world, pool, InitialContent::Copy)
         }),
     ]
 }
@@ -32,7 +32,7 @@ const MOST_SWEPT: u32 = 8;
 fn of_all_sizes<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
 ) -> Outcome<P> {
     of_size::<P, u8>(world, pool, given)?;
     of_size::<P, [u32; 3]>(world, pool, given)?;
@@ -48,12 +48,12 @@ fn of_all_sizes<P: Probe>(
 fn of_size<P: Probe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
 ) -> Outcome<P> {
     let most = if world.is_swept() { MOST_SWEPT } else { MOST };
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
-    // One block for all, and what was there before differs from all that is put there.
+    // All views have one block, whose former contents differ from all that is put there.
     pool.scope().try_acquire_zeroed::<T>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
@@ -84,7 +84,7 @@ fn lengths(most: u32, size: usize) -> Vec<usize> {
     lengths
 }
 
-/// Where two arrays differ first.
+/// The index at which two arrays differ first.
 fn wrong<T: Sample>(found: &[T], right: &[T]) -> String {
     let length = found.len();
     let at = found.iter().zip(right).position(|(found, right)| found != right);

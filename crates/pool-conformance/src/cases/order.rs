@@ -4,9 +4,9 @@
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
-use super::given::Given;
+use super::case::{Case, Outcome};
+use super::initial_content::InitialContent;
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::{Sample, samples};
 use crate::probe::{Later, Probe};
 use crate::sources::Source;
@@ -14,22 +14,22 @@ use crate::sources::Source;
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("zeroing comes after the work of former views", |world, pool| {
-            after_former::<P>(world, pool, Given::Zeros)
+            after_former::<P>(world, pool, InitialContent::Zeros)
         }),
         Case::lexical("a fill comes after the work of former views", |world, pool| {
-            after_former::<P>(world, pool, Given::Value)
+            after_former::<P>(world, pool, InitialContent::Value)
         }),
         Case::lexical("an upload comes after the work of former views", |world, pool| {
-            after_former::<P>(world, pool, Given::Copy)
+            after_former::<P>(world, pool, InitialContent::Copy)
         }),
         Case::lexical("zeroing comes before the work of later views", |world, pool| {
-            before_later::<P>(world, pool, Given::Zeros)
+            before_later::<P>(world, pool, InitialContent::Zeros)
         }),
         Case::lexical("a fill comes before the work of later views", |world, pool| {
-            before_later::<P>(world, pool, Given::Value)
+            before_later::<P>(world, pool, InitialContent::Value)
         }),
         Case::lexical("an upload comes before the work of later views", |world, pool| {
-            before_later::<P>(world, pool, Given::Copy)
+            before_later::<P>(world, pool, InitialContent::Copy)
         }),
         Case::lexical("poison comes after former work and before later work", poison),
         Case::lexical("an upload has left its source when it returns", source_is_left),
@@ -47,7 +47,7 @@ const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_00
 fn after_former<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
 ) -> Outcome<P> {
     for &length in LENGTHS {
         after_work_of::<P, f64, f64>(world, pool, given, length)?;
@@ -61,10 +61,10 @@ fn after_former<P: Probe>(
 fn after_work_of<P: Probe, T: Sample, U: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
-    // One block for both, as large as the larger view.
+    // Both views have one block, as large as the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
     pool.scope().try_acquire_zeroed::<u8>(most)?;
     let mut scope = pool.scope();
@@ -87,7 +87,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
 fn before_later<P: Probe>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
 ) -> Outcome<P> {
     for &length in LENGTHS {
         before_work_of::<P, u8>(world, pool, given, length)?;
@@ -100,7 +100,7 @@ fn before_later<P: Probe>(
 fn before_work_of<P: Probe, T: Sample>(
     world: &World<'_, P>,
     pool: &mut Pool<P::Backend>,
-    given: Given,
+    given: InitialContent,
     length: usize,
 ) -> Outcome<P> {
     for round in 0..2 {
@@ -153,7 +153,7 @@ fn source_is_left<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     Ok(())
 }
 
-/// What was read somewhere along the way, and should have been there.
+/// Reads that were enqueued along the way, each with a check of what it should have found.
 struct Reads<'p>(Vec<Box<dyn FnOnce() + 'p>>);
 
 impl<'p> Reads<'p> {
@@ -190,7 +190,7 @@ fn enter<'p, P: Probe, T: Sample>(
     round: usize,
     reads: &mut Reads<'p>,
 ) -> Outcome<P> {
-    let (given, seed) = (Given::ALL[round % 3], round as u64);
+    let (given, seed) = (InitialContent::ALL[round % 3], round as u64);
     let length = 1 + (round * 7) % 50 + if round % 11 == 10 { 900 } else { 0 };
     let inner = scope.scope();
     let mut first = given.acquire::<P, T>(&inner, length, seed)?;
@@ -213,7 +213,7 @@ fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     pool.scope().try_acquire_zeroed::<u32>(64)?;
     let mut reads = Reads(Vec::new());
     for round in 0..LONG {
-        let (given, seed) = (Given::ALL[round % 3], round as u64);
+        let (given, seed) = (InitialContent::ALL[round % 3], round as u64);
         let length = 1 + round % 40;
         let scope = pool.scope();
         let view = given.acquire::<P, u32>(&scope, length, seed)?;
@@ -237,7 +237,7 @@ fn dynamic_history<P: Probe>(
         let zeros = pool.try_acquire_zeroed::<f64>(length)?;
         let filled = pool.try_acquire_filled(length, f64::sample(seed, 0))?;
         let copied = pool.try_acquire_from(&samples::<f64>(seed, length))?;
-        for (given, handle) in Given::ALL.into_iter().zip([zeros, filled, copied]) {
+        for (given, handle) in InitialContent::ALL.into_iter().zip([zeros, filled, copied]) {
             let mut view = pool.get_mut(handle)?;
             let what = format!("round {round}: {given:?}");
             reads.expect(world.read_later(&view), given.content(length, seed), what.clone());

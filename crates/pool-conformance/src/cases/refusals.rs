@@ -2,10 +2,10 @@
 //! and one that can be made up for is. Who sweeps over failing allocations decides what fails; then these
 //! cases do nothing.
 
-use pool_core::{Pool, PoolError};
+use pool_core::{Pool, PoolError, error_chain};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::ledger::{Ledger, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation};
 use crate::probe::Probe;
@@ -42,7 +42,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
                 assert!(requested >= 8 * length, "{requested} bytes asked for");
                 assert_eq!(reserved, scope.stats().reserved_bytes);
             }
-            Err(error) => panic!("the wrong error: {error}"),
+            Err(error) => panic!("the wrong error: {}", error_chain(&error)),
         }
         assert_eq!(scope.active_slots(), 1, "a refused acquire took a slot");
     }

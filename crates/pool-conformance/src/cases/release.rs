@@ -3,8 +3,8 @@
 
 use pool_core::{Compaction, DynamicPool, Pool, Released};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::probe::{Probe, Watching};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
@@ -105,7 +105,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let mut view = scope.try_acquire::<f64>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
-    // Nothing is far too large now, and what is in use is never swapped.
+    // No block is far too large now, and a block in use is never swapped.
     assert_eq!(scope.compact(&Compaction::default()), Released::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);

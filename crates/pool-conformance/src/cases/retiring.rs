@@ -3,8 +3,8 @@
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::samples;
 use crate::probe::{Failure, Later, Probe, Watching};
 

@@ -1,10 +1,10 @@
-//! What a backend keeps beside a cached shape, its descriptor, is of that shape: also after others were
+//! The descriptor that a backend keeps beside a cached shape is of that shape: also after others were
 //! there, were evicted, or lost their block. Skipped where the probe cannot look at it.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::probe::{Failure, Probe};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {

@@ -2,8 +2,8 @@
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::probe::{Failure, Probe, View};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {

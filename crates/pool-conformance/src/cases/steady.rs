@@ -3,8 +3,8 @@
 
 use pool_core::{DynamicPool, Pool, PoolConfig, Scope};
 
+use super::case::{Case, Outcome};
 use super::world::World;
-use super::{Case, Outcome};
 use crate::element::Sample;
 use crate::probe::{Failure, Probe, Watching};
 
@@ -21,7 +21,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// How often the sequence is repeated.
 const TIMES: usize = if cfg!(miri) { 8 } else { 10_000 };
 
-/// One pass: nested scopes, several types and shapes; returns every address.
+/// Makes one pass over nested scopes, several types and shapes; returns every address.
 fn pass<P: Probe>(
     world: &World<'_, P>,
     scope: &mut Scope<'_, P::Backend>,

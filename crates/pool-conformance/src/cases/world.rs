@@ -1,4 +1,4 @@
-//! What the cases have at hand: a probe, contents to recognise views by, and whether allocations are
+//! The surroundings of a case: a probe, contents to recognise views by, and whether allocations are
 //! being made to fail, because then a pool frees what is idle and promises no economy.
 
 use std::cell::Cell;
@@ -35,7 +35,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.is_swept
     }
 
-    /// What the probe offers; `None`, and the case counts as skipped, where it does not.
+    /// The value that the probe offers; where the probe declines, `None`, and the case counts as skipped.
     pub(super) fn offered<T>(&self, offer: Result<T, Declined>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }

@@ -1,13 +1,10 @@
 //! The backend: blocks that are identities, and everything about their contents a command.
 
-use std::cell::RefCell;
-use std::ptr::NonNull;
-use std::rc::Rc;
-
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 
-use super::queue::{Command, Lane, Queue};
-use super::view::{AnySlot, DeferredView, DeferredViewRef};
+use super::lane::{Command, DeferredBlock};
+use super::queue::Queue;
+use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
 use crate::ledger::Refused;
 
 /// Host memory behind a queue. Nothing that is enqueued runs before somebody waits: a read of a view, the
@@ -15,75 +12,12 @@ use crate::ledger::Refused;
 #[derive(Debug)]
 pub struct Deferred;
 
-/// What a block stands for.
-pub(crate) struct Buffer {
-    address: usize,
-    pub(crate) bytes: usize,
-    /// `None` once it was freed.
-    pub(crate) memory: RefCell<Option<Vec<u64>>>,
-    pub(crate) lane: Rc<Lane>,
-}
-
-impl Buffer {
-    pub(crate) fn new(address: usize, bytes: usize, lane: Rc<Lane>) -> Self {
-        let words = vec![0; bytes.div_ceil(8)];
-        Self { address, bytes, memory: RefCell::new(Some(words)), lane }
-    }
-
-    /// Whether it was not freed.
-    pub(crate) fn is_live(&self) -> bool {
-        self.memory.borrow().is_some()
-    }
-}
-
-/// A block: which buffer of its queue, and no owner of it. That is how a counted handle of a driver becomes
-/// a `Copy` block: the context's table owns the handle, and the block says which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeferredBlock(Option<NonNull<Buffer>>);
-
-impl DeferredBlock {
-    pub(crate) const ALIGN: usize = 64;
-
-    pub(crate) fn new(buffer: Buffer) -> Self {
-        Self(Some(NonNull::from(Box::leak(Box::new(buffer)))))
-    }
-
-    /// # Safety
-    ///
-    /// The buffer was not destroyed, and nothing names it any more.
-    pub(crate) unsafe fn destroy(self) {
-        if let Some(buffer) = self.0 {
-            // SAFETY: leaked from a box by `new`, and given up by the caller.
-            drop(unsafe { Box::from_raw(buffer.as_ptr()) });
-        }
-    }
-
-    /// The buffer; none for the block of an empty slot.
-    pub(crate) fn buffer(&self) -> Option<&Buffer> {
-        // SAFETY: a buffer lives as long as its queue, which is its pool's context: blocks are in the
-        // pool's slots, in its views and in the queue's commands, and nowhere else. References are shared.
-        self.0.map(|buffer| unsafe { buffer.as_ref() })
-    }
-
-    /// What tells the block's bytes from those of others. An empty slot's is aligned, too.
-    #[must_use]
-    pub fn address(self) -> usize {
-        self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
-    }
-
-    fn enqueue(self, command: impl FnOnce(Self) -> Command) {
-        if let Some(buffer) = self.buffer() {
-            buffer.lane.push(command(self));
-        }
-    }
-}
-
-/// What is kept beside a cached shape: a copy of its lengths, as a device would have one in its memory.
+/// The descriptor beside a cached shape: a copy of its lengths, as a device would have one in its memory.
 #[derive(Clone, Debug, Default)]
 pub struct KeptShape(Option<Vec<usize>>);
 
 impl KeptShape {
-    /// The lengths that are kept; those given, where it is new.
+    /// The lengths that the descriptor keeps; those of `dims`, where it is new.
     pub fn lengths(&mut self, dims: &[usize]) -> &[usize] {
         self.0.get_or_insert_with(|| dims.to_vec())
     }
@@ -103,7 +37,7 @@ unsafe impl PoolBackend for Deferred {
     type Error = Refused;
 
     const ALIGN: usize = DeferredBlock::ALIGN;
-    const DANGLING: DeferredBlock = DeferredBlock(None);
+    const DANGLING: DeferredBlock = DeferredBlock::NOTHING;
 
     fn device(_: &Queue) -> Device {
         Device { kind: "deferred", ordinal: None }
@@ -179,9 +113,4 @@ unsafe impl PoolBackend for Deferred {
         block.enqueue(|block| Command::Write { block, offset: 0, bytes });
         Ok(())
     }
-}
-
-/// The bytes of elements.
-pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
-    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }

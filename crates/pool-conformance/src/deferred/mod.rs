@@ -3,15 +3,16 @@
 //! memory is reached by commands alone.
 
 mod backend;
+mod lane;
 mod probe;
 mod queue;
 mod view;
 
-pub use backend::{Deferred, DeferredBlock, KeptShape};
+pub use backend::{Deferred, KeptShape};
+pub use lane::DeferredBlock;
 pub use probe::DeferredProbe;
 pub use queue::Queue;
 pub use view::{DeferredView, DeferredViewRef};
 
-pub(crate) use backend::elements_bytes;
-pub(crate) use queue::Command;
-pub(crate) use view::AnySlot;
+pub(crate) use lane::Command;
+pub(crate) use view::{AnySlot, elements_bytes};

@@ -9,7 +9,7 @@ use crate::probe::{Declined, Later, Probe};
 /// The probe of [`Deferred`]: each context is a queue of its own, and all share one ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {
-    /// What became of the blocks.
+    /// The ledger of the blocks of all queues.
     pub ledger: Ledger,
 }
 

@@ -6,10 +6,9 @@ use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute_copy};
 use std::rc::Rc;
 
-use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef};
+use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef, bytemuck};
 
-use super::backend::{DeferredBlock, elements_bytes};
-use super::queue::Command;
+use super::lane::{Command, DeferredBlock};
 
 /// Elements in deferred memory, to be written.
 pub struct DeferredView<'s, T> {
@@ -24,7 +23,7 @@ pub struct DeferredViewRef<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// What both kinds of views are: part of a block.
+/// A part of a block, which both kinds of views are.
 struct Part<T> {
     block: DeferredBlock,
     /// In bytes.
@@ -49,13 +48,13 @@ impl<'s, T: Element> DeferredView<'s, T> {
         Self { part: Part::new(block, length), slot, elements: PhantomData }
     }
 
-    /// Where it starts, as [`DeferredBlock::address`] counts.
+    /// The address at which the view starts, as [`DeferredBlock::address`] counts.
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
     }
 
-    /// Enqueues a write; there are as many elements.
+    /// Enqueues a write of as many elements as the view has.
     pub fn write(&mut self, elements: &[T]) {
         self.part.enqueue(|block, offset| Command::Write {
             block,
@@ -95,13 +94,13 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
         Self { part: Part::new(block, length), elements: PhantomData }
     }
 
-    /// The same elements from so many bytes later on, for backends that are wrong on purpose.
+    /// The view moved by some bytes, for backends that are wrong on purpose.
     pub(crate) fn moved_by(mut self, bytes: usize) -> Self {
         self.part.offset += bytes;
         self
     }
 
-    /// Where it starts, as [`DeferredBlock::address`] counts.
+    /// The address at which the view starts, as [`DeferredBlock::address`] counts.
     #[must_use]
     pub fn address(&self) -> usize {
         self.part.address()
@@ -146,7 +145,12 @@ impl<T: Element> Part<T> {
     }
 }
 
-/// So many elements, of these bytes.
+/// The bytes of elements.
+pub(crate) fn elements_bytes<T: Element>(elements: &[T]) -> &[u8] {
+    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
+}
+
+/// The elements that some bytes are.
 fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     let mut elements = vec![T::zeroed(); length];
     let to = elements.as_mut_ptr().cast::<u8>();
@@ -156,7 +160,7 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     elements
 }
 
-/// What both kinds of views have.
+/// Implements the traits that both kinds of views have.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {

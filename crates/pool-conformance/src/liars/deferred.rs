@@ -1,5 +1,5 @@
-//! Liars over deferred memory. Whatever they ask of a queue, it reaches the memory of its own buffers alone,
-//! and notes what would leave it: so they may be as wrong as they like.
+//! Liars over deferred memory. Whatever a liar asks of a queue, the queue reaches the memory of its own buffers
+//! alone, and notes what would leave it: so a liar may be as wrong as it likes.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use std::thread::panicking;
 use pool_core::bytemuck::bytes_of;
 use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
 
-use super::Lie;
+use super::lie::Lie;
 use crate::adapted::{Adapted, AdaptedError, Adaptor};
 use crate::deferred::{
     AnySlot, Command, Deferred, DeferredBlock, DeferredView, DeferredViewRef, KeptShape, Queue,
@@ -22,7 +22,7 @@ use crate::sources::Source;
 pub(super) struct DeferredLiar {
     queue: Queue,
     lie: Lie,
-    /// What is still to be enqueued, or what was done last.
+    /// The command that is still to be enqueued, or the one that was enqueued last.
     kept: RefCell<Option<Command>>,
     was_refused: Cell<bool>,
     fills: Cell<usize>,
@@ -40,32 +40,32 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-type Done = Result<(), Refused>;
+type BackendResult = Result<(), Refused>;
 
 impl DeferredLiar {
-    fn run(&self, command: Command) -> Done {
+    fn run(&self, command: Command) -> BackendResult {
         self.queue.lane().run(command);
         Ok(())
     }
 
-    fn push(&self, command: Command) -> Done {
+    fn push(&self, command: Command) -> BackendResult {
         self.queue.lane().push(command);
         Ok(())
     }
 
-    /// Enqueues what was kept back, and keeps this back instead.
-    fn push_next_time(&self, command: Command) -> Done {
+    /// Enqueues the command that was kept back, and keeps `command` back instead.
+    fn push_next_time(&self, command: Command) -> BackendResult {
         match self.kept.replace(Some(command)) {
             Some(late) => self.push(late),
             None => Ok(()),
         }
     }
 
-    fn set(&self, block: DeferredBlock, value: u8, bytes: usize) -> Done {
+    fn set(&self, block: DeferredBlock, value: u8, bytes: usize) -> BackendResult {
         self.push(Command::Repeat { block, pattern: vec![value], bytes })
     }
 
-    /// A block in use that has so many bytes.
+    /// A block in use that has `bytes` bytes.
     fn in_use(&self, bytes: usize) -> Option<DeferredBlock> {
         let is_it = |block: &DeferredBlock| {
             block.buffer().is_some_and(|buffer| buffer.bytes == bytes && buffer.is_live())
@@ -168,7 +168,7 @@ unsafe impl Adaptor for DeferredLiar {
         if lie == Lie::LateSharedViews { view.moved_by(size_of::<T>()) } else { view }
     }
 
-    unsafe fn reuse(&self, block: DeferredBlock, why: Reuse) -> Done {
+    unsafe fn reuse(&self, block: DeferredBlock, why: Reuse) -> BackendResult {
         match (self.lie, why) {
             (Lie::IgnoresReuse, _)
             | (Lie::ReusesForHandOut, Reuse::Free)
@@ -178,7 +178,7 @@ unsafe impl Adaptor for DeferredLiar {
         }
     }
 
-    unsafe fn set_bytes(&self, block: DeferredBlock, value: u8, bytes: usize) -> Done {
+    unsafe fn set_bytes(&self, block: DeferredBlock, value: u8, bytes: usize) -> BackendResult {
         let command = |value, bytes| Command::Repeat { block, pattern: vec![value], bytes };
         match (self.lie, value) {
             (Lie::ZeroesEarly, 0) | (Lie::PoisonsEarly, 1..) => self.run(command(value, bytes)),
@@ -203,7 +203,12 @@ unsafe impl Adaptor for DeferredLiar {
         }
     }
 
-    unsafe fn fill<T: Element>(&self, block: DeferredBlock, value: T, length: usize) -> Done {
+    unsafe fn fill<T: Element>(
+        &self,
+        block: DeferredBlock,
+        value: T,
+        length: usize,
+    ) -> BackendResult {
         let (size, pattern) = (size_of::<T>(), bytes_of(&value).to_vec());
         let command = |length: usize| Command::Repeat {
             block,
@@ -245,7 +250,11 @@ unsafe impl Adaptor for DeferredLiar {
         }
     }
 
-    unsafe fn copy_from_host<T: Element>(&self, block: DeferredBlock, source: &[T]) -> Done {
+    unsafe fn copy_from_host<T: Element>(
+        &self,
+        block: DeferredBlock,
+        source: &[T],
+    ) -> BackendResult {
         let mut bytes = elements_bytes(source).to_vec();
         match self.lie {
             Lie::UploadsStop => bytes.truncate(64 << 10),

@@ -1,5 +1,5 @@
 //! Liars over host memory, the heap of the tests and the watched toy: what queues get wrong, slices can, too.
-//! They stay within what a block has.
+//! These liars stay within the bytes of a block.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,7 +7,7 @@ use std::thread::panicking;
 
 use pool_core::{Advice, Element, HostBackend, PoolBackend, SlotRef};
 
-use super::Lie;
+use super::lie::Lie;
 use crate::adapted::{Adapted, AdaptedError, Adaptor, InnerError, unused_slot};
 use crate::ledger::Refused;
 
@@ -24,7 +24,7 @@ impl<B: PoolBackend> From<(B::Context, Lie)> for HostLiar<B> {
     }
 }
 
-type Done<B> = Result<(), <B as PoolBackend>::Error>;
+type BackendResult<B> = Result<(), <B as PoolBackend>::Error>;
 
 // SAFETY: wrong on purpose, by doing less than was promised; views are slices.
 unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
@@ -110,7 +110,12 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         unsafe { B::set_bytes(&self.context, block, value, bytes) }
     }
 
-    unsafe fn fill<T: Element>(&self, block: B::Block, value: T, length: usize) -> Done<B> {
+    unsafe fn fill<T: Element>(
+        &self,
+        block: B::Block,
+        value: T,
+        length: usize,
+    ) -> BackendResult<B> {
         let length = match self.lie {
             Lie::FillsStop => length.min((8 << 10) / size_of::<T>().max(1)),
             Lie::AllButLast => length.saturating_sub(1),
@@ -120,7 +125,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
         unsafe { B::fill(&self.context, block, value, length) }
     }
 
-    unsafe fn copy_from_host<T: Element>(&self, block: B::Block, source: &[T]) -> Done<B> {
+    unsafe fn copy_from_host<T: Element>(&self, block: B::Block, source: &[T]) -> BackendResult<B> {
         let size = size_of::<T>().max(1);
         let length = match self.lie {
             Lie::UploadsStop => source.len().min((64 << 10) / size),

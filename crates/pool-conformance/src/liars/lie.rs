@@ -1,4 +1,4 @@
-//! What there is to be wrong about, by name. A lie is a value and not a type, so that the cases are compiled
+//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so that the cases are compiled
 //! once for all liars over one backend.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// Makes the enum, with a text for each lie.
 macro_rules! lies {
     ($($lie:ident = $text:literal),* $(,)?) => {
-        /// What a backend does wrong.
+        /// A lie: what a backend does wrong.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Lie {
@@ -81,7 +81,7 @@ lies! {
 }
 
 impl Lie {
-    /// Those over a queue.
+    /// The lies of backends over a queue.
     pub(super) const OF_QUEUES: &'static [Self] = &[
         Self::FillsEarly,
         Self::ZeroesEarly,
@@ -138,7 +138,7 @@ impl Lie {
         Self::LongZeroesFail,
     ];
 
-    /// Those over heap blocks with a ledger.
+    /// The lies of backends over heap blocks with a ledger.
     pub(super) const OF_HEAPS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesStop,
@@ -151,7 +151,7 @@ impl Lie {
         Self::ShortSharedViews,
     ];
 
-    /// Those over the watched toy.
+    /// The lies of backends over the watched toy.
     pub(super) const OF_TOYS: &'static [Self] = &[
         Self::FillsStop,
         Self::ZeroesAlways,

@@ -9,8 +9,8 @@
 //! [`Deferred`](crate::Deferred) memory, which nothing but its own commands reaches, or within what a block
 //! of the host has.
 //!
-//! Who changes a case finds out here whether it still does what it is for; who meets a new sort of
-//! mistake adds it here first, sees it survive, and then writes the case.
+//! Whoever changes a case finds out from the liars whether the case still does what it is for; whoever meets a
+//! new sort of mistake adds a liar first, sees it survive, and then writes the case.
 
 mod deferred;
 mod host;
@@ -33,16 +33,16 @@ use crate::watched::Watched;
 use deferred::DeferredLiar;
 use host::HostLiar;
 
-/// One liar, and what became of it.
+/// A liar, and the case that caught it.
 #[derive(Clone, Debug)]
 pub struct Liar {
-    /// What it does wrong.
+    /// What the liar does wrong.
     pub lie: Lie,
-    /// The backend that it would be without that.
+    /// The backend that the liar would be without its lie.
     pub base: &'static str,
     /// The first case that failed; `None` where all passed.
     pub caught_by: Option<&'static str>,
-    /// What that case said.
+    /// The text with which that case failed.
     pub said: String,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Liar {
 }
 
 /// Runs the cases on every liar, each until one case fails; `tell` is told of each.
-// Generic, so that only who calls it compiles the cases three times more.
+// The function is generic, so that only a caller compiles the cases three times more.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
         tell(&run("Deferred", lie, &deferred_probe(lie)));
@@ -63,7 +63,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
         let probe = HeapProbe::default();
         let ledger = probe.ledger.clone();
         tell(&run("Heap", lie, &AdaptedProbe::<_, HostLiar<HeapBackend>, _>::new(probe, lie)));
-        // What the liar left, and the pool knows no more.
+        // Frees the blocks that the liar left, of which no pool knows any more.
         ledger.free_leaked();
     }
     for &lie in Lie::OF_TOYS {
@@ -77,7 +77,7 @@ fn deferred_probe(lie: Lie) -> AdaptedProbe<DeferredProbe, DeferredLiar, Lie> {
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }
 
-/// Runs the cases until one fails. What must hold after every case is often the first to fail, and says
+/// Runs the cases until one fails. The checks that follow every case are often the first to fail, and say
 /// least: then a case that fails by itself is looked for.
 fn run<P: Probe>(base: &'static str, lie: Lie, probe: &P) -> Liar {
     let mut liar = Liar { lie, base, caught_by: None, said: String::new() };

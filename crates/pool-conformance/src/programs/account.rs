@@ -6,7 +6,7 @@ use pool_core::PoolStats;
 use super::program::Setting;
 use crate::ledger::Held;
 
-/// What one pool should look like.
+/// The numbers that one pool should have.
 #[derive(Debug)]
 pub(super) struct Account {
     /// Slots that are handed out.
@@ -20,7 +20,7 @@ pub(super) struct Account {
     allowed: usize,
     /// The largest of these since the pool was made or cleared.
     most_allowed: usize,
-    /// What the backend held when the pool was made; what it holds beyond that is this pool's.
+    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this pool's.
     before: Option<Held>,
     /// Acquires whose shape went through the shape cache.
     pub(super) shaped: u64,
@@ -42,7 +42,7 @@ impl Account {
         }
     }
 
-    /// So many slots more were handed out.
+    /// Notes that `slots` more slots were handed out.
     pub(super) fn took(&mut self, slots: usize) {
         self.active += slots;
         self.acquires += slots as u64;

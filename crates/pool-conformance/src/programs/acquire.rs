@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use pool_core::bytemuck::cast_slice;
 use pool_core::{
     Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope, Shape,
-    ShapeError,
+    ShapeError, error_chain,
 };
 
 use super::frame::{Frame, LiveView};
@@ -17,12 +17,12 @@ use crate::ledger::Held;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, View, Watching};
 
-/// What a view should hold when it is handed out.
+/// The content that a view should have when it is handed out.
 #[derive(Clone, Copy)]
 enum Content {
     Unspecified,
     Zeroed,
-    /// All elements are the first of a content.
+    /// All elements are the first one of a content.
     Filled(u64),
     Samples(u64),
 }
@@ -39,7 +39,7 @@ impl Content {
 }
 
 /// A view with the shape that the shape cache lent it.
-type Lent<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
+type ViewAndShape<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
 
 impl<P: Probe> Machine<'_, P> {
     /// Acquires in a scope; the views go into the frame.
@@ -139,7 +139,7 @@ impl<P: Probe> Machine<'_, P> {
         &mut self,
         scope: &Scope<'s, P::Backend>,
         frame: &mut Frame<'_, 's, P>,
-        lent: Option<Lent<'s, P, T>>,
+        lent: Option<ViewAndShape<'s, P, T>>,
         dims: &[usize],
         content: Content,
     ) {
@@ -276,7 +276,7 @@ impl<P: Probe> Machine<'_, P> {
             ) => {}
             // The two elements that the source does not fit need a block, which may be refused.
             (Impossible::SourceOfOtherLength, error) => self.refused(scope, &error, before),
-            (_, error) => panic!("{impossible:?} got the wrong error: {error}"),
+            (_, error) => panic!("{impossible:?} got the wrong error: {}", error_chain(&error)),
         }
     }
 }
@@ -386,7 +386,7 @@ fn of_dynamic_rank<'s, P: Probe, T: Sample>(
     dims: &[usize],
     seed: u64,
     panics: bool,
-) -> Result<Lent<'s, P, T>, Failure<P>> {
+) -> Result<ViewAndShape<'s, P, T>, Failure<P>> {
     let length = dims.iter().product();
     let array = shaped::<P, T, &[usize]>(scope, fill, dims, length, seed, panics)?;
     assert_eq!(array.shape(), dims, "an array of another shape than asked for");

@@ -3,7 +3,7 @@
 
 use pool_core::{DynamicPool, PoolError};
 
-use super::entry::{Entry, SplitOff};
+use super::entry::{ArraysBelowScope, Entry};
 use super::frame::{Frame, Views};
 use super::machine::Machine;
 use super::program::{DynamicProgram, DynamicStep, Fill, Form, Setting};
@@ -19,7 +19,7 @@ const MOST_SLOTS: usize = 160;
 /// The handles that are looked up after each step: all live ones, and the newest stale ones.
 const STALE_LOOKED_UP: usize = 12;
 
-/// A dynamic pool and what it should look like.
+/// A dynamic pool, and the arrays and checkpoints that it should have.
 pub(super) struct Subject<P: Probe> {
     pub(super) pool: DynamicPool<P::Backend>,
     pub(super) entries: Vec<Entry>,
@@ -85,7 +85,7 @@ impl<P: Probe> Machine<'_, P> {
             DynamicStep::Split(steps) => {
                 let active = self.model.account().active;
                 let (handles, mut scope) = pool.split();
-                let mut below = SplitOff { handles, entries: &mut subject.entries, active };
+                let mut below = ArraysBelowScope { handles, entries: &mut subject.entries, active };
                 let finished = catch_planned(|| {
                     let mut frame = Frame::within(&mut below);
                     self.run_steps(&mut scope, &mut frame, steps);
@@ -116,7 +116,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// After every step: counters, all live arrays, and the newest stale handles.
+    /// Checks, after every step, the counters, all live arrays, and the newest stale handles.
     fn check_subject(&mut self, subject: &Subject<P>) {
         let active = subject.pool.active_slots();
         assert_eq!(active, self.model.account().active, "active slots of a dynamic pool");
@@ -147,7 +147,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// The pool went back to the checkpoint of depth `depth`, which was popped unless it is the root.
+    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped unless it is the root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);
@@ -158,7 +158,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Whatever happened: acquires work and their arrays can be written and read.
+    /// Checks that, whatever happened, acquires work and their arrays can be written and read.
     fn check_dynamic_usable(&mut self, subject: &mut Subject<P>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_dynamic_step(subject, &DynamicStep::Configure(room));

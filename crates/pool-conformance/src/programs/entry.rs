@@ -9,7 +9,7 @@ use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
 
-/// Where handles can be looked up.
+/// A pool, or a part of one, in which handles can be looked up.
 pub(super) trait Lookup<B: PoolBackend> {
     fn get<T: Element>(&self, handle: Handle<T>) -> Result<B::ViewRef<'_, T>, PoolError<B::Error>>;
 
@@ -87,7 +87,7 @@ impl Entry {
                 self.expect_stale(answer.err(), active);
                 return;
             }
-            let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error:?}"));
             assert_eq!(view.len(), self.length, "an array changed its length");
             assert_eq!(probe.shared_address(&view), self.start, "an array moved");
             let content = probe.read_shared(&view);
@@ -109,7 +109,7 @@ impl Entry {
                 self.expect_stale(answer.err(), active);
                 return;
             }
-            let mut view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error}"));
+            let mut view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error:?}"));
             assert_eq!(probe.address(&view), self.start, "an array moved");
             self.seed = seed;
             probe.write(&mut view, &samples(seed, self.length));
@@ -132,14 +132,14 @@ impl Entry {
     }
 }
 
-/// The arrays below a scope that was split off, beside it.
-pub(super) struct SplitOff<'e, 'p, B: PoolBackend> {
+/// The arrays of a dynamic pool below a scope that was split off, to be looked up beside that scope.
+pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
     pub(super) handles: Handles<'p, B>,
     pub(super) entries: &'e mut [Entry],
     pub(super) active: usize,
 }
 
-impl<P: Probe> Views<P> for SplitOff<'_, '_, P::Backend> {
+impl<P: Probe> Views<P> for ArraysBelowScope<'_, '_, P::Backend> {
     fn verify(&self, probe: &P) {
         for entry in self.entries.iter() {
             entry.verify(probe, &self.handles, self.active);

@@ -10,10 +10,10 @@ use crate::probe::{Probe, View};
 
 /// Views that are live.
 pub(super) trait Views<P> {
-    /// Compares every view with what it should hold.
+    /// Compares every view with the content that it should have.
     fn verify(&self, probe: &P);
 
-    /// How many views there are.
+    /// How many live views the frame and those around it have.
     fn count(&self) -> usize;
 
     /// Writes a new content into the view at `index`.
@@ -21,7 +21,7 @@ pub(super) trait Views<P> {
 }
 
 /// One view that is live.
-pub(super) trait Live<P> {
+pub(super) trait AnyView<P> {
     fn verify(&self, probe: &P);
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// The number of elements.
@@ -32,7 +32,7 @@ pub(super) trait Live<P> {
 
 /// The views of one scope.
 pub(super) struct Frame<'o, 's, P> {
-    pub(super) views: Vec<Box<dyn Live<P> + 's>>,
+    pub(super) views: Vec<Box<dyn AnyView<P> + 's>>,
     outer: Option<&'o mut (dyn Views<P> + 'o)>,
 }
 
@@ -72,13 +72,13 @@ impl<P> Views<P> for Frame<'_, '_, P> {
     }
 }
 
-/// A view, what it should hold, and where it should be.
+/// A view, the content that it should have, and the address at which it should be.
 pub(super) struct LiveView<'s, P: Probe, T: Sample> {
     view: View<'s, P, T>,
     start: usize,
     length: usize,
     seed: u64,
-    /// The shape that is borrowed from the shape cache, and what it should be.
+    /// The shape that is borrowed from the shape cache, and the lengths that it should have.
     shape: Option<(DynamicShape<'s>, Vec<usize>)>,
 }
 
@@ -96,7 +96,7 @@ impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
     }
 }
 
-impl<P: Probe, T: Sample> Live<P> for LiveView<'_, P, T> {
+impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
     fn verify(&self, probe: &P) {
         assert_eq!(probe.address(&self.view), self.start, "a live view moved");
         assert_eq!(self.view.len(), self.length, "a live view changed its length");

@@ -16,9 +16,9 @@ use crate::probe::{Probe, Watching};
 /// How a scope's steps ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// With the last step.
+    /// The scope ended with its last step.
     Done,
-    /// By leaving, and this many more scopes are to be left.
+    /// The scope was left, and this many more scopes around it are to be left.
     Leave(usize),
 }
 
@@ -71,7 +71,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Whatever happened: acquires work, and give disjoint memory of the right content.
+    /// Checks that, whatever happened, acquires work and give disjoint memory of the right content.
     fn check_usable(&mut self, pool: &mut Pool<P::Backend>) {
         let room = Setting { byte_limit: None, ..self.model.account().setting };
         self.run_round(pool, &Round::Configure(room));
@@ -166,7 +166,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Opens a scope, as often as it is to be, and checks after each time that all is as before.
+    /// Opens a scope as often as the program says, and checks after each time that all is as before.
     fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
@@ -187,7 +187,7 @@ impl<P: Probe> Machine<'_, P> {
         Flow::Done
     }
 
-    /// Opens a scope once; while it is open, allocations fail as they are to.
+    /// Opens a scope once; while it is open, allocations fail as the program says.
     fn run_refusing(
         &mut self,
         scope: &mut Scope<'_, P::Backend>,

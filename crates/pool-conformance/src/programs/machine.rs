@@ -34,7 +34,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         Self { probe, model: Model::default(), tally: Tally { programs: 1, ..Tally::default() } }
     }
 
-    /// Calls the library.
+    /// Calls the library, which may refuse or panic.
     pub(super) fn call<V>(call: impl FnOnce() -> Result<V, Failure<P>>) -> Outcome<P, V> {
         match catch_quietly(call) {
             Ok(Ok(value)) => Outcome::Done(value),
@@ -43,7 +43,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         }
     }
 
-    /// What a call that cannot be refused returned. If the backend was told to panic in it, the
+    /// Returns what a call that cannot be refused returned. If the backend was told to panic in it, the
     /// program goes on with that panic.
     pub(super) fn call_plain<V>(&self, call: impl FnOnce() -> V) -> V {
         let before = self.probe.held();
@@ -105,7 +105,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         self.model.account().check_nothing_idle(self.probe.held());
     }
 
-    /// Checks that the backend refused something since.
+    /// Checks that the backend has refused an allocation since `before`.
     fn check_was_refused(&self, before: Option<Held>) {
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert!(now.refused > before.refused, "out of memory, but nothing was refused");

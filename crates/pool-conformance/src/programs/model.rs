@@ -8,16 +8,16 @@ use crate::probe::{Probe, Watching};
 /// The bytes of one live view.
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    /// Which of the open pools handed it out.
+    /// Which of the open pools handed the view out.
     pool: usize,
     slot: usize,
     start: usize,
     bytes: usize,
-    /// The start of the block that it lies in, where the backend can tell.
+    /// The start of the block that the view lies in, where the backend can tell.
     block: Option<usize>,
 }
 
-/// What should be true.
+/// The state that the pools should be in.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     live: Vec<Range>,

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use pool_core::{DynamicPool, Handle, PoolError, PoolView, Released};
+use pool_core::{DynamicPool, Handle, PoolError, PoolView, Released, error_chain};
 
 use super::dynamic::Subject;
 use super::entry::Entry;
@@ -190,7 +190,7 @@ impl<P: Probe> Machine<'_, P> {
                 assert_eq!(slot, entries[0].slot, "the repeated slot");
             }
             (Err(error), Some(dead)) => dead.expect_stale(Some(error), active),
-            (Err(error), None) => panic!("two live arrays were refused: {error}"),
+            (Err(error), None) => panic!("two live arrays were refused: {}", error_chain(&error)),
             (Ok(_), Some(_)) => panic!("a stale handle was accepted"),
             (Ok(mut views), None) => {
                 assert_ne!(pair[0], pair[1], "one array was lent twice");
@@ -210,7 +210,7 @@ impl<P: Probe> Machine<'_, P> {
         let handle = other.acquire_zeroed::<T>(0);
         match subject.pool.get(handle) {
             Err(PoolError::ForeignHandle { pool, made_by }) => assert_ne!(pool, made_by),
-            Err(error) => panic!("a foreign handle got another error: {error}"),
+            Err(error) => panic!("a foreign handle got another error: {}", error_chain(&error)),
             Ok(_) => panic!("a foreign handle was accepted"),
         }
         assert!(subject.pool.get_mut(handle).is_err(), "a foreign handle was accepted for writing");

@@ -10,11 +10,11 @@ use crate::ledger::Refusal;
 pub struct LexicalProgram {
     /// How the pool is made.
     pub setting: Setting,
-    /// What is done with it, one after the other.
+    /// The rounds that the pool goes through, one after the other.
     pub rounds: Vec<Round>,
 }
 
-/// What a pool is configured with.
+/// The configuration of a program's pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The byte limit; `None` is none.
@@ -49,7 +49,7 @@ impl Setting {
     }
 }
 
-/// What is done with a pool of which no scope is open.
+/// A round: one operation on a pool of which no scope is open.
 #[derive(Clone, Debug)]
 pub enum Round {
     /// Opens a scope, as if nested in the pool itself.
@@ -66,7 +66,7 @@ pub enum Round {
     Configure(Setting),
 }
 
-/// What is done with an open scope.
+/// A step: one operation in an open scope.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Acquires and keeps the view until the scope is left.
@@ -95,16 +95,16 @@ pub enum Step {
     Leave(usize),
 }
 
-/// A scope and what is done in it.
+/// An inner scope and the steps that are done in it.
 #[derive(Clone, Debug)]
 pub struct Nested {
     /// How the scope is held.
     pub style: Style,
-    /// How often it is opened, one after the other.
+    /// How often the scope is opened, one time after the other.
     pub times: usize,
-    /// Which allocations fail while it is open.
+    /// Which allocations fail while the scope is open.
     pub refusal: Option<Refusal>,
-    /// What is done in it.
+    /// The steps that are done in the scope.
     pub steps: Vec<Step>,
 }
 
@@ -125,12 +125,12 @@ pub enum Style {
     Caught,
 }
 
-/// One acquire.
+/// One acquire of a program.
 #[derive(Clone, Debug)]
 pub struct Acquire {
     /// The element type.
     pub kind: Kind,
-    /// Which member of the family, and how much.
+    /// Which member of the family is called, and for how much.
     pub form: Form,
     /// Whether the twin is called that panics; only where it is another function.
     pub panics: bool,
@@ -139,18 +139,18 @@ pub struct Acquire {
 /// Which member of the acquire family is called, and for how much.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// One-dimensional.
+    /// A slice of a given length.
     Flat(Fill, usize),
-    /// As long as the newest live view of the scope.
+    /// A slice that is as long as the newest live view of the scope.
     Like,
     /// Element by element, by code that acquires in the same scope before the elements whose index
     /// is a multiple of `reenter_at`, and panics before the element `panic_at`.
     With {
         /// The length.
         length: usize,
-        /// Where it acquires.
+        /// The indices, by their common divisor, before which the code acquires; `None` for none.
         reenter_at: Option<usize>,
-        /// Where it panics.
+        /// The index before which the code panics; `None` for none.
         panic_at: Option<usize>,
     },
     /// With a shape of fixed rank, 1 to 6.
@@ -159,20 +159,20 @@ pub enum Form {
     Dynamic(Fill, Vec<usize>),
     /// Rows and columns, split at a row (modulo their number) into two views.
     Split(usize, usize, usize),
-    /// What no pool can give.
+    /// A request that no pool can fulfil.
     Impossible(Impossible),
 }
 
-/// What the elements are when they are handed out.
+/// The content of the elements when they are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// Whatever was there.
+    /// Whatever a former use left behind.
     Recycled,
     /// Zero bytes.
     Zeroed,
-    /// One value.
+    /// One value in all elements.
     Filled,
-    /// A copy.
+    /// A copy of host memory.
     Copied,
 }
 
@@ -185,7 +185,7 @@ pub enum Impossible {
     Product,
     /// An overflowing pair of axes beside an axis of zero.
     ProductBesideZero,
-    /// The same in a shape of dynamic rank.
+    /// An overflowing pair of axes beside an axis of zero, in a shape of dynamic rank.
     DynamicProductBesideZero,
     /// A source that does not have as many elements as the shape.
     SourceOfOtherLength,
@@ -196,11 +196,11 @@ pub enum Impossible {
 pub struct DynamicProgram {
     /// How the pool is made.
     pub setting: Setting,
-    /// What is done with it.
+    /// The steps that are done with the pool.
     pub steps: Vec<DynamicStep>,
 }
 
-/// What is done with a dynamic pool.
+/// A step: one operation on a dynamic pool.
 #[derive(Clone, Debug)]
 pub enum DynamicStep {
     /// Acquires by value, length and kind; a shape counts as its product.

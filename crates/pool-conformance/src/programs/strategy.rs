@@ -2,7 +2,7 @@
 //!
 //! A program is read off a list of random numbers, its choices, and a list that ends reads as zeros.
 //! So a program is made in no time, also where every step is interpreted, and shrinks with its list:
-//! with fewer choices it ends earlier, and with smaller ones it does what stands first here.
+//! with fewer choices the program ends earlier, and with smaller choices it does what stands first in this file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -71,7 +71,7 @@ impl<'a> Choices<'a> {
         self.below(10) >= 10 - times
     }
 
-    /// One of the values, each as likely as its weight says.
+    /// Chooses one of the values, each as likely as its weight says.
     fn one_of<T: Copy>(&mut self, weighted: &[(usize, T)]) -> T {
         let sum = weighted.iter().map(|(weight, _)| weight).sum();
         let mut number = self.below(sum);
@@ -126,7 +126,7 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// What is done in a scope with so many scopes possible inside.
+    /// The steps of a scope in which `depth` more scopes may be nested.
     fn steps(&mut self, depth: usize) -> Vec<Step> {
         let count = self.below(STEPS);
         self.many(count, |choices| choices.step(depth))
@@ -282,7 +282,7 @@ impl<'a> Choices<'a> {
     fn dynamic_refusal(&mut self) -> DynamicStep {
         match self.refusal() {
             _ if !self.refusals => DynamicStep::Checkpoint,
-            // As often as others begin, all end.
+            // All checkpoints end as often as one begins.
             Refusal::Above(_) => DynamicStep::Refuse(Refusal::Never),
             other => DynamicStep::Refuse(other),
         }

@@ -1,4 +1,4 @@
-//! What random programs came across, so that a test can show that they do reach the rare cases.
+//! Counts of what random programs came across, so that a test can show that they do reach the rare cases.
 
 use std::ops::AddAssign;
 

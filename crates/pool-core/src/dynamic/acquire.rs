@@ -4,10 +4,11 @@ use super::{DynamicPool, Handle};
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
+use crate::raw::SlotPointer;
 use crate::view::Extent;
 
 /// What a `try_` acquire of a dynamic pool returns.
-type Named<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
+type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<B: PoolBackend> DynamicPool<B> {
     /// `length` elements with unspecified contents: whatever a former use left behind.
@@ -30,11 +31,9 @@ impl<B: PoolBackend> DynamicPool<B> {
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
     #[inline]
-    pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> Named<B, T> {
-        // SAFETY: the pool lives while the slot is used, which is until `take` returns.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: just reserved for `length` elements; any bytes are a valid `PodElement`.
-        Ok(unsafe { self.take(slot, length) })
+    pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
+        // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
+        unsafe { self.acquire_named(length, |_| Ok(())) }
     }
 
     /// `length` elements of zero bytes.
@@ -52,13 +51,11 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        let zero = || unsafe { slot.zero::<T>(length) };
-        // SAFETY: just reserved for `length` elements; zero bytes are a valid `Element`.
-        unsafe { self.take_filled(slot, length, zero) }
+    pub fn try_acquire_zeroed<T: Element>(&mut self, length: usize) -> HandleResult<B, T> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        let zero = |slot: SlotPointer<'_, B>| unsafe { slot.zero::<T>(length) };
+        // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
+        unsafe { self.acquire_named(length, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -76,13 +73,15 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_filled<T: Element>(&mut self, length: usize, value: T) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // SAFETY: reserved for `length` elements, and nothing views it.
-        let fill = || unsafe { slot.fill(value, length) };
-        // SAFETY: just reserved for `length` elements, all of which are written.
-        unsafe { self.take_filled(slot, length, fill) }
+    pub fn try_acquire_filled<T: Element>(
+        &mut self,
+        length: usize,
+        value: T,
+    ) -> HandleResult<B, T> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
+        let fill = |slot: SlotPointer<'_, B>| unsafe { slot.fill(value, length) };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_named(length, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -100,14 +99,12 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(source.len()) }?;
-        // SAFETY: reserved for as many elements, and nothing views it; `source` is a live slice, so
-        // it is no part of an idle block.
-        let copy = || unsafe { slot.copy_from_host(source) };
-        // SAFETY: just reserved for as many elements, all of which are written.
-        unsafe { self.take_filled(slot, source.len(), copy) }
+    pub fn try_acquire_from<T: Element>(&mut self, source: &[T]) -> HandleResult<B, T> {
+        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_named`);
+        // `source` is a live slice, so it is no part of an idle block.
+        let copy = |slot: SlotPointer<'_, B>| unsafe { slot.copy_from_host(source) };
+        // SAFETY: all elements are written.
+        unsafe { self.acquire_named(source.len(), copy) }
     }
 
     /// As many elements as `model` has, with unspecified contents.
@@ -128,8 +125,33 @@ impl<B: PoolBackend> DynamicPool<B> {
     pub fn try_acquire_like<T: PodElement>(
         &mut self,
         model: &(impl Extent + ?Sized),
-    ) -> Named<B, T> {
+    ) -> HandleResult<B, T> {
         self.try_acquire(model.extent())
+    }
+
+    /// The body that the family shares: reserves a slot, takes and names it, and has it filled.
+    ///
+    /// # Safety
+    ///
+    /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
+    /// it returns `Ok`, that many elements are valid as `T`.
+    #[inline(always)]
+    unsafe fn acquire_named<T: Element>(
+        &mut self,
+        length: usize,
+        fill: impl FnOnce(SlotPointer<'_, B>) -> Result<(), PoolError<B::Error>>,
+    ) -> HandleResult<B, T> {
+        // SAFETY: the pool lives while the slot is used, which is until this returns.
+        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        // The slot is taken before a user's code runs; where that panics, the handle is never seen.
+        // SAFETY: just reserved for `length` elements, which are valid where the handle is seen (caller).
+        let handle = unsafe { self.take(slot, length) };
+        if let Err(error) = fill(slot) {
+            // SAFETY: just stepped past, and no view of it was made.
+            unsafe { self.cursor.step_back(slot) };
+            return Err(error);
+        }
+        Ok(handle)
     }
 }
 
@@ -157,15 +179,14 @@ impl<B: HostBackend> DynamicPool<B> {
         &mut self,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Named<B, T> {
-        // SAFETY: as in `try_acquire`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
-        // The slot is taken before user code runs; if that panics, the handle is never seen.
-        // SAFETY: just reserved for `length` elements, which are written before the handle is seen.
-        let handle = unsafe { self.take(slot, length) };
-        // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
-        // borrowed exclusively, so `element` cannot reach it.
-        unsafe { slot.write_with(length, element) };
-        Ok(handle)
+    ) -> HandleResult<B, T> {
+        let write = |slot: SlotPointer<'_, B>| {
+            // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
+            // borrowed exclusively, so `element` cannot reach it.
+            unsafe { slot.write_with(length, element) };
+            Ok(())
+        };
+        // SAFETY: all `length` elements are written.
+        unsafe { self.acquire_named(length, write) }
     }
 }

@@ -12,7 +12,7 @@ use crate::raw::{SlotPointer, State};
 /// The name of an array of `T` in a [`DynamicPool`](crate::DynamicPool): a plain value that may be
 /// copied, stored and, if `T` is `Send`, sent.
 ///
-/// It carries the id of its pool, which is unique in the process, and a serial that the pool gives
+/// A handle carries the id of its pool, which is unique in the process, and a serial that the pool gives
 /// out once, both 64 bits; using it with another pool, or after its array was rewound, is a typed
 /// error.
 ///
@@ -86,7 +86,7 @@ impl<T> fmt::Debug for Handle<T> {
 }
 
 /// The slot and the length of an array.
-type Found<'p, B> = (SlotPointer<'p, B>, usize);
+type NamedSlot<'p, B> = (SlotPointer<'p, B>, usize);
 
 /// The slot and the length of a current handle.
 ///
@@ -97,7 +97,7 @@ pub(super) fn find<B: PoolBackend, T>(
     state: &State<B>,
     active: usize,
     handle: Handle<T>,
-) -> Result<Found<'_, B>, PoolError<B::Error>> {
+) -> Result<NamedSlot<'_, B>, PoolError<B::Error>> {
     if handle.pool != state.id() {
         return Err(PoolError::ForeignHandle { pool: state.id(), made_by: handle.pool });
     }
@@ -119,7 +119,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
     state: &State<B>,
     active: usize,
     handles: [Handle<T>; N],
-) -> Result<[Found<'_, B>; N], PoolError<B::Error>> {
+) -> Result<[NamedSlot<'_, B>; N], PoolError<B::Error>> {
     for (index, &handle) in handles.iter().enumerate() {
         find(state, active, handle)?;
         if handles[..index].iter().any(|other| other.slot == handle.slot) {

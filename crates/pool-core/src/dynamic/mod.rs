@@ -182,7 +182,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         Ok(self.depth())
     }
 
-    /// Goes back to the newest checkpoint and forgets it; at the root, a reset.
+    /// Goes back to the newest checkpoint and forgets it; at the root, this is a reset.
     pub fn rewind(&mut self) {
         let depth = self.depth().max(1);
         self.pop_from(depth);
@@ -360,28 +360,6 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: reserved for as many elements (caller), and the serial is new.
         unsafe { slot.set_handle(serial, length) };
         Handle::new(self.pool.state().id(), serial, slot.number())
-    }
-
-    /// Takes a reserved slot for `length` elements, has it filled, and names it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`take`](Self::take), where `fill` returns `Ok`; it makes no view of the slot.
-    #[inline]
-    unsafe fn take_filled<T: Element>(
-        &self,
-        slot: SlotPointer<'_, B>,
-        length: usize,
-        fill: impl FnOnce() -> Result<(), PoolError<B::Error>>,
-    ) -> Result<Handle<T>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise. An error gives the slot back: nothing else is at the cursor.
-        let handle = unsafe { self.take(slot, length) };
-        if let Err(error) = fill() {
-            // SAFETY: just stepped past, and no view of it was made.
-            unsafe { self.cursor.step_back(slot) };
-            return Err(error);
-        }
-        Ok(handle)
     }
 }
 

@@ -7,10 +7,11 @@ use core::ptr::NonNull;
 use super::cold;
 use super::fits::fits;
 use super::idle;
-use super::place::Place;
+use super::place::{Place, assert_aligned};
 use super::slot::SlotPointer;
 use super::state::State;
-use super::table::{SLOTS, Slot, Table};
+use super::table::{SLOTS, Table};
+use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::config::Compaction;
 use crate::error::{PoolError, panic_with};
@@ -42,7 +43,7 @@ impl<B: PoolBackend> Cursor<B> {
         Self { slot: Cell::new(self.slot.get()) }
     }
 
-    /// A slot whose block holds `length` elements of `T`, without taking it: the hot path.
+    /// Reserves a slot whose block holds `length` elements of `T`, without taking the slot: the hot path.
     ///
     /// # Safety
     ///
@@ -86,7 +87,7 @@ impl<B: PoolBackend> Cursor<B> {
         unsafe { cold::prepare(slot, length, size_of::<T>()) }
     }
 
-    /// Where the cursor stands.
+    /// The place at which the cursor stands.
     ///
     /// # Safety
     ///
@@ -109,7 +110,7 @@ impl<B: PoolBackend> Cursor<B> {
         self.slot.set(unsafe { reserved.slot.add(1) });
     }
 
-    /// Takes the slot that was reserved, then has it filled; gives it back where that fails.
+    /// Takes the slot that was reserved, then has it filled; gives the slot back where filling fails.
     ///
     /// # Safety
     ///
@@ -158,7 +159,7 @@ impl<B: PoolBackend> Cursor<B> {
         // SAFETY: the cursor is at a slot or a sentinel of a live pool (`new`).
         let (table, _) = unsafe { Table::locate(self.slot.get()) };
         // SAFETY: the reference ends with the borrow of the cursor, which the pool outlives.
-        unsafe { State::of(table) }
+        unsafe { Table::state_of(table) }
     }
 
     /// Frees the blocks of the slots at or above the cursor.
@@ -188,7 +189,17 @@ impl<B: PoolBackend> Cursor<B> {
     }
 }
 
-/// Refuses, at compile time, elements that a block may be too little aligned for.
-pub(super) const fn assert_aligned<B: PoolBackend, T>() {
-    assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
+impl<B: PoolBackend> State<B> {
+    /// A cursor at slot `number`, or at the end of the last table.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Cursor::new`]; and `number` is at most the number of slots.
+    #[inline]
+    pub(crate) unsafe fn cursor(&self, number: usize) -> Cursor<B> {
+        // SAFETY: the caller's promise.
+        let slot = unsafe { self.slot_or_end(number) };
+        // SAFETY: the caller's promise.
+        unsafe { Cursor::new(slot) }
+    }
 }

@@ -1,8 +1,8 @@
-//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples. None of
-//! it is done to a pool that is marked as busy: whoever asks then is called from inside an operation of it.
+//! What is done to idle slots, those at or above a cursor: trim, compact, and arming for samples. A pool that
+//! is marked as busy is left alone: whoever asks then is called from inside an operation of the pool.
 
-use super::busy::withdraw;
-use super::cold::{advertise, install, release};
+use super::advertise::{advertise, withdraw};
+use super::block::{install, release};
 use super::fits::round_up;
 use super::slot::SlotPointer;
 use super::state::State;
@@ -10,12 +10,12 @@ use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
 use crate::stats::Released;
 
-/// Frees the blocks of the slots from number `from` on, and has the memory given back: also that of
-/// blocks whose freeing was only begun before. Nothing where the pool is busy.
+/// Frees the blocks of the slots from number `from` on, and has their memory given back, as well as that of
+/// blocks whose freeing was only begun before. Where the pool is busy, nothing is freed.
 ///
 /// # Safety
 ///
-/// Those slots are idle: no view of them is in use.
+/// The slots from number `from` on are idle: no view of them is in use.
 pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
     let Some(_busy) = state.busy() else { return Released::default() };
     // SAFETY: the slots are idle (caller), and stay so: acquires are refused while the pool is marked.
@@ -28,7 +28,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 ///
 /// As for [`trim`], and the pool is marked as busy.
 pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
-    // Before the span is made: a subscriber may reach for the slot at the cursor.
+    // The slots are withdrawn before the span is made: a subscriber may reach for the slot at the cursor.
     // SAFETY: the slots are idle (caller).
     unsafe { withdraw_from(state, from) };
     #[cfg(feature = "tracing")]
@@ -45,8 +45,8 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 ///
 /// # Safety
 ///
-/// Those slots are idle, and the pool is exclusively borrowed, or marked as busy while they advertise
-/// nothing.
+/// The slots from number `from` on are idle, and the pool is exclusively borrowed, or marked as busy while
+/// the slots advertise nothing.
 pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
     let mut released = Released::default();
     for slot in state.slots_from(from) {
@@ -61,7 +61,7 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
 ///
 /// # Safety
 ///
-/// Those slots are idle.
+/// The slots from number `from` on are idle.
 unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     for slot in state.slots_from(from) {
         // SAFETY: the slot is idle (caller).
@@ -69,12 +69,12 @@ unsafe fn withdraw_from<B: PoolBackend>(state: &State<B>, from: usize) {
     }
 }
 
-/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. Nothing where
-/// the pool is busy.
+/// Swaps the blocks of oversized slots from number `from` on, then starts to sample anew. Where the pool is
+/// busy, nothing is swapped.
 ///
 /// # Safety
 ///
-/// Those slots are idle.
+/// The slots from number `from` on are idle.
 pub(super) unsafe fn compact<B: PoolBackend>(
     state: &State<B>,
     from: usize,
@@ -126,8 +126,8 @@ unsafe fn smaller_block<B: PoolBackend>(
     (record.real - target >= compaction.minimum_bytes.max(1)).then_some(target)
 }
 
-/// Replaces the block of an idle slot by one of `target` bytes; returns the bytes that are less. If
-/// there is no such block, the slot is left empty: its next acquire asks again.
+/// Replaces the block of an idle slot by one of `target` bytes; returns how many bytes fewer the slot
+/// holds. Where no such block is to be had, the slot is left empty: its next acquire asks again.
 ///
 /// # Safety
 ///
@@ -145,12 +145,13 @@ unsafe fn shrink<B: PoolBackend>(slot: SlotPointer<'_, B>, target: usize) -> usi
     before - target
 }
 
-/// Arms the slots from number `from` on that have a block, so that what their next acquires need is
-/// seen. Nothing where the pool is busy: the slot at the cursor then advertises nothing for a reason.
+/// Arms the slots from number `from` on that have a block, so that the cold function sees what their next
+/// acquires need. Where the pool is busy, no slot is armed: the one at the cursor then advertises nothing for
+/// a reason.
 ///
 /// # Safety
 ///
-/// Those slots are idle.
+/// The slots from number `from` on are idle.
 pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usize) {
     let Some(_busy) = state.busy() else { return };
     // SAFETY: the slots are idle (caller).
@@ -169,5 +170,17 @@ unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
         record.samples_left = if record.real > 0 { Compaction::SAMPLES } else { 0 };
         // SAFETY: the slot is idle (caller).
         unsafe { advertise(slot) };
+    }
+}
+
+impl<B: PoolBackend> State<B> {
+    /// Frees the blocks of every slot from `active` on.
+    ///
+    /// # Safety
+    ///
+    /// No view of those slots is in use.
+    pub(crate) unsafe fn trim(&self, active: usize) -> Released {
+        // SAFETY: the caller's promise.
+        unsafe { trim(self, active) }
     }
 }

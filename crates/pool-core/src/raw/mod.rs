@@ -41,33 +41,39 @@
 //! |---|---|---|
 //! | `State::push_table` | the global allocator (table, longer list, old list) | busy; the cursor at a sentinel |
 //! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
-//! | `cold::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
+//! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `cold::provide` | `reuse`, `set_bytes` (poison) | busy |
 //! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
-//! | `shape_set::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
+//! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
 //! | `State::configure`, `State::destroy`, `State::create` | the same | the pool is exclusively borrowed or unknown: out of reach |
 //! | filling (`zero`, `fill`, `copy_from_host`, `write_with`) | the backend, closures | stepped past; served |
 //! | an error's `Display`, a panic hook | formatting, whatever a hook does | nothing is in flight; served |
 //! | lengths, shapes, models | `Shape`, `Extent` | before the cursor is read; served |
 
+mod advertise;
+mod block;
 mod busy;
 mod cold;
 mod cursor;
 mod fits;
 mod host;
 mod idle;
+mod lifecycle;
 mod place;
 mod root;
+mod shape_cache;
 mod shape_set;
 mod slot;
 mod state;
 mod table;
+mod table_list;
+mod tables;
+mod words;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use place::Place;
 pub(crate) use root::Root;
 pub(crate) use shape_set::Way;
 pub(crate) use slot::SlotPointer;
-pub use slot::SlotRef;
 pub(crate) use state::State;

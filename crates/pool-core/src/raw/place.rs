@@ -6,17 +6,17 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cold;
-use super::cursor::assert_aligned;
 use super::fits::fits;
-use super::shape_set::{self, Way};
+use super::shape_cache;
+use super::shape_set::Way;
 use super::slot::SlotPointer;
-use super::table::Slot;
+use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
 
-/// Where a cursor stands, by value: what larger functions get in place of the cursor, which would have
-/// to be in memory for them and not in a register.
+/// Where a cursor stands, by value. Larger functions get a place instead of the cursor, which would have to
+/// be in memory for them and not in a register.
 pub struct Place<'s, B: PoolBackend> {
     slot: NonNull<Slot<B>>,
     pool: PhantomData<&'s ()>,
@@ -69,13 +69,13 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         self,
         dims: &[usize],
     ) -> Option<(SlotPointer<'s, B>, &'s mut Way<B>)> {
-        // What fits no element at all is a sentinel, or has things to be done first.
+        // A slot that not even zero elements fit is a sentinel, or has duties that come first.
         let slot = self.fitting::<T>(0)?;
         // SAFETY: the caller's promise.
-        let way = unsafe { shape_set::find::<B, T>(slot, dims) }?;
+        let way = unsafe { shape_cache::find::<B, T>(slot, dims) }?;
         // A set is dropped with its slot's block, so what is in it fits (invariant 8).
         debug_assert!(self.fitting::<T>(way.count).is_some(), "a cached shape that does not fit");
-        shape_set::note_hit(slot);
+        shape_cache::note_hit(slot);
         Some((slot, way))
     }
 
@@ -94,4 +94,9 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
         unsafe { cold::prepare(self.slot, length, size_of::<T>()) }
     }
+}
+
+/// Refuses, at compile time, elements that a block may be too little aligned for.
+pub(super) const fn assert_aligned<B: PoolBackend, T>() {
+    assert!(align_of::<T>() <= B::ALIGN, "the element is aligned above the backend's blocks");
 }

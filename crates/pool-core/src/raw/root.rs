@@ -9,7 +9,7 @@ use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
 use crate::error::PoolError;
 
-/// The address of a pool's first table. A plain value: whoever holds it decides when it ends.
+/// The address of a pool's first table. A root is a plain value: whoever holds it decides when the pool ends.
 pub(crate) struct Root<B: PoolBackend>(NonNull<Table<B>>);
 
 impl<B: PoolBackend> Clone for Root<B> {
@@ -88,13 +88,13 @@ impl<B: PoolBackend> Root<B> {
         unsafe { (*self.0.as_ptr()).next_idle = next };
     }
 
-    /// The address, without its type.
+    /// The root as an address without a type.
     #[inline(always)]
     pub(crate) fn into_raw(self) -> *mut () {
         self.0.as_ptr().cast()
     }
 
-    /// The root that was turned into an address.
+    /// The root that [`into_raw`](Self::into_raw) turned into an address.
     ///
     /// # Safety
     ///

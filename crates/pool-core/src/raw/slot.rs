@@ -1,16 +1,18 @@
 //! One slot, seen from the outside: [`SlotPointer`] is what a cursor reserved and the acquire family
-//! fills; [`SlotRef`] is what a backend's view may keep of it.
+//! fills; of a [`SlotRef`], which is what a backend's view may keep, it is what stands behind it.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::shape_set::{self, ShapeSet, Way};
+use super::shape_set::ShapeSet;
 use super::state::State;
-use super::table::{Record, SLOTS, Slot, Table};
+use super::table::{SLOTS, Table};
+use super::words::{Record, Slot};
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::Element;
 use crate::error::PoolError;
+use crate::slot_ref::SlotRef;
 
 /// A slot whose block an acquire of the length in hand may use, for the time `'s` of its scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
@@ -41,10 +43,11 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         Self { slot, scope: PhantomData }
     }
 
-    /// What a view keeps of the slot.
+    /// The reference to the slot that a view keeps.
     #[inline(always)]
     pub(crate) fn reference(self) -> SlotRef<B> {
-        SlotRef { slot: self.slot }
+        // SAFETY: a slot of a pool of this backend (`new`).
+        unsafe { SlotRef::new(self.slot.cast()) }
     }
 
     /// The slot's block.
@@ -157,29 +160,13 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
         }
     }
 
-    /// Finds or makes `dims` in the slot's shape set.
-    ///
-    /// # Safety
-    ///
-    /// The slot is reserved for `count` elements of `T`, which is the product of `dims`, and the cursor has
-    /// not stepped past it: nothing borrowed from its set is in use.
-    #[inline]
-    pub(crate) unsafe fn cached_shape<T: Element>(
-        self,
-        dims: &[usize],
-        count: usize,
-    ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
-        // SAFETY: the caller's promise.
-        unsafe { shape_set::find_or_insert::<B, T>(self, dims, count) }
-    }
-
     /// The pool's state.
     #[inline]
     pub(super) fn state(self) -> &'s State<B> {
         // SAFETY: a slot of a live pool (`new`).
         let (table, _) = unsafe { Table::locate(self.slot) };
         // SAFETY: the pool lives for `'s` (`new`).
-        unsafe { State::of(table) }
+        unsafe { Table::state_of(table) }
     }
 
     /// How many slots come before this one, over all tables.
@@ -233,28 +220,6 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     }
 }
 
-/// A view's hold on the slot that it came from, for backends whose views must tell the pool
-/// something, such as a use on a stream that the pool does not order.
-///
-/// One word. Host backends ignore it, and then it costs nothing.
-pub struct SlotRef<B: PoolBackend> {
-    slot: NonNull<Slot<B>>,
-}
-
-impl<B: PoolBackend> Clone for SlotRef<B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B: PoolBackend> Copy for SlotRef<B> {}
-
-impl<B: PoolBackend> fmt::Debug for SlotRef<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("SlotRef").field(&self.slot).finish()
-    }
-}
-
 impl<B: PoolBackend> SlotRef<B> {
     /// The context of the slot's pool.
     ///
@@ -291,7 +256,7 @@ impl<B: PoolBackend> SlotRef<B> {
     #[inline]
     pub(crate) unsafe fn pointer<'s>(self) -> SlotPointer<'s, B> {
         // SAFETY: the slot of a view is no sentinel, and its pool outlives its scope.
-        unsafe { SlotPointer::new(self.slot) }
+        unsafe { SlotPointer::new(self.address().cast()) }
     }
 
     /// Arms the slot: [`PoolBackend::reuse`] is called before its block is handed out again, grown
@@ -307,6 +272,6 @@ impl<B: PoolBackend> SlotRef<B> {
         // SAFETY: the record is live, nothing holds a reference to it, and this is the pool's thread.
         unsafe { (*pointer.record().as_ptr()).armed_by_view = true };
         // SAFETY: below the cursor the advertised word belongs to the view (invariant 5).
-        unsafe { (*self.slot.as_ptr()).advertised = 0 };
+        unsafe { (*pointer.slot.as_ptr()).advertised = 0 };
     }
 }

@@ -1,23 +1,15 @@
 //! What a pool owns besides its slots: the backend's context, the configuration, the list of tables
-//! and the counters. Touched by cold code alone.
+//! and the counters. Only cold code touches them.
 
-use alloc::vec::Vec;
-use core::cell::{Cell, UnsafeCell};
-use core::mem;
-use core::ptr::NonNull;
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::busy::{Busy, BusyMark};
-use super::cold;
-use super::cursor::Cursor;
-use super::host::{into_box, try_box};
-use super::idle;
-use super::slot::SlotPointer;
-use super::table::{SLOTS, Table};
+use super::busy::{BusyGuard, BusyMark};
+use super::table_list::TableList;
+use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
-use crate::error::{ConfigError, PoolError};
-use crate::stats::{PoolStats, Released};
+use crate::stats::PoolStats;
 
 /// The source of pool ids; an id is never used twice in a process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -30,7 +22,8 @@ pub(crate) struct State<B: PoolBackend> {
     last_serial: Cell<u64>,
     /// Set while code that is not ours may run inside an operation of this pool (invariant 9).
     busy: BusyMark,
-    tables: UnsafeCell<Vec<NonNull<Table<B>>>>,
+    /// The first slots of the tables, at whose addresses the tables are.
+    pub(super) tables: TableList<Slot<B>>,
     reserved: Cell<usize>,
     peak_reserved: Cell<usize>,
     leaked: Cell<usize>,
@@ -42,19 +35,15 @@ pub(crate) struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// A new state with one empty table, which is returned.
-    pub(super) fn create(
-        context: B::Context,
-        config: PoolConfig,
-    ) -> Result<NonNull<Table<B>>, PoolError<B::Error>> {
-        config.validate()?;
-        let state = Self {
+    /// The state of a new pool, which has no table yet.
+    pub(super) fn new(context: B::Context, config: PoolConfig) -> Self {
+        Self {
             context,
             config: Cell::new(config),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             last_serial: Cell::new(0),
             busy: BusyMark::new(),
-            tables: UnsafeCell::new(Vec::new()),
+            tables: TableList::new(),
             reserved: Cell::new(0),
             peak_reserved: Cell::new(0),
             leaked: Cell::new(0),
@@ -63,177 +52,12 @@ impl<B: PoolBackend> State<B> {
             cold_acquires: Cell::new(0),
             shape_hits: Cell::new(0),
             shape_misses: Cell::new(0),
-        };
-        let state =
-            try_box(state).ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
-        // SAFETY: `state` was just made and nothing else knows it.
-        let this = unsafe { state.as_ref() };
-        // SAFETY: the state's own address; nobody else knows it.
-        if let Err(error) = unsafe { this.push_table(state) } {
-            // SAFETY: made by `try_box` above, and given up here; it has no table yet.
-            drop(unsafe { into_box(state) });
-            return Err(error);
         }
-        // SAFETY: the first table was just made.
-        Ok(unsafe { this.table(0) })
     }
 
-    /// The state of a table's pool.
-    ///
-    /// # Safety
-    ///
-    /// `table` belongs to a pool that lives for `'s`.
-    #[inline]
-    pub(super) unsafe fn of<'s>(table: NonNull<Table<B>>) -> &'s Self {
-        // SAFETY: the table is live (invariant 1), and the field is never written after it was made.
-        let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the state outlives its tables, and there are only shared references to it.
-        unsafe { state.as_ref() }
-    }
-
-    /// Marks the pool as busy until the guard is dropped; `None` where it is already.
-    pub(super) fn busy(&self) -> Option<Busy<'_>> {
+    /// Marks the pool as busy until the guard is dropped; `None` where the pool is marked already.
+    pub(super) fn busy(&self) -> Option<BusyGuard<'_>> {
         self.busy.set()
-    }
-
-    /// Frees every block, every table and the state; the context goes last.
-    ///
-    /// # Safety
-    ///
-    /// `state` is that of a table from [`create`](Self::create), no view or cursor of the pool is in use, and it is
-    /// not used afterwards.
-    pub(super) unsafe fn destroy(state: NonNull<Self>) {
-        // SAFETY: live until the end of this function.
-        let this = unsafe { state.as_ref() };
-        // SAFETY: no view is in use, and the caller has the pool to itself.
-        unsafe { idle::release_from(this, 0) };
-        for number in 0..this.table_count() {
-            // SAFETY: there are as many tables.
-            let table = unsafe { this.table(number) };
-            // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
-            unsafe { Table::deallocate(table) };
-        }
-        // SAFETY: made by `try_box` in `create`; the caller gives it up.
-        drop(unsafe { into_box(state) });
-    }
-
-    /// Appends an empty table. The allocator may run code that asks for the list, but none that makes it
-    /// longer.
-    ///
-    /// # Safety
-    ///
-    /// `state` is the address of `self`; the pool is marked as busy, or known to nobody yet.
-    unsafe fn push_table(&self, state: NonNull<Self>) -> Result<(), PoolError<B::Error>> {
-        let no_memory = |requested| PoolError::Bookkeeping { requested };
-        let count = self.table_count();
-        self.reserve_table(count).map_err(no_memory)?;
-        let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
-        // SAFETY: as in `table_count`; there is room, so the allocator is not called.
-        let tables = unsafe { &mut *self.tables.get() };
-        tables.push(table);
-        Ok(())
-    }
-
-    /// Makes room for one more table than `count` in the list, or says how many bytes there are not. A
-    /// longer list is made aside: whoever asks while the allocator runs sees the old one or the new one.
-    fn reserve_table(&self, count: usize) -> Result<(), usize> {
-        // SAFETY: as in `table_count`.
-        if unsafe { &*self.tables.get() }.capacity() > count {
-            return Ok(());
-        }
-        let longer = (2 * count).max(4);
-        let mut tables = Vec::new();
-        tables.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<Table<B>>>())?;
-        // SAFETY: as in `table_count`.
-        tables.extend_from_slice(unsafe { &*self.tables.get() });
-        // SAFETY: as in `table_count`: swapping calls nobody.
-        mem::swap(unsafe { &mut *self.tables.get() }, &mut tables);
-        // Here the old list is freed, which nothing refers to any more.
-        drop(tables);
-        Ok(())
-    }
-
-    /// The first slot of the table after `table`, which is made if there is none.
-    ///
-    /// # Safety
-    ///
-    /// `table` belongs to a pool that lives for `'s`, and the pool is marked as busy.
-    pub(super) unsafe fn slot_after<'s>(
-        table: NonNull<Table<B>>,
-    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
-        // SAFETY: the table is live, and the field is never written after it was made.
-        let state = unsafe { (*table.as_ptr()).state };
-        // SAFETY: the caller's promise.
-        let this: &'s Self = unsafe { Self::of(table) };
-        // SAFETY: as for `state`.
-        let next = unsafe { (*table.as_ptr()).number } + 1;
-        if next == this.table_count() {
-            // SAFETY: a table's `state` is the address of its pool's state, which is marked (caller).
-            unsafe { this.push_table(state) }?;
-        }
-        // SAFETY: `next` is the number of a table that there was, or of the one just made.
-        Ok(unsafe { this.slot(next * SLOTS) })
-    }
-
-    fn table_count(&self) -> usize {
-        // SAFETY: the list is referred to in this method, in `table`, `push_table` and `reserve_table`
-        // alone, on one thread (invariant 7), and none of them calls anything, not even the allocator,
-        // while it has the reference: so this is the only one, or one of several shared ones.
-        let tables = unsafe { &*self.tables.get() };
-        tables.len()
-    }
-
-    /// # Safety
-    ///
-    /// There are more than `number` tables.
-    unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
-        // SAFETY: as in `table_count`.
-        let tables = unsafe { &*self.tables.get() };
-        debug_assert!(number < tables.len(), "table {number} of {}", tables.len());
-        // SAFETY: the caller's promise.
-        unsafe { *tables.get_unchecked(number) }
-    }
-
-    /// How many slots there are, used or not.
-    pub(super) fn slot_count(&self) -> usize {
-        self.table_count() * SLOTS
-    }
-
-    /// The slots from number `from` on, as many as there are now.
-    pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
-        // SAFETY: the numbers are below the number of slots, and tables are never fewer.
-        (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
-    }
-
-    /// The slot of a number.
-    ///
-    /// # Safety
-    ///
-    /// `number` is below [`slot_count`](Self::slot_count).
-    pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
-        // SAFETY: there are `SLOTS` slots to each table (caller).
-        let table = unsafe { self.table(number / SLOTS) };
-        // SAFETY: the table is live and the remainder is below `SLOTS`.
-        let slot = unsafe { Table::slot(table, number % SLOTS) };
-        // SAFETY: no sentinel, and the pool lives while its state is borrowed.
-        unsafe { SlotPointer::new(slot) }
-    }
-
-    /// A cursor at slot `number`, or at the end of the last table.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Cursor::new`]; and `number` is at most the number of slots.
-    #[inline]
-    pub(crate) unsafe fn cursor(&self, number: usize) -> Cursor<B> {
-        let at_end = number == self.slot_count();
-        // SAFETY: there is at least one table, and the number is one of a slot or right behind the last.
-        let table = unsafe { self.table(number / SLOTS - usize::from(at_end)) };
-        let index = if at_end { SLOTS } else { number % SLOTS };
-        // SAFETY: the table is live and the index is that of a slot or of the sentinel.
-        let slot = unsafe { Table::slot(table, index) };
-        // SAFETY: the caller's promise.
-        unsafe { Cursor::new(slot) }
     }
 
     pub(crate) fn context(&self) -> &B::Context {
@@ -255,47 +79,14 @@ impl<B: PoolBackend> State<B> {
         serial
     }
 
-    /// Takes a new configuration, which every slot follows from its next acquire on.
-    ///
-    /// # Safety
-    ///
-    /// The pool is borrowed exclusively, so that no view of any slot is in use.
-    pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
-        config.validate()?;
+    /// Makes a configuration, which was validated, the pool's own.
+    pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
-        for slot in self.slots_from(0) {
-            // SAFETY: no view of the slot is in use (caller).
-            unsafe { cold::advertise(slot) };
-        }
-        // Only now, because the `Drop` of a backend's descriptors runs: every slot follows by then.
-        for slot in self.slots_from(0) {
-            // SAFETY: as above.
-            drop(unsafe { cold::take_shapes(slot) });
-        }
-        Ok(())
     }
 
     /// Bytes that blocks hold now.
     pub(super) fn reserved(&self) -> usize {
         self.reserved.get()
-    }
-
-    /// Bytes of the largest blocks, the largest first.
-    pub(super) fn largest_blocks(&self) -> [usize; 3] {
-        let mut largest = [0; 3];
-        for slot in self.slots_from(0) {
-            // SAFETY: the record is live and nothing holds a reference to it.
-            let bytes = unsafe { (*slot.record().as_ptr()).real };
-            let [first, second, third] = largest;
-            largest = if bytes > first {
-                [bytes, first, second]
-            } else if bytes > second {
-                [first, bytes, second]
-            } else {
-                [first, second, bytes.max(third)]
-            };
-        }
-        largest
     }
 
     /// Bytes that the limit leaves.
@@ -322,7 +113,7 @@ impl<B: PoolBackend> State<B> {
         self.cold_acquires.set(self.cold_acquires.get() + 1);
     }
 
-    /// Notes that slot `number` is about to be handed out, and warns where there are very many.
+    /// Notes that slot `number` is about to be handed out, and warns where very many slots are.
     pub(super) fn note_use(&self, number: usize) {
         let slots = number + 1;
         if slots <= self.high_water.get() {
@@ -348,13 +139,14 @@ impl<B: PoolBackend> State<B> {
     #[expect(clippy::unused_self, reason = "the twin with feature `tracing` reads it")]
     fn warn_many_slots(&self, _slots: usize) {}
 
-    /// Forgets the high water and the peaks: what follows `clear`.
+    /// Forgets the high water and the peaks, as `clear` does.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
         self.peak_reserved.set(self.reserved.get());
     }
 
-    pub(crate) fn stats(&self, active: usize) -> PoolStats {
+    /// The numbers of the pool, whose tables take `table_bytes`.
+    pub(super) fn numbers(&self, active: usize, table_bytes: usize) -> PoolStats {
         let config = self.config.get();
         PoolStats {
             name: config.name,
@@ -364,7 +156,7 @@ impl<B: PoolBackend> State<B> {
             reserved_bytes: self.reserved.get(),
             peak_reserved_bytes: self.peak_reserved.get(),
             leaked_bytes: self.leaked.get(),
-            bookkeeping_bytes: size_of::<Self>() + self.table_count() * Table::<B>::BYTES,
+            bookkeeping_bytes: size_of::<Self>() + table_bytes,
             byte_limit: config.byte_limit,
             growths: self.growths.get(),
             cold_acquires: self.cold_acquires.get(),
@@ -372,15 +164,5 @@ impl<B: PoolBackend> State<B> {
             shape_misses: self.shape_misses.get(),
             pools: 1,
         }
-    }
-
-    /// Frees the blocks of every slot from `active` on.
-    ///
-    /// # Safety
-    ///
-    /// No view of those slots is in use.
-    pub(crate) unsafe fn trim(&self, active: usize) -> Released {
-        // SAFETY: the caller's promise.
-        unsafe { idle::trim(self, active) }
     }
 }

@@ -8,43 +8,19 @@ use core::ptr::{NonNull, null_mut};
 use super::fits::WORD;
 use super::shape_set::ShapeSet;
 use super::state::State;
+use super::words::{Record, Slot};
 use crate::backend::PoolBackend;
 
 /// Slots of one table, without its sentinel.
 pub(super) const SLOTS: usize = 31;
 
-/// What acquire reads: the block, and how many words of it an acquire may count on.
-#[repr(C)]
-pub(crate) struct Slot<B: PoolBackend> {
-    pub(super) block: B::Block,
-    pub(super) advertised: usize,
-}
-
-/// What only cold code reads.
-pub(super) struct Record {
-    /// Bytes of the slot's block; 0 where it has none.
-    pub(super) real: usize,
-    /// The serial of the handle that the dynamic pool gave out for this slot; 0 is no handle.
-    pub(super) serial: u64,
-    /// Elements of the array that the dynamic pool keeps here.
-    pub(super) length: usize,
-    /// The largest block, in bytes, that an acquire needed since sampling began.
-    pub(super) largest_sample: usize,
-    /// How many more acquires are sampled.
-    pub(super) samples_left: u16,
-    /// How many acquires were sampled.
-    pub(super) samples_seen: u16,
-    /// A view armed the slot: the backend is asked before the block is handed out again or freed.
-    pub(super) armed_by_view: bool,
-}
-
-/// A run of slots that never moves. See the [invariants](super).
+/// A run of slots that never moves: see the [invariants](super).
 #[repr(C)]
 pub(super) struct Table<B: PoolBackend> {
     /// The slots; the last is the sentinel, which has no record.
     slots: [Slot<B>; SLOTS + 1],
-    /// The shape set of each slot, made at its first acquire of dynamic rank. Not in the records,
-    /// because a hit reads it: here it is found by a shift.
+    /// The shape set of each slot, made at its first acquire of dynamic rank. The sets are not in the records,
+    /// because a hit reads its slot's set: in an array of their own it is found by a shift.
     shapes: [*mut ShapeSet<B>; SLOTS],
     records: [Record; SLOTS],
     /// The pool's state.
@@ -98,6 +74,19 @@ impl<B: PoolBackend> Table<B> {
         // SAFETY: as above.
         unsafe { (*table.as_ptr()).next_idle = null_mut() };
         Some(table)
+    }
+
+    /// The state of a table's pool.
+    ///
+    /// # Safety
+    ///
+    /// `table` belongs to a pool that lives for `'s`.
+    #[inline]
+    pub(super) unsafe fn state_of<'s>(table: NonNull<Self>) -> &'s State<B> {
+        // SAFETY: the table is live (invariant 1), and the field is never written after it was made.
+        let state = unsafe { (*table.as_ptr()).state };
+        // SAFETY: the state outlives its tables, and there are only shared references to it.
+        unsafe { state.as_ref() }
     }
 
     /// Frees a table whose slots hold nothing any more.
@@ -166,17 +155,4 @@ impl<B: PoolBackend> Table<B> {
         // the slot's address rounded down to `ALIGN` and not null.
         (unsafe { NonNull::new_unchecked(table) }, offset / size_of::<Slot<B>>())
     }
-}
-
-impl Record {
-    /// The record of a slot that has nothing.
-    const EMPTY: Self = Self {
-        real: 0,
-        serial: 0,
-        length: 0,
-        largest_sample: 0,
-        samples_left: 0,
-        samples_seen: 0,
-        armed_by_view: false,
-    };
 }

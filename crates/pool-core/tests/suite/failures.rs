@@ -2,7 +2,7 @@
 //! acquire works.
 
 use pool_conformance::{Refusal, Refused};
-use pool_core::{PoolConfig, PoolError};
+use pool_core::{PoolConfig, PoolError, error_chain};
 
 use crate::backends::{Event, logged_pool, take_events};
 use crate::support::{
@@ -24,7 +24,7 @@ fn fail_nth_allocation() {
     let source = Refused { bytes: 448 };
     let largest = [1024, 1024, 0];
     assert_eq!(error, PoolError::OutOfMemory { requested: 448, reserved: 2048, largest, source });
-    assert_eq!(panic_text(|| inner.acquire::<u64>(50)), error.to_string());
+    assert_eq!(panic_text(|| inner.acquire::<u64>(50)), error_chain(&error).to_string());
     assert_eq!(inner.active_slots(), 2, "nothing was taken");
     assert_eq!(inner.acquire::<u64>(0).len(), 0, "what needs no memory works");
 
@@ -221,7 +221,7 @@ fn failing_writes_take_no_slot() {
     );
     assert_eq!(
         panic_text(|| scope.acquire_nd_from((2, 2), &[1_u64; 4])),
-        failed("copy from the host").to_string()
+        error_chain(&failed("copy from the host")).to_string()
     );
     assert_eq!(scope.active_slots(), 1);
     assert_eq!(scope.try_acquire_zeroed::<u64>(0).unwrap().len(), 0, "nothing to write");

@@ -14,11 +14,11 @@ use crate::bits::BitMatrix;
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
 
-/// Bytes that every plan needs, and why.
+/// The bytes that every plan needs, and the buffers that need them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
-    /// No plan has a lower peak.
+    /// The peak in bytes that no plan is below.
     pub bytes: u64,
     /// Indices of buffers of which no two may share bytes, and which need these bytes together;
     /// or the one buffer whose fixed offset needs them.
@@ -30,9 +30,9 @@ impl IntervalProblem {
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
         let buffers = self.buffers();
-        let sizes: Vec<Sized> = buffers
+        let sizes: Vec<BufferSize> = buffers
             .iter()
-            .map(|one| Sized { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
         best(&sizes, |weights| sweep::heaviest(buffers, weights))
     }
@@ -47,31 +47,32 @@ impl HappensBeforeProblem {
         self.bound_by(&crate::order::precedence(self))
     }
 
-    /// The same, from the buffers that begin after all uses of each.
+    /// As [`lower_bound`](Self::lower_bound), from the relation that has, for each buffer, those that begin
+    /// after all its uses.
     pub(crate) fn bound_by(&self, precedes: &BitMatrix) -> Bound {
-        let sizes: Vec<Sized> = self
+        let sizes: Vec<BufferSize> = self
             .buffers()
             .iter()
-            .map(|one| Sized { size: one.size, alignment: one.alignment, fixed: one.offset })
+            .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
         best(&sizes, |weights| antichain::heaviest(precedes, weights))
     }
 }
 
-/// What the bound needs to know of a buffer.
-struct Sized {
+/// The size, alignment and fixed offset of a buffer, which the bound is made of.
+struct BufferSize {
     size: u64,
     alignment: u64,
     fixed: Option<u64>,
 }
 
 /// The best bound that sets of conflicting buffers and fixed offsets give.
-fn best(sizes: &[Sized], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
+fn best(sizes: &[BufferSize], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
     let weights: Vec<u64> = sizes.iter().map(|one| one.size).collect();
     let witness = heaviest(&weights);
     let mut bound = Bound { bytes: witness.iter().map(|&one| weights[one]).sum(), witness };
     let granule = sizes.iter().map(|one| one.alignment).min().unwrap_or(1);
-    let padding = |one: &Sized| one.size.next_multiple_of(granule) - one.size;
+    let padding = |one: &BufferSize| one.size.next_multiple_of(granule) - one.size;
     if sizes.iter().any(|one| padding(one) > 0) {
         let padded: Vec<u64> = sizes.iter().map(|one| one.size + padding(one)).collect();
         let witness = heaviest(&padded);
@@ -81,7 +82,7 @@ fn best(sizes: &[Sized], heaviest: impl Fn(&[u64]) -> Vec<usize>) -> Bound {
             bound = Bound { bytes, witness };
         }
     }
-    let top = |one: &Sized| one.fixed.map_or(0, |offset| offset + one.size);
+    let top = |one: &BufferSize| one.fixed.map_or(0, |offset| offset + one.size);
     for (index, one) in sizes.iter().enumerate() {
         if top(one) > bound.bytes {
             bound = Bound { bytes: top(one), witness: vec![index] };

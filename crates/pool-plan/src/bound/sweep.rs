@@ -1,6 +1,6 @@
 //! The heaviest set of buffers that are live at one time, by a sweep over beginnings and ends.
 
-use crate::interval::Buffer;
+use crate::buffer::Buffer;
 
 /// The buffers live at the first time at which `weights` of live buffers sum up highest.
 pub(super) fn heaviest(buffers: &[Buffer], weights: &[u64]) -> Vec<usize> {

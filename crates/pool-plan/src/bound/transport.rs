@@ -13,29 +13,29 @@ pub(super) struct Transport<'a> {
     precedes: &'a BitMatrix,
     supply: Vec<u64>,
     demand: Vec<u64>,
-    /// For each receiver, from whom it takes how much.
+    /// For each receiver, the senders that it takes from, and how much.
     taken: Vec<Vec<(usize, u64)>>,
 }
 
 /// How far from a sender with something left each sender and receiver is, in steps of two.
 struct Levels {
     senders: Vec<usize>,
-    /// The receivers of each level.
+    /// The receivers of each level, as bits.
     receivers: Vec<Vec<u64>>,
-    /// All of them.
+    /// The receivers of all levels, as bits.
     met: Vec<u64>,
-    /// Whether those of the last level include some that can take more.
+    /// Whether some receiver of the last level can take more.
     is_open: bool,
 }
 
 impl<'a> Transport<'a> {
-    /// Nothing sent yet.
+    /// A flow in which nothing is sent yet.
     pub(super) fn new(precedes: &'a BitMatrix, weights: &[u64]) -> Self {
         let (supply, demand) = (weights.to_vec(), weights.to_vec());
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much as possible. It ends: each round sends something, for `block` is called only where a path leads
+    /// Sends as much as possible. The loop ends: each round sends something, for `block` is called only where a path leads
     /// from a sender with something left to a receiver that can take it, and its first path carries at least one;
     /// and no more can be sent than there is supply. (By Dinic's argument, paths are longer in each round, so that
     /// there are no more rounds than elements.)
@@ -57,7 +57,7 @@ impl<'a> Transport<'a> {
         }
     }
 
-    /// Levels up to the first at which somebody can take more.
+    /// Levels up to the first one with a receiver that can take more.
     fn levels(&self) -> Levels {
         let count = self.supply.len();
         let has_some = |&sender: &usize| self.supply[sender] > 0;
@@ -94,8 +94,8 @@ impl<'a> Transport<'a> {
 
     /// Fills every path that goes from level to level.
     ///
-    /// It ends, for each time round the loop takes one of these steps, and there are finitely many of each between
-    /// two of those after it: the path grows, and is no longer than there are levels; a receiver is cleared, or
+    /// The loop ends: each turn takes one of the following steps, and between two steps of one kind there are
+    /// finitely many of each kind before it: the path grows, and is no longer than there are levels; a receiver is cleared, or
     /// looks at its next giver, and neither is ever taken back; something is sent, and the supply is finite. What
     /// `send` adds to a receiver's givers comes from a level before it, so that no path goes there.
     fn block(&mut self, levels: &mut Levels) {
@@ -103,7 +103,7 @@ impl<'a> Transport<'a> {
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
         full.into_iter().for_each(|one| clear(&mut levels.receivers[last], one));
-        // Where each looks next: a word of its row, or one of those that it takes from.
+        // Where each sender looks next, as a word of its row, and each receiver, as an index of its givers.
         let count = self.supply.len();
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
@@ -174,7 +174,7 @@ impl<'a> Transport<'a> {
         path.truncate(path.iter().position(used_up).unwrap_or(path.len()));
     }
 
-    /// What each sends and takes, if nothing goes where the relation does not.
+    /// The weights that each element sends and takes; `None` where something goes where the relation does not.
     #[cfg(test)]
     pub(super) fn sums(&self) -> Option<(Vec<u64>, Vec<u64>)> {
         let (mut sent, mut taken) = (vec![0; self.supply.len()], vec![0; self.demand.len()]);
@@ -203,12 +203,12 @@ impl<'a> Transport<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     receiver: usize,
-    /// Which of those that the receiver takes from.
+    /// The index of the giver among those that the receiver takes from.
     at: usize,
     giver: usize,
 }
 
-/// The first bit that is set in both from a word on, which moves on to it.
+/// The first bit that is set in both rows from a word on; the word moves on to that of the bit.
 fn next(row: &[u64], set: &[u64], word: &mut usize) -> Option<usize> {
     while *word < row.len() {
         let both = row[*word] & set[*word];

@@ -10,12 +10,12 @@ use pool_plan::Options;
 #[derive(Debug, Parser)]
 #[command(name = "pool-plan", version, about)]
 pub(crate) struct CommandLine {
-    /// What to do.
+    /// The task of the command.
     #[command(subcommand)]
     pub(crate) task: Task,
 }
 
-/// What to do.
+/// The task of the command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     /// Plan one file.
@@ -46,7 +46,7 @@ pub(crate) struct Solve {
     /// A peak of at most this many times the bound is good enough.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) tolerance: f64,
-    /// Where the random choices begin.
+    /// The seed of the random choices.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// How many threads to search on.

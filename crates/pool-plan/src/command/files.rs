@@ -7,7 +7,9 @@ use std::path::Path;
 
 use pool_plan::csv::{self, CsvOptions};
 use pool_plan::{GraphBuffer, Violation};
-use pool_plan::{HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError};
+use pool_plan::{
+    HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain,
+};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -42,7 +44,7 @@ impl Problem {
             return Self::from_json(&text, arguments).map_err(in_file);
         }
         let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
-        let problem = csv::read(&text, options).map_err(|error| in_file(error.to_string()))?;
+        let problem = csv::read(&text, options).map_err(|error| in_file(error_chain(&error)))?;
         Ok(Self::Interval(problem, Some(text)))
     }
 
@@ -64,7 +66,7 @@ impl Problem {
         for buffer in &mut buffers {
             settle(&mut buffer.alignment, &mut buffer.offset, arguments);
         }
-        let problem = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
+        let problem = IntervalProblem::new(buffers).map_err(|error| error_chain(&error))?;
         Ok(Self::Interval(problem, None))
     }
 
@@ -72,7 +74,7 @@ impl Problem {
     fn graph(problem: &HappensBeforeProblem, buffers: Vec<GraphBuffer>) -> Result<Self, String> {
         let (operations, edges) = (problem.operations(), problem.edges().to_vec());
         let problem = HappensBeforeProblem::new(operations, edges, buffers);
-        problem.map(Self::HappensBefore).map_err(|error| error.to_string())
+        problem.map(Self::HappensBefore).map_err(|error| error_chain(&error))
     }
 
     /// How many buffers there are.
@@ -112,7 +114,7 @@ impl Problem {
         let text = match self {
             _ if is_json(path) => self.json(plan)?,
             Self::Interval(_, Some(text)) => {
-                csv::write(text, &plan.offsets).map_err(|error| error.to_string())?
+                csv::write(text, &plan.offsets).map_err(|error| error_chain(&error))?
             }
             Self::Interval(problem, None) => interval_table(problem, plan),
             Self::HappensBefore(problem) => graph_table(problem.buffers(), plan),
@@ -127,7 +129,7 @@ impl Problem {
             Self::Interval(problem, _) => {
                 let mut buffers = problem.buffers().to_vec();
                 buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
-                let placed = IntervalProblem::new(buffers).map_err(|error| error.to_string())?;
+                let placed = IntervalProblem::new(buffers).map_err(|error| error_chain(&error))?;
                 serde_json::to_string_pretty(&placed)
             }
             Self::HappensBefore(problem) => {
@@ -135,7 +137,7 @@ impl Problem {
                 buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
                 let (operations, edges) = (problem.operations(), problem.edges().to_vec());
                 let placed = HappensBeforeProblem::new(operations, edges, buffers);
-                serde_json::to_string_pretty(&placed.map_err(|error| error.to_string())?)
+                serde_json::to_string_pretty(&placed.map_err(|error| error_chain(&error))?)
             }
         };
         text.map_err(|error| error.to_string())

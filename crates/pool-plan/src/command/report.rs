@@ -1,4 +1,4 @@
-//! What the command prints about a plan.
+//! The text and the JSON that the command prints about a plan.
 
 use std::io::{BufWriter, Write};
 
@@ -30,7 +30,7 @@ pub(crate) fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) ->
     table
 }
 
-/// One object for programs.
+/// A plan as one JSON object, for programs.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
     instance: &'a str,
@@ -42,21 +42,21 @@ pub(crate) struct Report<'a> {
     optimal: bool,
     seconds: f64,
     witness: Vec<&'a str>,
-    offsets: Vec<Placed<'a>>,
+    offsets: Vec<BufferOffset<'a>>,
 }
 
-/// Where a buffer is.
+/// The name of a buffer and the offset at which the plan places it.
 #[derive(Serialize)]
-struct Placed<'a> {
+struct BufferOffset<'a> {
     id: &'a str,
     offset: u64,
 }
 
 impl<'a> Report<'a> {
-    /// Of a plan.
+    /// The report of a plan.
     pub(crate) fn new(name: &'a str, problem: &'a Problem, plan: &Plan, seconds: f64) -> Self {
         let certificate = &plan.certificate;
-        let placed = |(index, &offset)| Placed { id: problem.id(index), offset };
+        let placed = |(index, &offset)| BufferOffset { id: problem.id(index), offset };
         Self {
             instance: name,
             buffers: problem.len(),
@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Writes it as a line.
+    /// Writes the report as one line of JSON.
     pub(crate) fn write(&self, to: impl Write) -> std::io::Result<()> {
         let mut to = BufWriter::new(to);
         serde_json::to_writer(&mut to, self)?;
@@ -80,7 +80,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What went wrong, for programs, and the names of the buffers that make it so.
+/// An error as a JSON object, for programs, with the names of the buffers that witness it.
 pub(crate) fn error(message: &str, witness: &[&str]) -> Value {
     json!({ "error": message, "witness": witness })
 }

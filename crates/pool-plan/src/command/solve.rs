@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
-use pool_plan::{Monitor, Plan, PlanError};
+use pool_plan::{Monitor, Plan, PlanError, error_chain};
 
 use super::arguments::Solve;
 use super::files::Problem;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
         Err(error) => return no_plan(arguments, &problem, &name, &error),
     };
     if let Err(violation) = problem.validate(&plan.offsets) {
-        return refuse(arguments, BAD_INPUT, &PlanError::Rejected(violation).to_string());
+        return refuse(arguments, BAD_INPUT, &error_chain(&PlanError::Rejected(violation)));
     }
     let written = arguments.out.as_ref().map_or(Ok(()), |path| problem.write(&plan, path));
     let drawn = arguments.svg.as_ref().map_or(Ok(()), |path| svg::write(&problem, &plan, path));
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
 
 /// Says why there is no plan, with the names of a bound's witness.
 fn no_plan(arguments: &Solve, problem: &Problem, name: &str, error: &PlanError) -> ExitCode {
-    let mut message = format!("{name}: {error}");
+    let mut message = format!("{name}: {}", error_chain(error));
     let (code, witness) = match error {
         PlanError::Infeasible { witness, .. } => (NO_PLAN, witness.as_slice()),
         PlanError::NotFound { .. } | PlanError::ProvedInfeasible { .. } => (NO_PLAN, &[][..]),

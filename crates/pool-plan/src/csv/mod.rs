@@ -15,20 +15,21 @@ use std::fmt::Write as _;
 
 pub use records::quoted;
 
+use crate::buffer::{Buffer, Gap};
 use crate::error::PlanError;
-use crate::interval::{Buffer, Gap, IntervalProblem};
+use crate::interval::IntervalProblem;
 use crate::limits;
-use crate::validate::Violation;
+use crate::violation::Violation;
 
 use records::{Field, Record, Records};
 
-/// Which column holds what.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Column {
     Id,
     Lower,
     Upper,
-    /// As `Upper`, but the last time at which the buffer is live.
+    /// The last time at which the buffer is live; `Upper` is the first time after it.
     End,
     Size,
     Alignment,
@@ -53,7 +54,7 @@ impl Column {
         })
     }
 
-    /// What it holds, whatever it is called.
+    /// The column that this one counts as: a file has `End` or `Upper`, not both.
     fn role(self) -> Self {
         if self == Self::End { Self::Upper } else { self }
     }

@@ -1,7 +1,7 @@
 //! Places items whose conflicts are given as a matrix.
 
+use super::place::{ITEMS_UNWATCHED, Place};
 use super::ranges::{Fit, fit};
-use super::{ITEMS_UNWATCHED, Place};
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
 

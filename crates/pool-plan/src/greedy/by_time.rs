@@ -1,8 +1,8 @@
 //! Places the buffers of a timeline in a given order.
 
+use super::place::{ITEMS_UNWATCHED, Place};
 use super::ranges::{Fit, fit};
 use super::time_tree::TimeTree;
-use super::{ITEMS_UNWATCHED, Place};
 use crate::timeline::Timeline;
 
 /// Makes greedy plans of one timeline, and keeps its memory between them.

@@ -3,18 +3,18 @@
 use std::cmp::Reverse;
 
 use super::ranges::Fit;
-use crate::order::indices;
+use crate::adjacency::indices;
 
 /// An order, and how to choose among free ranges.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     /// The items, first to last.
     pub(crate) items: Vec<u32>,
-    /// Which free range to take.
+    /// The rule by which a free range is taken.
     pub(crate) fit: Fit,
 }
 
-/// What orders are made of, one number for each item.
+/// The numbers that orders are made of, one of each kind for each item.
 #[derive(Debug)]
 pub(crate) struct Measures {
     /// Bytes.

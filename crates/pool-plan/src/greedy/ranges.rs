@@ -40,7 +40,7 @@ impl Ranges {
     }
 }
 
-/// Which of the free ranges that are large enough to take.
+/// The rule by which one of the free ranges that are large enough is taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fit {
     /// The smallest, and the lowest of equal ones.
@@ -49,7 +49,7 @@ pub(crate) enum Fit {
     Lowest,
 }
 
-/// Where to put `size` bytes between `occupied` ranges, which get sorted; above them all, if no
+/// The offset for `size` bytes between `occupied` ranges, which get sorted; above all ranges, if no
 /// free range is large enough.
 pub(crate) fn fit(occupied: &mut [(u64, u64)], size: u64, alignment: u64, choice: Fit) -> u64 {
     occupied.sort_unstable();

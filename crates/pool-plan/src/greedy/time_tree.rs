@@ -1,6 +1,6 @@
 //! An interval tree over time that answers which addresses are occupied within a time span.
 //!
-//! It is a segment tree over the sections of time. A buffer is stored at the O(log n) vertices
+//! A time tree is a segment tree over the sections of time. A buffer is stored at the O(log n) vertices
 //! that make up its lifetime (`spanning`), and at all vertices above them (`within`). A query
 //! looks at `within` and `spanning` of the vertices that make up its span and at `spanning` of
 //! those above. As the sets keep ranges that touch as one, well packed buffers cost nothing.
@@ -11,9 +11,9 @@ use super::ranges::Ranges;
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTree {
     leaves: usize,
-    /// What is occupied during the whole of a vertex's time.
+    /// For each vertex, the ranges that are occupied during the whole of its time.
     spanning: Vec<Ranges>,
-    /// What is occupied during some of a vertex's time.
+    /// For each vertex, the ranges that are occupied during some of its time.
     within: Vec<Ranges>,
 }
 

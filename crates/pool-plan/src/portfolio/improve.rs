@@ -1,21 +1,21 @@
 //! Local search: move an item that reaches the peak to an earlier place in a greedy order, place
 //! anew, and keep the order if the peak is no higher (hill climbing, as in TVM's USMP).
 
-use super::Limit;
+use super::limit::Limit;
 use crate::greedy::{Order, Place};
 use crate::item::{Item, peak};
 use crate::random::Random;
 
-/// A plan and the order that a greedy placer makes it from; none, with the highest peak there is,
-/// if there was no time for it.
+/// A plan and the order that a greedy placer makes it from.
 #[derive(Debug)]
-pub(super) struct Improved {
+pub(super) struct ImprovedPlan {
     pub(super) offsets: Vec<u64>,
     pub(super) peak: u64,
     pub(super) order: Order,
 }
 
-/// The best plan of `attempts` changes to `order`, or the first that meets `target`.
+/// The best plan of `attempts` changes to `order`, or the first that meets `target`; none if there was no
+/// time for the first one.
 pub(super) fn improve(
     items: &[Item],
     placer: &mut impl Place,
@@ -24,12 +24,10 @@ pub(super) fn improve(
     attempts: usize,
     random: &mut Random,
     limit: Limit<'_>,
-) -> Improved {
+) -> Option<ImprovedPlan> {
     let mut order = order.clone();
     let is_needed = || !limit.is_reached();
-    let Some(mut offsets) = placer.place_while(&order.items, order.fit, is_needed) else {
-        return Improved { offsets: Vec::new(), peak: u64::MAX, order };
-    };
+    let mut offsets = placer.place_while(&order.items, order.fit, is_needed)?;
     let mut current = peak(items, &offsets);
     for _ in 0..attempts {
         if current <= target {
@@ -48,7 +46,7 @@ pub(super) fn improve(
             order.items = undo;
         }
     }
-    Improved { offsets, peak: current, order }
+    Some(ImprovedPlan { offsets, peak: current, order })
 }
 
 /// Moves one item that reaches the peak, and sometimes any other, to an earlier place.

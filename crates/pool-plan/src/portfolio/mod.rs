@@ -6,7 +6,9 @@
 //! decides is how many rounds there are.
 
 mod improve;
+mod limit;
 mod round;
+mod standing;
 mod tasks;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +22,13 @@ use crate::options::{Monitor, Options};
 use crate::plan::{Certificate, Plan};
 use crate::search::Instance;
 
+use limit::Limit;
 use round::Rounds;
+use standing::Standing;
 
 /// A problem, as the portfolio sees it.
-pub(crate) struct Portfolio<'a, P, M, I> {
-    /// What is to be placed.
+pub(crate) struct Portfolio<'a, M, I> {
+    /// The items that are to be placed.
     pub(crate) items: &'a [Item],
     /// The orders of the greedy plans.
     pub(crate) orders: Vec<Order>,
@@ -32,41 +36,17 @@ pub(crate) struct Portfolio<'a, P, M, I> {
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
-    /// The bound.
+    /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
     /// When planning began: the budget pays for the bound too.
     pub(crate) start: Instant,
+    /// How long to plan, and for which capacity or tolerance.
     pub(crate) options: &'a Options,
+    /// The monitor through which another thread watches the portfolio and may stop it.
     pub(crate) monitor: &'a Monitor,
-    pub(crate) placers: std::marker::PhantomData<fn() -> P>,
 }
 
-/// The best plan so far, and what is known of better ones.
-#[derive(Debug)]
-pub(crate) struct Standing {
-    pub(crate) offsets: Vec<u64>,
-    pub(crate) peak: u64,
-    /// The order and fit that a greedy placer makes it from, or one not much worse.
-    pub(crate) order: Order,
-    /// No plan has a lower peak.
-    pub(crate) least: u64,
-}
-
-/// When to stop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit<'a> {
-    deadline: Option<Instant>,
-    monitor: &'a Monitor,
-}
-
-impl Limit<'_> {
-    /// Whether the budget is spent, or the planner was told to stop.
-    pub(crate) fn is_reached(&self) -> bool {
-        self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
-    }
-}
-
-impl<P, M, I> Portfolio<'_, P, M, I>
+impl<P, M, I> Portfolio<'_, M, I>
 where
     P: Place,
     M: Fn() -> P + Sync,
@@ -83,7 +63,7 @@ where
         let target = options.target(bound.bytes);
         // A budget beyond the end of time is none.
         let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
-        let mut standing = self.greedy(target, limit);
+        let mut standing = self.greedy(target, limit)?;
         monitor.set_best(standing.peak);
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)();
@@ -110,7 +90,7 @@ where
 
     /// The best greedy plan. Orders are tried two at a time, until one meets the target. The first
     /// is always finished, so that there is a plan.
-    fn greedy(&self, target: u64, limit: Limit<'_>) -> Standing {
+    fn greedy(&self, target: u64, limit: Limit<'_>) -> Result<Standing, PlanError> {
         let mut best: Option<Standing> = None;
         for (number, pair) in self.orders.chunks(2).enumerate() {
             if best.as_ref().is_some_and(|best| best.peak <= target || limit.is_reached()) {
@@ -142,10 +122,7 @@ where
                 }
             }
         }
-        best.unwrap_or_else(|| {
-            // There is always an order; this is what none would give.
-            let order = Order { items: Vec::new(), fit: crate::greedy::Fit::Best };
-            Standing { offsets: vec![0; self.items.len()], peak: 0, order, least: 0 }
-        })
+        // There is always an order, and the first is always finished.
+        best.ok_or(PlanError::Internal { what: "no order was placed" })
     }
 }

@@ -1,10 +1,13 @@
-//! One round after the other: what to search for, by whom, and what to make of it.
+//! The rounds of a portfolio, one after the other: which capacity is searched for by which tasks, and how
+//! their findings change the best plan.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::improve::{Improved, improve};
-use super::{Limit, Standing, tasks};
+use super::improve::{ImprovedPlan, improve};
+use super::limit::Limit;
+use super::standing::Standing;
+use super::tasks;
 use crate::greedy::Place;
 use crate::item::{Item, peak};
 use crate::options::Options;
@@ -34,21 +37,21 @@ pub(super) struct Rounds<'a, M> {
     pub(super) limit: Limit<'a>,
 }
 
-/// What came of a task.
+/// The result of one task of a round.
 enum Finding {
     /// A plan within a capacity.
     Plan(Vec<u64>),
-    /// There is no plan within a capacity.
+    /// No plan fits a capacity.
     None { within: u64 },
-    /// Nothing yet, and how often each section was what could not fit.
+    /// No plan yet; for each section, how often it was the one whose items could not fit.
     Failures(Vec<u64>),
     /// A plan from an order.
-    Climbed(Improved),
-    /// The task was not needed.
+    Climbed(ImprovedPlan),
+    /// The task was not needed, or there was no time for it.
     Skipped,
 }
 
-/// What stays from round to round.
+/// What the rounds hand on from one to the next.
 struct Progress<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
@@ -188,15 +191,9 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let mut placer = (self.placer)();
         let (order, limit) = (&standing.order, self.limit);
         let target = self.target.max(standing.least);
-        Finding::Climbed(improve(
-            self.items,
-            &mut placer,
-            order,
-            target,
-            attempts,
-            &mut random,
-            limit,
-        ))
+        let improved =
+            improve(self.items, &mut placer, order, target, attempts, &mut random, limit);
+        improved.map_or(Finding::Skipped, Finding::Climbed)
     }
 
     fn take(&self, finding: Finding, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {

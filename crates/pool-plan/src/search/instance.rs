@@ -5,15 +5,15 @@
 //! graph they are antichains, in no order. An item without bytes is in nobody's way: it has no
 //! conflicts and is in no section, and the search leaves it out.
 
+use crate::adjacency::{Lists, adjacency, index};
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
-use crate::order::{Lists, adjacency, index};
 use crate::timeline::Timeline;
 
 /// Items, conflicts and sections.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
-    /// What is to be placed.
+    /// The items that are to be placed.
     pub(crate) items: Vec<Item>,
     /// For each item, those it may not share bytes with.
     pub(crate) conflicts: Lists,

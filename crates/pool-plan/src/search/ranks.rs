@@ -1,12 +1,12 @@
-//! Which of several possible items the search tries first.
+//! The order in which the search tries several possible items.
 
 use std::cmp::Reverse;
 
 use super::instance::Instance;
-use crate::order::{index, indices};
+use crate::adjacency::{index, indices};
 use crate::random::Random;
 
-/// What makes an item come early: the three orders that `MiniMalloc` takes in turn.
+/// The properties that make an item come early: the three orders that `MiniMalloc` takes in turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Heuristic {
     /// Long lifetimes, then area, then crowded sections.

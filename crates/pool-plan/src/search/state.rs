@@ -9,9 +9,9 @@
 //! Jackson 1955).
 
 use super::instance::Instance;
-use crate::order::index;
+use crate::adjacency::index;
 
-/// What a placement changed, to be restored.
+/// How long the lists of changes were before a placement, which is taken back down to there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     lowest: usize,
@@ -23,7 +23,7 @@ pub(super) struct Mark {
 pub(super) struct State<'a> {
     pub(super) instance: &'a Instance,
     capacity: u64,
-    /// The lowest offset that is possible for each item; of placed ones, where they are.
+    /// The lowest offset that is possible for each item; for placed items, their offsets.
     pub(super) lowest: Vec<u64>,
     placed: Vec<bool>,
     /// No open item of the section is below this.
@@ -34,12 +34,12 @@ pub(super) struct State<'a> {
     crossing: Vec<u32>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
-    /// Sections whose floor may have risen, and whether one is among them.
+    /// Sections whose floor may have risen.
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     /// Open items of one section, as (lowest, size).
     jobs: Vec<(u64, u64)>,
-    /// How often each section was what could not fit.
+    /// For each section, how often it was the one whose items could not fit.
     failures: Vec<u64>,
 }
 
@@ -79,12 +79,12 @@ impl<'a> State<'a> {
         self.capacity
     }
 
-    /// How often each section was what could not fit.
+    /// For each section, how often it was the one whose items could not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
     }
 
-    /// How many entries it keeps to take placements back.
+    /// How many entries the state keeps to take placements back.
     pub(super) fn kept(&self) -> usize {
         self.changed_lowest.len() + self.changed_floor.len()
     }
@@ -104,7 +104,7 @@ impl<'a> State<'a> {
     /// Places an item at its lowest offset.
     ///
     /// Returns whether the open items of `sections`, which will be placed at that offset or
-    /// above, may still fit. What it did must be taken back with [`undo`](Self::undo) either way.
+    /// above, may still fit. Either way the placement must be taken back with [`undo`](Self::undo).
     pub(super) fn place(&mut self, item: u32, sections: (u32, u32)) -> (Mark, bool) {
         let mark = Mark { lowest: self.changed_lowest.len(), floors: self.changed_floor.len() };
         let instance = self.instance;
@@ -149,7 +149,7 @@ impl<'a> State<'a> {
         self.placed[item as usize] = false;
     }
 
-    /// Moves the open items that conflict with a new one above it.
+    /// Moves the open items that conflict with a new item above that item.
     fn raise(&mut self, item: u32, top: u64) -> bool {
         let instance = self.instance;
         for &other in instance.conflicts.row(item as usize) {
@@ -174,7 +174,7 @@ impl<'a> State<'a> {
         true
     }
 
-    /// Whether floors of at least `offset` leave room for what is open.
+    /// Whether floors of at least `offset` leave room for the open items.
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         let mut highest = 0;

@@ -6,24 +6,24 @@
 
 use super::instance::Instance;
 use super::state::{Mark, State};
-use crate::order::indices;
+use crate::adjacency::indices;
 
-/// How a search stands.
+/// What a search has found out about the capacity that it searches.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
-    /// There is a plan.
+    /// A plan fits the capacity.
     Found,
-    /// There is none.
+    /// No plan fits the capacity.
     Exhausted,
-    /// It is not decided yet.
+    /// The search is not decided yet.
     Paused,
-    /// It will not be decided: the path from the root takes too much memory.
+    /// The search will not be decided: its path from the root takes too much memory.
     Abandoned,
 }
 
 /// Words of memory of a path from the root, 128 MiB: each vertex of it lists the items that are open there.
 const MOST_WORDS: usize = 1 << 25;
-/// Words of what is kept for one thing that a placement changed.
+/// Words that are kept for one number that a placement changed.
 const WORDS_KEPT: usize = 4;
 
 /// A piece of the problem: open items in order of rank, as a range of the stack of lists, and the
@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
         }
         let ranks = &search.ranks;
         search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
-        let sections = (0, crate::order::index(instance.section_count));
+        let sections = (0, crate::adjacency::index(instance.section_count));
         let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
         search
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
         &self.offsets
     }
 
-    /// How often each section was what could not fit.
+    /// For each section, how often it was the one whose items could not fit.
     pub(crate) fn failures(&self) -> &[u64] {
         self.state.failures()
     }

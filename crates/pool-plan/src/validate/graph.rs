@@ -5,41 +5,42 @@
 //! it is enough to count: where each buffer has as many that come before or after it as share bytes with
 //! it, all are ordered. No pair is kept, and memory grows with the problem and not with its square.
 
-use super::{Placed, Violation, ends};
-use crate::happens_before::{EdgeKind, GraphBuffer, HappensBeforeProblem, Role};
+use super::ends::{PlacedBuffer, ends};
+use crate::graph::{Edge, EdgeKind, GraphBuffer, Role};
+use crate::violation::Violation;
 
-impl HappensBeforeProblem {
-    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
-    ///
-    /// # Errors
-    /// The first thing that makes it no plan: two buffers that share bytes though neither is
-    /// ordered before the other, an offset that is not aligned, or not the fixed one.
-    pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
-        let buffers = self.buffers();
-        if offsets.len() != buffers.len() {
-            let (offsets, buffers) = (offsets.len(), buffers.len());
-            return Err(Violation::WrongLength { offsets, buffers });
-        }
-        let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| Placed {
-            size: buffer.size,
-            alignment: buffer.alignment,
-            fixed: buffer.offset,
-            offset,
-        }))?;
-        let range = |(index, &start): (usize, &u64)| Range { index, start, end: ends[index] };
-        let placed: Vec<Range> = offsets.iter().enumerate().map(range).collect();
-        check_sharing(self, &placed)?;
-        Ok(ends.into_iter().max().unwrap_or(0))
+/// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+///
+/// # Errors
+/// The first thing that makes it no plan.
+pub(crate) fn peak(
+    edges: &[Edge],
+    buffers: &[GraphBuffer],
+    offsets: &[u64],
+) -> Result<u64, Violation> {
+    if offsets.len() != buffers.len() {
+        let (offsets, buffers) = (offsets.len(), buffers.len());
+        return Err(Violation::WrongLength { offsets, buffers });
     }
+    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| PlacedBuffer {
+        size: buffer.size,
+        alignment: buffer.alignment,
+        fixed: buffer.offset,
+        offset,
+    }))?;
+    let range = |(index, &start): (usize, &u64)| Range { index, start, end: ends[index] };
+    let placed: Vec<Range> = offsets.iter().enumerate().map(range).collect();
+    check_sharing(edges, buffers, &placed)?;
+    Ok(ends.into_iter().max().unwrap_or(0))
 }
 
 /// Refuses fixed offsets that collide.
-pub(crate) fn fixed_in_graph(problem: &HappensBeforeProblem) -> Result<(), Violation> {
-    let fixed = problem.buffers().iter().enumerate().filter_map(|(index, buffer)| {
+pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(), Violation> {
+    let fixed = buffers.iter().enumerate().filter_map(|(index, buffer)| {
         let start = buffer.offset?;
         Some(Range { index, start, end: start.saturating_add(buffer.size) })
     });
-    check_sharing(problem, &fixed.collect::<Vec<_>>())
+    check_sharing(edges, buffers, &fixed.collect::<Vec<_>>())
 }
 
 /// The bytes of a buffer.
@@ -57,16 +58,19 @@ impl Range {
 }
 
 /// Refuses buffers that share bytes without an order.
-fn check_sharing(problem: &HappensBeforeProblem, placed: &[Range]) -> Result<(), Violation> {
-    let buffers = problem.buffers();
-    let edges = Edges::of(problem);
+fn check_sharing(
+    edges: &[Edge],
+    buffers: &[GraphBuffer],
+    placed: &[Range],
+) -> Result<(), Violation> {
+    let edges = Edges::of(edges);
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
     let sharing_with = |range: &Range| -> Vec<usize> {
         let shares = |&position: &usize| range.shares_with(&placed[position]);
         (0..placed.len()).filter(shares).collect()
     };
-    // Of each, how many share bytes with it, less those that are ordered with it.
+    // For each buffer, how many share bytes with it, and how many of these are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
     for (later, range) in placed.iter().enumerate() {
         let others = sharing_with(range);
@@ -97,15 +101,15 @@ fn check_sharing(problem: &HappensBeforeProblem, placed: &[Range]) -> Result<(),
 
 /// The edges of full completion, backwards.
 struct Edges {
-    /// The operations that they join, ascending.
+    /// The operations that the edges join, ascending.
     joined: Vec<usize>,
-    /// For each of these, which ones edges lead from, as indices of `joined`.
+    /// For each of these operations, those from which edges lead to it, as indices of `joined`.
     before: Vec<Vec<usize>>,
 }
 
 impl Edges {
-    fn of(problem: &HappensBeforeProblem) -> Self {
-        let full = || problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
+    fn of(edges: &[Edge]) -> Self {
+        let full = || edges.iter().filter(|edge| edge.kind == EdgeKind::Full);
         let mut joined: Vec<usize> = full().flat_map(|edge| [edge.from, edge.to]).collect();
         joined.sort_unstable();
         joined.dedup();
@@ -130,7 +134,8 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// Which operations are complete before a buffer begins; none before one that shares with nothing.
+    /// For each operation, whether it is complete before a buffer begins; no operation is before a buffer that
+    /// shares bytes with no other.
     fn ancestors(&self, markers: &Markers) -> Vec<bool> {
         let mut met = vec![false; self.joined.len()];
         let mut open: Vec<usize> = markers.alloc.into_iter().collect();
@@ -148,9 +153,10 @@ impl Edges {
 
 /// The markers of a buffer, as indices of the operations that edges join.
 struct Markers {
-    /// None where no edge joins it, or the buffer shares with nothing.
+    /// The alloc marker; `None` where no edge joins it, or where the buffer shares bytes with no other.
     alloc: Option<usize>,
-    /// None where no edge joins one of them, there are none, or the buffer shares with nothing.
+    /// The free markers; `None` where no edge joins one of them, where the buffer has none, or where it shares
+    /// bytes with no other.
     frees: Option<Vec<usize>>,
 }
 

@@ -3,35 +3,32 @@
 
 use std::collections::BTreeMap;
 
-use super::{Placed, Violation, ends};
-use crate::interval::{Buffer, IntervalProblem};
+use super::ends::{PlacedBuffer, ends};
+use crate::buffer::Buffer;
+use crate::violation::Violation;
 
-impl IntervalProblem {
-    /// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
-    ///
-    /// # Errors
-    /// The first thing that makes it no plan: two buffers that share bytes while both are live,
-    /// an offset that is not aligned, or not the fixed one.
-    pub fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
-        let buffers = self.buffers();
-        if offsets.len() != buffers.len() {
-            let (offsets, buffers) = (offsets.len(), buffers.len());
-            return Err(Violation::WrongLength { offsets, buffers });
-        }
-        let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| Placed {
-            size: buffer.size,
-            alignment: buffer.alignment,
-            fixed: buffer.offset,
-            offset,
-        }))?;
-        let placed = buffers.iter().enumerate();
-        overlap(placed.map(|(index, buffer)| (index, buffer, offsets[index], ends[index])))?;
-        Ok(ends.into_iter().max().unwrap_or(0))
+/// The peak of the plan that places buffer `i` at `offsets[i]`: the end of its highest byte.
+///
+/// # Errors
+/// The first thing that makes it no plan.
+pub(crate) fn peak(buffers: &[Buffer], offsets: &[u64]) -> Result<u64, Violation> {
+    if offsets.len() != buffers.len() {
+        let (offsets, buffers) = (offsets.len(), buffers.len());
+        return Err(Violation::WrongLength { offsets, buffers });
     }
+    let ends = ends(buffers.iter().zip(offsets).map(|(buffer, &offset)| PlacedBuffer {
+        size: buffer.size,
+        alignment: buffer.alignment,
+        fixed: buffer.offset,
+        offset,
+    }))?;
+    let placed = buffers.iter().enumerate();
+    overlap(placed.map(|(index, buffer)| (index, buffer, offsets[index], ends[index])))?;
+    Ok(ends.into_iter().max().unwrap_or(0))
 }
 
 /// Refuses fixed offsets that collide.
-pub(crate) fn fixed_intervals(buffers: &[Buffer]) -> Result<(), Violation> {
+pub(crate) fn check_fixed(buffers: &[Buffer]) -> Result<(), Violation> {
     let fixed = buffers.iter().enumerate().filter_map(|(index, buffer)| {
         let offset = buffer.offset?;
         Some((index, buffer, offset, offset.saturating_add(buffer.size)))

@@ -1,5 +1,6 @@
 //! Numbers at the ends of their ranges: a typed error or a valid plan, never a panic.
 
+#[cfg(feature = "csv")]
 use pool_plan::csv::{CsvOptions, read};
 use pool_plan::{
     Buffer, Edge, EdgeKind, Gap, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options,
@@ -128,6 +129,7 @@ proptest! {
         }
     }
 
+    #[cfg(feature = "csv")]
     #[test]
     fn any_text_is_read_or_refused(text in "(id,lower,upper,size,gaps\n)?([0-9a,\u{fe0f}\n \"@-]|é|18446744073709551615){0,60}") {
         let _ = read(&text, CsvOptions::default());
@@ -182,6 +184,7 @@ fn operations_that_nothing_names_are_no_matter() {
     assert_eq!(peak(vec![Edge::full(0, 5), Edge::full(5, usize::MAX - 1)]), 8);
 }
 
+#[cfg(feature = "csv")]
 #[test]
 fn wrong_lines_are_named() {
     let place = |text: &str| {

@@ -11,8 +11,10 @@
 
 #[path = "../support/capture.rs"]
 mod capture;
+#[cfg(feature = "csv")]
 #[path = "../support/held_out.rs"]
 mod held_out;
+#[cfg(feature = "csv")]
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 
@@ -21,6 +23,7 @@ mod captures;
 #[cfg(feature = "cli")]
 mod command;
 mod errors;
+#[cfg(feature = "csv")]
 mod files;
 mod generated;
 mod hostile;
@@ -28,8 +31,11 @@ mod hostile;
 mod memory;
 mod mutations;
 mod optimum;
+#[cfg(feature = "csv")]
 mod round_trips;
+#[cfg(feature = "csv")]
 mod solving;
+#[cfg(feature = "csv")]
 mod traces;
 
 use std::cell::Cell;

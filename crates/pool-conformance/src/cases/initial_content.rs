@@ -1,22 +1,22 @@
-//! The contents that an acquire can give: what a backend is asked to do to a block before it is viewed.
+//! The contents that an acquire can give: how a backend is asked to fill a block before it is viewed.
 
 use pool_core::{Acquired, Scope};
 
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
 
-/// What a new view holds.
+/// The content of a new view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum InitialContent {
     /// Zero bytes.
     Zeros,
-    /// One value.
+    /// One value in all elements.
     Value,
     /// A copy of host memory.
     Copy,
 }
 
-impl Given {
+impl InitialContent {
     pub(super) const ALL: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
     /// Acquires elements with this content; `seed` says which value, and what is copied.
@@ -33,7 +33,7 @@ impl Given {
         }
     }
 
-    /// What [`acquire`](Self::acquire) should have given.
+    /// The elements that [`acquire`](Self::acquire) should have given.
     pub(super) fn content<T: Sample>(self, length: usize, seed: u64) -> Vec<T> {
         match self {
             Self::Zeros => vec![T::zeroed(); length],

@@ -1,0 +1,139 @@
+//! One case: how it is run on a new pool, and what must hold afterwards whatever happened in it.
+
+use std::any::Any;
+
+use pool_core::{DynamicPool, Pool, PoolBackend, PoolError, error_chain};
+
+use super::world::World;
+use crate::ledger::{Held, Refusal};
+use crate::panics::{catch_quietly, is_in_allocation, text};
+use crate::probe::{Declined, Failure, Probe, Watching};
+
+/// The result of a case.
+pub(super) type Outcome<P> = Result<(), Failure<P>>;
+
+type OnPool<P> = fn(&World<'_, P>, &mut Pool<<P as Probe>::Backend>) -> Outcome<P>;
+type OnDynamicPool<P> = fn(&World<'_, P>, &mut DynamicPool<<P as Probe>::Backend>) -> Outcome<P>;
+
+/// One acceptance case.
+#[derive(Debug)]
+pub struct Case<P: Probe> {
+    name: &'static str,
+    body: Body<P>,
+    is_long: bool,
+}
+
+#[derive(Debug)]
+enum Body<P: Probe> {
+    Lexical(OnPool<P>),
+    Dynamic(OnDynamicPool<P>),
+}
+
+/// How a case ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every check passed.
+    Passed,
+    /// An acquire returned an error, because the backend refused an allocation.
+    Refused,
+    /// The backend panicked in an allocation, as it was told to.
+    Panicked,
+    /// The probe does not offer what the case needs.
+    Skipped(Declined),
+}
+
+impl<P: Probe> Case<P> {
+    pub(super) fn lexical(name: &'static str, body: OnPool<P>) -> Self {
+        Self { name, body: Body::Lexical(body), is_long: false }
+    }
+
+    pub(super) fn dynamic(name: &'static str, body: OnDynamicPool<P>) -> Self {
+        Self { name, body: Body::Dynamic(body), is_long: false }
+    }
+
+    pub(super) fn long(name: &'static str, body: OnPool<P>) -> Self {
+        Self { is_long: true, ..Self::lexical(name, body) }
+    }
+
+    /// The name of the case, which says what it is about.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether the case moves hundreds of mebibytes: for those who run the others many times.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        self.is_long
+    }
+
+    /// Runs the case with a new pool. What the backend was told to refuse stays in force for the
+    /// case alone; whatever happened in it, the pool must be usable afterwards, no block may be left,
+    /// and none misused. Cases that are about refusals of their own leave it at that where something is
+    /// being refused already.
+    ///
+    /// # Panics
+    ///
+    /// Where a check fails, with the name of the case.
+    pub fn run(&self, probe: &P) -> Ending {
+        catch_quietly(|| self.run_within(&World::new(probe)))
+            .unwrap_or_else(|payload| panic!("case {}: {}", self.name, text(payload.as_ref())))
+    }
+
+    fn run_within(&self, world: &World<'_, P>) -> Ending {
+        let probe = world.probe;
+        let ended = match &self.body {
+            Body::Lexical(body) => {
+                let mut pool = Pool::new(probe.context());
+                let ended = judge::<P>(|| body(world, &mut pool));
+                probe.refuse(Refusal::Never);
+                conclude(pool, ended, |pool| world.check_usable(pool))
+            }
+            Body::Dynamic(body) => {
+                let mut pool = DynamicPool::new(probe.context());
+                let ended = judge::<P>(|| body(world, &mut pool));
+                probe.refuse(Refusal::Never);
+                conclude(pool, ended, |pool| world.check_dynamic_usable(pool))
+            }
+        };
+        check_ledger(probe);
+        world.declined().map_or(ended, Ending::Skipped)
+    }
+}
+
+/// Runs a body: how it ended, or the text of the check that failed.
+fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
+    match catch_quietly(body) {
+        Ok(Ok(())) => Ok(Ending::Passed),
+        Ok(Err(PoolError::OutOfMemory { .. })) => Ok(Ending::Refused),
+        Ok(Err(error)) => Err(error_chain(&error).to_string()),
+        Err(payload) if is_in_allocation(payload.as_ref()) => Ok(Ending::Panicked),
+        Err(payload) => Err(text(payload.as_ref()).to_owned()),
+    }
+}
+
+/// Checks a pool after its case, and drops it. Only the first failure is told: a backend that panics
+/// where a pool is dropped must not hide what came before.
+fn conclude<T>(mut pool: T, ended: Result<Ending, String>, check: impl FnOnce(&mut T)) -> Ending {
+    let told = |payload: Box<dyn Any + Send>| format!("{AFTERWARDS}{}", text(payload.as_ref()));
+    let checked =
+        ended.and_then(|ending| catch_quietly(|| check(&mut pool)).map(|()| ending).map_err(told));
+    let dropped = catch_quietly(|| drop(pool)).map_err(told);
+    checked.and_then(|ending| dropped.map(|()| ending)).unwrap_or_else(|text| panic!("{text}"))
+}
+
+/// The beginning of the text where not the case itself failed, but a check that follows every case.
+pub(crate) const AFTERWARDS: &str = "afterwards: ";
+
+/// Checks that no block was misused, and that none is left.
+fn check_ledger<P: Probe>(probe: &P) {
+    let Ok(ledger) = probe.accounting() else { return };
+    let (faults, held) = (ledger.faults(), ledger.held());
+    assert!(faults.is_empty(), "{AFTERWARDS}blocks were misused: {faults:?}");
+    let Held { blocks, bytes, .. } = held;
+    assert!(blocks == 0, "{AFTERWARDS}{blocks} blocks left, of {bytes} bytes");
+    assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
+}
+
+/// The error type of the backend, for `PoolError`s in patterns.
+pub(super) type BackendError<P> = <<P as Probe>::Backend as PoolBackend>::Error;

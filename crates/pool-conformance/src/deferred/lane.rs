@@ -1,0 +1,241 @@
+//! What is enqueued: commands, the blocks that they work on, and the lane in which they wait until somebody
+//! waits for them. They stand together because each names the others: a buffer its lane, a lane its commands,
+//! a command its block.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use pool_core::bytemuck;
+
+use crate::ledger::{Fault, Ledger};
+
+/// The memory that a block stands for, and the lane in which work on it waits.
+pub(crate) struct Buffer {
+    address: usize,
+    pub(crate) bytes: usize,
+    /// The bytes; `None` once the block was freed.
+    pub(crate) memory: RefCell<Option<Vec<u64>>>,
+    pub(crate) lane: Rc<Lane>,
+}
+
+impl Buffer {
+    pub(crate) fn new(address: usize, bytes: usize, lane: Rc<Lane>) -> Self {
+        let words = vec![0; bytes.div_ceil(8)];
+        Self { address, bytes, memory: RefCell::new(Some(words)), lane }
+    }
+
+    /// Whether the block was not freed.
+    pub(crate) fn is_live(&self) -> bool {
+        self.memory.borrow().is_some()
+    }
+}
+
+/// A block: which buffer of its queue, and no owner of it. That is how a counted handle of a driver becomes
+/// a `Copy` block: the context's table owns the handle, and the block says which one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeferredBlock(Option<NonNull<Buffer>>);
+
+impl DeferredBlock {
+    pub(crate) const ALIGN: usize = 64;
+    /// The block of an empty slot.
+    pub(crate) const NOTHING: Self = Self(None);
+
+    pub(crate) fn new(buffer: Buffer) -> Self {
+        Self(Some(NonNull::from(Box::leak(Box::new(buffer)))))
+    }
+
+    /// # Safety
+    ///
+    /// The buffer was not destroyed, and nothing names it any more.
+    pub(crate) unsafe fn destroy(self) {
+        if let Some(buffer) = self.0 {
+            // SAFETY: leaked from a box by `new`, and given up by the caller.
+            drop(unsafe { Box::from_raw(buffer.as_ptr()) });
+        }
+    }
+
+    /// The buffer; none for the block of an empty slot.
+    pub(crate) fn buffer(&self) -> Option<&Buffer> {
+        // SAFETY: a buffer lives as long as its queue, which is its pool's context: blocks are in the
+        // pool's slots, in its views and in the queue's commands, and nowhere else. References are shared.
+        self.0.map(|buffer| unsafe { buffer.as_ref() })
+    }
+
+    /// The number that tells the block's bytes from those of other blocks. That of an empty slot's block is
+    /// aligned, too.
+    #[must_use]
+    pub fn address(self) -> usize {
+        self.buffer().map_or(Self::ALIGN, |buffer| buffer.address)
+    }
+
+    pub(crate) fn enqueue(self, command: impl FnOnce(Self) -> Command) {
+        if let Some(buffer) = self.buffer() {
+            buffer.lane.push(command(self));
+        }
+    }
+}
+
+/// The commands that are enqueued and have not run.
+pub(crate) struct Lane {
+    commands: RefCell<VecDeque<Command>>,
+    /// Work of other queues, which nothing orders but [`join`](Self::join).
+    elsewhere: RefCell<VecDeque<Command>>,
+    is_running: Cell<bool>,
+    pub(crate) ledger: Ledger,
+}
+
+/// One piece of work on a block.
+pub(crate) enum Command {
+    /// Writes bytes from an offset on.
+    Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
+    /// Repeats a pattern from the start of the block on, for `bytes` bytes.
+    Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
+    /// Writes what a source holds when the command runs: too late, for backends that are wrong on purpose.
+    WriteFrom { block: DeferredBlock, source: Rc<[AtomicU8]> },
+    /// Reads bytes.
+    Read { block: DeferredBlock, offset: usize, bytes: usize, into: Rc<RefCell<Vec<u8>>> },
+    /// Gives the memory back.
+    Free { block: DeferredBlock },
+}
+
+impl Command {
+    fn block(&self) -> DeferredBlock {
+        match *self {
+            Self::Write { block, .. }
+            | Self::WriteFrom { block, .. }
+            | Self::Repeat { block, .. }
+            | Self::Read { block, .. }
+            | Self::Free { block } => block,
+        }
+    }
+
+    /// Whether the command repeats a pattern in a block.
+    pub(crate) fn repeats(&self, to: DeferredBlock, what: &[u8]) -> bool {
+        matches!(self, Self::Repeat { block, pattern, .. } if *block == to && pattern == what)
+    }
+}
+
+impl Lane {
+    /// A lane on which nothing is enqueued.
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        Self {
+            commands: RefCell::default(),
+            elsewhere: RefCell::default(),
+            is_running: Cell::new(false),
+            ledger,
+        }
+    }
+
+    /// How many commands of this queue wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.commands.borrow().len()
+    }
+
+    /// Enqueues work.
+    pub(crate) fn push(&self, command: Command) {
+        self.commands.borrow_mut().push_back(command);
+    }
+
+    /// Enqueues work before what was enqueued last: for backends that are wrong on purpose.
+    pub(crate) fn push_before_last(&self, command: Command) {
+        let mut commands = self.commands.borrow_mut();
+        let at = commands.len().saturating_sub(1);
+        commands.insert(at, command);
+    }
+
+    /// Enqueues work on another queue.
+    pub(crate) fn push_elsewhere(&self, command: Command) {
+        self.elsewhere.borrow_mut().push_back(command);
+    }
+
+    /// Puts the work of other queues on a block before all that is enqueued from now on.
+    pub(crate) fn join(&self, block: DeferredBlock) {
+        let mut elsewhere = self.elsewhere.borrow_mut();
+        let (joined, left) = elsewhere.drain(..).partition(|command| command.block() == block);
+        *elsewhere = left;
+        self.commands.borrow_mut().extend::<VecDeque<_>>(joined);
+    }
+
+    /// Runs all commands that wait; the work of other queues comes last.
+    pub(crate) fn wait(&self) {
+        if self.is_running.replace(true) {
+            return;
+        }
+        while let Some(command) = self.next() {
+            self.run(command);
+        }
+        self.is_running.set(false);
+    }
+
+    /// Runs at most `most` commands.
+    pub(crate) fn run_some(&self, most: usize) {
+        for _ in 0..most {
+            let Some(command) = self.next() else { return };
+            self.run(command);
+        }
+    }
+
+    fn next(&self) -> Option<Command> {
+        let next = self.commands.borrow_mut().pop_front();
+        next.or_else(|| self.elsewhere.borrow_mut().pop_front())
+    }
+
+    /// Runs a command out of turn.
+    pub(crate) fn run(&self, command: Command) {
+        match command {
+            Command::Write { block, offset, bytes } => {
+                self.with_bytes(block, offset, bytes.len(), |place| place.copy_from_slice(&bytes));
+            }
+            Command::WriteFrom { block, source } => {
+                let bytes = source.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
+                self.run(Command::Write { block, offset: 0, bytes });
+            }
+            Command::Repeat { block, pattern, bytes } => {
+                self.with_bytes(block, 0, bytes, |place| {
+                    let parts = place.chunks_mut(pattern.len());
+                    parts.for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
+                });
+            }
+            Command::Read { block, offset, bytes, into } => {
+                let mut found = vec![0; bytes];
+                self.with_bytes(block, offset, bytes, |place| found.copy_from_slice(place));
+                into.replace(found);
+            }
+            Command::Free { block } => {
+                if let Some(buffer) = block.buffer() {
+                    buffer.memory.take();
+                    self.ledger.returned(block.address());
+                }
+            }
+        }
+    }
+
+    /// Runs code with bytes of a block; where the block does not have these bytes, a fault is noted and nothing
+    /// is done.
+    fn with_bytes(
+        &self,
+        block: DeferredBlock,
+        offset: usize,
+        bytes: usize,
+        code: impl FnOnce(&mut [u8]),
+    ) {
+        let (Some(buffer), 1..) = (block.buffer(), bytes) else { return };
+        let address = block.address();
+        let mut memory = buffer.memory.borrow_mut();
+        let Some(words) = memory.as_mut() else {
+            return self.ledger.note_fault(Fault::UsedAfterFree { address });
+        };
+        let all: &mut [u8] = bytemuck::cast_slice_mut(words);
+        match all[..buffer.bytes].get_mut(offset..offset + bytes) {
+            Some(place) => code(place),
+            None => self.ledger.note_fault(Fault::Beyond {
+                address,
+                bytes: buffer.bytes,
+                end: offset + bytes,
+            }),
+        }
+    }
+}

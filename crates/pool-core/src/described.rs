@@ -1,0 +1,161 @@
+//! Acquires for backends that keep something of their own beside a cached shape: what they return are the
+//! parts that such a backend makes its view of.
+
+use crate::backend::PoolBackend;
+use crate::element::{Element, PodElement};
+use crate::error::PoolError;
+use crate::lengths::{DynamicShape, element_count};
+use crate::raw::{Cursor, Place, SlotPointer, Way};
+use crate::scope::Scope;
+use crate::slot_ref::SlotRef;
+
+impl<'s, B: PoolBackend> Scope<'s, B> {
+    /// The parts of an array of dynamic rank, for backends that keep something of their own beside a
+    /// cached shape: the block, the shape, and the descriptor, which is as the backend left it when
+    /// the same slot had the same shape and element type last, or new.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    ///
+    /// # Safety
+    ///
+    /// The block's first [`length`](DescribedBlock::length) elements are the caller's for `'s`, once:
+    /// at most one exclusive view may be made of them. The descriptor must not come into the hands of
+    /// safe code that could write it.
+    #[inline(always)]
+    pub unsafe fn try_acquire_described<T: PodElement>(
+        &self,
+        dims: &[usize],
+    ) -> Result<DescribedBlock<'s, B>, PoolError<B::Error>> {
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+            Some(described) => described,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { prepare_described::<B, T>(place, dims) }?,
+        };
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        unsafe { self.cursor.step(slot) };
+        Ok(DescribedBlock::new(slot, way))
+    }
+
+    /// As [`try_acquire_described`](Self::try_acquire_described).
+    ///
+    /// # Panics
+    ///
+    /// With the text of its error.
+    ///
+    /// # Safety
+    ///
+    /// As for [`try_acquire_described`](Self::try_acquire_described).
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn acquire_described<T: PodElement>(&self, dims: &[usize]) -> DescribedBlock<'s, B> {
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, way) = match unsafe { place.fitting_shape::<T>(dims) } {
+            Some(described) => described,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { prepare_described_or_panic::<B, T>(place, dims) },
+        };
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        unsafe { self.cursor.step(slot) };
+        DescribedBlock::new(slot, way)
+    }
+}
+
+impl<B: PoolBackend> Scope<'_, B> {
+    /// Gives back the slot of a [`DescribedBlock`] of which the caller could make nothing. Where this
+    /// scope has acquired since, the slot stays taken until the scope ends.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is that of a block that this scope has handed out by
+    /// [`try_acquire_described`](Self::try_acquire_described) or its twin; no view of it was made, and
+    /// nothing of the rest is in use.
+    #[inline(always)]
+    pub unsafe fn give_back_described(&self, slot: SlotRef<B>) {
+        // SAFETY: the slot is one of this scope's, which is open.
+        let taken = unsafe { slot.pointer() };
+        // SAFETY: this scope's cursor has stepped past the slot, of which there is no view (caller).
+        unsafe { self.cursor.step_back(taken) };
+    }
+}
+
+/// A reserved slot and its cached shape: two words, so that the cold function returns them in
+/// registers.
+type SlotAndShape<'s, B> = (SlotPointer<'s, B>, &'s mut Way<B>);
+
+/// Everything rare about an array of dynamic rank with a descriptor: lengths to be refused, an empty one, a
+/// block to be grown, a shape that was not there.
+///
+/// # Safety
+///
+/// The cursor still stands at `place`.
+#[cold]
+#[inline(never)]
+unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> Result<SlotAndShape<'s, B>, PoolError<B::Error>> {
+    let length = element_count(dims, size_of::<T>())?;
+    // SAFETY: the caller's promise.
+    let slot = unsafe { place.prepare::<T>(length) }?;
+    // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
+    Ok((slot, unsafe { slot.cached_shape::<T>(dims, length) }?))
+}
+
+/// As [`prepare_described`].
+///
+/// # Panics
+///
+/// With the text of its error.
+///
+/// # Safety
+///
+/// As for [`prepare_described`].
+#[cold]
+#[inline(never)]
+#[track_caller]
+unsafe fn prepare_described_or_panic<'s, B: PoolBackend, T: Element>(
+    place: Place<'s, B>,
+    dims: &[usize],
+) -> SlotAndShape<'s, B> {
+    // SAFETY: the caller's promise.
+    match unsafe { prepare_described::<B, T>(place, dims) } {
+        Ok(described) => described,
+        Err(error) => Cursor::<B>::fail(&error),
+    }
+}
+
+/// The parts of an array of dynamic rank that [`Scope::try_acquire_described`] returns.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DescribedBlock<'s, B: PoolBackend> {
+    /// The block that holds the elements.
+    pub block: B::Block,
+    /// The slot that holds the block, for the view that is made.
+    pub slot: SlotRef<B>,
+    /// How many elements of the block were acquired.
+    pub length: usize,
+    /// The shape and its strides.
+    pub shape: DynamicShape<'s>,
+    /// What the backend keeps beside the cached shape.
+    pub descriptor: &'s mut B::Descriptor,
+}
+
+impl<'s, B: PoolBackend> DescribedBlock<'s, B> {
+    #[inline(always)]
+    fn new(slot: SlotPointer<'s, B>, way: &'s mut Way<B>) -> Self {
+        Self {
+            block: slot.block(),
+            slot: slot.reference(),
+            length: way.count,
+            shape: DynamicShape(&way.lengths),
+            descriptor: &mut way.descriptor,
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The name of the place where a pool's memory is.
+
+use core::fmt;
+
+/// Where a pool's memory is: a kind, and an ordinal where there can be several of the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// The kind of memory: `"cpu"`, `"cuda"`.
+    pub kind: &'static str,
+    /// Which device of its kind; `None` where there is only one.
+    pub ordinal: Option<u32>,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ordinal {
+            Some(ordinal) => write!(f, "{}:{ordinal}", self.kind),
+            None => f.write_str(self.kind),
+        }
+    }
+}

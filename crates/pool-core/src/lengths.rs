@@ -1,0 +1,170 @@
+//! Lengths along axes: how many elements they make, their row-major strides, and those of a dynamic rank as
+//! the shape cache keeps and lends them.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::slice;
+
+use crate::error::ShapeError;
+
+/// Dims of a dynamic rank and their row-major strides, in one piece of memory.
+pub(crate) struct Lengths {
+    /// The dims, then as many strides.
+    lengths: Vec<usize>,
+    /// Half as many as there are lengths.
+    rank: usize,
+}
+
+impl Lengths {
+    /// The dims and their strides; the bytes that were asked for where the host has no memory for them.
+    pub(crate) fn of(dims: &[usize]) -> Result<Self, usize> {
+        let rank = dims.len();
+        let mut lengths = Vec::new();
+        lengths.try_reserve_exact(2 * rank).map_err(|_| 2 * size_of_val(dims))?;
+        lengths.resize(2 * rank, 0);
+        let (own_dims, strides) = lengths.split_at_mut(rank);
+        own_dims.copy_from_slice(dims);
+        write_row_major_strides(dims, strides);
+        Ok(Self { lengths, rank })
+    }
+
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub(crate) fn dims(&self) -> &[usize] {
+        // SAFETY: `of` made twice `rank` lengths, which nothing changes; the dims are the first half.
+        unsafe { slice::from_raw_parts(self.lengths.as_ptr(), self.rank) }
+    }
+
+    #[inline(always)]
+    fn strides(&self) -> &[usize] {
+        // SAFETY: as in `dims`.
+        let strides = unsafe { self.lengths.as_ptr().add(self.rank) };
+        // SAFETY: as in `dims`; the strides are the second half.
+        unsafe { slice::from_raw_parts(strides, self.rank) }
+    }
+}
+
+/// A shape of dynamic rank and its row-major strides, borrowed from the slot's shape cache.
+#[derive(Clone, Copy)]
+pub struct DynamicShape<'s>(pub(crate) &'s Lengths);
+
+impl<'s> DynamicShape<'s> {
+    /// The lengths along the axes, in elements.
+    #[inline]
+    #[must_use]
+    pub fn dims(&self) -> &'s [usize] {
+        self.0.dims()
+    }
+
+    /// The strides of the axes, in elements; all strides are zero where the length of an axis is.
+    #[inline]
+    #[must_use]
+    pub fn strides(&self) -> &'s [usize] {
+        self.0.strides()
+    }
+}
+
+impl fmt::Debug for DynamicShape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamicShape")
+            .field("dims", &self.dims())
+            .field("strides", &self.strides())
+            .finish()
+    }
+}
+
+impl AsRef<[usize]> for DynamicShape<'_> {
+    #[inline]
+    fn as_ref(&self) -> &[usize] {
+        self.dims()
+    }
+}
+
+/// How many elements of `element_size` bytes a shape has.
+///
+/// The product of the axes that are not zero is checked against `isize::MAX`, in elements and in
+/// bytes, also where another axis is zero: `[usize::MAX, 2, 0]` is an error, not an empty array.
+///
+/// # Errors
+///
+/// [`ShapeError::Overflow`] where the product does not fit.
+#[inline]
+pub fn element_count(dims: &[usize], element_size: usize) -> Result<usize, ShapeError> {
+    let most = isize::MAX as usize / if element_size == 0 { 1 } else { element_size };
+    let mut product = 1_usize;
+    for &axis in dims {
+        product = match product.checked_mul(axis) {
+            Some(product) => product,
+            None => return Err(overflow(dims.len(), element_size)),
+        };
+    }
+    if product > most {
+        return Err(overflow(dims.len(), element_size));
+    }
+    if product == 0 { empty_count(dims, element_size, most) } else { Ok(product) }
+}
+
+/// The rare case: some axis is zero, and the others must still not overflow.
+#[cold]
+#[inline(never)]
+fn empty_count(dims: &[usize], element_size: usize, most: usize) -> Result<usize, ShapeError> {
+    dims.iter()
+        .filter(|&&axis| axis != 0)
+        .try_fold(1_usize, |product, &axis| product.checked_mul(axis))
+        .filter(|&product| product <= most)
+        .map(|_| 0)
+        .ok_or_else(|| overflow(dims.len(), element_size))
+}
+
+#[cold]
+fn overflow(rank: usize, element_size: usize) -> ShapeError {
+    ShapeError::Overflow { rank, element_size }
+}
+
+/// Writes the row-major strides of `dims`, in elements; all strides are zero where the length of an axis is.
+pub(crate) fn write_row_major_strides(dims: &[usize], strides: &mut [usize]) {
+    let mut stride = usize::from(!dims.contains(&0));
+    for (slot, &axis) in strides.iter_mut().zip(dims).rev() {
+        *slot = stride;
+        stride = stride.saturating_mul(axis);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_refuses() {
+        assert_eq!(element_count(&[3, 4], 8), Ok(12));
+        assert_eq!(element_count(&[], 8), Ok(1));
+        assert_eq!(element_count(&[3, 0], 8), Ok(0));
+        assert_eq!(element_count(&[0, 0, 0], 8), Ok(0));
+        for dims in [[usize::MAX, 2, 0], [0, usize::MAX, 2], [2, 0, usize::MAX]] {
+            assert_eq!(
+                element_count(&dims, 1),
+                Err(ShapeError::Overflow { rank: 3, element_size: 1 })
+            );
+        }
+        let most = isize::MAX as usize;
+        assert_eq!(element_count(&[most], 1), Ok(most));
+        assert_eq!(element_count(&[most], 0), Ok(most));
+        assert!(element_count(&[most], 2).is_err());
+        assert!(element_count(&[most, 0], 2).is_err());
+        assert!(element_count(&[most + 1], 0).is_err());
+        assert!(element_count(&[usize::MAX], 0).is_err());
+    }
+
+    #[test]
+    fn strides_are_row_major() {
+        let mut strides = [9; 3];
+        write_row_major_strides(&[2, 3, 4], &mut strides);
+        assert_eq!(strides, [12, 4, 1]);
+        write_row_major_strides(&[2, 0, 4], &mut strides);
+        assert_eq!(strides, [0, 0, 0]);
+    }
+}

@@ -1,0 +1,55 @@
+//! What an idle slot advertises: the words that acquire may count on, or nothing while some duty or a busy
+//! pool sends acquires to the cold function.
+
+use super::fits::WORD;
+use super::slot::SlotPointer;
+use crate::backend::PoolBackend;
+
+/// Advertises what the idle slot's block holds, or nothing while some duty keeps the slot armed.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    let config = slot.state().config();
+    // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+    let record = unsafe { slot.record().as_ref() };
+    let armed = config.poison || config.fresh || record.samples_left > 0 || record.armed_by_view;
+    let words = if armed { 0 } else { record.real / WORD };
+    // SAFETY: the slot is live and nothing holds a reference to it.
+    unsafe { (*slot.slot.as_ptr()).advertised = words };
+}
+
+/// A guard over an idle slot that advertises nothing while its pool is marked as busy, so that the hot path
+/// does not take the slot; the slot advertises its block again when the guard is dropped.
+#[must_use = "the slot advertises its block again where the guard is dropped"]
+pub(super) struct WithdrawnSlot<'s, B: PoolBackend>(SlotPointer<'s, B>);
+
+impl<'s, B: PoolBackend> WithdrawnSlot<'s, B> {
+    /// # Safety
+    ///
+    /// The slot is idle until the guard is dropped.
+    pub(super) unsafe fn new(slot: SlotPointer<'s, B>) -> Self {
+        // SAFETY: the slot is idle (caller).
+        unsafe { withdraw(slot) };
+        Self(slot)
+    }
+}
+
+impl<B: PoolBackend> Drop for WithdrawnSlot<'_, B> {
+    fn drop(&mut self) {
+        // SAFETY: the slot is idle (`new`).
+        unsafe { advertise(self.0) };
+    }
+}
+
+/// Has an idle slot advertise nothing.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn withdraw<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    // SAFETY: the slot is live, nothing holds a reference to it, and at or above the cursor the advertised
+    // word belongs to no view (invariant 5).
+    unsafe { (*slot.slot.as_ptr()).advertised = 0 };
+}

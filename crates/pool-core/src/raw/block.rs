@@ -1,0 +1,120 @@
+//! A slot's block: how it is put into its slot, taken out again and freed, with the shapes that fit it.
+
+use super::host::into_box;
+use super::shape_set::ShapeSet;
+use super::slot::SlotPointer;
+use super::state::State;
+use crate::backend::{PoolBackend, Reuse};
+use alloc::boxed::Box;
+use core::ptr::{NonNull, null_mut};
+
+/// Puts a new block into an idle slot; the old one is freed.
+///
+/// # Safety
+///
+/// The slot is idle, and the pool is marked as busy or exclusively borrowed; `block` was just allocated
+/// with `bytes` bytes and belongs to nobody.
+pub(super) unsafe fn install<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    block: B::Block,
+    bytes: usize,
+) {
+    // SAFETY: the slot is idle.
+    let shapes = unsafe { take_shapes(slot) };
+    // SAFETY: the slot is idle.
+    let old = unsafe { take_block(slot) };
+    // The new block is in its slot before code that is not ours runs, so nothing can lose it.
+    // SAFETY: the slot and its record are live and nothing holds a reference to them.
+    unsafe { (*slot.slot.as_ptr()).block = block };
+    // SAFETY: as above.
+    unsafe { (*slot.record().as_ptr()).real = bytes };
+    slot.state().note_reserved(bytes);
+    drop(shapes);
+    drop(old);
+}
+
+/// Empties an idle slot and frees its block; returns the bytes of the block, 0 where there was none.
+///
+/// # Safety
+///
+/// The slot is idle, and the pool is marked as busy or exclusively borrowed.
+pub(super) unsafe fn release<B: PoolBackend>(slot: SlotPointer<'_, B>) -> usize {
+    // SAFETY: the slot is idle.
+    let shapes = unsafe { take_shapes(slot) };
+    // SAFETY: the slot is idle.
+    let block = unsafe { take_block(slot) };
+    drop(shapes);
+    block.bytes
+}
+
+/// A block that was taken out of its slot, and is freed when this value is dropped.
+#[must_use = "the block is freed where this value is dropped"]
+struct TakenBlock<'s, B: PoolBackend> {
+    state: &'s State<B>,
+    block: B::Block,
+    /// The bytes that the block was allocated with; 0 for no block.
+    bytes: usize,
+    armed_by_view: bool,
+}
+
+/// Empties an idle slot: no block, no handle, nothing advertised.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_, B> {
+    let record = slot.record().as_ptr();
+    let block = slot.block();
+    // SAFETY: the slot and its record are live and nothing holds a reference to them; so below.
+    let bytes = unsafe { (*record).real };
+    // SAFETY: as above.
+    let armed_by_view = unsafe { (*record).armed_by_view };
+    // SAFETY: as above. The slot is emptied before anything of the backend runs (invariant 6).
+    unsafe { (*slot.slot.as_ptr()).block = B::DANGLING };
+    // SAFETY: as above.
+    unsafe { (*slot.slot.as_ptr()).advertised = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).real = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).serial = 0 };
+    // SAFETY: as above.
+    unsafe { (*record).armed_by_view = false };
+    let state = slot.state();
+    state.note_released(bytes);
+    TakenBlock { state, block, bytes, armed_by_view }
+}
+
+/// Frees the block, or leaks it where the backend cannot order that.
+impl<B: PoolBackend> Drop for TakenBlock<'_, B> {
+    fn drop(&mut self) {
+        let Self { state, block, bytes, armed_by_view } = *self;
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: the block is allocated and nothing views it: its slot was idle (`take_block`).
+        if armed_by_view && unsafe { B::reuse(state.context(), block, Reuse::Free) }.is_err() {
+            return state.note_leaked(bytes);
+        }
+        // SAFETY: allocated with `bytes` bytes (invariant 4), no longer in any slot, viewed by nobody.
+        unsafe { B::free(state.context(), block, bytes) };
+    }
+}
+
+/// Takes the shape set of an idle slot out of its place, to be dropped: that runs the `Drop` of what a
+/// backend keeps beside shapes.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn take_shapes<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+) -> Option<Box<ShapeSet<B>>> {
+    let place = slot.shapes().as_ptr();
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    let shapes = NonNull::new(unsafe { *place })?;
+    // SAFETY: as above. The set leaves its place before its descriptors' `Drop` runs.
+    unsafe { *place = null_mut() };
+    // SAFETY: made by `try_box`; nothing borrowed from it is in use, because the slot is idle, and it is
+    // in no place any more.
+    Some(unsafe { into_box(shapes) })
+}

@@ -1,0 +1,76 @@
+//! How a pool begins, takes a new configuration, and ends.
+
+use core::ptr::NonNull;
+
+use super::advertise::advertise;
+use super::block::take_shapes;
+use super::host::{into_box, try_box};
+use super::idle;
+use super::state::State;
+use super::table::Table;
+use crate::backend::PoolBackend;
+use crate::config::PoolConfig;
+use crate::error::{ConfigError, PoolError};
+
+impl<B: PoolBackend> State<B> {
+    /// A new state with one empty table, which is returned.
+    pub(super) fn create(
+        context: B::Context,
+        config: PoolConfig,
+    ) -> Result<NonNull<Table<B>>, PoolError<B::Error>> {
+        config.validate()?;
+        let state = try_box(Self::new(context, config))
+            .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
+        // SAFETY: `state` was just made and nothing else knows it.
+        let this = unsafe { state.as_ref() };
+        // SAFETY: the state's own address; nobody else knows it.
+        if let Err(error) = unsafe { this.push_table(state) } {
+            // SAFETY: made by `try_box` above, and given up here; it has no table yet.
+            drop(unsafe { into_box(state) });
+            return Err(error);
+        }
+        // SAFETY: the first table was just made.
+        Ok(unsafe { this.table(0) })
+    }
+
+    /// Takes a new configuration, which every slot follows from its next acquire on.
+    ///
+    /// # Safety
+    ///
+    /// The pool is borrowed exclusively, so that no view of any slot is in use.
+    pub(crate) unsafe fn configure(&self, config: PoolConfig) -> Result<(), ConfigError> {
+        config.validate()?;
+        self.set_config(config);
+        for slot in self.slots_from(0) {
+            // SAFETY: no view of the slot is in use (caller).
+            unsafe { advertise(slot) };
+        }
+        // Only now, because the `Drop` of a backend's descriptors runs: every slot follows by then.
+        for slot in self.slots_from(0) {
+            // SAFETY: as above.
+            drop(unsafe { take_shapes(slot) });
+        }
+        Ok(())
+    }
+
+    /// Frees every block, every table and the state; the context goes last.
+    ///
+    /// # Safety
+    ///
+    /// `state` is that of a table from [`create`](Self::create), no view or cursor of the pool is in use,
+    /// and it is not used afterwards.
+    pub(super) unsafe fn destroy(state: NonNull<Self>) {
+        // SAFETY: live until the end of this function.
+        let this = unsafe { state.as_ref() };
+        // SAFETY: no view is in use, and the caller has the pool to itself.
+        unsafe { idle::release_from(this, 0) };
+        for number in 0..this.tables.len() {
+            // SAFETY: there are as many tables.
+            let table = unsafe { this.table(number) };
+            // SAFETY: made by `push_table`, its slots were just emptied, and no cursor is in use.
+            unsafe { Table::deallocate(table) };
+        }
+        // SAFETY: made by `try_box` in `create`; the caller gives it up.
+        drop(unsafe { into_box(state) });
+    }
+}

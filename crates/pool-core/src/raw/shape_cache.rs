@@ -1,0 +1,120 @@
+//! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. Cold code that
+//! replaces the slot's block drops the whole set.
+
+use core::any::TypeId;
+use core::ptr::NonNull;
+
+use super::advertise::WithdrawnSlot;
+use super::host::try_box;
+use super::shape_set::{ShapeSet, Way};
+use super::slot::SlotPointer;
+use crate::backend::PoolBackend;
+use crate::element::Element;
+use crate::error::PoolError;
+use crate::lengths::Lengths;
+
+/// The shape `dims` of elements `T` in the slot's set, if the set has it. Nothing of `dims` is trusted: a
+/// shape was checked when it was put into the set.
+///
+/// # Safety
+///
+/// Nothing borrowed from the slot's set is in use.
+#[inline(always)]
+pub(super) unsafe fn find<'s, B: PoolBackend, T: Element>(
+    slot: SlotPointer<'s, B>,
+    dims: &[usize],
+) -> Option<&'s mut Way<B>> {
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    let mut shapes = NonNull::new(unsafe { *slot.shapes().as_ptr() })?;
+    // SAFETY: a set lives until cold code takes it from its slot, which is idle then; nothing borrowed
+    // from it is in use (caller). Where the acquire fails after this and is tried again, what this one
+    // returned is out of use. So while this reference is used, it is the only one.
+    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    set.find(TypeId::of::<T>(), dims)
+}
+
+/// Counts a hit of the shape cache.
+#[inline(always)]
+pub(super) fn note_hit<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    let hits = &slot.state().shape_hits;
+    hits.set(hits.get() + 1);
+}
+
+impl<'s, B: PoolBackend> SlotPointer<'s, B> {
+    /// The shape `dims` of `count` elements `T` in the slot's set; a miss puts it there.
+    ///
+    /// # Safety
+    ///
+    /// The slot is reserved for `count` elements of `T`, which is the product of `dims` (invariant 8), and
+    /// the cursor has not stepped past it: nothing borrowed from its set is in use.
+    #[inline]
+    pub(crate) unsafe fn cached_shape<T: Element>(
+        self,
+        dims: &[usize],
+        count: usize,
+    ) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+        // SAFETY: the caller's promise.
+        if let Some(way) = unsafe { find::<B, T>(self, dims) } {
+            note_hit(self);
+            return Ok(way);
+        }
+        // SAFETY: the caller's promise; the reference above is gone.
+        unsafe { insert(self, TypeId::of::<T>(), dims, count) }
+    }
+}
+
+/// The miss: makes the set if there is none, and puts the shape into it.
+///
+/// # Safety
+///
+/// As for [`SlotPointer::cached_shape`].
+#[cold]
+#[inline(never)]
+unsafe fn insert<'s, B: PoolBackend>(
+    slot: SlotPointer<'s, B>,
+    element: TypeId,
+    dims: &[usize],
+    count: usize,
+) -> Result<&'s mut Way<B>, PoolError<B::Error>> {
+    let state = slot.state();
+    // The slot may have been found hot: until it is taken, the allocator and the backend's descriptors
+    // may run code that reaches for it.
+    let Some(_busy) = state.busy() else { return Err(PoolError::Reentered) };
+    // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
+    let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
+    let misses = &state.shape_misses;
+    misses.set(misses.get() + 1);
+
+    let lengths = Lengths::of(dims).map_err(|requested| PoolError::Bookkeeping { requested })?;
+    let way = Way { element, lengths, count, descriptor: B::Descriptor::default() };
+    // SAFETY: nothing borrowed from the slot's set is in use (caller).
+    let mut shapes = unsafe { set_of(slot) }?;
+    // SAFETY: a set lives until its slot is idle and cold code takes it; nothing borrowed from it is in use.
+    let (index, evicted) = unsafe { shapes.as_mut() }.put(way);
+    // Dropping the evicted way runs the backend's code: the set is as it will be, and nothing refers to it.
+    drop(evicted);
+    // SAFETY: as above; this is its only reference for `'s`.
+    let set: &'s mut ShapeSet<B> = unsafe { shapes.as_mut() };
+    Ok(set.way(index))
+}
+
+/// The slot's set, which is made if there is none.
+///
+/// # Safety
+///
+/// The slot is idle.
+unsafe fn set_of<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+) -> Result<NonNull<ShapeSet<B>>, PoolError<B::Error>> {
+    let place = slot.shapes().as_ptr();
+    // SAFETY: the slot's table is live and nothing holds a reference to the place.
+    if let Some(shapes) = NonNull::new(unsafe { *place }) {
+        return Ok(shapes);
+    }
+    let no_memory = |requested| PoolError::Bookkeeping { requested };
+    let set = ShapeSet::with_capacity(slot.state().config().ways).map_err(no_memory)?;
+    let shapes = try_box(set).ok_or(no_memory(size_of::<ShapeSet<B>>()))?;
+    // SAFETY: as above.
+    unsafe { *place = shapes.as_ptr() };
+    Ok(shapes)
+}

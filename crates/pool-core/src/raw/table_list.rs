@@ -1,0 +1,69 @@
+//! The list of a pool's tables: it may be asked for while it grows, by code that the allocator runs.
+
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::mem;
+use core::ptr::NonNull;
+
+/// Addresses that are added one by one, and never leave.
+pub(super) struct TableList<T>(UnsafeCell<Vec<NonNull<T>>>);
+
+impl<T> TableList<T> {
+    /// A list without addresses.
+    pub(super) const fn new() -> Self {
+        Self(UnsafeCell::new(Vec::new()))
+    }
+
+    /// How many addresses there are.
+    pub(super) fn len(&self) -> usize {
+        // SAFETY: the list is referred to in the methods of this type alone, on one thread (invariant 7),
+        // and none of them calls anything, not even the allocator, while it has the reference: so this is
+        // the only one, or one of several shared ones.
+        let list = unsafe { &*self.0.get() };
+        list.len()
+    }
+
+    /// The address of a number.
+    ///
+    /// # Safety
+    ///
+    /// There are more than `number` addresses.
+    pub(super) unsafe fn get(&self, number: usize) -> NonNull<T> {
+        // SAFETY: as in `len`.
+        let list = unsafe { &*self.0.get() };
+        debug_assert!(number < list.len(), "table {number} of {}", list.len());
+        // SAFETY: the caller's promise.
+        unsafe { *list.get_unchecked(number) }
+    }
+
+    /// Makes room for one more address, or says how many bytes the host has not for it. A longer list is
+    /// made aside: whoever asks while the allocator runs sees the old one or the new one.
+    pub(super) fn make_room(&self) -> Result<(), usize> {
+        let count = self.len();
+        // SAFETY: as in `len`.
+        if unsafe { &*self.0.get() }.capacity() > count {
+            return Ok(());
+        }
+        let longer = (2 * count).max(4);
+        let mut list = Vec::new();
+        list.try_reserve_exact(longer).map_err(|_| longer * size_of::<NonNull<T>>())?;
+        // SAFETY: as in `len`; there is room, so the allocator is not called.
+        list.extend_from_slice(unsafe { &*self.0.get() });
+        // SAFETY: as in `len`: swapping calls nobody.
+        mem::swap(unsafe { &mut *self.0.get() }, &mut list);
+        // Here the old list is freed, which nothing refers to any more.
+        drop(list);
+        Ok(())
+    }
+
+    /// Adds an address.
+    ///
+    /// # Safety
+    ///
+    /// [`make_room`](Self::make_room) has made room for it, and nothing was added since.
+    pub(super) unsafe fn push(&self, address: NonNull<T>) {
+        // SAFETY: as in `len`; there is room (caller), so the allocator is not called.
+        let list = unsafe { &mut *self.0.get() };
+        list.push(address);
+    }
+}

@@ -1,0 +1,130 @@
+//! The tables of a pool: how one more is made, and its slots by their numbers over all tables.
+
+use core::ptr::NonNull;
+
+use super::slot::SlotPointer;
+use super::state::State;
+use super::table::{SLOTS, Table};
+use super::words::Slot;
+use crate::backend::PoolBackend;
+use crate::error::PoolError;
+use crate::stats::PoolStats;
+
+impl<B: PoolBackend> State<B> {
+    /// Appends an empty table. The allocator may run code that asks for the list, but none that makes it
+    /// longer.
+    ///
+    /// # Safety
+    ///
+    /// `state` is the address of `self`; the pool is marked as busy, or known to nobody yet.
+    pub(super) unsafe fn push_table(
+        &self,
+        state: NonNull<Self>,
+    ) -> Result<(), PoolError<B::Error>> {
+        let no_memory = |requested| PoolError::Bookkeeping { requested };
+        let count = self.tables.len();
+        self.tables.make_room().map_err(no_memory)?;
+        let table = Table::allocate(state, count).ok_or(no_memory(Table::<B>::BYTES))?;
+        // SAFETY: slot 0 of the table just made.
+        let first = unsafe { Table::slot(table, 0) };
+        // SAFETY: there is room, of which nobody else makes use (caller).
+        unsafe { self.tables.push(first) };
+        Ok(())
+    }
+
+    /// The first slot of the table after `table`, which is made if there is none.
+    ///
+    /// # Safety
+    ///
+    /// `table` belongs to a pool that lives for `'s`, and the pool is marked as busy.
+    pub(super) unsafe fn slot_after<'s>(
+        table: NonNull<Table<B>>,
+    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+        // SAFETY: the table is live, and the field is never written after it was made.
+        let state = unsafe { (*table.as_ptr()).state };
+        // SAFETY: the caller's promise.
+        let this: &'s Self = unsafe { Table::state_of(table) };
+        // SAFETY: as for `state`.
+        let next = unsafe { (*table.as_ptr()).number } + 1;
+        if next == this.tables.len() {
+            // SAFETY: a table's `state` is the address of its pool's state, which is marked (caller).
+            unsafe { this.push_table(state) }?;
+        }
+        // SAFETY: `next` is the number of a table that there was, or of the one just made.
+        Ok(unsafe { this.slot(next * SLOTS) })
+    }
+
+    /// The table of a number.
+    ///
+    /// # Safety
+    ///
+    /// There are more than `number` tables.
+    pub(super) unsafe fn table(&self, number: usize) -> NonNull<Table<B>> {
+        // SAFETY: the caller's promise. A table is at the address of its first slot (`Table` is `repr(C)`),
+        // which was derived from the table's allocation.
+        unsafe { self.tables.get(number) }.cast()
+    }
+
+    /// How many slots there are, used or not.
+    pub(super) fn slot_count(&self) -> usize {
+        self.tables.len() * SLOTS
+    }
+
+    /// The slots from number `from` on, as many as there are now.
+    pub(super) fn slots_from(&self, from: usize) -> impl Iterator<Item = SlotPointer<'_, B>> {
+        // SAFETY: the numbers are below the number of slots, and tables are never fewer.
+        (from..self.slot_count()).map(|number| unsafe { self.slot(number) })
+    }
+
+    /// The slot of a number.
+    ///
+    /// # Safety
+    ///
+    /// `number` is below [`slot_count`](Self::slot_count).
+    pub(crate) unsafe fn slot(&self, number: usize) -> SlotPointer<'_, B> {
+        // SAFETY: there are `SLOTS` slots to each table (caller).
+        let first = unsafe { self.tables.get(number / SLOTS) };
+        // SAFETY: `first` is slot 0 of a live table, and the remainder is below `SLOTS`.
+        let slot = unsafe { first.add(number % SLOTS) };
+        // SAFETY: no sentinel, and the pool lives while its state is borrowed.
+        unsafe { SlotPointer::new(slot) }
+    }
+
+    /// The address of slot `number`, or of the sentinel that ends the last table.
+    ///
+    /// # Safety
+    ///
+    /// `number` is at most the number of slots.
+    #[inline]
+    pub(super) unsafe fn slot_or_end(&self, number: usize) -> NonNull<Slot<B>> {
+        let at_end = number == self.slot_count();
+        // SAFETY: there is at least one table, and the number is one of a slot or right behind the last.
+        let first = unsafe { self.tables.get(number / SLOTS - usize::from(at_end)) };
+        let index = if at_end { SLOTS } else { number % SLOTS };
+        // SAFETY: `first` is slot 0 of a live table, and the index is that of a slot or of the sentinel.
+        unsafe { first.add(index) }
+    }
+
+    /// Bytes of the largest blocks, the largest first.
+    pub(super) fn largest_blocks(&self) -> [usize; 3] {
+        let mut largest = [0; 3];
+        for slot in self.slots_from(0) {
+            // SAFETY: the record is live and nothing holds a reference to it.
+            let bytes = unsafe { (*slot.record().as_ptr()).real };
+            let [first, second, third] = largest;
+            largest = if bytes > first {
+                [bytes, first, second]
+            } else if bytes > second {
+                [first, bytes, second]
+            } else {
+                [first, second, bytes.max(third)]
+            };
+        }
+        largest
+    }
+
+    /// The numbers of the pool, as seen from where `active` slots are handed out.
+    pub(crate) fn stats(&self, active: usize) -> PoolStats {
+        self.numbers(active, self.tables.len() * Table::<B>::BYTES)
+    }
+}

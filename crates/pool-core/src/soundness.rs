@@ -1,0 +1,260 @@
+//! What does not compile, promise by promise: the misuses of scopes and pools that the borrow checker and the
+//! bounds of the acquire family refuse. Each example is compiled by the documentation tests, and has to fail
+//! with the error that it names.
+//!
+//! Why these promises are enough is argued at [`Scope`](crate::Scope#why-this-is-sound). What handles, the
+//! dynamic pool and lists of idle pools refuse is on their own pages: [`DynamicPool`](crate::DynamicPool),
+//! [`Handle`](crate::Handle), [`FreeList`](crate::FreeList).
+//!
+//! # Scopes
+//!
+//! ## An outer scope does not acquire while a view of an inner scope lives
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let inner = outer.scope();
+//! let view = inner.acquire::<u8>(1);
+//! outer.acquire::<u8>(1); // outer_used_while_inner_view_lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## An outer scope does not acquire while an inner scope is in use
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let inner = outer.scope();
+//! outer.acquire::<u8>(1); // outer_used_while_inner_scope_lives
+//! inner.acquire::<u8>(1);
+//! ```
+//!
+//! ## An outer scope does not trim while an inner scope is in use
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let inner = outer.scope();
+//! outer.trim(); // outer_trimmed_while_inner_scope_lives
+//! inner.acquire::<u8>(1);
+//! ```
+//!
+//! ## Two inner scopes of one outer scope are not in use at once
+//!
+//! ```compile_fail,E0499
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let first = outer.scope();
+//! let second = outer.scope(); // two_inner_of_one_outer
+//! first.acquire::<u8>(1);
+//! ```
+//!
+//! ## An inner scope is not swapped with its own outer scope
+//!
+//! ```compile_fail,E0499
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let mut inner = outer.scope();
+//! std::mem::swap(&mut inner, &mut outer); // swap_inner_with_outer
+//! inner.acquire::<u8>(1);
+//! ```
+//!
+//! ## A scope is not sent to another thread
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! std::thread::scope(|threads| {
+//!     threads.spawn(move || scope.acquire::<u8>(1)[0] = 1); // scope_to_thread
+//! });
+//! ```
+//!
+//! ## A reference to a scope is not sent to another thread
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! std::thread::scope(|threads| {
+//!     threads.spawn(|| scope.acquire::<u8>(1)[0] = 1); // scope_reference_to_thread
+//! });
+//! ```
+//!
+//! ## A scope is not cloned
+//!
+//! ```compile_fail,E0599
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let copy = scope.clone(); // scope_not_clone
+//! ```
+//!
+//! ## A scope does not come from nowhere
+//!
+//! ```compile_fail,E0599
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool_core::Scope::<Memory>::default(); // scope_has_no_default
+//! ```
+//!
+//! # Elements
+//!
+//! ## Recycled bytes are not handed out as `bool`s
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let flags = scope.acquire::<bool>(8); // recycled_bool
+//! ```
+//!
+//! ## Recycled bytes are not handed out as an array of `bool`s
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let flags = scope.acquire_nd::<bool, _>([2, 4]); // recycled_bool_array
+//! ```
+//!
+//! ## A view does not allow its block to become uninitialised
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let holes = scope.acquire::<std::mem::MaybeUninit<u8>>(8); // maybeuninit_never_offered
+//! ```
+//!
+//! ## An element does not own anything
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let boxes = scope.acquire_zeroed::<Option<Box<u8>>>(8); // element_with_drop
+//! ```
+//!
+//! ## An element is not aligned above the backend's blocks
+//!
+//! ```compile_fail,E0080
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
+//! #[repr(C, align(4096))]
+//! struct Page([u8; 4096]);
+//! let scope = pool.scope();
+//! let pages = scope.acquire::<Page>(1); // overaligned_element
+//! ```
+//!
+//! # Views and their scopes
+//!
+//! ## A view of an inner scope does not outlive the outer scope
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let view = {
+//!     let mut outer = pool.scope();
+//!     outer.scope().acquire::<u8>(1) // inner_view_carried_out_of_outer
+//! };
+//! view[0] = 1;
+//! ```
+//!
+//! ## An outer scope is not replaced while a view of an inner scope lives
+//!
+//! ```compile_fail,E0506
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut other_pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let view = outer.scope().acquire::<u8>(1);
+//! outer = other_pool.scope(); // outer_replaced_while_inner_view_lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## An outer scope is not moved while a view of an inner scope lives
+//!
+//! ```compile_fail,E0505
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut outer = pool.scope();
+//! let view = outer.scope().acquire::<u8>(1);
+//! drop(outer); // outer_moved_while_inner_view_lives
+//! view[0] = 1;
+//! ```
+//!
+//! # Pools
+//!
+//! ## A pool does not open another scope while a view lives
+//!
+//! ```compile_fail,E0499
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let view = pool.scope().acquire::<u8>(1);
+//! let other = pool.scope(); // another scope while a view lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## A pool is not trimmed while a view lives
+//!
+//! ```compile_fail,E0499
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let view = pool.scope().acquire::<u8>(1);
+//! pool.trim(); // trimmed while a view lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## A pool is not moved while a view lives
+//!
+//! ```compile_fail,E0505
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let view = pool.scope().acquire::<u8>(1);
+//! let moved = pool; // moved while a view lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## A pool is not dropped while a view lives
+//!
+//! ```compile_fail,E0505
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let view = pool.scope().acquire::<u8>(1);
+//! drop(pool); // dropped while a view lives
+//! view[0] = 1;
+//! ```
+//!
+//! ## A view does not outlive its pool
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! let view = {
+//!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//!     pool.scope().acquire::<u8>(1) // a view carried out of its pool
+//! };
+//! view[0] = 1;
+//! ```
+//!
+//! ## A pool is not shared by threads
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! fn shared<T: Sync>() {}
+//! shared::<pool_core::Pool<Memory>>(); // pool_not_sync
+//! ```
+//!
+//! ## A pool is not cloned
+//!
+//! ```compile_fail,E0599
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let copy = pool.clone(); // pool_not_clone
+//! ```

@@ -1,0 +1,85 @@
+//! A buffer of an interval problem: when it is live, and the gaps in between.
+
+use crate::error::PlanError;
+
+/// A time span `[lower, upper)` within a buffer's lifetime in which its bytes are free for others.
+///
+/// The buffer's contents are lost in a gap: the buffer comes back to the same offset, not to the same bytes.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Gap {
+    /// The time at which the gap begins.
+    pub lower: i64,
+    /// The time at which the gap ends, exclusive.
+    pub upper: i64,
+}
+
+/// A buffer that lives in the half-open time span `[lower, upper)`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Buffer {
+    /// The buffer's name, unique in the problem.
+    pub id: String,
+    /// The first time at which the buffer is live.
+    pub lower: i64,
+    /// The first time after `lower` at which the buffer is no longer live.
+    pub upper: i64,
+    /// The buffer's size in bytes.
+    pub size: u64,
+    /// The power of two that the buffer's offset is a multiple of.
+    #[cfg_attr(feature = "serde", serde(default = "crate::limits::unaligned"))]
+    pub alignment: u64,
+    /// The offset at which the buffer must be placed, if one is given.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub offset: Option<u64>,
+    /// The time spans in which other buffers may have the buffer's bytes, in order of time.
+    #[cfg_attr(
+        feature = "serde",
+        serde(
+            default,
+            skip_serializing_if = "Vec::is_empty",
+            deserialize_with = "crate::lists::gaps"
+        )
+    )]
+    pub gaps: Vec<Gap>,
+}
+
+impl Buffer {
+    /// A buffer of `size` bytes that lives in `[lower, upper)`, at any offset.
+    #[must_use]
+    pub fn new(id: impl Into<String>, lower: i64, upper: i64, size: u64) -> Self {
+        Self { id: id.into(), lower, upper, size, alignment: 1, offset: None, gaps: Vec::new() }
+    }
+
+    /// The time spans in which the buffer is live, in order: its lifetime without the gaps.
+    pub fn live_spans(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let begins = std::iter::once(self.lower).chain(self.gaps.iter().map(|gap| gap.upper));
+        let ends = self.gaps.iter().map(|gap| gap.lower).chain(std::iter::once(self.upper));
+        begins.zip(ends).filter(|(lower, upper)| lower < upper)
+    }
+
+    /// Refuses lifetimes and gaps that cannot be.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        if self.lower >= self.upper {
+            let (id, lower, upper) = (self.id.clone(), self.lower, self.upper);
+            return Err(PlanError::InvertedLifetime { id, lower, upper });
+        }
+        let mut free_from = self.lower;
+        for gap in &self.gaps {
+            if gap.lower < free_from || gap.lower >= gap.upper || gap.upper > self.upper {
+                return Err(self.bad_gap(*gap));
+            }
+            free_from = gap.upper;
+        }
+        match (self.live_spans().next(), self.gaps.last()) {
+            (None, Some(last)) => Err(self.bad_gap(*last)),
+            _ => Ok(()),
+        }
+    }
+
+    fn bad_gap(&self, gap: Gap) -> PlanError {
+        PlanError::BadGap { id: self.id.clone(), lower: gap.lower, upper: gap.upper }
+    }
+}

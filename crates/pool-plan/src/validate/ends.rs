@@ -1,0 +1,28 @@
+//! The conditions that every plan must satisfy buffer by buffer, whatever the problem.
+
+use crate::violation::Violation;
+
+/// A buffer of either kind of problem, with the offset at which a plan places it.
+pub(super) struct PlacedBuffer {
+    pub(super) size: u64,
+    pub(super) alignment: u64,
+    pub(super) fixed: Option<u64>,
+    pub(super) offset: u64,
+}
+
+/// The end of each buffer's bytes, if each is aligned, where it must be, and within addresses.
+pub(super) fn ends(placed: impl Iterator<Item = PlacedBuffer>) -> Result<Vec<u64>, Violation> {
+    let mut ends = Vec::new();
+    for (buffer, one) in placed.enumerate() {
+        let offset = one.offset;
+        if offset % one.alignment != 0 {
+            return Err(Violation::Misaligned { buffer, offset, alignment: one.alignment });
+        }
+        if let Some(fixed) = one.fixed.filter(|&fixed| fixed != offset) {
+            return Err(Violation::Moved { buffer, offset, fixed });
+        }
+        let end = offset.checked_add(one.size).ok_or(Violation::Overflow { buffer, offset })?;
+        ends.push(end);
+    }
+    Ok(ends)
+}
