@@ -6,13 +6,13 @@ use std::panic::{self, AssertUnwindSafe};
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 
 use crate::cuda::Cuda;
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::fill;
-use crate::shape::ShapeDescriptor;
-use crate::stream::DeviceStream;
-use crate::transfer;
-use crate::view::{DeviceView, DeviceViewMut};
+use crate::driver::calls::Address;
+use crate::driver::error::CudaError;
+use crate::stream::device_stream::DeviceStream;
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+use crate::view::fill;
+use crate::view::shape::ShapeDescriptor;
+use crate::view::transfer;
 
 /// A block of device memory: its address, 0 for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

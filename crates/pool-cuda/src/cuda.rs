@@ -1,8 +1,9 @@
 //! The marker of the backend, and what can be asked before there is a pool.
 
-use crate::device::CudaDevice;
-use crate::error::CudaError;
-use crate::{leftover, library, thread};
+use crate::driver::error::CudaError;
+use crate::driver::{leftovers, library};
+use crate::stream::device::CudaDevice;
+use crate::stream::thread;
 
 /// The memory of NVIDIA devices. A marker of no size: name it as the backend of a pool.
 ///
@@ -56,7 +57,7 @@ impl Cuda {
     /// It happens by itself whenever a pool allocates or is dropped; this is for when there are no more.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
-        leftover::try_again()
+        leftovers::try_again()
     }
 
     /// Chooses the device that this thread's pools are on from now on; 0 until it is called.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, result, sys};
 
-use crate::capturing::unheeding_captures;
-use crate::driver::{answer, bind};
-use crate::error::CudaError;
-use crate::leftover::{Leftover, Place};
-use crate::versioned::create_memory_pool;
+use crate::driver::calls::{answer, bind};
+use crate::driver::capture::unheeding_captures;
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::{Leftover, Place};
+use crate::driver::versioned::create_memory_pool;
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
 #[derive(Debug)]

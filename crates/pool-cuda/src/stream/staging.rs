@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::page_locked::{Buffer, PageLocked};
+use crate::driver::calls::Address;
+use crate::driver::error::CudaError;
+use crate::stream::page_locked::{Buffer, PageLocked};
 
 /// Bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;

@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::CudaStream;
 
-use crate::capturing::is_capturing;
-use crate::chain::Chain;
-use crate::device::CudaDevice;
-use crate::driver::{Address, unless_gone};
-use crate::error::CudaError;
-use crate::event::LeftEvent;
-use crate::foreign::ForeignUses;
-use crate::memory_pool::LeftMemoryPool;
-use crate::page_locked::Buffer;
-use crate::shape::Slab;
-use crate::stream::free_block;
+use crate::driver::calls::{Address, unless_gone};
+use crate::driver::capture::is_capturing;
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::driver::event::LeftEvent;
+use crate::driver::memory_pool::LeftMemoryPool;
+use crate::stream::device::CudaDevice;
+use crate::stream::device_stream::free_block;
+use crate::stream::other_streams::ForeignUses;
+use crate::stream::page_locked::Buffer;
+use crate::view::shape::Slab;
 
 /// Something of the driver's that has no owner any more.
 #[derive(Debug)]

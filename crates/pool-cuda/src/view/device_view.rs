@@ -10,8 +10,8 @@ use pool_core::{Element, PoolView, ShapeError, SlotRef};
 
 use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
-use crate::error::CudaError;
-use crate::region::Region;
+use crate::driver::error::CudaError;
+use crate::view::region::Region;
 
 /// Elements in device memory, to be written: the device's `&mut [T]`.
 ///

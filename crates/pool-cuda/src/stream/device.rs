@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::{answer, bind, device_memory};
-use crate::error::{CudaError, DeviceMemory};
-use crate::memory_pool::MemoryPool;
-use crate::peer::Peers;
-use crate::stream::DeviceStream;
+use crate::driver::calls::{answer, bind, device_memory};
+use crate::driver::error::{CudaError, DeviceMemory};
+use crate::driver::memory_pool::MemoryPool;
+use crate::stream::device_stream::DeviceStream;
+use crate::stream::peer_access::Peers;
 
 /// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
 /// its streams allocate. Clones are the same device.

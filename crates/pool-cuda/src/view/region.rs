@@ -8,10 +8,10 @@ use pool_core::SlotRef;
 
 use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::foreign::{Borrower, Foreign, keep, keep_shared};
-use crate::stream::DeviceStream;
+use crate::driver::calls::Address;
+use crate::driver::error::CudaError;
+use crate::stream::device_stream::DeviceStream;
+use crate::stream::other_streams::{Borrower, Foreign, keep, keep_shared};
 
 /// Part of a block that a view covers.
 ///

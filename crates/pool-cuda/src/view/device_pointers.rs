@@ -10,10 +10,10 @@ use cudarc::driver::{
 };
 use pool_core::PodElement;
 
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::shape::DeviceShape;
-use crate::view::{DeviceView, DeviceViewMut};
+use crate::driver::calls::Address;
+use crate::driver::error::CudaError;
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+use crate::view::shape::DeviceShape;
 
 /// The guards that cudarc wants beside a pointer have nothing to do here: a destructor may not run.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);

@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::capturing::{Capture, capture_of};
-use crate::chain::Chain;
-use crate::driver::{self, Address, bind, unless_gone};
-use crate::error::CudaError;
-use crate::event::Event;
-use crate::stream::{is_default, is_per_thread};
-use crate::uses::{Noted, Use, Uses};
+use crate::driver::calls::{self, Address, bind, unless_gone};
+use crate::driver::capture::{Capture, capture_of};
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::driver::event::Event;
+use crate::stream::block_uses::{Noted, Use, Uses};
+use crate::stream::device_stream::{is_default, is_per_thread};
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]
@@ -270,8 +270,8 @@ impl ForeignUses {
             }
             Foreign::Stream(stream) => wait_across_contexts(stream, own),
             _ if capture.is_some() => refused,
-            Foreign::Somewhere(context) => driver::synchronize_context(context),
-            Foreign::OtherDevice => driver::synchronize_other_devices(own.context().cu_device()),
+            Foreign::Somewhere(context) => calls::synchronize_context(context),
+            Foreign::OtherDevice => calls::synchronize_other_devices(own.context().cu_device()),
         }
     }
 
@@ -290,7 +290,7 @@ fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, 
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });
     }
-    driver::synchronize(own).map(|()| capture)
+    calls::synchronize(own).map(|()| capture)
 }
 
 /// Makes a stream wait for one of another context. Only an event of its own context can be recorded on a

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cudarc::driver::sys;
 
-use crate::driver::answer;
-use crate::error::CudaError;
-use crate::library;
+use crate::driver::calls::answer;
+use crate::driver::error::CudaError;
+use crate::driver::library;
 
 /// A call of the driver in the form that it has since one version, found when it is first made.
 struct Call<F> {

@@ -17,11 +17,11 @@
 
 use cudarc::driver::CudaStream;
 
-use crate::capturing::is_capturing;
-use crate::driver::{self, Address};
-use crate::error::CudaError;
-use crate::source::BlockSource;
-use crate::stream::DeviceStream;
+use crate::driver::calls::{self, Address};
+use crate::driver::capture::is_capturing;
+use crate::driver::error::CudaError;
+use crate::stream::block_source::BlockSource;
+use crate::stream::device_stream::DeviceStream;
 
 /// How much of a fill comes from the host where a source keeps it.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
@@ -103,7 +103,7 @@ impl Filling<'_> {
         let mut elements = Vec::new();
         elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
         (0..first).for_each(|_| elements.extend_from_slice(self.element));
-        driver::bind(self.queue.context())?;
+        calls::bind(self.queue.context())?;
         // SAFETY: the caller's promise, for the first elements.
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }
@@ -135,7 +135,7 @@ impl Filling<'_> {
             let next = done.min(bytes - done);
             let to = self.to + done as Address;
             // SAFETY: both parts are within the range and apart: what is there ends where the copy begins.
-            unsafe { driver::copy_on_device(to, self.to, next, self.queue) }?;
+            unsafe { calls::copy_on_device(to, self.to, next, self.queue) }?;
             done += next;
         }
         Ok(())
@@ -181,11 +181,11 @@ impl Unit {
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
             // SAFETY: the caller's promise.
-            Self::Byte(value) => unsafe { driver::set_bytes(to, value, count, queue) },
+            Self::Byte(value) => unsafe { calls::set_bytes(to, value, count, queue) },
             // SAFETY: as above.
-            Self::Half(value) => unsafe { driver::set_halves(to, value, count, queue) },
+            Self::Half(value) => unsafe { calls::set_halves(to, value, count, queue) },
             // SAFETY: as above.
-            Self::Word(value) => unsafe { driver::set_words(to, value, count, queue) },
+            Self::Word(value) => unsafe { calls::set_words(to, value, count, queue) },
         }
     }
 }

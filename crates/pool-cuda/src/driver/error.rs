@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::code::DriverCode;
+use crate::driver::code::DriverCode;
 
 /// Why the device could not do what it was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

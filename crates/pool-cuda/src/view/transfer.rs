@@ -1,9 +1,9 @@
 //! Copies on the pool's stream, and bytes set there, by address: what the backend and its views have in common.
 //! None of them waits for the device but a copy to the host, whose bytes are wanted.
 
-use crate::driver::{self, Address};
-use crate::error::CudaError;
-use crate::stream::DeviceStream;
+use crate::driver::calls::{self, Address};
+use crate::driver::error::CudaError;
+use crate::stream::device_stream::DeviceStream;
 
 /// Sets bytes.
 ///
@@ -20,7 +20,7 @@ pub(crate) unsafe fn set_bytes(
         return Ok(());
     }
     // SAFETY: the caller's promise.
-    unsafe { driver::set_bytes(to, value, bytes, stream.stream()) }
+    unsafe { calls::set_bytes(to, value, bytes, stream.stream()) }
 }
 
 /// Copies bytes within the stream's context.
@@ -38,7 +38,7 @@ pub(crate) unsafe fn copy(
         return Ok(());
     }
     // SAFETY: the caller's promise.
-    unsafe { driver::copy_on_device(to, from, bytes, stream.stream()) }
+    unsafe { calls::copy_on_device(to, from, bytes, stream.stream()) }
 }
 
 /// Copies bytes from the host; they have left `from` when this returns.

@@ -3,11 +3,11 @@
 
 use pool_core::{Element, PodElement};
 
-use crate::driver;
-use crate::error::CudaError;
-use crate::fill;
-use crate::transfer;
-use crate::view::{DeviceView, DeviceViewMut};
+use crate::driver::calls;
+use crate::driver::error::CudaError;
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+use crate::view::fill;
+use crate::view::transfer;
 
 impl<T: Element> DeviceViewMut<'_, T> {
     /// Copies elements from the host. They have left `source` when this returns, and arrive in the
@@ -56,7 +56,7 @@ impl<T: Element> DeviceViewMut<'_, T> {
             return unsafe { transfer::copy(stream, to, from, bytes) };
         }
         // SAFETY: as above.
-        unsafe { driver::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
+        unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
     }
 
     /// Sets all elements to a value.

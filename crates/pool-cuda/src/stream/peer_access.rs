@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, CudaStream, sys};
 
-use crate::capturing::unheeding_captures;
-use crate::chain::Chain;
-use crate::device::{CudaDevice, ordinal};
-use crate::driver::{answer, bind};
-use crate::error::CudaError;
-use crate::stream::check_context;
-use crate::versioned::open_memory_pool;
+use crate::driver::calls::{answer, bind};
+use crate::driver::capture::unheeding_captures;
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::driver::versioned::open_memory_pool;
+use crate::stream::device::{CudaDevice, ordinal};
+use crate::stream::device_stream::check_context;
 
 /// The devices that were let.
 #[derive(Default)]

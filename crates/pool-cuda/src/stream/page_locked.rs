@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::capturing::is_capturing;
-use crate::code::DriverCode;
-use crate::driver::{self, Address, bind};
-use crate::error::CudaError;
-use crate::event::Event;
-use crate::leftover::{Leftover, Place};
+use crate::driver::calls::{self, Address, bind};
+use crate::driver::capture::is_capturing;
+use crate::driver::code::DriverCode;
+use crate::driver::error::CudaError;
+use crate::driver::event::Event;
+use crate::driver::leftovers::{Leftover, Place};
 
 /// Where the bytes of a buffer begin: at a multiple of this.
 const ALIGNMENT: usize = 256;
@@ -154,7 +154,7 @@ impl Buffer {
         let last_use = Event::new(context)?;
         // The driver says nothing of an alignment.
         let bytes = length.saturating_add(ALIGNMENT - 1);
-        let allocated = driver::allocate_host(bytes, context)?;
+        let allocated = calls::allocate_host(bytes, context)?;
         // SAFETY: just allocated with as many bytes.
         unsafe { allocated.write_bytes(0, bytes) };
         // SAFETY: an alignment takes fewer bytes than there are beyond the length.
@@ -184,7 +184,7 @@ impl Buffer {
         debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
         // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
         // caller's promise.
-        let copied = unsafe { driver::copy_from_host(to, self.memory, bytes, stream) };
+        let copied = unsafe { calls::copy_from_host(to, self.memory, bytes, stream) };
         copied.and(self.mark(stream))
     }
 
@@ -199,7 +199,7 @@ impl Buffer {
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.is_busy, "the caller's promise");
         // SAFETY: as in `copy_to_device`.
-        let copied = unsafe { driver::copy_to_host(self.memory, from, bytes, stream) };
+        let copied = unsafe { calls::copy_to_host(self.memory, from, bytes, stream) };
         copied.and(self.mark(stream))
     }
 
@@ -285,7 +285,7 @@ impl Buffer {
     pub(crate) unsafe fn free(&mut self) -> Result<(), CudaError> {
         self.wait()?;
         // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
-        unsafe { driver::free_host(self.allocated, &self.context) }
+        unsafe { calls::free_host(self.allocated, &self.context) }
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use crate::chain::Chain;
 use crate::cuda::Cuda;
-use crate::device::CudaDevice;
-use crate::error::CudaError;
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::stream::device::CudaDevice;
 
 /// A device, and a stream of it.
 type Chosen = (CudaDevice, Arc<CudaStream>);
@@ -77,8 +77,8 @@ pub(crate) fn is_stream(device: &CudaDevice, stream: &Arc<CudaStream>) -> bool {
 /// [`CudaError::WrongContext`] for the per-thread default stream, [`CudaError::Bookkeeping`] where the host
 /// has no memory to note it, and [`CudaError::Call`] where the driver refuses a memory pool.
 pub fn set_stream(stream: Arc<CudaStream>) -> Result<(), CudaError> {
-    if crate::stream::is_per_thread(&stream) {
-        let ordinal = crate::device::ordinal(stream.context());
+    if crate::stream::device_stream::is_per_thread(&stream) {
+        let ordinal = crate::stream::device::ordinal(stream.context());
         return Err(CudaError::WrongContext { ordinal });
     }
     let device = CudaDevice::of_context(Arc::clone(stream.context()))?;

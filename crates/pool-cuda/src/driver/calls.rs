@@ -13,8 +13,8 @@ use std::ptr::NonNull;
 
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
-use crate::capturing::unheeding_captures;
-use crate::error::{CudaError, DeviceMemory};
+use crate::driver::capture::unheeding_captures;
+use crate::driver::error::{CudaError, DeviceMemory};
 
 /// An address on a device.
 pub(crate) type Address = sys::CUdeviceptr;

@@ -2,9 +2,9 @@
 
 use cudarc::driver::{CudaStream, result, sys};
 
-use crate::driver::{answer, bound};
-use crate::error::CudaError;
-use crate::versioned::capture_info;
+use crate::driver::calls::{answer, bound};
+use crate::driver::error::CudaError;
+use crate::driver::versioned::capture_info;
 
 /// The capture that a stream is in, as the driver numbers them. A spoiled one counts as 0.
 pub(crate) type Capture = Option<u64>;

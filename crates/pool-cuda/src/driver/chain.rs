@@ -6,7 +6,7 @@ use std::fmt;
 use std::iter;
 use std::mem;
 
-use crate::error::CudaError;
+use crate::driver::error::CudaError;
 
 /// A list of links, in no order; one that was just made has one.
 ///

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::capturing::unheeding_captures;
-use crate::code::DriverCode;
-use crate::driver::{answer, bind, bound};
-use crate::error::CudaError;
-use crate::leftover::{Leftover, Place};
+use crate::driver::calls::{answer, bind, bound};
+use crate::driver::capture::unheeding_captures;
+use crate::driver::code::DriverCode;
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::{Leftover, Place};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
 pub(crate) struct Event {

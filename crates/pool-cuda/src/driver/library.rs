@@ -7,9 +7,9 @@ use cudarc::driver::{result, sys};
 use libloading::Library;
 use once_cell::race::OnceBool;
 
-use crate::code::DriverCode;
-use crate::driver::answer;
-use crate::error::CudaError;
+use crate::driver::calls::answer;
+use crate::driver::code::DriverCode;
+use crate::driver::error::CudaError;
 
 /// The oldest version of CUDA whose drivers will do, as the driver counts: `cuGetProcAddress` in its present
 /// form.

@@ -6,10 +6,10 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 use std::sync::Arc;
 
-use crate::capturing::Capture;
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::foreign::{Foreign, unannounce};
+use crate::driver::calls::Address;
+use crate::driver::capture::Capture;
+use crate::driver::error::CudaError;
+use crate::stream::other_streams::{Foreign, unannounce};
 
 /// A block, and who uses it.
 #[derive(Clone, Debug)]

@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::capturing::is_capturing;
-use crate::chain::Chain;
-use crate::device::CudaDevice;
-use crate::driver::{self, Address, bind};
-use crate::error::CudaError;
-use crate::foreign::{ForeignUses, announce};
-use crate::leftover::{self, LeftBlocks, Leftover, Place};
-use crate::shape::ShapeCells;
-use crate::source::BlockSource;
-use crate::staging::Staging;
-use crate::watch::BlockWatch;
+use crate::driver::calls::{self, Address, bind};
+use crate::driver::capture::is_capturing;
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::{self, LeftBlocks, Leftover, Place};
+use crate::stream::block_source::BlockSource;
+use crate::stream::block_watch::BlockWatch;
+use crate::stream::device::CudaDevice;
+use crate::stream::other_streams::{ForeignUses, announce};
+use crate::stream::staging::Staging;
+use crate::view::shape::ShapeCells;
 
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///
@@ -107,7 +107,7 @@ impl DeviceStream {
     pub fn of_source(stream: Arc<CudaStream>, source: impl BlockSource) -> Result<Self, CudaError> {
         if is_per_thread(&stream) {
             return Err(CudaError::WrongContext {
-                ordinal: crate::device::ordinal(stream.context()),
+                ordinal: crate::stream::device::ordinal(stream.context()),
             });
         }
         let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
@@ -155,14 +155,14 @@ impl DeviceStream {
     ///
     /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
     pub fn of_thread() -> Result<Self, CudaError> {
-        let (device, stream) = crate::thread::device_and_stream()?;
+        let (device, stream) = crate::stream::thread::device_and_stream()?;
         Self::of_device(&device, stream)
     }
 
     /// Whether this is the stream that [`of_thread`](Self::of_thread) would give.
     #[must_use]
     pub fn is_of_thread(&self) -> bool {
-        crate::thread::is_stream(&self.device, &self.stream)
+        crate::stream::thread::is_stream(&self.device, &self.stream)
     }
 
     /// The device.
@@ -185,7 +185,7 @@ impl DeviceStream {
     /// where the pool has a [source](Self::of_source).
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
-        driver::synchronize(&self.stream)
+        calls::synchronize(&self.stream)
     }
 
     /// Takes the last error of a call that could not answer one: freeing, trimming, or giving out a
@@ -223,7 +223,7 @@ impl DeviceStream {
     /// Waits, on the host, for all work of the context.
     pub(crate) fn wait_for_all(&self) -> Result<(), CudaError> {
         self.refuse_with_source("be waited for")?;
-        driver::synchronize_context(self.device.context())
+        calls::synchronize_context(self.device.context())
     }
 
     pub(crate) fn foreign(&self) -> &ForeignUses {
@@ -302,17 +302,17 @@ impl DeviceStream {
             return source.allocate(bytes);
         }
         let spare = Chain::of(0)?;
-        leftover::try_again();
+        leftovers::try_again();
         self.bind_outside_capture("allocate memory")?;
         self.free_deferred();
         let allocated = match self.device.memory_pool() {
             // SAFETY: the memory pool is the device's, which is that of the stream.
-            Some(pool) => unsafe { driver::allocate_in_order(pool.handle(), bytes, &self.stream) },
-            None => driver::allocate(bytes, self.device.context()),
+            Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, &self.stream) },
+            None => calls::allocate(bytes, self.device.context()),
         };
         let address = allocated.map_err(|error| match error.code() {
             Some(crate::DriverCode::OUT_OF_MEMORY) => {
-                let memory = driver::device_memory(self.device.context()).ok();
+                let memory = calls::device_memory(self.device.context()).ok();
                 CudaError::OutOfMemory { requested: bytes, memory }
             }
             _ => error,
@@ -388,8 +388,8 @@ impl DeviceStream {
             return Ok(());
         }
         self.free_deferred();
-        driver::synchronize(&self.stream)?;
-        self.device.memory_pool().map_or(Ok(()), crate::memory_pool::MemoryPool::trim)
+        calls::synchronize(&self.stream)?;
+        self.device.memory_pool().map_or(Ok(()), crate::driver::memory_pool::MemoryPool::trim)
     }
 }
 
@@ -420,7 +420,8 @@ pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
 
 /// Checks that a stream belongs to a context.
 pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
-    let (own, other) = (crate::device::ordinal(context), crate::device::ordinal(stream.context()));
+    let (own, other) =
+        (crate::stream::device::ordinal(context), crate::stream::device::ordinal(stream.context()));
     if own != other {
         return Err(CudaError::WrongDevice { memory: own, stream: other });
     }
@@ -446,11 +447,11 @@ pub(crate) unsafe fn free_block(
     }
     if device.has_memory_pool() {
         // SAFETY: allocated in order (the device has a memory pool), and its users come before.
-        return unsafe { driver::free_in_order(address, stream) };
+        return unsafe { calls::free_in_order(address, stream) };
     }
-    driver::synchronize(stream)?;
+    calls::synchronize(stream)?;
     // SAFETY: allocated plainly, in the stream's context, and all that uses it was just waited for.
-    unsafe { driver::free(address, stream.context()) }
+    unsafe { calls::free(address, stream.context()) }
 }
 
 /// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
@@ -460,7 +461,7 @@ pub(crate) unsafe fn free_block(
 /// elsewhere, which may still be used when the pool is gone, as the arena of a graph is. It goes with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
-        leftover::try_again();
+        leftovers::try_again();
         if self.source.is_some() {
             return;
         }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
 
-use crate::chain::Chain;
 use crate::cuda::Cuda;
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::stream::DeviceStream;
-use crate::view::DeviceViewMut;
+use crate::driver::calls::Address;
+use crate::driver::chain::Chain;
+use crate::driver::error::CudaError;
+use crate::stream::device_stream::DeviceStream;
+use crate::view::device_view::DeviceViewMut;
 
 /// The most axes of a shape on the device.
 const MOST_AXES: usize = 15;
