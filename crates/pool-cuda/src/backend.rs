@@ -9,37 +9,26 @@ use crate::cuda::Cuda;
 use crate::driver::calls::Address;
 use crate::driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
+use crate::view::block::DeviceBlock;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::shape::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block of device memory: its address, 0 for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceBlock(pub(crate) Address);
-
-impl DeviceBlock {
-    /// Where it starts on the device.
-    #[must_use]
-    pub fn address(self) -> u64 {
-        self.0
-    }
-}
-
 /// A block that the watch is being told of: freed when this is dropped, for that is code of others, which may
 /// panic.
-struct Unwatched<'a> {
+struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
 }
 
-impl Unwatched<'_> {
+impl BlockGuard<'_> {
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
 }
 
-impl Drop for Unwatched<'_> {
+impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
         // SAFETY: it is made of a block of this context that nobody frees, new or given up by its owner; what
         // uses it is in the pool's stream, or noted.
@@ -72,13 +61,13 @@ unsafe impl PoolBackend for Cuda {
         if !watch.admit(bytes) {
             return Err(CudaError::OutOfMemory { requested: bytes, memory: None });
         }
-        let block = Unwatched { stream, address: stream.allocate(bytes)? };
+        let block = BlockGuard { stream, address: stream.allocate(bytes)? };
         watch.allocated(block.address, bytes);
         Ok(block.keep())
     }
 
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
-        let block = Unwatched { stream, address: block.0 };
+        let block = BlockGuard { stream, address: block.0 };
         if let Some(watch) = stream.watch() {
             // What it says when it panics was printed; whoever frees has nobody to unwind to.
             let told = AssertUnwindSafe(|| watch.freed(block.address, bytes));
@@ -116,7 +105,7 @@ unsafe impl PoolBackend for Cuda {
         why: Reuse,
     ) -> Result<(), CudaError> {
         match why {
-            Reuse::HandOut => stream.foreign().settle(block.0, stream.stream()),
+            Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
             // Freeing waits for the block's users itself, and tries again later where that fails.
             _ => Ok(()),
         }

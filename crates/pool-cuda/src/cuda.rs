@@ -1,7 +1,8 @@
 //! The marker of the backend, and what can be asked before there is a pool.
 
 use crate::driver::error::CudaError;
-use crate::driver::{leftovers, library};
+use crate::driver::leftovers::give_back_leftovers;
+use crate::driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 
@@ -57,7 +58,7 @@ impl Cuda {
     /// It happens by itself whenever a pool allocates or is dropped; this is for when there are no more.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
-        leftovers::try_again()
+        give_back_leftovers()
     }
 
     /// Chooses the device that this thread's pools are on from now on; 0 until it is called.

@@ -39,11 +39,14 @@ mod driver;
 mod stream;
 mod view;
 
-pub use backend::DeviceBlock;
 pub use cuda::Cuda;
 pub use cudarc;
-#[doc(hidden)] // for `pool-graph`, which captures
-pub use driver::capture::{is_capturing, unheeding_captures};
+#[doc(hidden)] // for `pool-graph`
+pub use driver::capture::is_capturing;
+#[doc(hidden)] // for `pool-graph`
+pub use driver::capture_mode::with_relaxed_capture_mode;
+#[doc(hidden)] // the name until `pool-graph` uses the other one
+pub use driver::capture_mode::with_relaxed_capture_mode as unheeding_captures;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::chain::Chain;
 pub use driver::code::DriverCode;
@@ -52,15 +55,16 @@ pub use driver::error::{CudaError, DeviceMemory};
 pub use driver::library::require_driver;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::versioned;
+pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
 pub use stream::block_watch::BlockWatch;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
-pub use stream::other_streams::announce;
 #[doc(hidden)] // for `pool-graph`
 pub use stream::page_locked::PageLocked;
 pub use stream::thread::set_stream;
-pub use view::device_pointers::OnStream;
+pub use view::block::DeviceBlock;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
+pub use view::kernel_arguments::OnStream;
 pub use view::launch::Launch;
 pub use view::shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};

@@ -1,55 +1,22 @@
-//! The driver's calls that the crate makes, one function each, with our error. Handles come in as the
-//! cudarc values that own them, so they are live; addresses are the caller's to answer for.
+//! The driver's calls that the crate makes for memory, copies and waiting, one function each, with our error.
+//! Streams and contexts come in as the cudarc values that own them, so they are live; addresses are the caller's to
+//! answer for. Each function makes the context that it means the current one, right before its call.
 //!
-//! The handle of a default stream means another stream in each context, and some calls mean whatever
-//! context is current. So each function makes the context that it means the current one, right before its
-//! call: whoever runs in between (a stream that is dropped, a hook of the allocator) may have chosen another.
-//!
-//! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call
-//! left behind. Nothing here touches what cudarc keeps of them.
+//! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call left with the
+//! context. Nothing here touches what cudarc keeps of such errors.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::capture::unheeding_captures;
+use crate::driver::answer::{answer, unless_gone};
+use crate::driver::capture_mode::with_relaxed_capture_mode;
+use crate::driver::context::{bind, bound_handle};
 use crate::driver::error::{CudaError, DeviceMemory};
 
 /// An address on a device.
 pub(crate) type Address = sys::CUdeviceptr;
-
-/// What a call answered, with its name.
-pub(crate) fn answer<T>(
-    call: &'static str,
-    result: Result<T, DriverError>,
-) -> Result<T, CudaError> {
-    result.map_err(|error| CudaError::Call { call, code: error.into() })
-}
-
-/// Waiting for what is gone with its context is done: nothing runs there any more.
-pub(crate) fn unless_gone(waited: Result<(), CudaError>) -> Result<(), CudaError> {
-    match waited {
-        Err(error) if error.code().is_some_and(crate::DriverCode::says_gone) => Ok(()),
-        _ => waited,
-    }
-}
-
-/// Makes a context the calling thread's current one.
-pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
-    // Where the driver does not say which one it is, setting it decides.
-    if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
-        return Ok(());
-    }
-    // SAFETY: the context is live while its owner is borrowed.
-    answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context.cu_ctx()) })
-}
-
-/// A stream's handle, which means that stream for as long as no other context is made the current one.
-pub(crate) fn bound(stream: &CudaStream) -> Result<sys::CUstream, CudaError> {
-    bind(stream.context())?;
-    Ok(stream.cu_stream())
-}
 
 /// The memory of a context's device.
 pub(crate) fn device_memory(context: &CudaContext) -> Result<DeviceMemory, CudaError> {
@@ -105,9 +72,9 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
 
 /// Waits, on the host, for all work of a stream.
 pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
-    let waited = unheeding_captures(|| unsafe { result::stream::synchronize(handle) });
+    let waited = with_relaxed_capture_mode(|| unsafe { result::stream::synchronize(handle) });
     answer("cuStreamSynchronize", waited)
 }
 
@@ -121,7 +88,7 @@ pub(crate) unsafe fn allocate_in_order(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<Address, CudaError> {
-    let (handle, mut address) = (bound(stream)?, 0);
+    let (handle, mut address) = (bound_handle(stream)?, 0);
     // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
     let answered = unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle) };
     answer("cuMemAllocFromPoolAsync", answered.result())?;
@@ -132,7 +99,7 @@ pub(crate) unsafe fn allocate_in_order(
 pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
-    answer("cuMemAlloc", unheeding_captures(|| unsafe { result::malloc_sync(bytes) }))
+    answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
 /// Frees in the order of a stream.
@@ -142,7 +109,7 @@ pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, C
 /// The address came from [`allocate_in_order`], was not freed, and what uses it comes earlier in the
 /// stream's order.
 pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
@@ -155,7 +122,7 @@ pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Res
 pub(crate) unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
-    answer("cuMemFree", unheeding_captures(|| unsafe { result::free_sync(address) }))
+    answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
 /// Sets bytes, in the order of a stream.
@@ -169,7 +136,7 @@ pub(crate) unsafe fn set_bytes(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
     answer("cuMemsetD8Async", answered)
@@ -186,7 +153,7 @@ pub(crate) unsafe fn set_halves(
     count: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
     answer("cuMemsetD16Async", answered.result())
@@ -203,7 +170,7 @@ pub(crate) unsafe fn set_words(
     count: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
     answer("cuMemsetD32Async", answered.result())
@@ -220,7 +187,7 @@ pub(crate) unsafe fn copy_on_device(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
     answer("cuMemcpyDtoDAsync", answered)
@@ -238,7 +205,7 @@ pub(crate) unsafe fn copy_between_devices(
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
     let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
-    let handle = bound(stream)?;
+    let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise; the contexts are live while their owners are borrowed.
     let answered =
         unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
@@ -257,7 +224,7 @@ pub(crate) unsafe fn copy_from_host(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let (from, handle) = (from.as_ptr().cast::<c_void>(), bound(stream)?);
+    let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
     // SAFETY: the caller's promise.
     let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyHtoDAsync", answered.result())
@@ -275,7 +242,7 @@ pub(crate) unsafe fn copy_to_host(
     bytes: usize,
     stream: &CudaStream,
 ) -> Result<(), CudaError> {
-    let (to, handle) = (to.as_ptr().cast::<c_void>(), bound(stream)?);
+    let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
     // SAFETY: the caller's promise.
     let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
     answer("cuMemcpyDtoHAsync", answered.result())
@@ -285,8 +252,9 @@ pub(crate) unsafe fn copy_to_host(
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
-    let memory =
-        unheeding_captures(|| unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE) });
+    let memory = with_relaxed_capture_mode(|| unsafe {
+        result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
+    });
     let memory = answer("cuMemHostAlloc", memory)?;
     NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory { requested: bytes, memory: None })
 }
@@ -302,6 +270,6 @@ pub(crate) unsafe fn free_host(
 ) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
-    let freed = unheeding_captures(|| unsafe { result::free_host(memory.as_ptr().cast()) });
+    let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
     answer("cuMemFreeHost", freed)
 }

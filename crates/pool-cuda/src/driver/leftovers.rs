@@ -1,144 +1,186 @@
-//! What could not be given back when its owner was dropped, because a stream was captured or because the
-//! driver refused: kept here, for the process, and tried again whenever a pool allocates or is dropped.
+//! The leftovers of the process: resources of the driver's that could not be given back when their owners were
+//! dropped, because a stream was captured or because the driver refused. They wait in one queue, and giving them
+//! back is tried again whenever a pool allocates or is dropped.
+//!
+//! A drop cannot ask for memory, which the host may not have then. So the place that a resource takes in the queue
+//! is made before the resource is ([`Place::new`]), and is kept beside it by the resource's owner.
 
-use std::mem;
+use std::fmt;
+use std::mem::{self, ManuallyDrop};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::CudaStream;
-
-use crate::driver::calls::{Address, unless_gone};
-use crate::driver::capture::is_capturing;
-use crate::driver::chain::Chain;
+use crate::driver::answer::unless_gone;
 use crate::driver::error::CudaError;
-use crate::driver::event::LeftEvent;
-use crate::driver::memory_pool::LeftMemoryPool;
-use crate::stream::device::CudaDevice;
-use crate::stream::device_stream::free_block;
-use crate::stream::other_streams::ForeignUses;
-use crate::stream::page_locked::Buffer;
-use crate::view::shape::Slab;
 
-/// Something of the driver's that has no owner any more.
-#[derive(Debug)]
-pub(crate) enum Leftover {
-    Nothing,
-    Blocks(LeftBlocks),
-    Buffer(Buffer),
-    Event(LeftEvent),
-    MemoryPool(LeftMemoryPool),
+/// Something of the driver's that is given back when its owner is dropped, or later.
+pub(crate) trait Resource: Send + 'static {
+    /// Gives the resource back to the driver.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses, and [`CudaError::Capturing`] where a capture is in the way. What was not given
+    /// back is then still there, and this may be called again.
+    ///
+    /// # Safety
+    ///
+    /// Nobody but the caller has the resource. Once this has succeeded, the value is dropped and not used
+    /// otherwise.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// Blocks of the device that a pool left which was dropped.
-#[derive(Debug)]
-pub(crate) struct LeftBlocks {
-    pub(crate) addresses: Chain<Address>,
-    /// Those that hold shapes.
-    pub(crate) slabs: Chain<Slab>,
-    pub(crate) foreign: ForeignUses,
-    pub(crate) stream: Arc<CudaStream>,
-    pub(crate) device: CudaDevice,
+/// A resource that may be missing: there is nothing to give back then.
+impl<T: Resource> Resource for Option<T> {
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        match self {
+            // SAFETY: the caller's promise.
+            Some(resource) => unsafe { resource.give_back() },
+            None => Ok(()),
+        }
+    }
+}
+
+/// The owner of a resource, which gives it back when it is dropped, or leaves it over.
+pub(crate) struct ResourceOwner<T: Resource> {
+    resource: ManuallyDrop<T>,
+    place: ManuallyDrop<Place<T>>,
+}
+
+/// A place in the queue for a resource that is yet to be made.
+///
+/// The link is alone in an array, because a box of an array can be made of a `Vec`, and memory for a `Vec` can be
+/// asked for without ending the process where the host has none.
+pub(crate) struct Place<T>(Box<[Link<T>; 1]>);
+
+/// A resource that has no owner any more, and the rest of the queue behind it.
+struct Link<T> {
+    /// Empty while the resource has its owner.
+    resource: Option<T>,
+    next: Queue,
+}
+
+/// The links of the leftovers, the newest one first.
+type Queue = Option<Box<dyn Leftover>>;
+
+/// A link of the queue, whatever its resource is.
+trait Leftover: Send {
+    fn next(&mut self) -> &mut Queue;
+
+    /// Gives the resource of the link back; as [`Resource::give_back`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Resource::give_back`].
+    unsafe fn give_back(&mut self) -> Result<(), CudaError>;
+}
+
+impl<T: Resource> Leftover for [Link<T>; 1] {
+    fn next(&mut self) -> &mut Queue {
+        let [link] = self;
+        &mut link.next
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        let [link] = self;
+        // SAFETY: the caller's promise.
+        unsafe { link.resource.give_back() }
+    }
+}
+
+impl<T: Resource> Place<T> {
+    /// A place for one resource: what takes memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Bookkeeping`] where the host has none.
+    pub(crate) fn new() -> Result<Self, CudaError> {
+        let no_memory = CudaError::Bookkeeping { requested: size_of::<Link<T>>() };
+        let mut link = Vec::new();
+        link.try_reserve_exact(1).map_err(|_| no_memory)?;
+        link.push(Link { resource: None, next: None });
+        // There is one link, and no more memory than for one.
+        link.into_boxed_slice().try_into().map(Self).map_err(|_| no_memory)
+    }
+
+    /// The owner of a resource, which has this place for it.
+    pub(crate) fn own(self, resource: T) -> ResourceOwner<T> {
+        ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
+    }
+
+    /// The resource as a leftover of this place.
+    fn leftover(mut self, resource: T) -> Box<dyn Leftover> {
+        let [link] = &mut *self.0;
+        link.resource = Some(resource);
+        self.0
+    }
+}
+
+impl<T: Resource> Drop for ResourceOwner<T> {
+    fn drop(&mut self) {
+        // SAFETY: the owner is being dropped, so the resource is not used again.
+        let resource = unsafe { ManuallyDrop::take(&mut self.resource) };
+        // SAFETY: the same holds for the place.
+        let place = unsafe { ManuallyDrop::take(&mut self.place) };
+        give_back_or_keep(place.leftover(resource));
+    }
+}
+
+impl<T: Resource> Deref for ResourceOwner<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.resource
+    }
+}
+
+impl<T: Resource> DerefMut for ResourceOwner<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.resource
+    }
+}
+
+impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.resource.fmt(f)
+    }
 }
 
 /// Locked for linking and unlinking alone.
-static KEPT: Mutex<Chain<Leftover>> = Mutex::new(Chain::new());
+static QUEUE: Mutex<Queue> = Mutex::new(None);
 
-/// How many there are, for who only wants to know that there are none.
+/// How many leftovers there are, for callers that only want to know that there are none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn kept() -> MutexGuard<'static, Chain<Leftover>> {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+fn queue() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place for something, made before it is: when that is dropped, the host may have no memory for one.
-#[derive(Debug)]
-pub(crate) struct Place(Chain<Leftover>);
-
-impl Place {
-    pub(crate) fn new() -> Result<Self, CudaError> {
-        Chain::of(Leftover::Nothing).map(Self)
+/// Gives a resource back, or puts it into the queue.
+fn give_back_or_keep(mut leftover: Box<dyn Leftover>) {
+    // SAFETY: nobody has the resource but its leftover, which is dropped here where this succeeds.
+    let given_back = unsafe { leftover.give_back() };
+    if unless_gone(given_back).is_ok() {
+        return;
     }
-
-    /// Gives something back, now or later.
-    pub(crate) fn give_back(&mut self, left: Leftover) {
-        let mut one = mem::take(&mut self.0);
-        if let Some(place) = one.iter_mut().next() {
-            *place = left;
-        }
-        if !one.iter_mut().all(Leftover::is_given_back) {
-            keep(one);
-        }
-    }
-}
-
-fn keep(one: Chain<Leftover>) {
     COUNT.fetch_add(1, Ordering::Relaxed);
-    kept().add(one);
+    let mut queue = queue();
+    *leftover.next() = queue.take();
+    *queue = Some(leftover);
 }
 
-/// Tries again; returns how many are left.
-pub(crate) fn try_again() -> usize {
+/// Tries again to give back every leftover; returns how many are left.
+pub(crate) fn give_back_leftovers() -> usize {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return 0;
     }
-    // The lock is not held meanwhile: what is given back may own something that is left over in turn.
-    let mut all = mem::take(&mut *kept());
-    while let Some(mut one) = all.pop() {
+    // The lock is not held meanwhile: a leftover that is given back may own another resource, which is left over in
+    // turn.
+    let mut rest = mem::take(&mut *queue());
+    while let Some(mut leftover) = rest {
+        rest = leftover.next().take();
         COUNT.fetch_sub(1, Ordering::Relaxed);
-        if !one.iter_mut().all(Leftover::is_given_back) {
-            keep(one);
-        }
+        give_back_or_keep(leftover);
     }
     COUNT.load(Ordering::Relaxed)
-}
-
-impl Leftover {
-    /// Whether it is with the driver again, or gone with its context.
-    fn is_given_back(&mut self) -> bool {
-        let given = match self {
-            Self::Nothing => Ok(()),
-            Self::Blocks(blocks) => blocks.free(),
-            // SAFETY: it is dropped once this has succeeded.
-            Self::Buffer(buffer) => unsafe { buffer.free() },
-            Self::Event(event) => event.destroy(),
-            Self::MemoryPool(pool) => pool.destroy(),
-        };
-        is_done(given)
-    }
-}
-
-/// Whether there is nothing left to be done.
-fn is_done(given: Result<(), CudaError>) -> bool {
-    unless_gone(given).is_ok()
-}
-
-impl LeftBlocks {
-    /// Frees as many as can be; the others stay.
-    fn free(&mut self) -> Result<(), CudaError> {
-        let Self { addresses, slabs, foreign, stream, device } = self;
-        if is_capturing(stream)? {
-            return Err(CudaError::Capturing { operation: "free memory" });
-        }
-        // SAFETY: a pool left it, whose views are gone with it; what uses it is in the stream or noted.
-        let free = |address| unsafe { free_block(address, foreign, stream, device) };
-        let freed = free_each(addresses, |address| free(*address));
-        freed.and(free_each(slabs, |slab| free(slab.address())))
-    }
-}
-
-/// Unlinks what can be freed; the last error of those that cannot.
-fn free_each<T>(
-    blocks: &mut Chain<T>,
-    free: impl Fn(&T) -> Result<(), CudaError>,
-) -> Result<(), CudaError> {
-    let (mut kept, mut last) = (Chain::new(), Ok(()));
-    while let Some(one) = blocks.pop() {
-        let freed = one.iter().try_for_each(&free);
-        if !is_done(freed) {
-            kept.add(one);
-            last = freed;
-        }
-    }
-    *blocks = kept;
-    last
 }

@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use libloading::Library;
 use once_cell::race::OnceBool;
 
-use crate::driver::calls::answer;
+use crate::driver::answer::answer;
 use crate::driver::code::DriverCode;
 use crate::driver::error::CudaError;
 
@@ -63,10 +63,10 @@ pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
 
 /// The CUDA version that the driver is for; can be asked before it is started, where a library is present.
 pub(crate) fn version() -> Result<u32, CudaError> {
-    static TOLD: AtomicU32 = AtomicU32::new(0);
-    let told = TOLD.load(Ordering::Relaxed);
-    if told != 0 {
-        return Ok(told);
+    static VERSION: AtomicU32 = AtomicU32::new(0);
+    let known = VERSION.load(Ordering::Relaxed);
+    if known != 0 {
+        return Ok(known);
     }
     let mut version = 0;
     // SAFETY: a library is present, the call is older than any that is supported, and the place
@@ -74,7 +74,7 @@ pub(crate) fn version() -> Result<u32, CudaError> {
     let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
     answer("cuDriverGetVersion", asked.result())?;
     let version = version.try_into().unwrap_or(0);
-    TOLD.store(version, Ordering::Relaxed);
+    VERSION.store(version, Ordering::Relaxed);
     Ok(version)
 }
 

@@ -1,76 +1,16 @@
-//! What the driver has in another form in another version of CUDA: calls and structures, declared once and
-//! asked for by name and version. cudarc declares those of the version that an application chose; these are
-//! the same with the bindings of any version from 12.0 on, and one build serves every driver that has them.
-//!
-//! "`cuGetProcAddress` returns the address of the requested symbol which matches the CUDA version" (driver API,
-//! "Driver Entry Point Access"): what a name means in a version stays, in every newer driver.
+//! Calls and structures that have another form in another version of CUDA, each declared once, in the form of one
+//! version. cudarc declares those of the version that an application chose; these are the same with the bindings of
+//! any version from 12.0 on, and one build serves every driver that has them.
 
-use std::ffi::{CStr, c_int, c_void};
-use std::marker::PhantomData;
-use std::mem;
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{c_int, c_void};
+use std::ptr;
 
 use cudarc::driver::sys;
 
-use crate::driver::calls::answer;
+use crate::driver::answer::answer;
+use crate::driver::entry_point::EntryPoint;
 use crate::driver::error::CudaError;
 use crate::driver::library;
-
-/// A call of the driver in the form that it has since one version, found when it is first made.
-struct Call<F> {
-    name: &'static CStr,
-    /// As CUDA counts: 12030 is 12.3.
-    since: u32,
-    found: AtomicPtr<c_void>,
-    form: PhantomData<F>,
-}
-
-impl<F: Copy> Call<F> {
-    const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
-
-    /// # Safety
-    ///
-    /// `F` is a pointer to a function of the C interface with the arguments that CUDA's headers give the name
-    /// in that version.
-    const unsafe fn new(name: &'static CStr, since: u32) -> Self {
-        let () = Self::SIZE;
-        Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
-    }
-
-    /// The function.
-    ///
-    /// # Errors
-    ///
-    /// [`CudaError::DriverTooOld`] where the driver is of an older version.
-    fn function(&self) -> Result<F, CudaError> {
-        let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
-            Some(found) => found,
-            None => self.find()?,
-        };
-        // SAFETY: the driver gave the address of the function of this name and version, whose form is `F`
-        // (`new`), which is as large as a pointer (`SIZE`). Libraries are never unloaded by cudarc.
-        Ok(unsafe { mem::transmute_copy::<NonNull<c_void>, F>(&found) })
-    }
-
-    #[cold]
-    fn find(&self) -> Result<NonNull<c_void>, CudaError> {
-        library::require(self.since)?;
-        let (mut place, mut status) = (ptr::null_mut(), 0_u32);
-        let version = c_int::try_from(self.since).unwrap_or(c_int::MAX);
-        let status = (&raw mut status).cast();
-        // SAFETY: the name ends with 0, and both places outlive the call; the second is as large as the enum
-        // of 32 bits that is written there, and is not read.
-        let asked = unsafe {
-            sys::cuGetProcAddress_v2(self.name.as_ptr(), &raw mut place, version, 0, status)
-        };
-        answer("cuGetProcAddress", asked.result())?;
-        let missing = CudaError::MissingCall { call: self.name.to_str().unwrap_or_default() };
-        let found = NonNull::new(place).ok_or(missing)?;
-        self.found.store(found.as_ptr(), Ordering::Relaxed);
-        Ok(found)
-    }
-}
 
 /// Whether a capture is under way, and which.
 #[derive(Clone, Copy, Debug)]
@@ -151,27 +91,28 @@ type SetPoolAccess =
 pub const EDGE_DATA: u32 = 12_030;
 
 // SAFETY: the form of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
-static GET_CAPTURE_INFO: Call<GetCaptureInfo> =
-    unsafe { Call::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
+static GET_CAPTURE_INFO: EntryPoint<GetCaptureInfo> =
+    unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
 
 // SAFETY: the form of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
-static GET_CAPTURE_INFO_WITHOUT_DATA: Call<GetCaptureInfoWithoutData> =
-    unsafe { Call::new(c"cuStreamGetCaptureInfo", 12_000) };
+static GET_CAPTURE_INFO_WITHOUT_DATA: EntryPoint<GetCaptureInfoWithoutData> =
+    unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", 12_000) };
 
 // SAFETY: the form of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
-static UPDATE_CAPTURE_DEPENDENCIES: Call<UpdateCaptureDependencies> =
-    unsafe { Call::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
+static UPDATE_CAPTURE_DEPENDENCIES: EntryPoint<UpdateCaptureDependencies> =
+    unsafe { EntryPoint::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
 
 // SAFETY: the form of `cuGraphGetEdges_v2` in `cuda.h`.
-static GET_EDGES: Call<GetEdges> = unsafe { Call::new(c"cuGraphGetEdges", EDGE_DATA) };
+static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEdges", EDGE_DATA) };
 
 // SAFETY: the form of `cuMemPoolCreate` in `cuda.h`, whose structure has grown at the cost of bytes that had to
 // be zero.
-static CREATE_MEMORY_POOL: Call<CreateMemoryPool> =
-    unsafe { Call::new(c"cuMemPoolCreate", 12_000) };
+static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
+    unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
 
 // SAFETY: the form of `cuMemPoolSetAccess` in `cuda.h`.
-static SET_POOL_ACCESS: Call<SetPoolAccess> = unsafe { Call::new(c"cuMemPoolSetAccess", 12_000) };
+static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
+    unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
 /// What a stream's capture is.
 ///

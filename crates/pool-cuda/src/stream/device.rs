@@ -1,4 +1,4 @@
-//! One device: its context, and the memory pool that its blocks come from.
+//! One device: its primary context, and the memory pool that its blocks come from.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::calls::{answer, bind, device_memory};
+use crate::driver::answer::answer;
+use crate::driver::calls::device_memory;
+use crate::driver::context::{bind, ordinal};
 use crate::driver::error::{CudaError, DeviceMemory};
 use crate::driver::memory_pool::MemoryPool;
-use crate::stream::device_stream::DeviceStream;
-use crate::stream::peer_access::Peers;
+use crate::stream::peers::Peers;
 
 /// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
 /// its streams allocate. Clones are the same device.
 #[derive(Clone)]
 pub struct CudaDevice(Arc<Inner>);
 
-/// The memory pool and the stream go before the context that they are in.
+/// What a device is. The memory pool and the stream are dropped before the context that they are in.
 struct Inner {
     memory: Option<MemoryPool>,
     first: Option<FirstStream>,
@@ -27,8 +28,8 @@ struct Inner {
 
 /// The first stream of a context, made before anybody else has the context, and kept for as long.
 ///
-/// Where a context has no stream, cudarc waits for all of it before it makes one, which fails, and spoils
-/// it, while any thread captures anything there.
+/// Where a context has no stream, cudarc waits for all work of the context before it makes one. While any thread
+/// captures anything there, that waiting fails, and spoils the capture.
 #[derive(Clone)]
 struct FirstStream {
     stream: Arc<CudaStream>,
@@ -37,7 +38,7 @@ struct FirstStream {
 
 impl FirstStream {
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        // What cudarc would wait for are slices of the context that were used before this stream; there
+        // What cudarc would wait for are slices of the context that were used before this stream was made; there
         // are none.
         // SAFETY: no slice is made meanwhile: nobody else has the context.
         unsafe { context.disable_event_tracking() };
@@ -48,7 +49,7 @@ impl FirstStream {
         Ok(Self { stream, is_taken: Arc::default() })
     }
 
-    /// The stream, for the first who asks.
+    /// The stream, for the first caller.
     fn take(&self) -> Option<Arc<CudaStream>> {
         let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| Arc::clone(&self.stream))
@@ -60,8 +61,8 @@ impl CudaDevice {
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
-        // cudarc keeps a context for good if it fails after it was retained, so what it will ask is asked
-        // before.
+        // cudarc keeps a context for good if it fails after it retained the context. So what cudarc will ask of the
+        // device is asked before.
         // SAFETY: the device came from the driver.
         answer("cuDeviceGetAttribute", unsafe {
             result::device::get_attribute(
@@ -82,8 +83,10 @@ impl CudaDevice {
         Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
     }
 
-    /// The device of a context that was made elsewhere. Where that has no stream yet, cudarc waits for all of
-    /// it before it makes the first one, which no thread may be capturing anything beside.
+    /// The device of a context that was made elsewhere.
+    ///
+    /// Where that context has no stream yet, cudarc waits for all work of the context before it makes the first
+    /// stream: no thread may be capturing anything in the context meanwhile.
     ///
     /// # Errors
     ///
@@ -92,7 +95,7 @@ impl CudaDevice {
         Self::with(context, None)
     }
 
-    /// The device of a context, where nothing will be allocated: no memory pool is made.
+    /// The device of a context in which nothing will be allocated: no memory pool is made.
     pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
         Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
     }
@@ -141,22 +144,13 @@ impl CudaDevice {
         &self.0.context
     }
 
-    /// A new stream of the device, as the context of a pool.
-    ///
-    /// # Errors
-    ///
-    /// [`CudaError::Call`] where the driver refuses one.
-    pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
-        DeviceStream::of_device(self, self.raw_stream()?)
-    }
-
     /// A new stream that the legacy default stream does not wait for.
     pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
         bind(&self.0.context)?;
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // What earlier calls left with the context is not this call's.
+        // An error that earlier calls left with the context is not this call's.
         let _ = self.0.context.check_err();
         answer("cuStreamCreate", self.0.context.new_stream())
     }
@@ -168,11 +162,6 @@ impl CudaDevice {
     pub(crate) fn memory_pool(&self) -> Option<&MemoryPool> {
         self.0.memory.as_ref()
     }
-}
-
-/// The ordinal of a context's device, which came from 32 bits.
-pub(crate) fn ordinal(context: &CudaContext) -> u32 {
-    u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
 }
 
 impl fmt::Debug for CudaDevice {

@@ -5,19 +5,23 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::CudaStream;
 
-use crate::driver::calls::{self, Address, bind};
+use crate::driver::calls;
 use crate::driver::capture::is_capturing;
-use crate::driver::chain::Chain;
+use crate::driver::context::{bind, check_context};
+use crate::driver::default_stream::refuse_per_thread;
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::{self, LeftBlocks, Leftover, Place};
+use crate::driver::leftovers::{Place, ResourceOwner, give_back_leftovers};
+use crate::stream::announced_streams::announce;
+use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
 use crate::stream::block_watch::BlockWatch;
 use crate::stream::device::CudaDevice;
-use crate::stream::other_streams::{ForeignUses, announce};
+use crate::stream::other_streams::OtherStreams;
+use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
-use crate::view::shape::ShapeCells;
+use crate::stream::thread;
 
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///
@@ -40,19 +44,15 @@ use crate::view::shape::ShapeCells;
 /// A pool may move to another thread, and is dropped on any: whatever it asks of the driver, it makes
 /// its context the thread's current one first, and leaves it so.
 pub struct DeviceStream {
-    // Fields are dropped in this order: what other streams hold, what lies in the device's memory, the
-    // stream, the device.
-    foreign: ForeignUses,
+    // Fields are dropped in this order: the blocks that are still to be freed, what other streams hold, what lies in
+    // page-locked memory, the stream, the device.
+    /// What is left of the pool when this is dropped.
+    orphans: ResourceOwner<Option<OrphanBlocks>>,
+    other_streams: OtherStreams,
     staging: Staging,
-    /// Blocks that are still to be freed: because the stream was captured, which would have made the free
-    /// a part of the graph, or because the driver refused.
-    deferred: Cell<Chain<Address>>,
-    /// A link for each block, so that freeing it can be put off whatever memory the host has then.
-    spares: Cell<Chain<Address>>,
-    /// Where what is left of the pool goes.
-    place: Place,
+    deferred: DeferredFrees,
     shapes: Arc<ShapeCells>,
-    /// What a call met that could not answer.
+    /// The last error of a call that could not answer with one.
     unanswered: Cell<Option<CudaError>>,
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
@@ -66,8 +66,16 @@ pub struct DeviceStream {
 // the thread's current one, which each method sees to, or is `Send`; it is never shared (`Cell`).
 unsafe impl Send for DeviceStream {}
 
-/// The handle of the default stream that every thread has its own of.
-const PER_THREAD: usize = 2;
+impl CudaDevice {
+    /// A new stream of the device, as the context of a pool.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses one.
+    pub fn new_stream(&self) -> Result<DeviceStream, CudaError> {
+        DeviceStream::of_device(self, self.raw_stream()?)
+    }
+}
 
 impl DeviceStream {
     /// A stream that was made elsewhere, of the context that it belongs to.
@@ -89,9 +97,7 @@ impl DeviceStream {
     /// pool moves.
     pub fn of_device(device: &CudaDevice, stream: Arc<CudaStream>) -> Result<Self, CudaError> {
         check_context(device.context(), &stream)?;
-        if is_per_thread(&stream) {
-            return Err(CudaError::WrongContext { ordinal: device.ordinal() });
-        }
+        refuse_per_thread(&stream)?;
         Self::new(device.clone(), stream, None)
     }
 
@@ -105,11 +111,7 @@ impl DeviceStream {
     ///
     /// [`CudaError::WrongContext`] for the per-thread default stream.
     pub fn of_source(stream: Arc<CudaStream>, source: impl BlockSource) -> Result<Self, CudaError> {
-        if is_per_thread(&stream) {
-            return Err(CudaError::WrongContext {
-                ordinal: crate::stream::device::ordinal(stream.context()),
-            });
-        }
+        refuse_per_thread(&stream)?;
         let device = CudaDevice::without_allocations(Arc::clone(stream.context()));
         Self::new(device, stream, Some(Box::new(source)))
     }
@@ -122,11 +124,10 @@ impl DeviceStream {
         let place = Place::new()?;
         announce(&stream);
         Ok(Self {
-            foreign: ForeignUses::default(),
+            orphans: place.own(None),
+            other_streams: OtherStreams::default(),
             staging: Staging::default(),
-            deferred: Cell::default(),
-            spares: Cell::default(),
-            place,
+            deferred: DeferredFrees::default(),
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
@@ -155,14 +156,14 @@ impl DeviceStream {
     ///
     /// As [`Cuda::device`](crate::Cuda::device) and [`CudaDevice::new_stream`].
     pub fn of_thread() -> Result<Self, CudaError> {
-        let (device, stream) = crate::stream::thread::device_and_stream()?;
+        let (device, stream) = thread::device_and_stream()?;
         Self::of_device(&device, stream)
     }
 
     /// Whether this is the stream that [`of_thread`](Self::of_thread) would give.
     #[must_use]
     pub fn is_of_thread(&self) -> bool {
-        crate::stream::thread::is_stream(&self.device, &self.stream)
+        thread::is_stream(&self.device, &self.stream)
     }
 
     /// The device.
@@ -203,7 +204,7 @@ impl DeviceStream {
     /// after the work before it on the pool's stream, and before whatever the pool does with the
     /// memory later.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
-        self.foreign.set_on(on);
+        self.other_streams.set_on(on);
     }
 
     /// Makes the stream come after all other streams that memory of its pool was used on, and after
@@ -217,7 +218,7 @@ impl DeviceStream {
     /// [`CudaError::Capturing`] where one of the streams is being captured and the other is not, and
     /// [`CudaError::Call`] where the driver fails to order them.
     pub fn join_other_streams(&self) -> Result<(), CudaError> {
-        self.foreign.join_all(&self.stream)
+        self.other_streams.join_all(&self.stream)
     }
 
     /// Waits, on the host, for all work of the context.
@@ -226,8 +227,12 @@ impl DeviceStream {
         calls::synchronize_context(self.device.context())
     }
 
-    pub(crate) fn foreign(&self) -> &ForeignUses {
-        &self.foreign
+    pub(crate) fn other_streams(&self) -> &OtherStreams {
+        &self.other_streams
+    }
+
+    pub(crate) fn deferred(&self) -> &DeferredFrees {
+        &self.deferred
     }
 
     pub(crate) fn staging(&self) -> &Staging {
@@ -295,163 +300,6 @@ impl DeviceStream {
             self.unanswered.set(Some(error));
         }
     }
-
-    /// Allocates memory that the stream's work may use.
-    pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
-        if let Some(source) = self.source() {
-            return source.allocate(bytes);
-        }
-        let spare = Chain::of(0)?;
-        leftovers::try_again();
-        self.bind_outside_capture("allocate memory")?;
-        self.free_deferred();
-        let allocated = match self.device.memory_pool() {
-            // SAFETY: the memory pool is the device's, which is that of the stream.
-            Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, &self.stream) },
-            None => calls::allocate(bytes, self.device.context()),
-        };
-        let address = allocated.map_err(|error| match error.code() {
-            Some(crate::DriverCode::OUT_OF_MEMORY) => {
-                let memory = calls::device_memory(self.device.context()).ok();
-                CudaError::OutOfMemory { requested: bytes, memory }
-            }
-            _ => error,
-        })?;
-        link(&self.spares, spare);
-        Ok(address)
-    }
-
-    /// Frees memory after all that the stream holds now.
-    ///
-    /// # Safety
-    ///
-    /// The address came from [`allocate`](Self::allocate) of a stream of the same device object, was
-    /// not freed, and all that uses it is in this stream or done.
-    pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
-        if let Some(source) = self.source() {
-            // Where its users on other streams cannot be waited for, the block is nobody's until the
-            // source is gone.
-            self.foreign.settle(address, &self.stream)?;
-            // SAFETY: the caller's promise.
-            unsafe { source.free(address) };
-            return Ok(());
-        }
-        let freed = match self.bind_outside_capture("free memory") {
-            Ok(()) => {
-                self.free_deferred();
-                // SAFETY: the caller's promise.
-                unsafe { self.free_now(address) }
-            }
-            Err(error) => Err(error),
-        };
-        // One for each block.
-        let mut spare = unlink(&self.spares);
-        match freed {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                spare.iter_mut().for_each(|place| *place = address);
-                link(&self.deferred, spare);
-                if matches!(error, CudaError::Capturing { .. }) { Ok(()) } else { Err(error) }
-            }
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`free`](Self::free).
-    unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
-        // SAFETY: the caller's promise.
-        unsafe { free_block(address, &self.foreign, &self.stream, &self.device) }
-    }
-
-    /// Frees what could not be freed before. The stream is not captured.
-    fn free_deferred(&self) {
-        let mut deferred = self.deferred.take();
-        while let Some(one) = deferred.pop() {
-            let freed = one.iter().try_for_each(|address| {
-                // SAFETY: `free` was promised that this address may be freed.
-                unsafe { self.free_now(*address) }
-            });
-            if freed.is_err() {
-                link(&self.deferred, one);
-            }
-            self.keep_unanswered(freed);
-        }
-    }
-
-    /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
-    pub(crate) fn settle(&self) -> Result<(), CudaError> {
-        if self.source.is_some() {
-            return Ok(());
-        }
-        if is_capturing(&self.stream)? {
-            return Ok(());
-        }
-        self.free_deferred();
-        calls::synchronize(&self.stream)?;
-        self.device.memory_pool().map_or(Ok(()), crate::driver::memory_pool::MemoryPool::trim)
-    }
-}
-
-/// Whether this is a default stream, of which everybody may get another reference.
-pub(crate) fn is_default(stream: &CudaStream) -> bool {
-    stream.cu_stream().addr() <= PER_THREAD
-}
-
-/// Links more. Nothing foreign runs between the two calls of the cell.
-fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
-    let mut links = all.take();
-    links.add(more);
-    all.set(links);
-}
-
-/// Unlinks one; nothing where there is none.
-fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
-    let mut links = all.take();
-    let one = links.pop();
-    all.set(links);
-    one.unwrap_or_default()
-}
-
-/// Whether this is the default stream that every thread has its own of.
-pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
-    stream.cu_stream().addr() == PER_THREAD
-}
-
-/// Checks that a stream belongs to a context.
-pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
-    let (own, other) =
-        (crate::stream::device::ordinal(context), crate::stream::device::ordinal(stream.context()));
-    if own != other {
-        return Err(CudaError::WrongDevice { memory: own, stream: other });
-    }
-    if context.cu_ctx() != stream.context().cu_ctx() {
-        return Err(CudaError::WrongContext { ordinal: own });
-    }
-    Ok(())
-}
-
-/// Frees a block behind all that uses it: what the stream holds, and other streams that were noted.
-///
-/// # Safety
-///
-/// The stream is not captured, and the rest as for [`DeviceStream::free`].
-pub(crate) unsafe fn free_block(
-    address: Address,
-    foreign: &ForeignUses,
-    stream: &CudaStream,
-    device: &CudaDevice,
-) -> Result<(), CudaError> {
-    if !foreign.is_empty() {
-        foreign.settle(address, stream)?;
-    }
-    if device.has_memory_pool() {
-        // SAFETY: allocated in order (the device has a memory pool), and its users come before.
-        return unsafe { calls::free_in_order(address, stream) };
-    }
-    calls::synchronize(stream)?;
-    // SAFETY: allocated plainly, in the stream's context, and all that uses it was just waited for.
-    unsafe { calls::free(address, stream.context()) }
 }
 
 /// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
@@ -461,7 +309,7 @@ pub(crate) unsafe fn free_block(
 /// elsewhere, which may still be used when the pool is gone, as the arena of a graph is. It goes with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
-        leftovers::try_again();
+        give_back_leftovers();
         if self.source.is_some() {
             return;
         }
@@ -471,13 +319,13 @@ impl Drop for DeviceStream {
         if slabs.is_empty() && addresses.is_empty() {
             return;
         }
-        self.place.give_back(Leftover::Blocks(LeftBlocks {
+        *self.orphans = Some(OrphanBlocks {
             addresses,
             slabs,
-            foreign: std::mem::take(&mut self.foreign),
+            other_streams: std::mem::take(&mut self.other_streams),
             stream: Arc::clone(&self.stream),
             device: self.device.clone(),
-        }));
+        });
     }
 }
 

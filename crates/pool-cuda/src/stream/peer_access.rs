@@ -1,42 +1,15 @@
-//! Memory that kernels of another device reach: opened by one call, in the way that suits how it was allocated.
+//! Memory that kernels of another device reach: opened by one call, in the way that suits how the memory was
+//! allocated.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, sys};
+use cudarc::driver::CudaStream;
 
-use crate::driver::calls::{answer, bind};
-use crate::driver::capture::unheeding_captures;
 use crate::driver::chain::Chain;
+use crate::driver::context::{check_context, ordinal};
 use crate::driver::error::CudaError;
-use crate::driver::versioned::open_memory_pool;
-use crate::stream::device::{CudaDevice, ordinal};
-use crate::stream::device_stream::check_context;
-
-/// The devices that were let.
-#[derive(Default)]
-pub(crate) struct Peers {
-    /// By ordinal: a bit each, and so more than a machine has.
-    let_in: [AtomicU64; 4],
-    /// The contexts that plain memory was let to. One that ended, and was made again, would not reach it any more.
-    kept: Mutex<Chain<Arc<CudaContext>>>,
-}
-
-impl Peers {
-    fn place(&self, ordinal: u32) -> Option<(&AtomicU64, u64)> {
-        let word = self.let_in.get(usize::try_from(ordinal / 64).ok()?)?;
-        Some((word, 1 << (ordinal % 64)))
-    }
-
-    fn has(&self, ordinal: u32) -> bool {
-        self.place(ordinal).is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
-    }
-
-    /// Keeps a context from ending. Under the lock there is only linking.
-    fn keep(&self, context: Chain<Arc<CudaContext>>) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).add(context);
-    }
-}
+use crate::stream::device::CudaDevice;
+use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
     /// Lets kernels of another device read and write the memory of this one's pools, those that live and those to
@@ -76,18 +49,11 @@ impl CudaDevice {
             return Ok(());
         }
         let refused = CudaError::NotPeers { memory: self.ordinal(), reader: peer.ordinal() };
-        let Some((word, bit)) = self.peers().place(peer.ordinal()) else { return Err(refused) };
-        if !can_reach(reader, owner)? {
+        if !self.peers().can_have(peer.ordinal()) || !can_reach(reader, owner)? {
             return Err(refused);
         }
         match self.memory_pool() {
-            Some(pool) => {
-                bind(owner)?;
-                // SAFETY: the pool is live while it is borrowed.
-                unheeding_captures(|| unsafe {
-                    open_memory_pool(pool.handle(), reader.cu_device())
-                })?;
-            }
+            Some(pool) => open_pool(pool, owner, reader)?,
             None if self.peers().has(peer.ordinal()) => open_context(owner, reader)?,
             None => {
                 let kept = Chain::of(Arc::clone(reader))?;
@@ -95,7 +61,7 @@ impl CudaDevice {
                 self.peers().keep(kept);
             }
         }
-        word.fetch_or(bit, Ordering::Relaxed);
+        self.peers().add(peer.ordinal());
         Ok(())
     }
 
@@ -105,43 +71,5 @@ impl CudaDevice {
             return Ok(());
         }
         check_context(self.context(), stream)
-    }
-}
-
-/// Whether a device can reach memory of another one.
-fn can_reach(reader: &CudaContext, owner: &CudaContext) -> Result<bool, CudaError> {
-    let mut can = 0;
-    // SAFETY: both devices came from the driver, and the place outlives the call.
-    let asked =
-        unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader.cu_device(), owner.cu_device()) };
-    answer("cuDeviceCanAccessPeer", asked.result()).map(|()| can != 0)
-}
-
-/// Lets one context reach the plain memory of another one. Who did so before does not matter.
-fn open_context(owner: &CudaContext, reader: &CudaContext) -> Result<(), CudaError> {
-    bind(reader)?;
-    // SAFETY: both contexts are live while their owners are borrowed.
-    let opened = unheeding_captures(|| unsafe { sys::cuCtxEnablePeerAccess(owner.cu_ctx(), 0) });
-    let back = bind(owner);
-    match opened {
-        sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => back,
-        opened => answer("cuCtxEnablePeerAccess", opened.result()).and(back),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Ordering, Peers};
-
-    #[test]
-    fn each_device_has_its_bit() {
-        let peers = Peers::default();
-        for ordinal in [0, 63, 64, 255] {
-            assert!(!peers.has(ordinal));
-            let (word, bit) = peers.place(ordinal).unwrap();
-            word.fetch_or(bit, Ordering::Relaxed);
-            assert!(peers.has(ordinal) && !peers.has(ordinal + 1));
-        }
-        assert!(peers.place(256).is_none() && peers.place(u32::MAX).is_none());
     }
 }

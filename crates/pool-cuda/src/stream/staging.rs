@@ -35,7 +35,7 @@ pub(crate) struct Staging {
 }
 
 /// A buffer that a copy has taken, until this is dropped.
-struct Taken<'s> {
+struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
     buffer: ManuallyDrop<PageLocked>,
@@ -107,7 +107,7 @@ impl Staging {
     ) -> Result<(), CudaError> {
         let mut from = from;
         for window in to.chunks_mut(BUFFERS * BUFFER_BYTES) {
-            let mut buffers: [Option<Taken<'_>>; BUFFERS] = Default::default();
+            let mut buffers: [Option<BufferLease<'_>>; BUFFERS] = Default::default();
             for (index, part) in window.chunks(BUFFER_BYTES).enumerate() {
                 let buffer = buffers[index].insert(self.free_at(index, stream.context())?);
                 // SAFETY: the buffer is free and at least as long as the part; the rest is the caller's
@@ -126,13 +126,13 @@ impl Staging {
 
     /// A buffer that is free for use: one whose copies are done, else a new one while there may be more,
     /// else the next in turn, after waiting for it.
-    fn turn(&self, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+    fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
         Ok(taken)
     }
 
-    fn choose(&self, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+    fn choose(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         if let Some(free) = self.free()? {
             return Ok(free);
         }
@@ -143,7 +143,11 @@ impl Staging {
     }
 
     /// The buffer of a place, after waiting for it; another one where its copy was lost.
-    fn free_at(&self, index: usize, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+    fn free_at(
+        &self,
+        index: usize,
+        context: &Arc<CudaContext>,
+    ) -> Result<BufferLease<'_>, CudaError> {
         loop {
             let mut taken = self.take_at(index, context)?;
             match taken.wait() {
@@ -154,7 +158,7 @@ impl Staging {
     }
 
     /// A buffer whose copies are done; the one that is next in turn is asked first.
-    fn free(&self) -> Result<Option<Taken<'_>>, CudaError> {
+    fn free(&self) -> Result<Option<BufferLease<'_>>, CudaError> {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
             let Some(mut taken) = self.take(index) else { continue };
@@ -168,17 +172,21 @@ impl Staging {
     }
 
     /// The buffer of a place, made where none is there; it may be busy.
-    fn take_at(&self, index: usize, context: &Arc<CudaContext>) -> Result<Taken<'_>, CudaError> {
+    fn take_at(
+        &self,
+        index: usize,
+        context: &Arc<CudaContext>,
+    ) -> Result<BufferLease<'_>, CudaError> {
         if let Some(taken) = self.take(index) {
             return Ok(taken);
         }
         let buffer = ManuallyDrop::new(PageLocked::new(BUFFER_BYTES, context)?);
-        Ok(Taken { staging: self, index, buffer })
+        Ok(BufferLease { staging: self, index, buffer })
     }
 
-    fn take(&self, index: usize) -> Option<Taken<'_>> {
+    fn take(&self, index: usize) -> Option<BufferLease<'_>> {
         let buffer = ManuallyDrop::new(self.places[index].take()?);
-        Some(Taken { staging: self, index, buffer })
+        Some(BufferLease { staging: self, index, buffer })
     }
 
     fn is_empty(&self, index: usize) -> bool {
@@ -196,26 +204,26 @@ impl Staging {
     }
 }
 
-impl Deref for Taken<'_> {
+impl Deref for BufferLease<'_> {
     type Target = Buffer;
 
     fn deref(&self) -> &Buffer {
-        &self.buffer.buffer
+        self.buffer.buffer()
     }
 }
 
-impl DerefMut for Taken<'_> {
+impl DerefMut for BufferLease<'_> {
     fn deref_mut(&mut self) -> &mut Buffer {
-        &mut self.buffer.buffer
+        self.buffer.buffer_mut()
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so it is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
         // A graph may name a lost one: it is left over, for ever.
-        if !buffer.buffer.is_lost() {
+        if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }
     }

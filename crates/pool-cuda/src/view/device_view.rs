@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use pool_core::{Element, PoolView, ShapeError, SlotRef};
 
-use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
 use crate::driver::error::CudaError;
+use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 
 /// Elements in device memory, to be written: the device's `&mut [T]`.

@@ -19,6 +19,7 @@ use cudarc::driver::CudaStream;
 
 use crate::driver::calls::{self, Address};
 use crate::driver::capture::is_capturing;
+use crate::driver::context::bind;
 use crate::driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
@@ -40,41 +41,41 @@ pub(crate) unsafe fn fill(
     if stream.is_dry() || element.is_empty() || length == 0 {
         return Ok(());
     }
-    let filling = Filling { queue: stream.stream(), to, element, length };
-    let done = match (filling.only_unit(), stream.source()) {
+    let repetition = Repetition { queue: stream.stream(), to, element, length };
+    let done = match (repetition.only_unit(), stream.source()) {
         // SAFETY: the caller's promise.
-        (Some(unit), _) => return unsafe { unit.set(to, length, filling.queue) },
+        (Some(unit), _) => return unsafe { unit.set(to, length, repetition.queue) },
         // SAFETY: as above.
-        (None, Some(source)) => unsafe { filling.begin_from_source(source) }?,
-        (None, None) if is_capturing(filling.queue)? => {
+        (None, Some(source)) => unsafe { repetition.begin_from_source(source) }?,
+        (None, None) if is_capturing(repetition.queue)? => {
             // SAFETY: as above.
-            unsafe { filling.begin_with_units() }?;
+            unsafe { repetition.begin_with_units() }?;
             1
         }
         (None, None) => {
-            if let Some(unit) = filling.equal_unit() {
+            if let Some(unit) = repetition.equal_unit() {
                 let units = length * (element.len() / unit.bytes());
                 // SAFETY: as above; the units of the elements are as long as they.
-                return unsafe { unit.set(to, units, filling.queue) };
+                return unsafe { unit.set(to, units, repetition.queue) };
             }
             // SAFETY: as above.
             unsafe { stream.staging().upload_repeated(to, element, length, stream.stream()) }?
         }
     };
     // SAFETY: as above; so many elements are there by now.
-    unsafe { filling.double(done) }
+    unsafe { repetition.double(done) }
 }
 
 /// An element of at least one byte, and where it goes, at least once.
 #[derive(Clone, Copy)]
-struct Filling<'a> {
+struct Repetition<'a> {
     queue: &'a CudaStream,
     to: Address,
     element: &'a [u8],
     length: usize,
 }
 
-impl Filling<'_> {
+impl Repetition<'_> {
     fn units(&self) -> impl Iterator<Item = Unit> {
         let bytes = Unit::bytes_for(self.element.len());
         self.element.chunks_exact(bytes).map(Unit::new)
@@ -103,7 +104,7 @@ impl Filling<'_> {
         let mut elements = Vec::new();
         elements.try_reserve_exact(requested).map_err(|_| CudaError::Bookkeeping { requested })?;
         (0..first).for_each(|_| elements.extend_from_slice(self.element));
-        calls::bind(self.queue.context())?;
+        bind(self.queue.context())?;
         // SAFETY: the caller's promise, for the first elements.
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }

@@ -1,9 +1,11 @@
 //! Views of device memory, and what they do in our and in cudarc's hands.
 
-pub(crate) mod contents;
-pub(crate) mod device_pointers;
+pub(crate) mod block;
+mod contents;
+mod device_pointers;
 pub(crate) mod device_view;
 pub(crate) mod fill;
+pub(crate) mod kernel_arguments;
 pub(crate) mod launch;
 pub(crate) mod region;
 pub(crate) mod shape;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use pool_core::SlotRef;
 
-use crate::backend::DeviceBlock;
 use crate::cuda::Cuda;
 use crate::driver::calls::Address;
 use crate::driver::error::CudaError;
+use crate::stream::block_user::BlockUser;
 use crate::stream::device_stream::DeviceStream;
-use crate::stream::other_streams::{Borrower, Foreign, keep, keep_shared};
+use crate::stream::other_streams::Borrower;
+use crate::view::block::DeviceBlock;
 
 /// Part of a block that a view covers.
 ///
@@ -60,10 +61,10 @@ impl Region {
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
-        if stream.foreign().is_empty() {
+        if stream.other_streams().is_empty() {
             return Ok(());
         }
-        stream.foreign().join(self.block(), stream.stream())
+        stream.other_streams().join(self.block(), stream.stream())
     }
 
     /// Makes a stream come after the pool's, and the pool's after that one when the memory is next used
@@ -73,19 +74,23 @@ impl Region {
             return self.join();
         }
         self.stream().device().check_reach(stream)?;
-        self.lend_to(stream, keep_shared(stream))
+        self.lend_to(stream, BlockUser::of_shared(stream))
     }
 
     /// As [`lend`](Self::lend), to a stream that may be of another device: for copies between devices.
     pub(crate) fn lend_anywhere(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
-        if self.is_own(stream) { self.join() } else { self.lend_to(stream, keep_shared(stream)) }
+        if self.is_own(stream) {
+            self.join()
+        } else {
+            self.lend_to(stream, BlockUser::of_shared(stream))
+        }
     }
 
     fn is_own(&self, stream: &CudaStream) -> bool {
         **self.stream().stream() == *stream
     }
 
-    fn lend_to(&self, stream: &CudaStream, by: Foreign) -> Result<(), CudaError> {
+    fn lend_to(&self, stream: &CudaStream, user: BlockUser) -> Result<(), CudaError> {
         if self.bytes == 0 {
             return Ok(());
         }
@@ -93,25 +98,26 @@ impl Region {
         unsafe { self.slot.arm() };
         let own = self.stream();
         let admitted = own.admit(stream)?;
-        own.foreign().lend(self.block(), Borrower { stream, by, admitted }, own.stream())
+        own.other_streams().lend(self.block(), Borrower { stream, user, admitted }, own.stream())
     }
 
     /// The address for work on a stream, which is ordered with the pool's. Where that is not possible,
     /// the address is 0, where the driver refuses copies and fills, and the reason is kept for
     /// [`DeviceStream::take_unanswered`].
     pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
-        let foreign = self.stream().foreign();
-        let may_be_elsewhere = foreign.may_be_for_another_device(self.block());
+        let other_streams = self.stream().other_streams();
+        let may_be_elsewhere = other_streams.may_be_for_another_device(self.block());
         if !self.is_own(stream) {
             let reached = self.stream().device().check_reach(stream);
-            let ordered = reached.and_then(|()| self.lend_to(stream, keep(stream)));
+            let ordered =
+                reached.and_then(|()| self.lend_to(stream, BlockUser::of_borrowed(stream)));
             return self.address_if(ordered);
         }
         let joined = self.join();
         if may_be_elsewhere && self.bytes > 0 {
             // SAFETY: the region's view is in use, on the pool's thread (type).
             unsafe { self.slot.arm() };
-            let noted = foreign.note_another_device(self.block());
+            let noted = other_streams.note_another_device(self.block());
             // Noting it may have run code of others, and cudarc goes on with its stream's bare handle.
             return self.address_if(joined.and(noted).and(self.stream().bind()));
         }
@@ -120,7 +126,7 @@ impl Region {
 
     /// Notes that cudarc asked for the pool's stream: a copy to another device begins so.
     pub(crate) fn asked_for_stream(&self) {
-        self.stream().foreign().note_question(self.block());
+        self.stream().other_streams().note_question(self.block());
     }
 
     /// The address for work on the pool's own stream; as [`address_for`](Self::address_for).
@@ -147,7 +153,7 @@ impl Region {
         let stream = self.stream();
         stream.keep_unanswered(Err(error));
         let is_made_up_for = matches!(error, CudaError::Call { .. })
-            && stream.foreign().are_within(self.block(), stream.device().context())
+            && stream.other_streams().are_within(self.block(), stream.device().context())
             && stream.wait_for_all().is_ok();
         if is_made_up_for { self.address } else { 0 }
     }
