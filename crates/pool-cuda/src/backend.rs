@@ -15,14 +15,15 @@ use crate::view::fill;
 use crate::view::shape::ShapeDescriptor;
 use crate::view::transfer;
 
-/// A block that the watch is being told of: freed when this is dropped, for that is code of others, which may
-/// panic.
+/// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is
+/// code of others, which may panic.
 struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
 }
 
 impl BlockGuard<'_> {
+    /// The block, for the pool: it is not freed.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
@@ -30,8 +31,8 @@ impl BlockGuard<'_> {
 
 impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is made of a block of this context that nobody frees, new or given up by its owner; what
-        // uses it is in the pool's stream, or noted.
+        // SAFETY: the guard is made of a block of this context that nobody else frees, new or given up by its owner;
+        // work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
     }
 }
@@ -69,9 +70,9 @@ unsafe impl PoolBackend for Cuda {
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
         let block = BlockGuard { stream, address: block.0 };
         if let Some(watch) = stream.watch() {
-            // What it says when it panics was printed; whoever frees has nobody to unwind to.
-            let told = AssertUnwindSafe(|| watch.freed(block.address, bytes));
-            let _ = panic::catch_unwind(told);
+            // The message of a panic was printed by then, and freeing has nobody to unwind to.
+            let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
+            let _ = panic::catch_unwind(call);
         }
     }
 

@@ -35,7 +35,7 @@ fn synchronize_current() -> Result<(), CudaError> {
     answer("cuCtxSynchronize", result::ctx::synchronize())
 }
 
-/// Waits, on the host, for all work of the other devices' primary contexts, where they have any. Another
+/// Waits, on the host, for all work of the other devices' primary contexts, where those devices have one. Another
 /// context may be current afterwards.
 pub(crate) fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
@@ -78,7 +78,7 @@ pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     answer("cuStreamSynchronize", waited)
 }
 
-/// Allocates from a memory pool, in the order of a stream.
+/// Allocates device memory from a memory pool, in the order of a stream.
 ///
 /// # Safety
 ///
@@ -95,18 +95,18 @@ pub(crate) unsafe fn allocate_in_order(
     Ok(address)
 }
 
-/// Allocates in a context.
+/// Allocates device memory in a context, at once.
 pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
 }
 
-/// Frees in the order of a stream.
+/// Frees device memory in the order of a stream.
 ///
 /// # Safety
 ///
-/// The address came from [`allocate_in_order`], was not freed, and what uses it comes earlier in the
+/// The address came from [`allocate_in_order`] and was not freed, and all that uses the memory comes earlier in the
 /// stream's order.
 pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
@@ -114,18 +114,18 @@ pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Res
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
 }
 
-/// Frees at once.
+/// Frees device memory at once.
 ///
 /// # Safety
 ///
-/// The address came from [`allocate`] in this context, was not freed, and nothing pending uses it.
+/// The address came from [`allocate`] in this context and was not freed, and nothing pending uses the memory.
 pub(crate) unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
 }
 
-/// Sets bytes, in the order of a stream.
+/// Sets bytes of device memory, in the order of a stream.
 ///
 /// # Safety
 ///
@@ -142,7 +142,7 @@ pub(crate) unsafe fn set_bytes(
     answer("cuMemsetD8Async", answered)
 }
 
-/// Sets words of 16 bits, in the order of a stream.
+/// Sets words of 16 bits of device memory, in the order of a stream.
 ///
 /// # Safety
 ///
@@ -159,7 +159,7 @@ pub(crate) unsafe fn set_halves(
     answer("cuMemsetD16Async", answered.result())
 }
 
-/// Sets words of 32 bits, in the order of a stream.
+/// Sets words of 32 bits of device memory, in the order of a stream.
 ///
 /// # Safety
 ///
@@ -176,7 +176,7 @@ pub(crate) unsafe fn set_words(
     answer("cuMemsetD32Async", answered.result())
 }
 
-/// Copies within a device, in the order of a stream.
+/// Copies device memory within a context, in the order of a stream.
 ///
 /// # Safety
 ///
@@ -193,7 +193,7 @@ pub(crate) unsafe fn copy_on_device(
     answer("cuMemcpyDtoDAsync", answered)
 }
 
-/// Copies between devices, in the order of a stream of the destination's.
+/// Copies device memory between two contexts, in the order of a stream of the destination's.
 ///
 /// # Safety
 ///
@@ -212,12 +212,12 @@ pub(crate) unsafe fn copy_between_devices(
     answer("cuMemcpyPeerAsync", answered)
 }
 
-/// Copies from page-locked host memory, in the order of a stream.
+/// Copies page-locked host memory to the device, in the order of a stream.
 ///
 /// # Safety
 ///
-/// The host range is page-locked and is neither written nor freed until the copy has run; the rest
-/// as for [`set_bytes`].
+/// The host range is page-locked and is neither written nor freed until the copy has run. The device range is as for
+/// [`set_bytes`].
 pub(crate) unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
@@ -230,12 +230,12 @@ pub(crate) unsafe fn copy_from_host(
     answer("cuMemcpyHtoDAsync", answered.result())
 }
 
-/// Copies to page-locked host memory, in the order of a stream.
+/// Copies device memory to page-locked host memory, in the order of a stream.
 ///
 /// # Safety
 ///
-/// The host range is page-locked and is not touched until the copy has run; the rest as for
-/// [`set_bytes`].
+/// The host range is page-locked and is not touched until the copy has run. The device range is allocated, and
+/// reading it in the stream's order is the caller's right.
 pub(crate) unsafe fn copy_to_host(
     to: NonNull<u8>,
     from: Address,
@@ -248,7 +248,7 @@ pub(crate) unsafe fn copy_to_host(
     answer("cuMemcpyDtoHAsync", answered.result())
 }
 
-/// Allocates page-locked host memory in a context, usable in every one.
+/// Allocates page-locked host memory in a context, usable in every context.
 pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
     bind(context)?;
     // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
@@ -263,7 +263,7 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
 ///
 /// # Safety
 ///
-/// It came from [`allocate_host`] in this context, was not freed, and no pending copy uses it.
+/// The memory came from [`allocate_host`] in this context and was not freed, and no pending copy uses it.
 pub(crate) unsafe fn free_host(
     memory: NonNull<u8>,
     context: &CudaContext,

@@ -1,6 +1,6 @@
-//! A list for what lies behind a lock or a borrow. Its links are made before that is taken and dropped after it
-//! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of
-//! others (a hook of the allocator, a destructor, the driver) runs meanwhile, and may come back here.
+//! A list for values behind a lock or a borrow. Its links are made before the lock is taken and dropped after the lock
+//! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of others (a
+//! hook of the allocator, a destructor, the driver) runs under the lock, where it might want the same lock.
 
 use std::fmt;
 use std::iter;
@@ -8,29 +8,31 @@ use std::mem;
 
 use crate::driver::error::CudaError;
 
-/// A list of links, in no order; one that was just made has one.
+/// A list of links, in no order.
 ///
-/// For `pool-graph`, which has locks of the same kind.
+/// Public for `pool-graph`, which has locks of the same kind.
 #[doc(hidden)]
 pub struct Chain<T>(Vec<Link<T>>);
 
-/// The one entry of its list, whose memory can be asked for without aborting where there is none.
+/// The only entry of its `Vec`, because the memory of a `Vec` can be asked for without ending the process where the
+/// host has none.
 struct Link<T> {
     value: T,
     next: Chain<T>,
 }
 
 impl<T> Chain<T> {
+    /// An empty chain.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// A chain of one link: what takes memory.
+    /// A chain of one link: the only function here that takes memory.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Bookkeeping`] where the host has none.
+    /// [`CudaError::Bookkeeping`] where the host has no memory.
     pub fn of(value: T) -> Result<Self, CudaError> {
         let mut link = Vec::new();
         let requested = size_of::<Link<T>>();
@@ -39,11 +41,13 @@ impl<T> Chain<T> {
         Ok(Self(link))
     }
 
+    /// Whether there are no links.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// The values of all links.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let mut rest = self;
         iter::from_fn(move || {
@@ -53,6 +57,7 @@ impl<T> Chain<T> {
         })
     }
 
+    /// The values of all links, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let mut rest = Some(self);
         iter::from_fn(move || {
@@ -62,7 +67,7 @@ impl<T> Chain<T> {
         })
     }
 
-    /// Links the links of another chain, too.
+    /// Adds the links of another chain.
     pub fn add(&mut self, mut other: Self) {
         while let Some(mut link) = other.pop() {
             if let Some(first) = link.0.first_mut() {
@@ -72,13 +77,13 @@ impl<T> Chain<T> {
         }
     }
 
-    /// Unlinks one link.
+    /// Unlinks one link; `None` where there is none.
     pub fn pop(&mut self) -> Option<Self> {
         let rest = mem::take(&mut self.0.first_mut()?.next);
         Some(mem::replace(self, rest))
     }
 
-    /// Unlinks all links whose values are like this.
+    /// Unlinks all links whose values are wanted.
     #[must_use]
     pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
         let (mut kept, mut unlinked) = (Self::new(), Self::new());
@@ -97,7 +102,7 @@ impl<T> Default for Chain<T> {
     }
 }
 
-/// Link by link: a long chain takes no more of the stack than a short one.
+/// Drops the links one after another: a long chain takes no more of the stack than a short one.
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
         let mut rest = mem::take(&mut self.0);

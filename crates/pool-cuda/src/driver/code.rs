@@ -16,27 +16,27 @@ impl DriverCode {
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);
 
-    /// The number that CUDA's documentation gives it.
+    /// The number that CUDA's documentation gives the code.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Its name without `CUDA_ERROR_`; `None` for a number that this release does not know.
+    /// The name of the code without `CUDA_ERROR_`; `None` for a number that this release does not know.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         let index = NAMES.binary_search_by_key(&self.0, |(number, _)| *number).ok()?;
         Some(NAMES[index].1)
     }
 
-    /// Whether what a handle stood for is gone, with its context or with the driver: there is nothing
-    /// left to give back, and nothing runs any more.
+    /// Whether the code says that the object behind a handle is gone, with its context or with the driver: there is
+    /// nothing left to give back, and nothing runs any more.
     #[must_use]
     pub const fn says_gone(self) -> bool {
         self.is_sticky() || matches!(self.0, 4 | 201 | 400)
     }
 
-    /// Whether the device's context is lost: every later call on it answers this code again, and only
+    /// Whether the code says that the device's context is lost: every later call on it answers this code again, and only
     /// a new process gets a working one.
     #[must_use]
     pub const fn is_sticky(self) -> bool {
@@ -56,7 +56,7 @@ impl From<DriverError> for DriverCode {
     }
 }
 
-/// The number and the name: `2 OUT_OF_MEMORY`.
+/// Prints the number and the name: `2 OUT_OF_MEMORY`.
 impl fmt::Display for DriverCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, self.name().unwrap_or("of no known name"))
@@ -69,7 +69,7 @@ impl fmt::Debug for DriverCode {
     }
 }
 
-/// By number.
+/// The codes and their names, in the order of the numbers.
 const NAMES: &[(u32, &str)] = &[
     (0, "SUCCESS"),
     (1, "INVALID_VALUE"),

@@ -15,10 +15,10 @@ use crate::driver::answer::answer;
 use crate::driver::error::CudaError;
 use crate::driver::library;
 
-/// A call of the driver in the form that it has since one version, found when it is first made.
+/// A call of the driver in the form that it has since one version, found when the call is first made.
 pub(super) struct EntryPoint<F> {
     name: &'static CStr,
-    /// As CUDA counts: 12030 is 12.3.
+    /// The first version of CUDA that has this form, as CUDA counts: 12030 is 12.3.
     since: u32,
     found: AtomicPtr<c_void>,
     form: PhantomData<F>,
@@ -27,6 +27,8 @@ pub(super) struct EntryPoint<F> {
 impl<F: Copy> EntryPoint<F> {
     const SIZE: () = assert!(size_of::<F>() == size_of::<*mut c_void>(), "a pointer to a function");
 
+    /// A call that is yet to be found.
+    ///
     /// # Safety
     ///
     /// `F` is a pointer to a function of the C interface with the arguments that CUDA's headers give the name
@@ -36,7 +38,7 @@ impl<F: Copy> EntryPoint<F> {
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
     }
 
-    /// The function.
+    /// The function, which is live for as long as the process.
     ///
     /// # Errors
     ///

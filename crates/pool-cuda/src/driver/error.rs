@@ -1,4 +1,4 @@
-//! The one error of the crate: what was asked of which device, what it answered, what to do.
+//! The one error of the crate: what was asked of which device, what the device answered, and what to do.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ pub enum CudaError {
     DriverTooOld {
         /// The driver's version, as CUDA counts: 12040 is 12.4.
         driver: u32,
-        /// The oldest version that has it: 12000, and 12030 for captured graphs.
+        /// The oldest version that has what was asked: 12000, and 12030 for captured graphs.
         needed: u32,
     },
-    /// The driver says that it is new enough, and does not have a call.
+    /// The driver says that it is new enough, and does not have a call that drivers of its version have.
     MissingCall {
-        /// Its name.
+        /// The name of the call.
         call: &'static str,
     },
     /// The driver could not be started.
@@ -29,7 +29,7 @@ pub enum CudaError {
     },
     /// There is a driver, and no device.
     NoDevice,
-    /// There are fewer devices.
+    /// There are fewer devices than the ordinal says.
     NoSuchDevice {
         /// The ordinal asked for.
         asked: u32,
@@ -40,10 +40,10 @@ pub enum CudaError {
     OutOfMemory {
         /// Bytes asked for.
         requested: usize,
-        /// What the device says of its memory; `None` where it does not answer.
+        /// What the device says of its memory; `None` where the device does not answer.
         memory: Option<DeviceMemory>,
     },
-    /// A stream or view of one device was used with memory of another, which was not
+    /// A stream or view of one device was used with memory of another device, which was not
     /// [opened](crate::CudaDevice::let_peer) to it.
     WrongDevice {
         /// The ordinal of the device that holds the memory.
@@ -64,16 +64,16 @@ pub enum CudaError {
         /// The ordinal of the device.
         ordinal: u32,
     },
-    /// A stream is being captured into a graph, and this cannot become part of one.
+    /// A stream is being captured into a graph, and the operation cannot become part of a graph.
     Capturing {
         /// What was to be done.
         operation: &'static str,
     },
-    /// The [source](crate::BlockSource) that the pool was given has no such block.
+    /// The [source](crate::BlockSource) that the pool was given has no block of this size.
     NoBlock {
         /// Bytes asked for.
         requested: usize,
-        /// Why, and what to do.
+        /// Why there is no such block, and what to do.
         why: &'static str,
     },
     /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
@@ -97,19 +97,19 @@ pub enum CudaError {
     },
     /// A call that the driver refused.
     Call {
-        /// Its name.
+        /// The name of the call.
         call: &'static str,
-        /// What it answered.
+        /// What the driver answered.
         code: DriverCode,
     },
 }
 
-/// The memory of a device, as the driver tells it.
+/// The memory of a device, as the driver reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
     /// Bytes that can be allocated, by any process.
     pub free: usize,
-    /// All bytes.
+    /// All bytes of the device.
     pub total: usize,
 }
 
@@ -131,7 +131,7 @@ impl CudaError {
     }
 }
 
-/// A version as people write it.
+/// A version as CUDA counts it, printed as people write it.
 struct Version(u32);
 
 impl fmt::Display for Version {

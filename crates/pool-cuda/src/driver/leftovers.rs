@@ -30,17 +30,6 @@ pub(crate) trait Resource: Send + 'static {
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
-/// A resource that may be missing: there is nothing to give back then.
-impl<T: Resource> Resource for Option<T> {
-    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        match self {
-            // SAFETY: the caller's promise.
-            Some(resource) => unsafe { resource.give_back() },
-            None => Ok(()),
-        }
-    }
-}
-
 /// The owner of a resource, which gives it back when it is dropped, or leaves it over.
 pub(crate) struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
@@ -83,8 +72,11 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let [link] = self;
-        // SAFETY: the caller's promise.
-        unsafe { link.resource.give_back() }
+        match &mut link.resource {
+            // SAFETY: the caller's promise.
+            Some(resource) => unsafe { resource.give_back() },
+            None => Ok(()),
+        }
     }
 }
 

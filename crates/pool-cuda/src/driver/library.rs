@@ -1,5 +1,5 @@
-//! Discovery: whether there is a driver, whether it is new enough, and how many devices it sees. Asked
-//! once, in an order in which nothing panics: cudarc panics at the first call where there is no library.
+//! The driver's library: whether there is one, whether it is new enough, and how many devices it sees. The questions
+//! are asked in an order in which nothing panics: cudarc panics at the first call where there is no library.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,18 +11,21 @@ use crate::driver::answer::answer;
 use crate::driver::code::DriverCode;
 use crate::driver::error::CudaError;
 
-/// The oldest version of CUDA whose drivers will do, as the driver counts: `cuGetProcAddress` in its present
-/// form.
+/// The oldest version of CUDA whose drivers will do, as the driver counts versions: the first one that has
+/// `cuGetProcAddress` in its present form.
 const OLDEST: u32 = 12_000;
 
-/// What the driver's library is called: of the names that cudarc tries those under which it is installed, in
-/// its order. cudarc's own question is not there where programs are linked with the driver.
+/// The names of the driver's library: those under which it is installed, of the names that cudarc tries and in the
+/// order in which cudarc tries them. cudarc's own question (`is_culib_present`) does not exist in builds that link
+/// the driver.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
-/// Sees to it that calls of the driver can be made. What failed once is tried again at the next call:
-/// a device may become visible, a fault may pass. Without a lock: loading a library runs code of others, which
-/// may come here, and starting twice is no more than starting.
+/// Starts the driver, so that its calls can be made. A start that failed is tried again at the next call: a device
+/// may become visible, a fault may pass.
+///
+/// No lock is held: loading a library runs code of others, which may call this function, and starting the driver
+/// twice is no more than starting it once.
 pub(crate) fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
@@ -45,23 +48,23 @@ fn is_present() -> bool {
     LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
 }
 
-/// Checks that the driver is for this version of CUDA, or a newer one.
+/// Starts the driver, and checks that it is for this version of CUDA, or a newer one.
 ///
 /// # Errors
 ///
-/// [`CudaError::DriverTooOld`] where it is not.
+/// [`CudaError::DriverTooOld`] where the driver is older, and all errors of starting it.
 pub fn require_driver(needed: u32) -> Result<(), CudaError> {
     start()?;
     require(needed)
 }
 
-/// As [`require_driver`], where a library is present.
+/// As [`require_driver`], for callers that know that a library is present.
 pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
     let driver = version()?;
     if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
 }
 
-/// The CUDA version that the driver is for; can be asked before it is started, where a library is present.
+/// The CUDA version that the driver is for. A library is present; the driver need not be started.
 pub(crate) fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
@@ -78,7 +81,7 @@ pub(crate) fn version() -> Result<u32, CudaError> {
     Ok(version)
 }
 
-/// How many devices the driver sees; not zero.
+/// How many devices the driver sees; never 0.
 pub(crate) fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;

@@ -12,17 +12,17 @@ use crate::driver::entry_point::EntryPoint;
 use crate::driver::error::CudaError;
 use crate::driver::library;
 
-/// Whether a capture is under way, and which.
+/// Which capture a stream is in, and how far the stream has come there.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureInfo {
-    /// Under way, spoiled, or none.
+    /// Whether a capture is under way, spoiled, or none.
     pub status: sys::CUstreamCaptureStatus,
     /// The number of the capture.
     pub id: u64,
-    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. It is good
+    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. The array is good
     /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
     pub nodes: *const sys::CUgraphNode,
-    /// How many they are.
+    /// The number of these nodes.
     pub count: usize,
 }
 
@@ -41,7 +41,7 @@ impl CaptureInfo {
 pub struct EdgeData {
     from_port: u8,
     to_port: u8,
-    /// 0: the one node is complete before the other begins.
+    /// What kind of order the edge is; 0 where the one node is complete before the other begins.
     pub kind: u8,
     reserved: [u8; 5],
 }
@@ -114,10 +114,10 @@ static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
 static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
     unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
 
-/// What a stream's capture is.
+/// Asks which capture a stream is in.
 ///
-/// Whoever leaves out the edges' data is refused where there is any, so they are asked for, and not looked at,
-/// where the driver knows of them.
+/// The driver refuses a caller that leaves out the data of edges where edges have data. So the data are asked for
+/// where the driver knows of them, and not looked at.
 ///
 /// # Errors
 ///
@@ -129,7 +129,7 @@ static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
 pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
     let mut info = CaptureInfo::NONE;
     let (status, id) = (&raw mut info.status, &raw mut info.id);
-    // The graph is the driver's, and is not looked at.
+    // The driver also writes the handle of the graph, which is not looked at.
     let mut graph = ptr::null_mut();
     let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
     let asked = if library::version()? >= EDGE_DATA {
@@ -144,7 +144,7 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
 }
 
-/// Makes a captured stream come behind nothing of its capture.
+/// Makes a captured stream come behind no node of its capture.
 ///
 /// # Errors
 ///
@@ -161,8 +161,8 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
     answer("cuStreamUpdateCaptureDependencies", asked.result())
 }
 
-/// The edges of a graph: from, to, and what they order, as many as there is room for. Without places it is the
-/// number of edges that is told.
+/// Writes the edges of a graph, as many as there is room for: from which node, to which node, and what each edge
+/// orders. Where the places are null, writes the number of edges to `count`.
 ///
 /// # Errors
 ///
@@ -170,7 +170,7 @@ pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError>
 ///
 /// # Safety
 ///
-/// The graph is not destroyed meanwhile; the places are null, or have room for `count`.
+/// The graph is not destroyed meanwhile; the places are null, or each has room for `count` edges.
 pub unsafe fn graph_edges(
     graph: sys::CUgraph,
     from: *mut sys::CUgraphNode,
@@ -183,7 +183,7 @@ pub unsafe fn graph_edges(
     answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
 }
 
-/// `CUmemPoolProps`. What newer versions have in place of `reserved` is off where it is zero.
+/// `CUmemPoolProps`. The fields that newer versions have in place of `reserved` are off where they are zero.
 #[derive(Debug)]
 #[repr(C)]
 struct MemoryPoolProperties {
@@ -204,11 +204,11 @@ struct MemoryAccess {
     flags: u32,
 }
 
-/// Lets kernels of a device read and write the memory of a pool.
+/// Lets kernels of a device read and write the memory of a memory pool.
 ///
 /// # Safety
 ///
-/// The pool is live.
+/// The memory pool is live.
 pub(crate) unsafe fn open_memory_pool(
     pool: sys::CUmemoryPool,
     reader: sys::CUdevice,
@@ -223,7 +223,7 @@ pub(crate) unsafe fn open_memory_pool(
     answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
 }
 
-/// A memory pool of a device: memory that stays on it, without a limit.
+/// Makes a memory pool of a device: of memory that stays on the device, without a limit.
 pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
     let call = CREATE_MEMORY_POOL.function()?;
     let properties = MemoryPoolProperties {

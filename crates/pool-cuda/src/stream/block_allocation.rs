@@ -1,4 +1,4 @@
-//! The blocks of a pool: allocated from its device, or from a source, and freed in the order of its stream.
+//! Allocating and freeing the blocks of a pool: from its device, or from a source, in the order of its stream.
 
 use crate::driver::calls::{self, Address};
 use crate::driver::capture::is_capturing;
@@ -81,14 +81,14 @@ impl DeviceStream {
         unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
     }
 
-    /// Frees what could not be freed before. The stream is not captured.
+    /// Frees the blocks that could not be freed before. The stream is not captured.
     fn free_deferred(&self) {
         // SAFETY: `free` was promised that these addresses may be freed.
         let free = |address| unsafe { self.free_now(address) };
         self.deferred().free_each(free, |freed| self.keep_unanswered(freed));
     }
 
-    /// Waits until what was freed is free, and gives it back to the device. Does nothing in a capture.
+    /// Waits until all memory that was freed is free, and gives it back to the device. Does nothing in a capture.
     pub(crate) fn settle(&self) -> Result<(), CudaError> {
         if self.source().is_some() || is_capturing(self.stream())? {
             return Ok(());

@@ -43,9 +43,9 @@ pub(crate) unsafe fn free_block(
 /// The blocks of a pool whose freeing was put off, because the stream was captured, which would have made the free
 /// a part of the graph, or because the driver refused.
 ///
-/// It stands beside the leftovers of the process, not among them, because it is the pool's: the blocks are freed
-/// before the pool allocates or trims, in the order of its stream and with its notes of other streams, none of which
-/// another thread may touch, and the pool answers for errors.
+/// These blocks wait with their pool, not among the leftovers of the process. They are freed whenever the pool
+/// allocates, frees or trims, with its notes of other streams, which no other thread may touch; and the pool keeps the
+/// errors. Only when the pool is gone do they become leftovers, as [`OrphanBlocks`].
 #[derive(Default)]
 pub(crate) struct DeferredFrees {
     waiting: Cell<Chain<Address>>,
@@ -80,7 +80,8 @@ impl DeferredFrees {
         link(&self.waiting, spare);
     }
 
-    /// Frees what can be freed, each block by `free`; the others wait on. `report` is told what each call answered.
+    /// Frees the blocks that can be freed, each one by `free`; the others wait on. `report` gets the answer of each
+    /// call.
     pub(crate) fn free_each(
         &self,
         free: impl Fn(Address) -> Result<(), CudaError>,
@@ -102,14 +103,14 @@ impl DeferredFrees {
     }
 }
 
-/// Links more. Nothing foreign runs between the two calls of the cell.
+/// Adds links to a cell. No code of others runs between the two calls of the cell.
 fn link(all: &Cell<Chain<Address>>, more: Chain<Address>) {
     let mut links = all.take();
     links.add(more);
     all.set(links);
 }
 
-/// Unlinks one link; nothing where there is none.
+/// Takes one link out of a cell; an empty chain where there is none.
 fn unlink(all: &Cell<Chain<Address>>) -> Chain<Address> {
     let mut links = all.take();
     let one = links.pop();
@@ -143,7 +144,7 @@ impl Resource for OrphanBlocks {
     }
 }
 
-/// Unlinks the blocks that can be freed; the last error of those that cannot.
+/// Unlinks the blocks that can be freed; answers the last error of those that cannot.
 fn free_links<T>(
     blocks: &mut Chain<T>,
     free: impl Fn(&T) -> Result<(), CudaError>,

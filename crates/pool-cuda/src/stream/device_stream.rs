@@ -1,5 +1,5 @@
-//! One stream of one device: the context of a pool. All that the pool enqueues goes to this stream, so
-//! that handing a block out again is ordered by it, without an event.
+//! One stream of one device: the context of a pool. All that the pool enqueues goes to this stream, which so orders
+//! handing a block out again, without an event.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::driver::capture::is_capturing;
 use crate::driver::context::{bind, check_context};
 use crate::driver::default_stream::refuse_per_thread;
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, ResourceOwner, give_back_leftovers};
+use crate::driver::leftovers::{Place, give_back_leftovers};
 use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
@@ -41,16 +41,15 @@ use crate::stream::thread;
 /// are what cudarc allocates within, and making a [`CudaDevice`] or a value of this type, which is a counted pointer
 /// of the standard library each: there the process ends, as everywhere in Rust.
 ///
-/// A pool may move to another thread, and is dropped on any: whatever it asks of the driver, it makes
-/// its context the thread's current one first, and leaves it so.
+/// A pool may move to another thread, and is dropped on any thread. Before a pool asks anything of the driver, it
+/// makes its context the thread's current one, and leaves it so.
 pub struct DeviceStream {
-    // Fields are dropped in this order: the blocks that are still to be freed, what other streams hold, what lies in
-    // page-locked memory, the stream, the device.
-    /// What is left of the pool when this is dropped.
-    orphans: ResourceOwner<Option<OrphanBlocks>>,
+    // Fields are dropped in this order: the notes of other streams, page-locked memory, the stream, the device.
     other_streams: OtherStreams,
     staging: Staging,
     deferred: DeferredFrees,
+    /// The place among the leftovers for blocks that the pool leaves; empty only while this is dropped.
+    place: Option<Place<OrphanBlocks>>,
     shapes: Arc<ShapeCells>,
     /// The last error of a call that could not answer with one.
     unanswered: Cell<Option<CudaError>>,
@@ -103,9 +102,9 @@ impl DeviceStream {
 
     /// A stream whose pool takes its blocks from a source: for streams that are captured.
     ///
-    /// What would wait on the host, or copy host memory that nobody keeps, is refused by
+    /// An operation that would wait on the host, or copy host memory that nobody keeps, is refused by
     /// [`CudaError::Capturing`] without asking the driver: [`synchronize`](Self::synchronize), copies to
-    /// the host, and copies of slices from it. Fills, copies on the device, shapes and launches work.
+    /// the host, and copies of slices from the host. Fills, copies on the device, shapes and launches work.
     ///
     /// # Errors
     ///
@@ -124,10 +123,10 @@ impl DeviceStream {
         let place = Place::new()?;
         announce(&stream);
         Ok(Self {
-            orphans: place.own(None),
             other_streams: OtherStreams::default(),
             staging: Staging::default(),
             deferred: DeferredFrees::default(),
+            place: Some(place),
             shapes: Arc::default(),
             unanswered: Cell::new(None),
             source,
@@ -148,8 +147,8 @@ impl DeviceStream {
         self.watch.as_deref()
     }
 
-    /// The stream of this thread, on the device that it has [chosen](crate::Cuda::set_device): made at
-    /// the first call, kept until the thread ends. Its pools share it, so that their views can be
+    /// The stream of this thread, on the device that the thread has [chosen](crate::Cuda::set_device): made at
+    /// the first call, kept until the thread ends. The thread's pools share the stream, so that their views can be
     /// arguments of one launch.
     ///
     /// # Errors
@@ -166,7 +165,7 @@ impl DeviceStream {
         thread::is_stream(&self.device, &self.stream)
     }
 
-    /// The device.
+    /// The device that the stream is of.
     #[must_use]
     pub fn device(&self) -> &CudaDevice {
         &self.device
@@ -189,8 +188,8 @@ impl DeviceStream {
         calls::synchronize(&self.stream)
     }
 
-    /// Takes the last error of a call that could not answer one: freeing, trimming, or giving out a
-    /// pointer through cudarc's traits. It is never mixed into the answers of later calls.
+    /// Takes the last error of a call that could not answer with one: freeing, trimming, or giving out a
+    /// pointer through cudarc's traits. Such an error is never mixed into the answers of later calls.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.take()
@@ -200,18 +199,17 @@ impl DeviceStream {
     ///
     /// # Safety
     ///
-    /// While it is off, whoever uses memory of the pool on another stream sees to it that this comes
-    /// after the work before it on the pool's stream, and before whatever the pool does with the
-    /// memory later.
+    /// While the ordering is off, whoever uses memory of the pool on another stream sees to it that this use comes
+    /// after the earlier work on the pool's stream, and before whatever the pool does with the memory later.
     pub unsafe fn order_foreign_streams(&self, on: bool) {
         self.other_streams.set_on(on);
     }
 
     /// Makes the stream come after all other streams that memory of its pool was used on, and after
-    /// all that they hold now.
+    /// all work that those streams hold now.
     ///
-    /// The pool does this by itself for a block that is used again. What this is for is the end of a
-    /// capture, or of a part of it: there the streams must have come together.
+    /// The pool does this by itself for a block that is used again. Call it at the end of a capture, or of a part of
+    /// one: there the streams must have come together.
     ///
     /// # Errors
     ///
@@ -261,8 +259,8 @@ impl DeviceStream {
         Err(CudaError::Capturing { operation: "copy memory that its graph does not own" })
     }
 
-    /// Whether another stream may be made to come after this one; true where the source said so, which
-    /// then also has said what becomes of a stream that is not captured yet.
+    /// Asks the source whether another stream may be made to come after this one, and so become a part of the capture;
+    /// false where there is no source, so that nobody says so.
     pub(crate) fn admit(&self, other: &CudaStream) -> Result<bool, CudaError> {
         match self.source() {
             None => Ok(false),
@@ -285,7 +283,8 @@ impl DeviceStream {
         bind(self.device.context())
     }
 
-    /// Binds, and refuses while the stream is captured: for what cannot become part of a graph.
+    /// Makes the device's context the current one, and refuses an operation that cannot become part of a graph while
+    /// the stream is captured.
     pub(crate) fn bind_outside_capture(&self, operation: &'static str) -> Result<(), CudaError> {
         self.refuse_with_source(operation)?;
         match is_capturing(&self.stream)? {
@@ -294,7 +293,7 @@ impl DeviceStream {
         }
     }
 
-    /// Keeps an error that cannot be answered; the last one counts.
+    /// Keeps the error of a call that cannot answer with one; the last error counts.
     pub(crate) fn keep_unanswered(&self, result: Result<(), CudaError>) {
         if let Err(error) = result {
             self.unanswered.set(Some(error));
@@ -302,30 +301,32 @@ impl DeviceStream {
     }
 }
 
-/// Gives back what the pool left: its blocks were freed before, or are still to be. Where that cannot
-/// be, because the stream is captured or the driver refuses, it is done later.
+/// Gives back what the pool left: blocks that are still to be freed, and those of its shapes. Where they cannot be
+/// freed now, because the stream is captured or the driver refuses, they are freed later.
 ///
-/// What came from a [source](BlockSource) is not the driver's to free: it is in memory that the source got
-/// elsewhere, which may still be used when the pool is gone, as the arena of a graph is. It goes with the source.
+/// A block of a [source](BlockSource) is not the driver's to free: it is in memory that the source got elsewhere,
+/// which may still be used when the pool is gone, as the arena of a graph is. That memory goes with the source.
 impl Drop for DeviceStream {
     fn drop(&mut self) {
         give_back_leftovers();
         if self.source.is_some() {
             return;
         }
-        // The pool is gone, and with it every view through which a shape could be used; what used one is
-        // in this stream, or was made to come before its end when the slot of its view was freed.
+        // The pool is gone, and with it every view through which a shape could be used. Work that used a shape is
+        // in this stream, or was made to come before the stream's end when the slot of its view was freed.
         let (slabs, addresses) = (self.shapes.take_slabs(), self.deferred.take());
         if slabs.is_empty() && addresses.is_empty() {
             return;
         }
-        *self.orphans = Some(OrphanBlocks {
+        let Some(place) = self.place.take() else { return };
+        let orphans = place.own(OrphanBlocks {
             addresses,
             slabs,
             other_streams: std::mem::take(&mut self.other_streams),
             stream: Arc::clone(&self.stream),
             device: self.device.clone(),
         });
+        drop(orphans);
     }
 }
 

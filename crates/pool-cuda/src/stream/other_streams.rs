@@ -103,13 +103,14 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(block, &to, own);
-        // Where the driver failed to order the streams, the host may wait instead, and the block is then used.
-        match ordered {
-            Ok(capture) => self.note(BlockUse { block, user: to.user, capture })?,
-            Err(CudaError::Call { .. }) => {
-                self.note(BlockUse { block, user: to.user, capture: None })?
-            }
-            Err(_) => {}
+        let noted = match ordered {
+            Ok(capture) => Some(capture),
+            // Where the driver failed to order the streams, the host may wait instead, and the block is then used.
+            Err(CudaError::Call { .. }) => Some(None),
+            Err(_) => None,
+        };
+        if let Some(capture) = noted {
+            self.note(BlockUse { block, user: to.user, capture })?;
         }
         // cudarc made the stream's context the current one, asked for the pointer, and goes on with the stream's
         // bare handle.

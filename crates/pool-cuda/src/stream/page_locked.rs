@@ -16,17 +16,18 @@ use crate::stream::copy_completion::CopyCompletion;
 /// Where the bytes of a buffer begin: at a multiple of this.
 const ALIGNMENT: usize = 256;
 
-/// A buffer that is given back when it is dropped, after its copies; later, where the driver refuses.
+/// A buffer of page-locked memory that is given back when it is dropped, after its copies; later, where the driver
+/// refuses.
 ///
-/// For `pool-graph`, whose feeding is staged through these.
+/// Public for `pool-graph`, whose feeding is staged through these.
 #[doc(hidden)]
 pub struct PageLocked(ResourceOwner<Buffer>);
 
-/// A piece of page-locked memory.
+/// The memory of a [`PageLocked`], and how far the copies through it are.
 pub(crate) struct Buffer {
-    /// What the driver gave.
+    /// The memory as the driver gave it.
     allocated: NonNull<u8>,
-    /// The first of its bytes that is aligned.
+    /// The first byte of that memory that is aligned.
     memory: NonNull<u8>,
     length: usize,
     copies: CopyCompletion,
@@ -142,7 +143,7 @@ impl PageLocked {
 impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
-        // The driver says nothing of an alignment.
+        // The driver promises no alignment.
         let bytes = length.saturating_add(ALIGNMENT - 1);
         let allocated = calls::allocate_host(bytes, context)?;
         // SAFETY: just allocated with as many bytes.

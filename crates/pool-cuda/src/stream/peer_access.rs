@@ -12,16 +12,21 @@ use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
-    /// Lets kernels of another device read and write the memory of this one's pools, those that live and those to
-    /// come: of pools on streams of this value and its clones. Views then go to streams of that device by
-    /// [`on`](crate::DeviceView::on) and [`record_use`](crate::record_use), which order the two as streams of one
-    /// device; before, they are refused by [`CudaError::WrongDevice`], and a kernel of the other device that is
-    /// given the bare address faults. Copies between devices need no such leave.
+    /// Lets kernels of another device read and write the memory of this device's pools, those that live and those to
+    /// come: of pools on streams of this value and its clones.
     ///
-    /// The way back, and that of a third device, are calls of their own. It stays for as long as the memory pool.
-    /// [Without a memory pool](Self::without_memory_pool) it is all plain memory of this device's context that is
-    /// let, whoever allocated it, and for as long as the two contexts, of which this value keeps the other: so for
-    /// blocks of `pool-graph`'s `DeviceMemory`, which are plain, call it on `device.clone().without_memory_pool()`.
+    /// Views then go to streams of that device by [`on`](crate::DeviceView::on) and
+    /// [`record_use`](crate::record_use), which order the two streams as streams of one device. Before this call such
+    /// views are refused by [`CudaError::WrongDevice`], and a kernel of the other device that is given the bare
+    /// address faults. Copies between devices need no such leave.
+    ///
+    /// The other direction, and a third device, need calls of their own. The leave holds for as long as the device's
+    /// memory pool lives.
+    ///
+    /// [Without a memory pool](Self::without_memory_pool) the leave is for all plain memory of this device's context,
+    /// whoever allocated it, and holds for as long as the two contexts live; this value keeps the other context alive.
+    /// So for blocks of `pool-graph`'s `DeviceMemory`, which are plain memory, call it on
+    /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run
     /// use pool_core::Pool;

@@ -1,4 +1,4 @@
-//! Device memory for the shapes of one pool: cells of one size, cut from blocks that the pool frees when it ends.
+//! Device memory for the shapes of one pool: cells of one size, cut from blocks that are freed when the pool ends.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,11 +1,11 @@
-//! Page-locked host memory that copies to and from ordinary host memory go through. It is pooled: made
-//! at the first copy, and used again once the copies that went through it are done.
+//! Page-locked buffers that copies between ordinary host memory and the device go through. They are pooled: made
+//! at the first copies, and used again once the copies that went through them are done.
 //!
 //! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
 //! to the device returns without waiting for the device.
 //!
-//! A copy takes its buffer out of its place while it works with it. Code of others that comes here meanwhile
-//! (a hook of the allocator that copies, too) finds another one, or makes one.
+//! A copy takes its buffer out of the buffer's place while it works with it. Code of others that copies meanwhile (a
+//! hook of the allocator, say) finds another buffer, or makes one.
 
 use std::cell::Cell;
 use std::fmt;
@@ -28,13 +28,13 @@ const BUFFERS: usize = 4;
 /// The buffers of one pool, used in turn.
 #[derive(Default)]
 pub(crate) struct Staging {
-    /// Empty where none was made yet, and where a copy has taken it.
+    /// Empty where no buffer was made yet, and where a copy has taken the buffer.
     places: [Cell<Option<PageLocked>>; BUFFERS],
-    /// The one whose turn it is.
+    /// The place whose turn it is.
     next: Cell<usize>,
 }
 
-/// A buffer that a copy has taken, until this is dropped.
+/// A buffer that a copy has taken; it goes back to its place when this is dropped.
 struct BufferLease<'s> {
     staging: &'s Staging,
     index: usize,
@@ -65,12 +65,12 @@ impl Staging {
         Ok(())
     }
 
-    /// Writes an element, given as its bytes, as often to the device as fits one buffer, at most `length`
+    /// Writes an element, given as its bytes, to the device as often as it fits into one buffer, at most `length`
     /// times; returns how often.
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with `length` elements at `to`, none of no size.
+    /// As for [`upload`](Self::upload), with `length` elements at `to`. The element has at least one byte.
     pub(crate) unsafe fn upload_repeated(
         &self,
         to: Address,
@@ -98,7 +98,7 @@ impl Staging {
     ///
     /// # Safety
     ///
-    /// As for [`upload`](Self::upload), with reading at `from`.
+    /// As for [`upload`](Self::upload), with `from` in place of `to`, and reading there.
     pub(crate) unsafe fn download(
         &self,
         to: &mut [u8],
@@ -124,8 +124,8 @@ impl Staging {
         Ok(())
     }
 
-    /// A buffer that is free for use: one whose copies are done, else a new one while there may be more,
-    /// else the next in turn, after waiting for it.
+    /// A buffer that is free for use: one whose copies are done, else a new one while there may be more buffers,
+    /// else the next one in turn, after waiting for its copies.
     fn turn(&self, context: &Arc<CudaContext>) -> Result<BufferLease<'_>, CudaError> {
         let taken = self.choose(context)?;
         self.next.set((taken.index + 1) % BUFFERS);
@@ -142,7 +142,7 @@ impl Staging {
         self.free_at(self.next.get(), context)
     }
 
-    /// The buffer of a place, after waiting for it; another one where its copy was lost.
+    /// The buffer of a place, after waiting for its copies; another buffer where a copy of the first was lost.
     fn free_at(
         &self,
         index: usize,
@@ -157,7 +157,7 @@ impl Staging {
         }
     }
 
-    /// A buffer whose copies are done; the one that is next in turn is asked first.
+    /// A buffer whose copies are done. The buffer that is next in turn is asked first.
     fn free(&self) -> Result<Option<BufferLease<'_>>, CudaError> {
         let next = self.next.get();
         for index in (next..BUFFERS).chain(0..next) {
@@ -171,7 +171,7 @@ impl Staging {
         Ok(None)
     }
 
-    /// The buffer of a place, made where none is there; it may be busy.
+    /// The buffer of a place, which may be busy; a new one where the place is empty.
     fn take_at(
         &self,
         index: usize,
@@ -193,8 +193,8 @@ impl Staging {
         self.take(index).is_none()
     }
 
-    /// Puts a buffer into its place, or another one that is empty. Where there is none, because others came
-    /// here meanwhile, it is given back.
+    /// Puts a buffer into its place, or into another place that is empty. Where no place is empty, because code of
+    /// others copied meanwhile, the buffer is given back to the driver.
     fn put(&self, index: usize, buffer: PageLocked) {
         let Some(empty) = (index..BUFFERS).chain(0..index).find(|index| self.is_empty(*index))
         else {
@@ -222,7 +222,7 @@ impl Drop for BufferLease<'_> {
     fn drop(&mut self) {
         // SAFETY: the value is being dropped, so it is not used again.
         let buffer = unsafe { ManuallyDrop::take(&mut self.buffer) };
-        // A graph may name a lost one: it is left over, for ever.
+        // A graph may name a buffer whose copy was lost: that buffer is left over, for ever.
         if !buffer.is_lost() {
             self.staging.put(self.index, buffer);
         }

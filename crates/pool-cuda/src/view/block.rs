@@ -2,7 +2,7 @@
 
 use crate::driver::calls::Address;
 
-/// A block of device memory: its address, 0 for none.
+/// A block of device memory: its address, 0 for no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceBlock(pub(crate) Address);
 

@@ -13,8 +13,8 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// Copies elements from the host. They have left `source` when this returns, and arrive in the
     /// order of the pool's stream.
     ///
-    /// They go through pooled page-locked memory. From page-locked memory of your own, a copy that
-    /// leaves it later and needs no such detour is cudarc's `memcpy_htod`.
+    /// The elements go through pooled page-locked memory. To copy from page-locked memory of your own without that
+    /// detour, use cudarc's `memcpy_htod`; the elements then leave that memory later.
     ///
     /// # Errors
     ///
@@ -61,11 +61,11 @@ impl<T: Element> DeviceViewMut<'_, T> {
 
     /// Sets all elements to a value.
     ///
-    /// In a capture the nodes that this puts there depend on the element's type and on the length, never on the
-    /// value, so that an update of the graph may have another one: a memset for elements of 1, 2 and 4 bytes. For
-    /// others the first element is written and copied on, each copy as long as all before it; in a graph that is
-    /// captured by hand writing the first one takes a memset for each 4 bytes of it (2, or 1, where those do not
-    /// divide it).
+    /// In a capture a fill puts nodes into the graph that depend on the element's type and on the length, never on
+    /// the value, so that an update of the graph may have another value. For elements of 1, 2 and 4 bytes it is one
+    /// memset. For other elements the first one is written and copied on, each copy as long as all before it; in a
+    /// graph that is captured by hand, writing the first element takes a memset for each 4 bytes of it (for each 2
+    /// bytes, or each byte, where 4 or 2 do not divide its size).
     ///
     /// # Errors
     ///

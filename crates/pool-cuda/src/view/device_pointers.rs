@@ -8,12 +8,12 @@ use pool_core::PodElement;
 
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 
-/// The guards that cudarc wants beside a pointer have nothing to do here: a destructor may not run.
+/// The guard that cudarc wants beside a pointer. It has nothing to do, because nothing may depend on a destructor.
 const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
 
-/// cudarc's `memcpy_dtod` to another device does not tell that device's stream. A pool notices how it
-/// asks, and where such a copy may be pending waits, on the host, for all other devices (for their
-/// primary contexts) before the memory is used again. [`DeviceViewMut::copy_from`] orders such copies on
+/// cudarc's `memcpy_dtod` to another device does not say which stream of that device it uses. A pool notices how
+/// `memcpy_dtod` asks, and where such a copy may be pending, the pool waits, on the host, for all other devices (for
+/// their primary contexts) before the memory is used again. [`DeviceViewMut::copy_from`] orders such copies on
 /// the devices.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Views of device memory: what acquire returns. They borrow from the pool as a slice would, and are
+//! Views of device memory, which acquires return. They borrow from the pool as a slice would, and are
 //! an address and a length, with no events and nothing to drop.
 
 use std::fmt;
@@ -240,11 +240,12 @@ mod sealed {
     }
 }
 
-/// Says that raw pointers of a view will be used on a stream: the stream comes after the pool's from
-/// here on, and before the memory is used on the pool's stream, handed out again or freed, the pool's
-/// waits for all that is in the stream by then. Nothing depends on a destructor. As for
-/// [`DeviceView::on`], streams of other libraries must be used through this `Arc`, and the host waits where
-/// the stream is the per-thread default one.
+/// Says that raw pointers of a view will be used on a stream.
+///
+/// The stream comes after the pool's stream from here on. Before the memory is used on the pool's stream, handed out
+/// again or freed, the pool's stream waits for all work that is in the other one by then. Nothing depends on a
+/// destructor. As for [`DeviceView::on`], streams of other libraries must be used through this `Arc`, and the host
+/// waits where the stream is the per-thread default stream.
 ///
 /// # Errors
 ///

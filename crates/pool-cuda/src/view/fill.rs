@@ -1,4 +1,4 @@
-//! Fills on the pool's stream, by address: an element, again and again.
+//! Fills on the pool's stream, by address: an element is written again and again.
 //!
 //! **In a capture** the nodes of a fill depend on the size of an element and on the length, never on the value: an
 //! update of the graph may change "both the value and pointer address" of a memset node, while "changing other
@@ -24,14 +24,14 @@ use crate::driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 
-/// How much of a fill comes from the host where a source keeps it.
+/// How many bytes of a fill come from the host, where a source keeps them.
 const SOURCE_FILL_BYTES: usize = 4 << 10;
 
 /// Writes an element, given as its bytes, `length` times.
 ///
 /// # Safety
 ///
-/// The range is allocated, and writing it in the pool's stream is the caller's right. So below.
+/// The range is allocated, and writing it in the pool's stream is the caller's right.
 pub(crate) unsafe fn fill(
     stream: &DeviceStream,
     to: Address,
@@ -81,19 +81,19 @@ impl Repetition<'_> {
         self.element.chunks_exact(bytes).map(Unit::new)
     }
 
-    /// The unit that an element is; none where it is longer than one, whatever it holds.
+    /// The unit that the element is; none where the element is longer than a unit, whatever it holds.
     fn only_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         (first.bytes() == self.element.len()).then_some(first)
     }
 
-    /// The unit that an element repeats.
+    /// The unit that the element repeats; none where its units differ.
     fn equal_unit(&self) -> Option<Unit> {
         let first = self.units().next()?;
         self.units().all(|unit| unit == first).then_some(first)
     }
 
-    /// The first elements, by a copy that a source keeps the bytes of: how many.
+    /// Writes the first elements, by a copy whose bytes a source keeps; returns how many elements.
     ///
     /// # Safety
     ///
@@ -109,7 +109,7 @@ impl Repetition<'_> {
         unsafe { source.write(self.to, &elements) }.map(|()| first)
     }
 
-    /// The first element, unit by unit.
+    /// Writes the first element, unit by unit.
     ///
     /// # Safety
     ///
@@ -124,11 +124,11 @@ impl Repetition<'_> {
         Ok(())
     }
 
-    /// The rest, behind the first elements: copies of what is there, each twice as long as the one before.
+    /// Writes the rest behind the first elements, by copies of what is there, each twice as long as the copy before.
     ///
     /// # Safety
     ///
-    /// As for [`fill`], and so many elements, at least one, are written before in the stream.
+    /// As for [`fill`], and so many elements, at least one, are written before this in the stream.
     unsafe fn double(&self, elements: usize) -> Result<(), CudaError> {
         let bytes = self.element.len() * self.length;
         let mut done = elements * self.element.len();
@@ -143,7 +143,7 @@ impl Repetition<'_> {
     }
 }
 
-/// What the driver can repeat by itself.
+/// A value that the driver can repeat by itself, in a memset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Byte(u8),
@@ -152,12 +152,12 @@ enum Unit {
 }
 
 impl Unit {
-    /// The bytes of the widest unit that divides so many.
+    /// The bytes of the widest unit that divides an element of so many bytes.
     fn bytes_for(element: usize) -> usize {
         [4, 2].into_iter().find(|&bytes| element.is_multiple_of(bytes)).unwrap_or(1)
     }
 
-    /// Of as many bytes as there are: 1, 2 or 4.
+    /// The unit of these bytes, of which there are 1, 2 or 4.
     fn new(bytes: &[u8]) -> Self {
         match *bytes {
             [a, b, c, d] => Self::Word(u32::from_ne_bytes([a, b, c, d])),
@@ -174,11 +174,11 @@ impl Unit {
         }
     }
 
-    /// Writes it so often.
+    /// Writes the unit `count` times.
     ///
     /// # Safety
     ///
-    /// As for [`fill`], for so many units.
+    /// As for [`fill`], for a range of `count` units.
     unsafe fn set(self, to: Address, count: usize, queue: &CudaStream) -> Result<(), CudaError> {
         match self {
             // SAFETY: the caller's promise.

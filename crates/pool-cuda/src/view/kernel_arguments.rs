@@ -1,5 +1,4 @@
-//! Views as kernel arguments: on the pool's own stream as they are, on another stream by an argument that has ordered
-//! the two.
+//! Views as kernel arguments: given as they are on the pool's own stream, and by [`OnStream`] on another stream.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -28,12 +27,12 @@ impl OnStream<'_> {
 }
 
 impl<T> DeviceView<'_, T> {
-    /// An argument that a kernel on `stream` reads: the stream waits for the pool's, and the pool's
-    /// waits for the stream before the memory is used again.
+    /// An argument that a kernel on `stream` reads: `stream` waits for the pool's stream, and the pool's stream
+    /// waits for `stream` before the memory is used again.
     ///
     /// A stream of another library (`wrap_borrowed_stream`) must be launched on through this `Arc`: a pool
     /// that has the last one takes the stream to have ended. The host waits where `stream` is the per-thread
-    /// default stream, which is another one wherever the argument may be sent.
+    /// default stream, which is another stream on another thread, where the argument may be sent.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What every view is: an address in a slot's block, and the hold on the slot through which the pool's
+//! What every view is made of: an address in a slot's block, and a reference to the slot, through which the pool's
 //! stream is found and other streams are noted.
 
 use std::sync::Arc;
@@ -27,15 +27,17 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    /// The first bytes of a slot's block.
+    ///
     /// # Safety
     ///
-    /// The region is used only inside a view that the slot's pool handed out, which covers it.
+    /// The region is used only inside a view that the slot's pool handed out, which covers these bytes.
     #[inline(always)]
     pub(crate) unsafe fn new(block: DeviceBlock, slot: SlotRef<Cuda>, bytes: usize) -> Self {
         Self { address: block.0, bytes, slot }
     }
 
-    /// The first `bytes` bytes, and the rest; there are as many.
+    /// The first `bytes` bytes, and the rest; the region is at least as long.
     pub(crate) fn split(self, bytes: usize) -> (Self, Self) {
         let rest =
             Self { address: self.address + bytes as Address, bytes: self.bytes - bytes, ..self };
@@ -56,8 +58,8 @@ impl Region {
         block.0
     }
 
-    /// Makes the pool's stream come after the other streams that use the block, if there are any: before
-    /// every use on the pool's own stream.
+    /// Makes the pool's stream come after the other streams that use the block, if there are any. Called before
+    /// every use of the region on the pool's own stream.
     #[inline]
     pub(crate) fn join(&self) -> Result<(), CudaError> {
         let stream = self.stream();
@@ -67,8 +69,8 @@ impl Region {
         stream.other_streams().join(self.block(), stream.stream())
     }
 
-    /// Makes a stream come after the pool's, and the pool's after that one when the memory is next used
-    /// there, handed out or freed.
+    /// Makes a stream come after the pool's stream. The pool's stream comes after that one when the memory is next
+    /// used on the pool's stream, handed out or freed.
     pub(crate) fn lend(&self, stream: &Arc<CudaStream>) -> Result<(), CudaError> {
         if self.is_own(stream) {
             return self.join();
@@ -101,8 +103,8 @@ impl Region {
         own.other_streams().lend(self.block(), Borrower { stream, user, admitted }, own.stream())
     }
 
-    /// The address for work on a stream, which is ordered with the pool's. Where that is not possible,
-    /// the address is 0, where the driver refuses copies and fills, and the reason is kept for
+    /// The address for work on a stream, which is ordered with the pool's stream. Where the two cannot be ordered,
+    /// the address is 0, at which the driver refuses copies and fills, and the reason is kept for
     /// [`DeviceStream::take_unanswered`].
     pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
         let other_streams = self.stream().other_streams();
@@ -118,13 +120,14 @@ impl Region {
             // SAFETY: the region's view is in use, on the pool's thread (type).
             unsafe { self.slot.arm() };
             let noted = other_streams.note_another_device(self.block());
-            // Noting it may have run code of others, and cudarc goes on with its stream's bare handle.
+            // Noting the other device may have run code of others, which may have made another context current, and
+            // cudarc goes on with its stream's bare handle.
             return self.address_if(joined.and(noted).and(self.stream().bind()));
         }
         self.address_if(joined)
     }
 
-    /// Notes that cudarc asked for the pool's stream: a copy to another device begins so.
+    /// Notes that cudarc asked for the pool's stream, with which a copy to another device begins.
     pub(crate) fn asked_for_stream(&self) {
         self.stream().other_streams().note_question(self.block());
     }
@@ -147,7 +150,8 @@ impl Region {
         }
     }
 
-    /// Where the driver failed to order streams of one context, the host waits for all of it.
+    /// The address after the streams could not be ordered. Where the driver failed to order streams of one context,
+    /// the host waits for all work of that context instead, and the address is good; else it is 0.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
         let stream = self.stream();

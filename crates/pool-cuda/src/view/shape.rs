@@ -19,7 +19,7 @@ use crate::view::device_view::DeviceViewMut;
 pub struct ShapeDescriptor(Option<ShapeCell>);
 
 impl ShapeDescriptor {
-    /// Where the shape is on the device; the first time it is written there.
+    /// Where the shape is on the device. The first call writes the shape there.
     fn place(
         &mut self,
         shape: DynamicShape<'_>,
@@ -43,7 +43,7 @@ impl ShapeDescriptor {
                 let cell = take_cell(stream)?;
                 stream.bind()?;
                 // SAFETY: the cell is allocated, is long enough for the most axes, and belongs to this
-                // shape; who read an earlier one there is in the pool's stream.
+                // shape; work that reads an earlier shape there is in the pool's stream.
                 unsafe { source.write(cell.address(), bytes) }?;
                 cell
             }
@@ -76,7 +76,7 @@ pub struct DeviceShape<'s> {
 }
 
 impl DeviceShape<'_> {
-    /// Where it is on the device.
+    /// Where the lengths and strides are on the device.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address

@@ -1,5 +1,5 @@
-//! Copies on the pool's stream, and bytes set there, by address: what the backend and its views have in common.
-//! None of them waits for the device but a copy to the host, whose bytes are wanted.
+//! Copies and settings of bytes on the pool's stream, by address, for the backend and its views. Only a copy to the
+//! host waits for the device.
 
 use crate::driver::calls::{self, Address};
 use crate::driver::error::CudaError;
@@ -9,7 +9,7 @@ use crate::stream::device_stream::DeviceStream;
 ///
 /// # Safety
 ///
-/// The range is allocated, and writing it in the pool's stream is the caller's right. So below.
+/// The range is allocated, and writing it in the pool's stream is the caller's right.
 pub(crate) unsafe fn set_bytes(
     stream: &DeviceStream,
     to: Address,
