@@ -176,3 +176,39 @@ pub(crate) fn give_back_leftovers() -> usize {
     }
     COUNT.load(Ordering::Relaxed)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::driver::error::CudaError;
+
+    use super::{Place, Resource, give_back_leftovers};
+
+    /// Refuses to be given back so many times.
+    struct Stubborn(Arc<AtomicUsize>);
+
+    impl Resource for Stubborn {
+        unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+            let take = |refusals: usize| refusals.checked_sub(1);
+            match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+                Ok(_) => Err(CudaError::Capturing { operation: "give back" }),
+                Err(_) => Ok(()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused_waits_in_the_queue() {
+        let refusals = [0, 1, 3].map(|count| Arc::new(AtomicUsize::new(count)));
+        for count in &refusals {
+            drop(Place::new().unwrap().own(Stubborn(Arc::clone(count))));
+        }
+        let owners = || refusals.each_ref().map(|count| Arc::strong_count(count) - 1);
+        assert_eq!(owners(), [0, 1, 1]);
+        assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
+        assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
+        assert_eq!((give_back_leftovers(), owners()), (0, [0, 0, 0]));
+    }
+}

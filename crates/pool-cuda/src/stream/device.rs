@@ -43,7 +43,7 @@ impl FirstStream {
         // SAFETY: no slice is made meanwhile: nobody else has the context.
         unsafe { context.disable_event_tracking() };
         let made = context.new_stream();
-        // SAFETY: as above.
+        // SAFETY: no slice was made meanwhile, as above.
         unsafe { context.enable_event_tracking() };
         let stream = answer("cuStreamCreate", made)?;
         Ok(Self { stream, is_taken: Arc::default() })
@@ -57,7 +57,7 @@ impl FirstStream {
 }
 
 impl CudaDevice {
-    /// The device of an ordinal that there is.
+    /// The device of an ordinal, which was checked before.
     pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let device = answer("cuDeviceGet", result::device::get(number))?;
@@ -101,7 +101,7 @@ impl CudaDevice {
     }
 
     /// The same device with plain allocations instead of stream-ordered ones, as where a device has
-    /// no memory pools: for comparison, and for tools that do not know those.
+    /// no memory pools: for comparison, and for tools that do not know memory pools.
     #[must_use]
     pub fn without_memory_pool(self) -> Self {
         let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
@@ -114,7 +114,7 @@ impl CudaDevice {
         ordinal(&self.0.context)
     }
 
-    /// The name that the driver gives it.
+    /// The name that the driver gives the device.
     ///
     /// # Errors
     ///
