@@ -42,7 +42,7 @@ pub(crate) struct ResourceOwner<T: Resource> {
 /// asked for without ending the process where the host has none.
 pub(crate) struct Place<T>(Box<[Link<T>; 1]>);
 
-/// A resource that has no owner any more, and the rest of the queue behind it.
+/// A link of the queue: a resource that has no owner any more, and the rest of the queue behind it.
 struct Link<T> {
     /// Empty while the resource has its owner.
     resource: Option<T>,
@@ -52,7 +52,7 @@ struct Link<T> {
 /// The links of the leftovers, the newest one first.
 type Queue = Option<Box<dyn Leftover>>;
 
-/// A link of the queue, whatever its resource is.
+/// A link of the queue, whichever type its resource is of.
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 

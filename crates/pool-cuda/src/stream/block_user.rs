@@ -1,4 +1,4 @@
-//! Who uses a block on another stream than the pool's: what a pool keeps of that stream, to wait for it later.
+//! Who uses a block on another stream than the pool's stream: what a pool keeps of that stream, to wait for it later.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Whether the copies through a buffer are done, by an event behind the last one. Who has the buffer asks for that
-//! event, or waits for it: the order is never that of a destructor.
+//! Whether the copies through a buffer are done, by an event behind the last copy. Whoever has the buffer asks
+//! whether that event has come, or waits for it: the order never depends on a destructor.
 
 use std::sync::Arc;
 

@@ -37,7 +37,8 @@ impl<T: Element> DeviceViewMut<'_, T> {
     /// # Errors
     ///
     /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
-    /// captured and the other is not, or one of the two has memory of a graph, and [`CudaError::Call`] where the driver refuses.
+    /// captured and the other is not, or one of the two pools has memory of a graph, and [`CudaError::Call`] where the
+    /// driver refuses.
     pub fn copy_from(&mut self, source: &DeviceView<'_, T>) -> Result<(), CudaError> {
         check_lengths(source.len(), self.len())?;
         let bytes = self.region().bytes;
