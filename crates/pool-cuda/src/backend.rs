@@ -6,43 +6,33 @@ use std::panic::{self, AssertUnwindSafe};
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 
 use crate::cuda::Cuda;
-use crate::driver::Address;
-use crate::error::CudaError;
-use crate::fill;
-use crate::shape::ShapeDescriptor;
-use crate::stream::DeviceStream;
-use crate::transfer;
-use crate::view::{DeviceView, DeviceViewMut};
+use crate::driver::calls::Address;
+use crate::driver::error::CudaError;
+use crate::stream::device_stream::DeviceStream;
+use crate::view::block::DeviceBlock;
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+use crate::view::fill;
+use crate::view::shape::ShapeDescriptor;
+use crate::view::transfer;
 
-/// A block of device memory: its address, 0 for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceBlock(pub(crate) Address);
-
-impl DeviceBlock {
-    /// Where it starts on the device.
-    #[must_use]
-    pub fn address(self) -> u64 {
-        self.0
-    }
-}
-
-/// A block that the watch is being told of: freed when this is dropped, for that is code of others, which may
-/// panic.
-struct Unwatched<'a> {
+/// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is
+/// code of others, which may panic.
+struct BlockGuard<'a> {
     stream: &'a DeviceStream,
     address: Address,
 }
 
-impl Unwatched<'_> {
+impl BlockGuard<'_> {
+    /// The block, for the pool: it is not freed.
     fn keep(self) -> DeviceBlock {
         DeviceBlock(ManuallyDrop::new(self).address)
     }
 }
 
-impl Drop for Unwatched<'_> {
+impl Drop for BlockGuard<'_> {
     fn drop(&mut self) {
-        // SAFETY: it is made of a block of this context that nobody frees, new or given up by its owner; what
-        // uses it is in the pool's stream, or noted.
+        // SAFETY: the guard is made of a block of this context that nobody else frees, new or given up by its owner;
+        // work that uses the block is in the pool's stream, or noted.
         self.stream.keep_unanswered(unsafe { self.stream.free(self.address) });
     }
 }
@@ -72,17 +62,17 @@ unsafe impl PoolBackend for Cuda {
         if !watch.admit(bytes) {
             return Err(CudaError::OutOfMemory { requested: bytes, memory: None });
         }
-        let block = Unwatched { stream, address: stream.allocate(bytes)? };
+        let block = BlockGuard { stream, address: stream.allocate(bytes)? };
         watch.allocated(block.address, bytes);
         Ok(block.keep())
     }
 
     unsafe fn free(stream: &DeviceStream, block: DeviceBlock, bytes: usize) {
-        let block = Unwatched { stream, address: block.0 };
+        let block = BlockGuard { stream, address: block.0 };
         if let Some(watch) = stream.watch() {
-            // What it says when it panics was printed; whoever frees has nobody to unwind to.
-            let told = AssertUnwindSafe(|| watch.freed(block.address, bytes));
-            let _ = panic::catch_unwind(told);
+            // The message of a panic was printed by then, and freeing has nobody to unwind to.
+            let call = AssertUnwindSafe(|| watch.freed(block.address, bytes));
+            let _ = panic::catch_unwind(call);
         }
     }
 
@@ -116,7 +106,7 @@ unsafe impl PoolBackend for Cuda {
         why: Reuse,
     ) -> Result<(), CudaError> {
         match why {
-            Reuse::HandOut => stream.foreign().settle(block.0, stream.stream()),
+            Reuse::HandOut => stream.other_streams().settle(block.0, stream.stream()),
             // Freeing waits for the block's users itself, and tries again later where that fails.
             _ => Ok(()),
         }

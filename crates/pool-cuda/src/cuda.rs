@@ -1,8 +1,10 @@
-//! The marker of the backend, and what can be asked before there is a pool.
+//! The marker of the backend, and the questions that can be asked before there is a pool.
 
-use crate::device::CudaDevice;
-use crate::error::CudaError;
-use crate::{leftover, library, thread};
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::give_back_leftovers;
+use crate::driver::library;
+use crate::stream::device::CudaDevice;
+use crate::stream::thread;
 
 /// The memory of NVIDIA devices. A marker of no size: name it as the backend of a pool.
 ///
@@ -50,13 +52,13 @@ impl Cuda {
         CudaDevice::open(ordinal)
     }
 
-    /// Tries again to give back what could not be given back when its owner was dropped: pools that ended
-    /// while their stream was captured, and what the driver refused. Returns how many things are left.
+    /// Tries again to give back what could not be given back when its owner was dropped: blocks of pools that ended
+    /// while their stream was captured, and resources that the driver refused. Returns how many are left.
     ///
-    /// It happens by itself whenever a pool allocates or is dropped; this is for when there are no more.
+    /// The same happens by itself whenever a pool allocates or is dropped; call this where no pool will do so.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
-        leftover::try_again()
+        give_back_leftovers()
     }
 
     /// Chooses the device that this thread's pools are on from now on; 0 until it is called.

@@ -34,57 +34,37 @@
 //! feature `any-cuda-version` it is found.
 
 mod backend;
-mod capturing;
-mod chain;
-mod code;
-mod contents;
 mod cuda;
-mod device;
 mod driver;
-mod error;
-mod event;
-mod fill;
-mod foreign;
-mod launch;
-mod leftover;
-mod library;
-mod memory_pool;
-mod page_locked;
-mod peer;
-mod pointer;
-mod region;
-mod shape;
-mod source;
-mod staging;
 mod stream;
-mod thread;
-mod transfer;
-mod uses;
-#[doc(hidden)] // for `pool-graph`
-pub mod versioned;
 mod view;
-mod watch;
 
-pub use backend::DeviceBlock;
-#[doc(hidden)] // for `pool-graph`, which captures
-pub use capturing::{is_capturing, unheeding_captures};
-#[doc(hidden)]
-pub use chain::Chain;
-pub use code::DriverCode;
 pub use cuda::Cuda;
 pub use cudarc;
-pub use device::CudaDevice;
-pub use error::{CudaError, DeviceMemory};
-pub use foreign::announce;
-pub use launch::Launch;
 #[doc(hidden)] // for `pool-graph`
-pub use library::require_driver;
+pub use driver::capture::is_capturing;
 #[doc(hidden)] // for `pool-graph`
-pub use page_locked::PageLocked;
-pub use pointer::OnStream;
-pub use shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};
-pub use source::BlockSource;
-pub use stream::DeviceStream;
-pub use thread::set_stream;
-pub use view::{DeviceView, DeviceViewMut, OnDevice, record_use};
-pub use watch::BlockWatch;
+pub use driver::capture_mode::with_relaxed_capture_mode;
+#[doc(hidden)] // the name until `pool-graph` uses the other one
+pub use driver::capture_mode::with_relaxed_capture_mode as unheeding_captures;
+#[doc(hidden)] // for `pool-graph`
+pub use driver::chain::Chain;
+pub use driver::code::DriverCode;
+pub use driver::error::{CudaError, DeviceMemory};
+#[doc(hidden)] // for `pool-graph`
+pub use driver::library::require_driver;
+#[doc(hidden)] // for `pool-graph`
+pub use driver::versioned;
+pub use stream::announced_streams::announce;
+pub use stream::block_source::BlockSource;
+pub use stream::block_watch::BlockWatch;
+pub use stream::device::CudaDevice;
+pub use stream::device_stream::DeviceStream;
+#[doc(hidden)] // for `pool-graph`
+pub use stream::page_locked::PageLocked;
+pub use stream::thread::set_stream;
+pub use view::block::DeviceBlock;
+pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
+pub use view::kernel_arguments::OnStream;
+pub use view::launch::Launch;
+pub use view::shape::{AcquireShaped, DeviceShape, ShapeDescriptor, ShapedArray};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_cuda::versioned::set_behind_nothing;
-use pool_cuda::{CudaError, unheeding_captures};
+use pool_cuda::{CudaError, with_relaxed_capture_mode};
 use result::stream::StreamKind;
 
 use super::error::CaptureError;
@@ -56,7 +56,8 @@ pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
 /// Waits for a stream that is not captured, also where another one is.
 pub(crate) fn wait_for(stream: &CudaStream) -> Result<(), CudaError> {
     // SAFETY: the stream is live (1).
-    let waited = unheeding_captures(|| unsafe { sys::cuStreamSynchronize(stream.cu_stream()) });
+    let waited =
+        with_relaxed_capture_mode(|| unsafe { sys::cuStreamSynchronize(stream.cu_stream()) });
     answer("cuStreamSynchronize", waited.result())
 }
 
@@ -78,7 +79,7 @@ unsafe impl Sync for Origin {}
 impl Origin {
     /// The context is bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
-        let made = unheeding_captures(|| result::stream::create(StreamKind::NonBlocking));
+        let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
         Ok(Self { stream: answer("cuStreamCreate", made)?, context: Arc::clone(context) })
     }
 
@@ -109,7 +110,7 @@ impl Drop for Origin {
     fn drop(&mut self) {
         let _ = bind(&self.context);
         // SAFETY: the stream is live, and this is its last use.
-        let _ = unheeding_captures(|| unsafe { result::stream::destroy(self.stream) });
+        let _ = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(self.stream) });
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig, PoolError, Scope};
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{Cuda, CudaError, DeviceStream, announce, unheeding_captures};
+use pool_cuda::{Cuda, CudaError, DeviceStream, announce, with_relaxed_capture_mode};
 
 use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
@@ -34,7 +34,7 @@ impl DryStream {
         bind(context)?;
         // What earlier calls left with the context is not this call's.
         let _ = context.check_err();
-        let stream = unheeding_captures(|| context.new_stream())?;
+        let stream = with_relaxed_capture_mode(|| context.new_stream())?;
         let event = Arc::new(OrderEvent::new(context)?);
         let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?;
         Ok(Self { _under_way: under_way, stream })

@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::{CudaError, unheeding_captures};
+use pool_cuda::{CudaError, with_relaxed_capture_mode};
 use sys::CUmemorytype_enum as MemoryType;
 
 use super::refusal::{NodeKind, UpdateReason, UpdateRefused};
@@ -189,7 +189,7 @@ impl Drop for Graph {
     fn drop(&mut self) {
         let _ = bind(&self.context);
         // SAFETY: the handle is good, and this is its last use (1).
-        let _ = unheeding_captures(|| unsafe { sys::cuGraphDestroy(self.handle) });
+        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(self.handle) });
     }
 }
 
@@ -262,7 +262,7 @@ impl Drop for Executable {
     fn drop(&mut self) {
         let _ = bind(&self.context);
         // SAFETY: the handle is good, and this is its last use (1).
-        let _ = unheeding_captures(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
+        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
     }
 }
 
@@ -286,7 +286,7 @@ impl HostBuffer {
             // SAFETY: what is allocated is nobody's yet, and is written below.
             unsafe { result::malloc_host(bytes.len(), sys::CU_MEMHOSTALLOC_PORTABLE) }
         };
-        let memory = answer("cuMemHostAlloc", unheeding_captures(allocate))?;
+        let memory = answer("cuMemHostAlloc", with_relaxed_capture_mode(allocate))?;
         let none = CudaError::OutOfMemory { requested: bytes.len(), memory: None };
         let memory = ptr::NonNull::new(memory.cast::<u8>()).ok_or(none)?;
         let mut buffer = Self { memory, bytes: bytes.len(), context: Arc::clone(context) };
@@ -320,7 +320,8 @@ impl Drop for HostBuffer {
     fn drop(&mut self) {
         let _ = bind(&self.context);
         // SAFETY: it came from `cuMemHostAlloc`, is freed once, and the graph that reads it is gone.
-        let _ = unheeding_captures(|| unsafe { result::free_host(self.memory.as_ptr().cast()) });
+        let _ =
+            with_relaxed_capture_mode(|| unsafe { result::free_host(self.memory.as_ptr().cast()) });
     }
 }
 

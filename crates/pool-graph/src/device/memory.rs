@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{CudaDevice, CudaError, unheeding_captures};
+use pool_cuda::{CudaDevice, CudaError, with_relaxed_capture_mode};
 
 use crate::source::MemorySource;
 
@@ -93,7 +93,7 @@ unsafe impl MemorySource for DeviceMemory {
             return Err(Self::out_of_memory(usize::MAX));
         };
         // SAFETY: what is allocated is nobody's yet, and is never read as a value here.
-        let allocated = unheeding_captures(|| unsafe { result::malloc_sync(bytes) });
+        let allocated = with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) });
         match allocated {
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
                 Err(Self::out_of_memory(bytes))
@@ -105,7 +105,7 @@ unsafe impl MemorySource for DeviceMemory {
     unsafe fn free(&self, address: u64, _: u64) {
         let freed = self.bind().and_then(|()| {
             // SAFETY: the address came from `cuMemAlloc`, is freed once, and nothing uses it (caller).
-            answer("cuMemFree", unheeding_captures(|| unsafe { result::free_sync(address) }))
+            answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
         });
         if let Err(error) = freed {
             *self.unanswered.lock() = Some(error);

@@ -1,0 +1,32 @@
+//! Default streams: the legacy one of a context, and the one that every thread has its own of.
+
+use cudarc::driver::CudaStream;
+
+use crate::driver::context::ordinal;
+use crate::driver::error::CudaError;
+
+/// The handle of the default stream that every thread has its own of (`CU_STREAM_PER_THREAD`). The handles below
+/// it are those of the legacy default stream.
+const PER_THREAD: usize = 2;
+
+/// Whether a stream is a default stream, of which everybody may get another reference.
+pub(crate) fn is_default(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= PER_THREAD
+}
+
+/// Whether a stream is the default stream that every thread has its own of.
+pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() == PER_THREAD
+}
+
+/// Checks that a stream is the same one on every thread, as the stream of a pool must be.
+///
+/// # Errors
+///
+/// [`CudaError::WrongContext`] for the per-thread default stream.
+pub(crate) fn refuse_per_thread(stream: &CudaStream) -> Result<(), CudaError> {
+    if is_per_thread(stream) {
+        return Err(CudaError::WrongContext { ordinal: ordinal(stream.context()) });
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! The one error of the crate: what was asked of which device, what the device answered, and what to do.
+
+use std::fmt;
+
+use crate::driver::code::DriverCode;
+
+/// Why the device could not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// No library of the NVIDIA driver can be loaded.
+    NoLibrary,
+    /// The driver is for an older version of CUDA than what was asked of it.
+    DriverTooOld {
+        /// The driver's version, as CUDA counts: 12040 is 12.4.
+        driver: u32,
+        /// The oldest version that has what was asked: 12000, and 12030 for captured graphs.
+        needed: u32,
+    },
+    /// The driver says that it is new enough, and does not have a call that drivers of its version have.
+    MissingCall {
+        /// The name of the call.
+        call: &'static str,
+    },
+    /// The driver could not be started.
+    NotStarted {
+        /// What `cuInit` answered.
+        code: DriverCode,
+    },
+    /// There is a driver, and no device.
+    NoDevice,
+    /// There are fewer devices than the ordinal says.
+    NoSuchDevice {
+        /// The ordinal asked for.
+        asked: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+    /// The device has no such block of memory.
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: usize,
+        /// What the device says of its memory; `None` where the device does not answer.
+        memory: Option<DeviceMemory>,
+    },
+    /// A stream or view of one device was used with memory of another device, which was not
+    /// [opened](crate::CudaDevice::let_peer) to it.
+    WrongDevice {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device that it was to be used on.
+        stream: u32,
+    },
+    /// Kernels of one device cannot reach memory of another one, and so it cannot be
+    /// [opened](crate::CudaDevice::let_peer) to them.
+    NotPeers {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device whose kernels were to use it.
+        reader: u32,
+    },
+    /// A stream of another CUDA context of the same device, with which events cannot be shared.
+    WrongContext {
+        /// The ordinal of the device.
+        ordinal: u32,
+    },
+    /// A stream is being captured into a graph, and the operation cannot become part of a graph.
+    Capturing {
+        /// What was to be done.
+        operation: &'static str,
+    },
+    /// The [source](crate::BlockSource) that the pool was given has no block of this size.
+    NoBlock {
+        /// Bytes asked for.
+        requested: usize,
+        /// Why there is no such block, and what to do.
+        why: &'static str,
+    },
+    /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
+    Bookkeeping {
+        /// Bytes asked for.
+        requested: usize,
+    },
+    /// A copy between ranges of different lengths.
+    LengthMismatch {
+        /// Elements of the source.
+        source: usize,
+        /// Elements of the destination.
+        destination: usize,
+    },
+    /// A shape with more axes than a descriptor on the device holds.
+    RankTooLarge {
+        /// The number of axes.
+        rank: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// A call that the driver refused.
+    Call {
+        /// The name of the call.
+        call: &'static str,
+        /// What the driver answered.
+        code: DriverCode,
+    },
+}
+
+/// The memory of a device, as the driver reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that can be allocated, by any process.
+    pub free: usize,
+    /// All bytes of the device.
+    pub total: usize,
+}
+
+impl CudaError {
+    /// The driver's code, where the driver was asked and refused.
+    #[must_use]
+    pub fn code(&self) -> Option<DriverCode> {
+        match *self {
+            Self::NotStarted { code } | Self::Call { code, .. } => Some(code),
+            Self::OutOfMemory { .. } => Some(DriverCode::OUT_OF_MEMORY),
+            _ => None,
+        }
+    }
+
+    /// Whether the device's context is lost; see [`DriverCode::is_sticky`].
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        self.code().is_some_and(DriverCode::is_sticky)
+    }
+}
+
+/// A version as CUDA counts it, printed as people write it.
+struct Version(u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+impl fmt::Display for CudaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoLibrary => f.write_str(
+                "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or \
+                 use the host backend",
+            ),
+            Self::DriverTooOld { driver, needed } => write!(
+                f,
+                "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
+                Version(driver),
+                Version(needed),
+            ),
+            Self::MissingCall { call } => write!(
+                f,
+                "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
+            ),
+            Self::NotStarted { code } => write!(
+                f,
+                "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no \
+                 stub of the toolkit is loaded in its place"
+            ),
+            Self::NoDevice => f.write_str(
+                "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable \
+                 CUDA_VISIBLE_DEVICES",
+            ),
+            Self::NoSuchDevice { asked, count } => write!(
+                f,
+                "there is no device {asked}: the driver sees {count}, counted from 0 (the variable \
+                 CUDA_VISIBLE_DEVICES hides others)"
+            ),
+            Self::OutOfMemory { requested, memory: Some(DeviceMemory { free, total }) } => write!(
+                f,
+                "the device has no {requested} bytes: {free} of its {total} are free, for all \
+                 processes together"
+            ),
+            Self::OutOfMemory { requested, memory: None } => write!(
+                f,
+                "the device has no {requested} bytes, and does not say how many are free"
+            ),
+            Self::WrongDevice { memory, stream } => write!(
+                f,
+                "memory of device {memory} was to be used on a stream of device {stream}: use a pool \
+                 of device {stream}, copy with `copy_from`, or let its kernels use the memory \
+                 (`CudaDevice::let_peer`)"
+            ),
+            Self::NotPeers { memory, reader } => write!(
+                f,
+                "kernels of device {reader} cannot reach memory of device {memory}, for nothing that \
+                 they may use links the two: copy with `copy_from`"
+            ),
+            Self::WrongContext { ordinal } => write!(
+                f,
+                "the stream belongs to another context of device {ordinal}: use streams of the \
+                 pool's own context"
+            ),
+            Self::Capturing { operation } => write!(
+                f,
+                "a stream is being captured, so the pool cannot {operation}: do it once before the \
+                 capture"
+            ),
+            Self::NoBlock { requested, why } => {
+                write!(f, "there is no block of {requested} bytes: {why}")
+            }
+            Self::Bookkeeping { requested } => write!(
+                f,
+                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
+            ),
+            Self::LengthMismatch { source, destination } => write!(
+                f,
+                "{source} elements cannot be copied to {destination}: the lengths must agree"
+            ),
+            Self::RankTooLarge { rank, most } => {
+                write!(f, "a shape on the device has at most {most} axes, not {rank}")
+            }
+            Self::Call { call, code } if code.is_sticky() => write!(
+                f,
+                "{call} answered {code}: the context of the device is lost, so start the process anew"
+            ),
+            Self::Call { call, code } => write!(f, "{call} answered {code}"),
+        }
+    }
+}
+
+impl std::error::Error for CudaError {}
+
+#[cfg(test)]
+mod tests {
+    use cudarc::driver::sys::CUresult;
+
+    use super::{CudaError, DeviceMemory};
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let memory = Some(DeviceMemory { free: 5, total: 9 });
+        for (error, words) in [
+            (CudaError::NoLibrary, &["driver", "install"][..]),
+            (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
+            (CudaError::NoDevice, &["nvidia-smi"]),
+            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
+            (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
+            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
+            (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
+        ] {
+            let text = error.to_string();
+            for word in words {
+                assert!(text.contains(word), "{text}");
+            }
+        }
+        let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS.into();
+        let error = CudaError::Call { call: "cuMemFree", code: lost };
+        assert!(error.is_sticky() && error.to_string().contains("700 ILLEGAL_ADDRESS"));
+    }
+}

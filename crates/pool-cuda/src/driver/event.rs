@@ -1,0 +1,88 @@
+//! Events of our own: a call on one of cudarc's events may answer an error that an earlier, unrelated call left
+//! with the context, and a call on these does not.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::driver::answer::answer;
+use crate::driver::capture_mode::with_relaxed_capture_mode;
+use crate::driver::code::DriverCode;
+use crate::driver::context::{bind, bound_handle};
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::{Place, Resource, ResourceOwner};
+
+/// A point in a stream's order that other streams, or the host, can wait for.
+pub(crate) struct Event(ResourceOwner<EventHandle>);
+
+/// What the driver knows an event by.
+struct EventHandle {
+    handle: sys::CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on an event may be made from any thread.
+unsafe impl Send for EventHandle {}
+
+impl Resource for EventHandle {
+    /// Destroys the event. What was recorded with it stays in its stream, and whoever waits for it still does.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the event is live and nobody else has it (caller).
+        answer("cuEventDestroy", unsafe { result::event::destroy(self.handle) })
+    }
+}
+
+impl Event {
+    /// An event of a context, which becomes the current one.
+    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
+        bind(context)?;
+        let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
+        let handle = answer("cuEventCreate", result::event::create(without_time))?;
+        Ok(Self(place.own(EventHandle { handle, context: Arc::clone(context) })))
+    }
+
+    /// Marks the place that a stream of the event's context has come to. Whoever waited for an earlier mark
+    /// of this event still waits for that one. The context becomes the current one.
+    pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        let stream = bound_handle(stream)?;
+        // SAFETY: the event is live until `self` is dropped, the stream while its owner is borrowed.
+        let recorded = unsafe { result::event::record(self.0.handle, stream) };
+        answer("cuEventRecord", recorded)
+    }
+
+    /// Makes a stream, of any context, wait for the mark. The stream's context becomes the current one.
+    pub(crate) fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        let stream = bound_handle(stream)?;
+        // SAFETY: as in `record`.
+        let waits = unsafe { result::stream::wait_event(stream, self.0.handle, flags) };
+        answer("cuStreamWaitEvent", waits)
+    }
+
+    /// Whether the work before the mark is done.
+    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
+        // SAFETY: as in `record`.
+        match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.handle) }) {
+            Ok(()) => Ok(true),
+            Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
+            Err(error) => Err(CudaError::Call { call: "cuEventQuery", code: error.into() }),
+        }
+    }
+
+    /// Waits, on the host, until the work before the mark is done.
+    pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
+        // SAFETY: as in `record`.
+        let waited =
+            with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.handle) });
+        answer("cuEventSynchronize", waited)
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.0.handle).finish()
+    }
+}

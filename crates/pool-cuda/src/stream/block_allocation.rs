@@ -1,0 +1,100 @@
+//! Allocating and freeing the blocks of a pool: from its device, or from a source, in the order of its stream.
+
+use crate::driver::calls::{self, Address};
+use crate::driver::capture::is_capturing;
+use crate::driver::code::DriverCode;
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::give_back_leftovers;
+use crate::driver::memory_pool::MemoryPool;
+use crate::stream::block_free::{DeferredFrees, free_block};
+use crate::stream::device_stream::DeviceStream;
+
+impl DeviceStream {
+    /// Allocates memory that the stream's work may use.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Address, CudaError> {
+        if let Some(source) = self.source() {
+            return source.allocate(bytes);
+        }
+        let spare = DeferredFrees::new_spare()?;
+        give_back_leftovers();
+        self.bind_outside_capture("allocate memory")?;
+        self.free_deferred();
+        let (stream, device) = (self.stream(), self.device());
+        let allocated = match device.memory_pool() {
+            // SAFETY: the memory pool is the device's, which is that of the stream.
+            Some(pool) => unsafe { calls::allocate_in_order(pool.handle(), bytes, stream) },
+            None => calls::allocate(bytes, device.context()),
+        };
+        let address = allocated.map_err(|error| match error.code() {
+            Some(DriverCode::OUT_OF_MEMORY) => {
+                let memory = calls::device_memory(device.context()).ok();
+                CudaError::OutOfMemory { requested: bytes, memory }
+            }
+            _ => error,
+        })?;
+        self.deferred().keep_spare(spare);
+        Ok(address)
+    }
+
+    /// Frees memory after all that the stream holds now. Where a capture or the driver is in the way, that is done
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses; a capture is no error.
+    ///
+    /// # Safety
+    ///
+    /// The address came from [`allocate`](Self::allocate) of a stream of the same device object, was
+    /// not freed, and all that uses it is in this stream or done.
+    pub(crate) unsafe fn free(&self, address: Address) -> Result<(), CudaError> {
+        if let Some(source) = self.source() {
+            // Where the block's users on other streams cannot be waited for, the block is nobody's until the
+            // source is gone.
+            self.other_streams().settle(address, self.stream())?;
+            // SAFETY: the caller's promise.
+            unsafe { source.free(address) };
+            return Ok(());
+        }
+        let freed = match self.bind_outside_capture("free memory") {
+            Ok(()) => {
+                self.free_deferred();
+                // SAFETY: the caller's promise.
+                unsafe { self.free_now(address) }
+            }
+            Err(error) => Err(error),
+        };
+        match freed {
+            Ok(()) => self.deferred().drop_spare(),
+            Err(_) => self.deferred().put_off(address),
+        }
+        if matches!(freed, Err(CudaError::Capturing { .. })) { Ok(()) } else { freed }
+    }
+
+    /// Frees memory at its place in the stream's order.
+    ///
+    /// # Safety
+    ///
+    /// As for [`free`](Self::free), and the stream is not captured.
+    unsafe fn free_now(&self, address: Address) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { free_block(address, self.other_streams(), self.stream(), self.device()) }
+    }
+
+    /// Frees the blocks that could not be freed before. The stream is not captured.
+    fn free_deferred(&self) {
+        // SAFETY: `free` was promised that these addresses may be freed.
+        let free = |address| unsafe { self.free_now(address) };
+        self.deferred().free_each(free, |freed| self.keep_unanswered(freed));
+    }
+
+    /// Waits until all memory that was freed is free, and gives it back to the device. Does nothing in a capture.
+    pub(crate) fn settle(&self) -> Result<(), CudaError> {
+        if self.source().is_some() || is_capturing(self.stream())? {
+            return Ok(());
+        }
+        self.free_deferred();
+        calls::synchronize(self.stream())?;
+        self.device().memory_pool().map_or(Ok(()), MemoryPool::trim)
+    }
+}

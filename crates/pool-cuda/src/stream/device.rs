@@ -1,0 +1,174 @@
+//! One device: its primary context, and the memory pool that its blocks come from.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::driver::answer::answer;
+use crate::driver::calls::device_memory;
+use crate::driver::context::{bind, ordinal};
+use crate::driver::error::{CudaError, DeviceMemory};
+use crate::driver::memory_pool::MemoryPool;
+use crate::stream::peers::Peers;
+
+/// A device, ready for use: its primary context, which it keeps, and a private memory pool for what
+/// its streams allocate. Clones are the same device.
+#[derive(Clone)]
+pub struct CudaDevice(Arc<Inner>);
+
+/// What a device is. The memory pool and the stream are dropped before the context that they are in.
+struct Inner {
+    memory: Option<MemoryPool>,
+    first: Option<FirstStream>,
+    peers: Peers,
+    context: Arc<CudaContext>,
+}
+
+/// The first stream of a context, made before anybody else has the context, and kept for as long.
+///
+/// Where a context has no stream, cudarc waits for all work of the context before it makes one. While any thread
+/// captures anything there, that waiting fails, and spoils the capture.
+#[derive(Clone)]
+struct FirstStream {
+    stream: Arc<CudaStream>,
+    is_taken: Arc<AtomicBool>,
+}
+
+impl FirstStream {
+    fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        // What cudarc would wait for are slices of the context that were used before this stream was made; there
+        // are none.
+        // SAFETY: no slice is made meanwhile: nobody else has the context.
+        unsafe { context.disable_event_tracking() };
+        let made = context.new_stream();
+        // SAFETY: no slice was made meanwhile, as above.
+        unsafe { context.enable_event_tracking() };
+        let stream = answer("cuStreamCreate", made)?;
+        Ok(Self { stream, is_taken: Arc::default() })
+    }
+
+    /// The stream, for the first caller.
+    fn take(&self) -> Option<Arc<CudaStream>> {
+        let was_taken = self.is_taken.swap(true, Ordering::Relaxed);
+        (!was_taken).then(|| Arc::clone(&self.stream))
+    }
+}
+
+impl CudaDevice {
+    /// The device of an ordinal, which was checked before.
+    pub(crate) fn open(ordinal: u32) -> Result<Self, CudaError> {
+        let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        let device = answer("cuDeviceGet", result::device::get(number))?;
+        // cudarc keeps a context for good if it fails after it retained the context. So what cudarc will ask of the
+        // device is asked before.
+        // SAFETY: the device came from the driver.
+        answer("cuDeviceGetAttribute", unsafe {
+            result::device::get_attribute(
+                device,
+                sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+            )
+        })?;
+        let context = answer("cuDevicePrimaryCtxRetain", CudaContext::new(ordinal as usize))?;
+        let first = FirstStream::new(&context)?;
+        Self::with(context, Some(first))
+    }
+
+    fn with(context: Arc<CudaContext>, first: Option<FirstStream>) -> Result<Self, CudaError> {
+        let memory = match context.has_async_alloc() {
+            true => Some(MemoryPool::new(&context)?),
+            false => None,
+        };
+        Ok(Self(Arc::new(Inner { memory, first, peers: Peers::default(), context })))
+    }
+
+    /// The device of a context that was made elsewhere.
+    ///
+    /// Where that context has no stream yet, cudarc waits for all work of the context before it makes the first
+    /// stream: no thread may be capturing anything in the context meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses a memory pool.
+    pub fn of_context(context: Arc<CudaContext>) -> Result<Self, CudaError> {
+        Self::with(context, None)
+    }
+
+    /// The device of a context in which nothing will be allocated: no memory pool is made.
+    pub(crate) fn without_allocations(context: Arc<CudaContext>) -> Self {
+        Self(Arc::new(Inner { memory: None, first: None, peers: Peers::default(), context }))
+    }
+
+    /// The same device with plain allocations instead of stream-ordered ones, as where a device has
+    /// no memory pools: for comparison, and for tools that do not know memory pools.
+    #[must_use]
+    pub fn without_memory_pool(self) -> Self {
+        let (first, context) = (self.0.first.clone(), Arc::clone(&self.0.context));
+        Self(Arc::new(Inner { memory: None, first, peers: Peers::default(), context }))
+    }
+
+    /// The number of the device, counted from 0.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        ordinal(&self.0.context)
+    }
+
+    /// The name that the driver gives the device.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver does not say.
+    pub fn name(&self) -> Result<String, CudaError> {
+        answer("cuDeviceGetName", result::device::get_name(self.0.context.cu_device()))
+    }
+
+    /// What the device says of its memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver does not say.
+    pub fn memory(&self) -> Result<DeviceMemory, CudaError> {
+        device_memory(&self.0.context)
+    }
+
+    /// Whether blocks are allocated in stream order.
+    #[must_use]
+    pub fn has_memory_pool(&self) -> bool {
+        self.0.memory.is_some()
+    }
+
+    /// cudarc's context of the device.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.0.context
+    }
+
+    /// A new stream that the legacy default stream does not wait for.
+    pub(crate) fn raw_stream(&self) -> Result<Arc<CudaStream>, CudaError> {
+        bind(&self.0.context)?;
+        if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
+            return Ok(first);
+        }
+        // An error that earlier calls left with the context is not this call's.
+        let _ = self.0.context.check_err();
+        answer("cuStreamCreate", self.0.context.new_stream())
+    }
+
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.0.peers
+    }
+
+    pub(crate) fn memory_pool(&self) -> Option<&MemoryPool> {
+        self.0.memory.as_ref()
+    }
+}
+
+impl fmt::Debug for CudaDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaDevice")
+            .field("ordinal", &self.ordinal())
+            .field("memory_pool", &self.has_memory_pool())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,20 @@
+//! The context of a pool, a stream of a device, and what a pool keeps there: its blocks, other streams that use them,
+//! page-locked buffers, cells for shapes.
+
+pub(crate) mod announced_streams;
+mod block_allocation;
+pub(crate) mod block_free;
+pub(crate) mod block_source;
+pub(crate) mod block_user;
+pub(crate) mod block_uses;
+pub(crate) mod block_watch;
+pub(crate) mod copy_completion;
+pub(crate) mod device;
+pub(crate) mod device_stream;
+pub(crate) mod other_streams;
+pub(crate) mod page_locked;
+mod peer_access;
+pub(crate) mod peers;
+pub(crate) mod shape_cells;
+pub(crate) mod staging;
+pub(crate) mod thread;

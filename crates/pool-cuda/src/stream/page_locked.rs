@@ -1,0 +1,228 @@
+//! Page-locked host memory: a buffer that copies between the host and the device go through. A buffer that is
+//! forgotten while it is busy is never used again.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream};
+
+use crate::driver::calls::{self, Address};
+use crate::driver::context::bind;
+use crate::driver::error::CudaError;
+use crate::driver::leftovers::{Place, Resource, ResourceOwner};
+use crate::stream::copy_completion::CopyCompletion;
+
+/// Where the bytes of a buffer begin: at a multiple of this.
+const ALIGNMENT: usize = 256;
+
+/// A buffer of page-locked memory that is given back when it is dropped, after its copies; later, where the driver
+/// refuses.
+///
+/// Public for `pool-graph`, whose feeding is staged through these.
+#[doc(hidden)]
+pub struct PageLocked(ResourceOwner<Buffer>);
+
+/// The memory of a [`PageLocked`], and how far the copies through it are.
+pub(crate) struct Buffer {
+    /// The memory as the driver gave it.
+    allocated: NonNull<u8>,
+    /// The first byte of that memory that is aligned.
+    memory: NonNull<u8>,
+    length: usize,
+    copies: CopyCompletion,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the memory is the buffer's alone, and the driver's calls on it may be made from any thread.
+unsafe impl Send for Buffer {}
+
+impl PageLocked {
+    /// A buffer of so many bytes, all zero, aligned to 256.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Bookkeeping`], and what the driver refuses.
+    pub fn new(bytes: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
+        Ok(Self(place.own(Buffer::new(bytes, context)?)))
+    }
+
+    /// The buffer's bytes, unless a copy may be pending.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        (!self.0.copies.is_pending()).then(|| self.0.bytes())
+    }
+
+    /// Enqueues a copy of the buffer's first bytes to the device. The buffer is busy from then on, also after an
+    /// error: a copy that was refused may be made later.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses. Where the event behind the copy could not be recorded, that is tried again whenever
+    /// it is asked whether the buffer is free.
+    ///
+    /// # Safety
+    ///
+    /// The range at `to` is allocated and as long, and writing it in the stream's order is the caller's right. The
+    /// buffer is not busy and at least as long.
+    pub unsafe fn copy_to_device(
+        &mut self,
+        to: u64,
+        bytes: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.copy_to_device(to, bytes, stream) }
+    }
+
+    /// Enqueues a copy from the device to the buffer's first bytes; else as [`copy_to_device`](Self::copy_to_device).
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to_device`](Self::copy_to_device).
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy_to_device`](Self::copy_to_device), with reading at `from`.
+    pub unsafe fn copy_to_host(
+        &mut self,
+        from: u64,
+        bytes: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.copy_to_host(from, bytes, stream) }
+    }
+
+    /// Whether the buffer's copies are done. Waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers for work that failed.
+    pub fn is_free(&mut self) -> Result<bool, CudaError> {
+        if !self.0.copies.is_pending() {
+            return Ok(true);
+        }
+        bind(&self.0.context)?;
+        self.0.is_free()
+    }
+
+    /// Whether a graph that somebody else captured may make the buffer's copy, now or at any time: the buffer is
+    /// never free again, and [`is_free`](Self::is_free) and [`wait`](Self::wait) answer the driver's error. Known
+    /// once one of these was called.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+
+    /// Waits, on the host, until the buffer's copies are done.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers for work that failed; [`CudaError::Capturing`] where the event could not be recorded
+    /// before, and the stream of the copy is captured now.
+    pub fn wait(&mut self) -> Result<(), CudaError> {
+        if !self.0.copies.is_pending() {
+            return Ok(());
+        }
+        bind(&self.0.context)?;
+        self.0.wait()
+    }
+
+    /// The buffer itself, for the staging of a pool, which has made the context the current one.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.0
+    }
+
+    /// As [`buffer`](Self::buffer).
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.0
+    }
+}
+
+impl Buffer {
+    fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let copies = CopyCompletion::new(context)?;
+        // The driver promises no alignment.
+        let bytes = length.saturating_add(ALIGNMENT - 1);
+        let allocated = calls::allocate_host(bytes, context)?;
+        // SAFETY: just allocated with as many bytes.
+        unsafe { allocated.write_bytes(0, bytes) };
+        // SAFETY: an alignment takes fewer bytes than there are beyond the length.
+        let memory = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
+        Ok(Self { allocated, memory, length, copies, context: Arc::clone(context) })
+    }
+
+    /// The buffer's bytes. No copy may be pending: callers take free buffers, or wait.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        debug_assert!(!self.copies.is_pending(), "a copy of the driver is pending");
+        // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
+        // exclusively; the driver is done with it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) }
+    }
+
+    /// As [`PageLocked::copy_to_device`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`PageLocked::copy_to_device`].
+    pub(crate) unsafe fn copy_to_device(
+        &mut self,
+        to: Address,
+        bytes: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<(), CudaError> {
+        debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
+        // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
+        // caller's promise.
+        let copied = unsafe { calls::copy_from_host(to, self.memory, bytes, stream) };
+        copied.and(self.copies.mark(stream))
+    }
+
+    /// As [`PageLocked::copy_to_host`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`PageLocked::copy_to_host`].
+    pub(crate) unsafe fn copy_to_host(
+        &mut self,
+        from: Address,
+        bytes: usize,
+        stream: &Arc<CudaStream>,
+    ) -> Result<(), CudaError> {
+        debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
+        // SAFETY: as in `copy_to_device`.
+        let copied = unsafe { calls::copy_to_host(self.memory, from, bytes, stream) };
+        copied.and(self.copies.mark(stream))
+    }
+
+    /// Whether the buffer's copies are done.
+    pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
+        self.copies.is_done()
+    }
+
+    /// Whether a capture may have one of the buffer's copies: nothing says when that copy is made.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.copies.is_lost()
+    }
+
+    /// Waits, on the host, until the buffer's copies are done.
+    pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
+        self.copies.wait()
+    }
+}
+
+impl Resource for Buffer {
+    /// Waits for the buffer's copies, and frees its memory.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        self.wait()?;
+        // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
+        unsafe { calls::free_host(self.allocated, &self.context) }
+    }
+}
+
+impl fmt::Debug for PageLocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("memory", &self.0.memory).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory that kernels of another device reach: opened by one call, in the way that suits how the memory was
+//! allocated.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+
+use crate::driver::chain::Chain;
+use crate::driver::context::{check_context, ordinal};
+use crate::driver::error::CudaError;
+use crate::stream::device::CudaDevice;
+use crate::stream::peers::{can_reach, open_context, open_pool};
+
+impl CudaDevice {
+    /// Lets kernels of another device read and write the memory of this device's pools, those that live and those to
+    /// come: of pools on streams of this value and its clones.
+    ///
+    /// Views then go to streams of that device by [`on`](crate::DeviceView::on) and
+    /// [`record_use`](crate::record_use), which order the two streams as streams of one device. Before this call such
+    /// views are refused by [`CudaError::WrongDevice`], and a kernel of the other device that is given the bare
+    /// address faults. Copies between devices need no such leave.
+    ///
+    /// The other direction, and a third device, need calls of their own. The leave holds for as long as the device's
+    /// memory pool lives.
+    ///
+    /// [Without a memory pool](Self::without_memory_pool) the leave is for all plain memory of this device's context,
+    /// whoever allocated it, and holds for as long as the two contexts live; this value keeps the other context alive.
+    /// So for blocks of `pool-graph`'s `DeviceMemory`, which are plain memory, call it on
+    /// `device.clone().without_memory_pool()`.
+    ///
+    /// ```no_run
+    /// use pool_core::Pool;
+    /// use pool_cuda::Cuda;
+    ///
+    /// let (near, far) = (Cuda::device(0)?, Cuda::device(1)?);
+    /// near.let_peer(&far)?;
+    /// let stream = far.context().new_stream().expect("a stream");
+    /// let mut pool = Pool::<Cuda>::new(near.new_stream()?);
+    /// let scope = pool.scope();
+    /// let weights = scope.acquire_filled(1 << 20, 0.5_f32).into_view();
+    /// let argument = weights.on(&stream)?;
+    /// // … `stream.launch_builder(&kernel).arg(&argument)` reads them where they are …
+    /// # let _ = argument;
+    /// # Ok::<(), pool_cuda::CudaError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::NotPeers`] where the other device cannot reach this one's memory (no link between them, or none
+    /// that the system allows), [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`].
+    pub fn let_peer(&self, peer: &Self) -> Result<(), CudaError> {
+        let (owner, reader) = (self.context(), peer.context());
+        if owner.cu_device() == reader.cu_device() {
+            return Ok(());
+        }
+        let refused = CudaError::NotPeers { memory: self.ordinal(), reader: peer.ordinal() };
+        if !self.peers().can_have(peer.ordinal()) || !can_reach(reader, owner)? {
+            return Err(refused);
+        }
+        match self.memory_pool() {
+            Some(pool) => open_pool(pool, owner, reader)?,
+            None if self.peers().has(peer.ordinal()) => open_context(owner, reader)?,
+            None => {
+                let kept = Chain::of(Arc::clone(reader))?;
+                open_context(owner, reader)?;
+                self.peers().keep(kept);
+            }
+        }
+        self.peers().add(peer.ordinal());
+        Ok(())
+    }
+
+    /// Checks that work on a stream reaches the memory of this device's pools.
+    pub(crate) fn check_reach(&self, stream: &CudaStream) -> Result<(), CudaError> {
+        if self.peers().has(ordinal(stream.context())) {
+            return Ok(());
+        }
+        check_context(self.context(), stream)
+    }
+}

@@ -1,0 +1,162 @@
+//! The contents of views: copies from and to the host, between views of any device, and fills. All are
+//! enqueued on the pool's stream; only reading waits for the device.
+
+use pool_core::{Element, PodElement};
+
+use crate::driver::calls;
+use crate::driver::error::CudaError;
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+use crate::view::fill;
+use crate::view::transfer;
+
+impl<T: Element> DeviceViewMut<'_, T> {
+    /// Copies elements from the host. They have left `source` when this returns, and arrive in the
+    /// order of the pool's stream.
+    ///
+    /// The elements go through pooled page-locked memory. To copy from page-locked memory of your own without that
+    /// detour, use cudarc's `memcpy_htod`; the elements then leave that memory later.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
+    /// [`CudaError::Call`] where the driver refuses.
+    pub fn copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError> {
+        check_lengths(source.len(), self.len())?;
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe {
+            transfer::upload(self.region().stream(), self.address(), bytemuck::cast_slice(source))
+        }
+    }
+
+    /// Copies the elements of another view, of this or another pool or device.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where one of the two pools' streams is
+    /// captured and the other is not, or one of the two pools has memory of a graph, and [`CudaError::Call`] where the
+    /// driver refuses.
+    pub fn copy_from(&mut self, source: &DeviceView<'_, T>) -> Result<(), CudaError> {
+        check_lengths(source.len(), self.len())?;
+        let bytes = self.region().bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let stream = self.region().stream();
+        stream.check_owner(source.region().stream())?;
+        self.region().join()?;
+        source.region().lend_anywhere(stream.stream())?;
+        let (own, other) = (stream.device().context(), source.region().stream().device().context());
+        let (to, from) = (self.address(), source.address());
+        if own.cu_ctx() == other.cu_ctx() {
+            // SAFETY: both ranges are those of views, one of them exclusive, so they are apart; the
+            // stream comes after all that uses them, and whatever uses them later after it.
+            return unsafe { transfer::copy(stream, to, from, bytes) };
+        }
+        // SAFETY: as above.
+        unsafe { calls::copy_between_devices((to, own), (from, other), bytes, stream.stream()) }
+    }
+
+    /// Sets all elements to a value.
+    ///
+    /// In a capture a fill puts nodes into the graph that depend on the element's type and on the length, never on
+    /// the value, so that an update of the graph may have another value. For elements of 1, 2 and 4 bytes it is one
+    /// memset. For other elements the first one is written and copied on, each copy as long as all before it; in a
+    /// graph that is captured by hand, writing the first element takes a memset for each 4 bytes of it (for each 2
+    /// bytes, or each byte, where 4 or 2 do not divide its size).
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses, and [`CudaError::Bookkeeping`] where the host has no memory.
+    pub fn fill(&mut self, value: T) -> Result<(), CudaError> {
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        let element = bytemuck::bytes_of(&value);
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { fill::fill(self.region().stream(), self.address(), element, self.len()) }
+    }
+
+    /// Sets all bytes to zero.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Call`] where the driver refuses.
+    pub fn fill_with_zeros(&mut self) -> Result<(), CudaError> {
+        let bytes = self.region().bytes;
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { transfer::set_bytes(self.region().stream(), self.address(), 0, bytes) }
+    }
+}
+
+impl<T: PodElement> DeviceView<'_, T> {
+    /// Copies the elements to the host, and waits for them: they are what the pool's stream, and other
+    /// streams that were given the memory, have written until now.
+    ///
+    /// Only for [`PodElement`]s: a kernel may have written any bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::LengthMismatch`], [`CudaError::Capturing`] where the pool's stream is captured, and
+    /// [`CudaError::Call`] where the driver refuses or earlier work has failed.
+    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
+        check_lengths(self.len(), destination.len())?;
+        if self.region().bytes == 0 {
+            return Ok(());
+        }
+        self.region().join()?;
+        let bytes = bytemuck::cast_slice_mut(destination);
+        // SAFETY: the range is this view's, in the pool's stream, behind other streams' uses.
+        unsafe { transfer::download(self.region().stream(), bytes, self.address()) }
+    }
+
+    /// The elements on the host; as [`copy_to_host`](Self::copy_to_host).
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_to_host`](Self::copy_to_host), and [`CudaError::Bookkeeping`] where the host has no memory for
+    /// them.
+    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
+        // At once also where there are as many elements of no size as a `usize` counts.
+        let requested = self.region().bytes;
+        let made = bytemuck::try_zeroed_vec(self.len());
+        let mut elements = made.map_err(|()| CudaError::Bookkeeping { requested })?;
+        self.copy_to_host(&mut elements)?;
+        Ok(elements)
+    }
+}
+
+impl<T: PodElement> DeviceViewMut<'_, T> {
+    /// As [`DeviceView::copy_to_host`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceView::copy_to_host`].
+    pub fn copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError> {
+        self.as_view().copy_to_host(destination)
+    }
+
+    /// As [`DeviceView::to_vec`].
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceView::copy_to_host`].
+    pub fn to_vec(&self) -> Result<Vec<T>, CudaError> {
+        self.as_view().to_vec()
+    }
+}
+
+fn check_lengths(source: usize, destination: usize) -> Result<(), CudaError> {
+    if source == destination {
+        return Ok(());
+    }
+    Err(CudaError::LengthMismatch { source, destination })
+}

@@ -1,0 +1,80 @@
+//! Views as cudarc's own kinds of device memory, which its functions take on any stream of the device.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+use pool_core::PodElement;
+
+use crate::view::device_view::{DeviceView, DeviceViewMut};
+
+/// The guard that cudarc wants beside a pointer. It has nothing to do, because nothing may depend on a destructor.
+const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
+
+/// cudarc's `memcpy_dtod` to another device does not say which stream of that device it uses. A pool notices how
+/// `memcpy_dtod` asks, and where such a copy may be pending, the pool waits, on the host, for all other devices (for
+/// their primary contexts) before the memory is used again. [`DeviceViewMut::copy_from`] orders such copies on
+/// the devices.
+impl<T> DeviceSlice<T> for DeviceView<'_, T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn stream(&self) -> &Arc<CudaStream> {
+        self.region().asked_for_stream();
+        self.pool_stream()
+    }
+}
+
+/// As for [`DeviceView`].
+impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn stream(&self) -> &Arc<CudaStream> {
+        self.region().asked_for_stream();
+        self.pool_stream()
+    }
+}
+
+/// The address, for work on `stream` that comes after what the pool's stream holds; before the memory
+/// is used again, the pool's stream waits for `stream`. On the pool's own stream, nothing is called.
+///
+/// Where streams cannot be ordered the address is 0, and
+/// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) has the reason. The driver refuses
+/// copies and fills at this address, so cudarc's fail with an error. A library that launches kernels with it
+/// (cuBLAS, for one) is not refused: the kernel faults where it touches the memory, and the context is lost. For
+/// those, [`on`](DeviceView::on) and [`record_use`](crate::record_use) answer with the error themselves.
+///
+/// Only for [`PodElement`]s, as [`DeviceView::to_vec`]: what cudarc reads through it need not have been
+/// written, in a capture for one thing, where writing is put off to the graph. Other elements can be
+/// read [as bytes](DeviceView::as_bytes).
+///
+/// ```compile_fail,E0277
+/// use pool_cuda::DeviceView;
+///
+/// fn read(view: &DeviceView<'_, bool>) {
+///     let stream = view.pool_stream();
+///     let _ = stream.clone_dtoh(view); // bools_are_not_read_by_cudarc
+/// }
+/// ```
+impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
+    fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        (self.region().address_for(stream), NOTHING_TO_DO)
+    }
+}
+
+/// As for [`DeviceView`].
+impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
+    fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        (self.region().address_for(stream), NOTHING_TO_DO)
+    }
+}
+
+/// As for [`DevicePtr`].
+impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
+    fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        (self.region().address_for(stream), NOTHING_TO_DO)
+    }
+}

@@ -1,0 +1,12 @@
+//! Views of device memory, and what they do in our and in cudarc's hands.
+
+pub(crate) mod block;
+mod contents;
+mod device_pointers;
+pub(crate) mod device_view;
+pub(crate) mod fill;
+pub(crate) mod kernel_arguments;
+pub(crate) mod launch;
+pub(crate) mod region;
+pub(crate) mod shape;
+pub(crate) mod transfer;
