@@ -50,7 +50,7 @@ pub use driver::capture_mode::with_relaxed_capture_mode as unheeding_captures;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::chain::Chain;
 pub use driver::code::DriverCode;
-pub use driver::error::{CudaError, DeviceMemory};
+pub use driver::error::{CudaError, MemoryInfo};
 #[doc(hidden)] // for `pool-graph`
 pub use driver::library::require_driver;
 #[doc(hidden)] // for `pool-graph`

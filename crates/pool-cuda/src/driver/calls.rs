@@ -13,16 +13,16 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use crate::driver::answer::{answer, unless_gone};
 use crate::driver::capture_mode::with_relaxed_capture_mode;
 use crate::driver::context::{bind, bound_handle};
-use crate::driver::error::{CudaError, DeviceMemory};
+use crate::driver::error::{CudaError, MemoryInfo};
 
 /// An address on a device.
 pub(crate) type Address = sys::CUdeviceptr;
 
 /// The memory of a context's device.
-pub(crate) fn device_memory(context: &CudaContext) -> Result<DeviceMemory, CudaError> {
+pub(crate) fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
-    Ok(DeviceMemory { free, total })
+    Ok(MemoryInfo { free, total })
 }
 
 /// Waits, on the host, for all work of a context.

@@ -2,15 +2,25 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::driver::code::DriverCode;
 
 /// Why the device could not do what it was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CudaError {
     /// No library of the NVIDIA driver can be loaded.
+    #[error(
+        "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
+    )]
     NoLibrary,
     /// The driver is for an older version of CUDA than what was asked of it.
+    #[error(
+        "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
+        Version(*driver),
+        Version(*needed)
+    )]
     DriverTooOld {
         /// The driver's version, as CUDA counts: 12040 is 12.4.
         driver: u32,
@@ -18,18 +28,32 @@ pub enum CudaError {
         needed: u32,
     },
     /// The driver says that it is new enough, and does not have a call that drivers of its version have.
+    #[error(
+        "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
+    )]
     MissingCall {
         /// The name of the call.
         call: &'static str,
     },
     /// The driver could not be started.
+    #[error(
+        "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no stub of the toolkit is \
+         loaded in its place"
+    )]
     NotStarted {
         /// What `cuInit` answered.
         code: DriverCode,
     },
     /// There is a driver, and no device.
+    #[error(
+        "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
+    )]
     NoDevice,
     /// There are fewer devices than the ordinal says.
+    #[error(
+        "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
+         hides others)"
+    )]
     NoSuchDevice {
         /// The ordinal asked for.
         asked: u32,
@@ -37,14 +61,19 @@ pub enum CudaError {
         count: u32,
     },
     /// The device has no such block of memory.
+    #[error("the device has no {requested} bytes{}", Free(*memory))]
     OutOfMemory {
         /// Bytes asked for.
         requested: usize,
         /// What the device says of its memory; `None` where the device does not answer.
-        memory: Option<DeviceMemory>,
+        memory: Option<MemoryInfo>,
     },
     /// A stream or view of one device was used with memory of another device, which was not
     /// [opened](crate::CudaDevice::let_peer) to it.
+    #[error(
+        "memory of device {memory} was to be used on a stream of device {stream}: use a pool of device {stream}, \
+         copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
+    )]
     WrongDevice {
         /// The ordinal of the device that holds the memory.
         memory: u32,
@@ -53,6 +82,10 @@ pub enum CudaError {
     },
     /// Kernels of one device cannot reach memory of another one, and so it cannot be
     /// [opened](crate::CudaDevice::let_peer) to them.
+    #[error(
+        "kernels of device {reader} cannot reach memory of device {memory}, for nothing that they may use links \
+         the two: copy with `copy_from`"
+    )]
     NotPeers {
         /// The ordinal of the device that holds the memory.
         memory: u32,
@@ -60,16 +93,23 @@ pub enum CudaError {
         reader: u32,
     },
     /// A stream of another CUDA context of the same device, with which events cannot be shared.
+    #[error(
+        "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
+    )]
     WrongContext {
         /// The ordinal of the device.
         ordinal: u32,
     },
     /// A stream is being captured into a graph, and the operation cannot become part of a graph.
+    #[error(
+        "a stream is being captured, so the pool cannot {operation}: do it once before the capture"
+    )]
     Capturing {
         /// What was to be done.
         operation: &'static str,
     },
     /// The [source](crate::BlockSource) that the pool was given has no block of this size.
+    #[error("there is no block of {requested} bytes: {why}")]
     NoBlock {
         /// Bytes asked for.
         requested: usize,
@@ -77,18 +117,21 @@ pub enum CudaError {
         why: &'static str,
     },
     /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
+    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
     Bookkeeping {
         /// Bytes asked for.
         requested: usize,
     },
     /// A copy between ranges of different lengths.
+    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
         /// Elements of the source.
-        source: usize,
+        from: usize,
         /// Elements of the destination.
-        destination: usize,
+        to: usize,
     },
     /// A shape with more axes than a descriptor on the device holds.
+    #[error("a shape on the device has at most {most} axes, not {rank}")]
     RankTooLarge {
         /// The number of axes.
         rank: usize,
@@ -96,6 +139,7 @@ pub enum CudaError {
         most: usize,
     },
     /// A call that the driver refused.
+    #[error("{call} answered {code}{}", if code.is_sticky() { LOST } else { "" })]
     Call {
         /// The name of the call.
         call: &'static str,
@@ -106,7 +150,7 @@ pub enum CudaError {
 
 /// The memory of a device, as the driver reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceMemory {
+pub struct MemoryInfo {
     /// Bytes that can be allocated, by any process.
     pub free: usize,
     /// All bytes of the device.
@@ -140,101 +184,32 @@ impl fmt::Display for Version {
     }
 }
 
-impl fmt::Display for CudaError {
+/// What the device says of its memory, behind what was asked of it.
+struct Free(Option<MemoryInfo>);
+
+impl fmt::Display for Free {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::NoLibrary => f.write_str(
-                "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or \
-                 use the host backend",
-            ),
-            Self::DriverTooOld { driver, needed } => write!(
-                f,
-                "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
-                Version(driver),
-                Version(needed),
-            ),
-            Self::MissingCall { call } => write!(
-                f,
-                "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
-            ),
-            Self::NotStarted { code } => write!(
-                f,
-                "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no \
-                 stub of the toolkit is loaded in its place"
-            ),
-            Self::NoDevice => f.write_str(
-                "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable \
-                 CUDA_VISIBLE_DEVICES",
-            ),
-            Self::NoSuchDevice { asked, count } => write!(
-                f,
-                "there is no device {asked}: the driver sees {count}, counted from 0 (the variable \
-                 CUDA_VISIBLE_DEVICES hides others)"
-            ),
-            Self::OutOfMemory { requested, memory: Some(DeviceMemory { free, total }) } => write!(
-                f,
-                "the device has no {requested} bytes: {free} of its {total} are free, for all \
-                 processes together"
-            ),
-            Self::OutOfMemory { requested, memory: None } => write!(
-                f,
-                "the device has no {requested} bytes, and does not say how many are free"
-            ),
-            Self::WrongDevice { memory, stream } => write!(
-                f,
-                "memory of device {memory} was to be used on a stream of device {stream}: use a pool \
-                 of device {stream}, copy with `copy_from`, or let its kernels use the memory \
-                 (`CudaDevice::let_peer`)"
-            ),
-            Self::NotPeers { memory, reader } => write!(
-                f,
-                "kernels of device {reader} cannot reach memory of device {memory}, for nothing that \
-                 they may use links the two: copy with `copy_from`"
-            ),
-            Self::WrongContext { ordinal } => write!(
-                f,
-                "the stream belongs to another context of device {ordinal}: use streams of the \
-                 pool's own context"
-            ),
-            Self::Capturing { operation } => write!(
-                f,
-                "a stream is being captured, so the pool cannot {operation}: do it once before the \
-                 capture"
-            ),
-            Self::NoBlock { requested, why } => {
-                write!(f, "there is no block of {requested} bytes: {why}")
+        match self.0 {
+            Some(MemoryInfo { free, total }) => {
+                write!(f, ": {free} of its {total} are free, for all processes together")
             }
-            Self::Bookkeeping { requested } => write!(
-                f,
-                "the host has no {requested} bytes for the pool's own bookkeeping: free host memory"
-            ),
-            Self::LengthMismatch { source, destination } => write!(
-                f,
-                "{source} elements cannot be copied to {destination}: the lengths must agree"
-            ),
-            Self::RankTooLarge { rank, most } => {
-                write!(f, "a shape on the device has at most {most} axes, not {rank}")
-            }
-            Self::Call { call, code } if code.is_sticky() => write!(
-                f,
-                "{call} answered {code}: the context of the device is lost, so start the process anew"
-            ),
-            Self::Call { call, code } => write!(f, "{call} answered {code}"),
+            None => f.write_str(", and does not say how many are free"),
         }
     }
 }
 
-impl std::error::Error for CudaError {}
+/// What to do where an answer is sticky.
+const LOST: &str = ": the context of the device is lost, so start the process anew";
 
 #[cfg(test)]
 mod tests {
     use cudarc::driver::sys::CUresult;
 
-    use super::{CudaError, DeviceMemory};
+    use super::{CudaError, MemoryInfo};
 
     #[test]
     fn errors_say_what_to_do() {
-        let memory = Some(DeviceMemory { free: 5, total: 9 });
+        let memory = Some(MemoryInfo { free: 5, total: 9 });
         for (error, words) in [
             (CudaError::NoLibrary, &["driver", "install"][..]),
             (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),

@@ -9,7 +9,7 @@ use cudarc::driver::{CudaContext, CudaStream, result, sys};
 use crate::driver::answer::answer;
 use crate::driver::calls::device_memory;
 use crate::driver::context::{bind, ordinal};
-use crate::driver::error::{CudaError, DeviceMemory};
+use crate::driver::error::{CudaError, MemoryInfo};
 use crate::driver::memory_pool::MemoryPool;
 use crate::stream::peers::Peers;
 
@@ -128,7 +128,7 @@ impl CudaDevice {
     /// # Errors
     ///
     /// [`CudaError::Call`] where the driver does not say.
-    pub fn memory(&self) -> Result<DeviceMemory, CudaError> {
+    pub fn memory(&self) -> Result<MemoryInfo, CudaError> {
         device_memory(&self.0.context)
     }
 

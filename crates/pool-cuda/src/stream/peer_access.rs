@@ -25,7 +25,7 @@ impl CudaDevice {
     ///
     /// [Without a memory pool](Self::without_memory_pool) the leave is for all plain memory of this device's context,
     /// whoever allocated it, and holds for as long as the two contexts live; this value keeps the other context alive.
-    /// So for blocks of `pool-graph`'s `DeviceMemory`, which are plain memory, call it on
+    /// So for blocks of `pool-graph`'s `MemoryInfo`, which are plain memory, call it on
     /// `device.clone().without_memory_pool()`.
     ///
     /// ```no_run

@@ -158,5 +158,5 @@ fn check_lengths(source: usize, destination: usize) -> Result<(), CudaError> {
     if source == destination {
         return Ok(());
     }
-    Err(CudaError::LengthMismatch { source, destination })
+    Err(CudaError::LengthMismatch { from: source, to: destination })
 }

@@ -80,7 +80,7 @@ fn told(source: CudaError) -> PoolError<CudaError> {
 }
 
 fn check(holds: bool) -> Ended {
-    if holds { Ok(()) } else { Err(told(CudaError::LengthMismatch { source: 0, destination: N })) }
+    if holds { Ok(()) } else { Err(told(CudaError::LengthMismatch { from: 0, to: N })) }
 }
 
 fn another_stream(device: &CudaDevice) -> Result<Arc<CudaStream>, PoolError<CudaError>> {

@@ -179,7 +179,8 @@ fn lengths_must_agree() {
     let scope = pool.scope();
     let mut view = scope.acquire::<u32>(10);
     let other = scope.acquire::<u32>(11);
-    let mismatch = |source, destination| Err(CudaError::LengthMismatch { source, destination });
+    let mismatch =
+        |source, destination| Err(CudaError::LengthMismatch { from: source, to: destination });
     assert_eq!(view.copy_from_host(&[0; 9]), mismatch(9, 10));
     assert_eq!(view.copy_from(&other.as_view()), mismatch(11, 10));
     assert_eq!(view.copy_to_host(&mut [0; 12]), mismatch(10, 12));

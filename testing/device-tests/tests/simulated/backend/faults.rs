@@ -35,7 +35,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
         let (mut array, _) = shaped.array.into_parts();
         array.copy_from(&view.as_view()).map_err(told)?;
         if array.to_vec().map_err(told)? != vec![1.0; length] {
-            return Err(told(CudaError::LengthMismatch { source: 0, destination: length }));
+            return Err(told(CudaError::LengthMismatch { from: 0, to: length }));
         }
         view.copy_from_host(&vec![2.0; length]).map_err(told)?;
     }
@@ -43,7 +43,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
     let scope = pool.scope();
     let view = scope.try_acquire_zeroed::<u32>(10)?;
     if view.to_vec().map_err(told)? != [0; 10] {
-        return Err(told(CudaError::LengthMismatch { source: 0, destination: 10 }));
+        return Err(told(CudaError::LengthMismatch { from: 0, to: 10 }));
     }
     Ok(())
 }
