@@ -50,7 +50,7 @@ enum Task {
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
     /// Hold the imports between modules and crates against ARCHITECTURE.md.
-    Imports,
+    Imports(imports::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),
     /// Follow every link of the documents.
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
-        Task::Imports => imports::run(),
+        Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
         Task::Links => links::run(),
         Task::Mutants(arguments) => mutants::run(&arguments),

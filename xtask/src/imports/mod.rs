@@ -24,13 +24,24 @@ use modules::Modules;
 /// The page with the tables.
 const PAGE: &str = "ARCHITECTURE.md";
 
+/// What `cargo xtask imports` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Check nothing: print what the rooms of each crate import, as rows for the tables.
+    #[arg(long)]
+    list: bool,
+}
+
 /// Reads the sources of all crates that are published.
 ///
 /// # Errors
 ///
 /// When a source cannot be read or parsed. A circle is no such error: the exit code tells it.
-pub(crate) fn run() -> Result<ExitCode, TaskError> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
+    if arguments.list {
+        return list(&workspace.root);
+    }
     let page = std::fs::read_to_string(workspace.root.join(PAGE))?;
     let mut checks = Checks::default();
     checks.that("crates import what their rows allow", none(&crates::complaints(&page)?));
@@ -39,6 +50,15 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     }
     println!("\n{checks}");
     Ok(checks.exit_code())
+}
+
+fn list(root: &Path) -> Result<ExitCode, TaskError> {
+    for name in LIBRARIES {
+        println!("\nThe rooms of `{name}`\n");
+        let modules = Modules::read(&root.join("crates").join(name).join("src/lib.rs"))?;
+        print!("{}", rooms::listed(&modules, &resolve::imports(&modules)));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn check(directory: &Path, name: &str, page: &str, checks: &mut Checks) -> Result<(), TaskError> {

@@ -41,6 +41,25 @@ pub(super) fn complaints(
     complaints
 }
 
+/// What each room imports of the others, as rows for a table.
+pub(super) fn listed(modules: &Modules, imports: &Imports) -> String {
+    let mut rooms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (module, _) in modules.iter() {
+        rooms.extend(room(module).map(|room| (room, BTreeSet::new())));
+    }
+    for (from, to) in imports {
+        let (Some(from), Some(to)) = (room(from), room(to)) else { continue };
+        if let Some(imported) = rooms.get_mut(from).filter(|_| from != to) {
+            imported.insert(to);
+        }
+    }
+    let row = |(room, imported): (&str, BTreeSet<&str>)| {
+        let imported: Vec<String> = imported.iter().map(|room| format!("`{room}`")).collect();
+        format!("| `{room}` | | {} |\n", imported.join(", "))
+    };
+    rooms.into_iter().map(row).collect()
+}
+
 /// The module under the root that a module is or is in; the root is in none.
 fn room(module: &ModulePath) -> Option<&str> {
     module.first().map(String::as_str)
