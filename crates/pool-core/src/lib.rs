@@ -33,7 +33,16 @@
 //! What the borrow checker refuses, and with which error, is on the page [`soundness`].
 //!
 //! The crate is `no_std` with `alloc`.
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `half` | `half::f16` and `half::bf16` are elements | half |
+//! | `complex` | `num_complex::Complex` is an element | num-complex |
+//! | `tracing` | spans on growth and trim, and a warning when a pool grows past 512, 1024, 2048 … slots | tracing; nothing on the hot path |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 
 extern crate alloc;

@@ -17,6 +17,14 @@
 //! assert_eq!(x.iter().sum::<f64>(), 1000.0);
 //! assert_eq!(x.as_ptr() as usize % 64, 0);
 //! ```
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `ndarray` | views as `ndarray` arrays: fixed rank without any cost, dynamic rank from the shape cache without a heap allocation | ndarray |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "ndarray")]
 mod array;

@@ -29,9 +29,18 @@
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
 //! the memory back to the device when they return; nothing else but reading waits.
 //!
-//! Drivers of CUDA 12.0 and newer will do, one build for all of them. cudarc wants to know the version of its
-//! bindings: by default that is left to whoever else uses it in the build (any from 12.0 on), and with the
-//! feature `any-cuda-version` it is found.
+//! Drivers of CUDA 12.0 and newer will do, one build for all of them.
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `fallback-dynamic-loading` (default) | the driver is loaded when it is first asked for, unless another crate of the build has it linked | nothing |
+//! | `dynamic-loading` | the driver is loaded when it is first asked for, in the whole build | no build together with `dynamic-linking` |
+//! | `dynamic-linking` | programs are linked with the driver | they start only where it is |
+//! | `any-cuda-version` | cudarc finds the version of its bindings: that of the toolkit where the build runs, or the newest. Without it the version is another's to choose, as `cudarc/cuda-12080`, from 12.0 on | a toolkit that cudarc does not know is an error of the build |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backend;
 mod cuda;

@@ -48,10 +48,22 @@
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //!
-//! The backends are features: `cpu` (default), and `cuda`, whose pools are on the device that the thread
-//! has chosen (`Cuda::set_device`, 0 by default). Others: `graph` (memory of captured CUDA graphs),
-//! `ndarray` (views as `ndarray` arrays), `half` and `complex` (more element types), `tracing` (spans on
-//! growth and trim, and a warning when a scope seems to be missing).
+//! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
+//! (`Cuda::set_device`, 0 by default).
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
+//! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with whatever version and way of loading another crate asks cudarc for | cudarc, and Rust 1.88 |
+//! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
+//! | `ndarray` | arrays as `ndarray` views: `into_ndarray()`, `acquire_array([n, m])`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
+//! | `half` | `half::f16` and `half::bf16` are elements | half |
+//! | `complex` | `num_complex::Complex` is an element | num-complex |
+//! | `tracing` | spans on growth and trim, and a warning at 512, 1024, … slots: is a scope missing? | tracing; nothing on the hot path |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod local;
 mod macros;

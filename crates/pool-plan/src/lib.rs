@@ -27,15 +27,23 @@
 //! The algorithms and their sources, and results beside those of other planners, are in
 //! `docs/planner.md` of the repository.
 //!
-//! No feature is on by default, and then the crate takes `thiserror` alone. `csv` reads and writes CSV files of
-//! buffers (module `csv`), `serde` makes problems, options and plans serialisable, and `cli` is the command
+//! No feature is on by default, and then the crate takes `thiserror` alone. The feature `cli` is the command
 //! `pool-plan`, which plans files:
 //!
 //! ```sh
 //! cargo install pool-plan --features cli
 //! pool-plan solve buffers.csv --svg plan.svg
 //! ```
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `csv` | problems and plans as CSV files (module `csv`) | csv-core |
+//! | `serde` | problems, options and plans can be serialised | serde |
+//! | `cli` | the command `pool-plan`; turns on the two above | clap, comfy-table, ctrlc, indicatif and serde_json |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod adjacency;

@@ -198,6 +198,23 @@ mod tests {
     }
 
     #[test]
+    fn every_feature_stands_on_the_pages_of_its_crate() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        for feature in features(&crates()) {
+            let Some((package, name)) = feature.split_once('/') else { panic!("{feature}") };
+            for page in ["README.md", "src/lib.rs"] {
+                let Ok(text) = std::fs::read_to_string(root.join(package).join(page)) else {
+                    continue;
+                };
+                assert!(
+                    text.contains(&format!("| `{name}`")),
+                    "{page} of {package} lacks `{name}`"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_needs_a_newer_compiler_is_there() {
         for newer in MSRV_EXEMPT {
             assert!(LIBRARIES.contains(newer) || ALL_FEATURES.contains(newer), "{newer}");
