@@ -6,13 +6,14 @@ use pool_core::Device;
 #[cfg(feature = "cuda")]
 use pool_cuda::cudarc::driver::CudaContext;
 
-use crate::arena::ArenaShared;
-use crate::block::GraphMemoryBlock;
-use crate::device::DeviceMemory;
-use crate::error::GraphMemoryError;
-use crate::pool::{GraphMemoryResult, Shared};
-use crate::source::MemorySource;
-use crate::sync::Arc;
+use crate::arena::{ArenaShared, CudaArena};
+use crate::base::block::{BlockId, GraphMemoryBlock};
+use crate::base::error::GraphMemoryError;
+use crate::base::range::LeasedRange;
+use crate::base::room;
+use crate::base::sync::Arc;
+use crate::pool::{CUDAGraphMemoryPool, Shared};
+use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
 /// Memory that stays where it is, and nobody else's, for as long as this value lives: blocks of a
 /// [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool), or a [`CudaArena`](crate::CudaArena).
@@ -30,33 +31,34 @@ enum Held<M: MemorySource> {
     Arena { shared: Arc<ArenaShared<M>>, generation: u64 },
 }
 
-/// A range of addresses that a lease holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LeasedRange {
-    /// Where it begins.
-    pub address: u64,
-    /// Its bytes.
-    pub bytes: u64,
+impl<M: MemorySource> CUDAGraphMemoryPool<M> {
+    /// Leases blocks to a captured graph: as long as the lease lives, they are neither returned nor
+    /// handed out nor freed, whatever happens to the pool.
+    ///
+    /// A block may have any number of leases.
+    ///
+    /// # Errors
+    ///
+    /// If one of the blocks is another pool's, or was returned or reset away before; then none is
+    /// leased. Where the host has no memory for the lease, and after [`dispose`](Self::dispose).
+    pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
+        let mut leased = room::list(blocks.len())?;
+        self.shared().book.lock().lease(blocks, &mut leased)?;
+        let shared = Arc::clone(self.shared());
+        Ok(Lease { held: Held::Blocks { shared, blocks: leased } })
+    }
 }
 
-impl LeasedRange {
-    /// Whether all of `[address, address + bytes)` is in it.
-    #[must_use]
-    pub fn contains(&self, address: u64, bytes: u64) -> bool {
-        let end = |offset: u64| offset.checked_add(bytes);
-        address.checked_sub(self.address).and_then(end).is_some_and(|end| end <= self.bytes)
+impl<M: MemorySource> CudaArena<M> {
+    /// What a graph that was captured with this arena holds: the buffer stays until the last lease goes,
+    /// also when the arena is dropped.
+    pub fn lease(&self) -> Lease<M> {
+        let shared = Arc::clone(self.shared());
+        Lease { held: Held::Arena { generation: shared.generation(), shared } }
     }
 }
 
 impl<M: MemorySource> Lease<M> {
-    pub(crate) fn of_blocks(shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock>) -> Self {
-        Self { held: Held::Blocks { shared, blocks } }
-    }
-
-    pub(crate) fn of_arena(shared: Arc<ArenaShared<M>>, generation: u64) -> Self {
-        Self { held: Held::Arena { shared, generation } }
-    }
-
     /// Where the memory is.
     #[must_use]
     pub fn device(&self) -> Device {

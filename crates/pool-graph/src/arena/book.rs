@@ -3,9 +3,11 @@
 
 use super::live::Live;
 use super::plan::Divergence;
-use super::{ArenaPolicy, ArenaRegion, ArenaStats, Ended};
-use crate::error::GraphMemoryError;
-use crate::request::GRANULE;
+use super::policy::ArenaPolicy;
+use super::region::{ArenaRegion, Ended};
+use super::stats::ArenaStats;
+use crate::base::error::GraphMemoryError;
+use crate::base::request::GRANULE;
 
 /// Where the next region goes, and which ones are live.
 #[derive(Debug)]

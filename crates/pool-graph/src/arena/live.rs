@@ -3,8 +3,8 @@
 
 use std::mem;
 
-use crate::request::GRANULE;
-use crate::room::{self, NoRoom};
+use crate::base::request::GRANULE;
+use crate::base::room::{self, NoRoom};
 
 /// No region.
 const NONE: u32 = u32::MAX;

@@ -4,9 +4,10 @@
 use std::ops::Deref;
 
 use super::book::ArenaBook;
+use super::cuda_arena::CudaArena;
 use super::live::Live;
-use super::{ArenaPolicy, CudaArena};
-use crate::room::NoRoom;
+use super::policy::ArenaPolicy;
+use crate::base::room::NoRoom;
 use crate::source::MemorySource;
 
 /// The books of an arena as they stood, or as they would stand anew.
@@ -25,7 +26,7 @@ pub(crate) struct Tentative<'a, M: MemorySource> {
 impl<M: MemorySource> CudaArena<M> {
     /// Here.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
-        Ok(ArenaMark(copy(|| self.shared.book.lock())?))
+        Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
     /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
@@ -35,19 +36,19 @@ impl<M: MemorySource> CudaArena<M> {
         given: &ArenaMark,
         policy: ArenaPolicy,
     ) -> Result<ArenaMark, NoRoom> {
-        let book = copy(|| self.shared.book.lock())?;
+        let book = copy(|| self.shared().book.lock())?;
         let floor = given.0.used(book.resets());
         Ok(ArenaMark(book.anew(policy, floor)))
     }
 
     /// How many bytes were used when the arena was given away, if they are still.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
-        given.0.used(self.shared.generation())
+        given.0.used(self.shared().generation())
     }
 
     /// With the last of its graphs, the arena is as it was when it was given away.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
-        self.shared.book.lock().come_back(&mut given.0);
+        self.shared().book.lock().come_back(&mut given.0);
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
@@ -55,9 +56,9 @@ impl<M: MemorySource> CudaArena<M> {
     ///
     /// Nobody else takes or ends regions meanwhile.
     pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<Tentative<'_, M>, NoRoom> {
-        let before = Some(copy(|| self.shared.book.lock())?);
+        let before = Some(copy(|| self.shared().book.lock())?);
         let mut marked = copy(|| &mark.0)?;
-        self.shared.book.lock().put_back(&mut marked);
+        self.shared().book.lock().put_back(&mut marked);
         Ok(Tentative { arena: self, before })
     }
 }
@@ -84,7 +85,7 @@ impl<M: MemorySource> Tentative<'_, M> {
 impl<M: MemorySource> Drop for Tentative<'_, M> {
     fn drop(&mut self) {
         if let Some(before) = &mut self.before {
-            self.arena.shared.book.lock().put_back(before);
+            self.arena.shared().book.lock().put_back(before);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pool_plan::{HappensBeforeProblem, IntervalProblem, Plan, Violation};
 
-use crate::request::GRANULE;
+use crate::base::request::GRANULE;
 
 /// What an arena does when an allocation is not the one that the plan has at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::bytes::{Bytes, row};
+use crate::base::bytes::{Bytes, row};
 
 /// The numbers of one [`CudaArena`](crate::CudaArena), since its last reset where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

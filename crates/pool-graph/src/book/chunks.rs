@@ -8,10 +8,9 @@
 //! Chunks on their way back to the source stand in a list through their old slots, which whoever gives them
 //! back has the beginning of: giving back takes no memory.
 
-use super::Piece;
-use super::wanted::Room;
-use crate::request::Request;
-use crate::room;
+use super::piece::Piece;
+use crate::base::request::Request;
+use crate::base::room;
 
 /// No chunk.
 const NONE: u32 = u32::MAX;
@@ -80,8 +79,8 @@ impl Chunks {
     }
 
     /// Takes what was lacking.
-    pub(super) fn put(&mut self, room: &mut Room) {
-        room::replace(&mut self.slots, &mut room.chunks);
+    pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
+        room::replace(&mut self.slots, room);
     }
 
     /// Adds a chunk whose first region `first` makes, given the chunk's place.

@@ -5,9 +5,9 @@
 //! Among regions of one size the newest is taken first.
 
 use super::bitmap::Bitmap;
-use super::regions::{NONE, Region, State};
-use crate::request::{CHUNK, GRANULE, Request};
-use crate::room;
+use super::region::{NONE, Region, State};
+use crate::base::request::{CHUNK, GRANULE, Request};
+use crate::base::room;
 
 /// The most granules of a region that stands in a list.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
@@ -128,6 +128,11 @@ impl FreeIndex {
         let fits = |&&(bytes, address, _): &&Large| request.padding(address, bytes).is_some();
         self.large[self.place_of(&from)..].iter().find(fits).map(|&(_, _, slot)| slot)
     }
+}
+
+/// How many free regions larger than a chunk can be in so many bytes.
+pub(super) fn largest_in(bytes: u64) -> u64 {
+    bytes / (CHUNK + GRANULE)
 }
 
 /// The list of a size, where there is one.

@@ -1,8 +1,10 @@
 //! How a pool gets its bytes back: blocks by a reset, chunks by a trim or a disposal.
 
-use super::wanted::largest_in;
-use super::{Book, Leaving, Piece};
-use crate::error::GraphMemoryError;
+use super::chunks::Leaving;
+use super::free_index::largest_in;
+use super::piece::Piece;
+use super::state::Book;
+use crate::base::error::GraphMemoryError;
 
 /// What a reset did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,50 +2,20 @@
 //! free beside it, and never across the end of a chunk. Slots of regions are used again; a block is
 //! known by its serial number, which is not.
 
-use super::free_index::FreeIndex;
-use super::wanted::{REGIONS_OF_A_CALL, Room, Wanted};
-use crate::request::Request;
-use crate::room;
+use super::free_index::{FreeIndex, Large};
+use super::region::{FREE, NONE, Region, State, Taken};
+use crate::base::request::Request;
+use crate::base::room;
 
-/// No region. Slot 0 is kept empty for it.
-pub(super) const NONE: u32 = 0;
+/// How many regions come to be in one call: a chunk, which is cut in three.
+const REGIONS_OF_A_CALL: usize = 3;
 
-/// A range of bytes of one chunk.
+/// The room that regions lack: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
-    pub(super) address: u64,
-    pub(super) bytes: u64,
-    /// The chunk that it is cut from.
-    pub(super) chunk: u32,
-    /// Its neighbours in the chunk.
-    before: u32,
-    after: u32,
-    pub(super) state: State,
+pub(super) struct LackingRegions {
+    pub(super) regions: Option<usize>,
+    pub(super) large: Option<usize>,
 }
-
-/// What is with a region.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum State {
-    /// There is none in this slot; the next slot without one.
-    Vacant { next: u32 },
-    /// Nobody has it. The links are those of the list that it is in, if it is in one.
-    Free { newer: u32, older: u32 },
-    /// It is a block.
-    Taken(Taken),
-}
-
-/// What is known of a block besides its range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    pub(super) serial: u64,
-    pub(super) size: u64,
-    pub(super) alignment: u64,
-    pub(super) leases: u64,
-    /// Nobody can name it any more: it goes when its last lease does.
-    pub(super) orphaned: bool,
-}
-
-const FREE: State = State::Free { newer: NONE, older: NONE };
 
 /// All regions of all chunks.
 #[derive(Debug)]
@@ -82,18 +52,18 @@ impl Regions {
 
     /// What is lacking for one call: a chunk as a region, which is cut in three. `largest` is how many free
     /// regions larger than a chunk there can be.
-    pub(super) fn lacks(&self, largest: u64) -> Option<Wanted> {
+    pub(super) fn lacks(&self, largest: u64) -> Option<LackingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = room::lacks(&self.slots, more);
         let largest = usize::try_from(largest).unwrap_or(usize::MAX);
         let large = self.index.lacks(largest.min(self.slots.len() + REGIONS_OF_A_CALL));
-        (regions.is_some() || large.is_some()).then_some(Wanted { regions, large, chunks: None })
+        (regions.is_some() || large.is_some()).then_some(LackingRegions { regions, large })
     }
 
     /// Takes what was lacking.
-    pub(super) fn put(&mut self, room: &mut Room) {
-        room::replace(&mut self.slots, &mut room.regions);
-        self.index.put(&mut room.large);
+    pub(super) fn put(&mut self, regions: &mut Vec<Region>, large: &mut Vec<Large>) {
+        room::replace(&mut self.slots, regions);
+        self.index.put(large);
     }
 
     /// The slot of a chunk's last region.

@@ -2,15 +2,11 @@
 //! the pool's lock. So a call that has begun is done, whatever memory the host has, and what gives bytes back
 //! needs none.
 
-use super::Book;
 use super::chunks::Slot;
-use super::free_index::Large;
-use super::regions::Region;
-use crate::request::{CHUNK, GRANULE};
-use crate::room::{self, NoRoom};
-
-/// How many regions come to be in one call: a chunk, which is cut in three.
-pub(super) const REGIONS_OF_A_CALL: usize = 3;
+use super::free_index::{Large, largest_in};
+use super::region::Region;
+use super::state::Book;
+use crate::base::room::{self, NoRoom};
 
 /// What is to be made: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,11 +34,6 @@ impl Wanted {
     }
 }
 
-/// How many free regions larger than a chunk can be in so many bytes.
-pub(super) fn largest_in(bytes: u64) -> u64 {
-    bytes / (CHUNK + GRANULE)
-}
-
 impl Book {
     /// What the next call needs room for: an allocation, with `growth` bytes of a new chunk.
     pub(crate) fn lacks(&self, growth: Option<u64>) -> Option<Wanted> {
@@ -52,11 +43,13 @@ impl Book {
         if regions.is_none() && chunks.is_none() {
             return None;
         }
-        Some(Wanted { chunks, ..regions.unwrap_or_default() })
+        let large = regions.and_then(|lacking| lacking.large);
+        let regions = regions.and_then(|lacking| lacking.regions);
+        Some(Wanted { regions, large, chunks })
     }
 
     pub(crate) fn put(&mut self, room: &mut Room) {
-        self.regions.put(room);
-        self.chunks.put(room);
+        self.regions.put(&mut room.regions, &mut room.large);
+        self.chunks.put(&mut room.chunks);
     }
 }

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
+use super::body::{Account, Span};
 use super::error::CaptureError;
-use super::span::{Account, Span};
-use crate::captured::{Contents, GraphMemory, HostBuffer, NodeKind};
+use super::memory::GraphMemory;
+use crate::driver::{Contents, HostBuffer, NodeKind};
 
 /// What a graph owns, and what was done to make it.
 pub(super) struct ClosedWorld<'a> {

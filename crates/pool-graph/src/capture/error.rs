@@ -9,9 +9,9 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
-use crate::captured::{NodeKind, UpdateRefused};
-use crate::error::GraphMemoryError;
-use crate::room::NoRoom;
+use crate::base::error::GraphMemoryError;
+use crate::base::room::NoRoom;
+use crate::driver::{NodeKind, UpdateRefused};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -351,6 +351,13 @@ impl From<CudaError> for CaptureError {
 impl From<GraphMemoryError<CudaError>> for CaptureError {
     fn from(error: GraphMemoryError<CudaError>) -> Self {
         Self::Memory(error)
+    }
+}
+
+/// What a pool of a body answers.
+impl From<PoolError<CudaError>> for CaptureError {
+    fn from(error: PoolError<CudaError>) -> Self {
+        Self::Pool(error)
     }
 }
 

@@ -4,13 +4,11 @@ use std::fmt;
 
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 
+use super::body::{Model, Region, Trace};
 use super::error::CaptureError;
-use super::model::Model;
-use super::region::Region;
-use super::trace::Trace;
 use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
-use crate::bytes::Bytes;
-use crate::request::GRANULE;
+use crate::base::bytes::Bytes;
+use crate::base::request::GRANULE;
 
 /// Bytes of a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

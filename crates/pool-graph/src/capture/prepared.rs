@@ -4,10 +4,11 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use super::body::Capture;
 use super::error::CaptureError;
-use super::scope::Capture;
+use super::graph::CapturedGraph;
+use super::remains::Place;
 use super::setting::{Purpose, Setting};
-use crate::captured::{CapturedGraph, RemainsPlace};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
@@ -98,7 +99,7 @@ impl PreparedCapture {
         };
         let ready = self.setting.examine(made, purpose).and_then(|examined| {
             let executable = examined.graph.instantiate()?;
-            Ok((executable, examined, RemainsPlace::new()?))
+            Ok((executable, examined, Place::new()?))
         });
         match ready {
             Ok((executable, examined, place)) => {

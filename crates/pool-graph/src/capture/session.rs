@@ -7,18 +7,20 @@ use pool_cuda::require_driver;
 use pool_cuda::versioned::EDGE_DATA;
 use pool_plan::Options;
 
-use super::driver::CaptureMode;
+use super::body::{Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
+use super::graph::CapturedGraph;
+use super::memory::{GraphMemory, OwnArena};
 use super::prepared::PreparedCapture;
-use super::scope::Capture;
+use super::registry::RunsOn;
+use super::resources::SessionResources;
 use super::setting::Setting;
-use super::trace::Trace;
 use crate::arena::CudaArena;
-use crate::captured::{CapturedGraph, GraphMemory, OwnArena, RunsOn};
-use crate::device::DeviceMemory;
-use crate::error::GraphMemoryError;
+use crate::base::error::GraphMemoryError;
+use crate::driver::CaptureMode;
 use crate::lease::Lease;
+use crate::source::DeviceMemory;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
 /// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies with a
@@ -176,7 +178,8 @@ impl CaptureSession {
         let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
         let runs_on = RunsOn::new(&streams[0])?;
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
+        let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, resources }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -210,7 +213,8 @@ impl CaptureSession {
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
         let runs_on = RunsOn::new(&streams[0])?;
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
+        let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
+        Ok(PreparedCapture::new(Setting { mode, planned, begin, resources }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

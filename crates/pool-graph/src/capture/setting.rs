@@ -4,16 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-
+use super::body::{Capture, Live, Recorded, Trace};
 use super::closed_world::ClosedWorld;
-use super::driver::{CaptureMode, OrderEvent, UnderWay, bind};
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::scope::{Capture, Live, Recorded};
-use super::trace::Trace;
+use super::remains::Capturing;
+use super::resources::SessionResources;
+use super::sharing::Shares;
 use crate::arena::ArenaMark;
-use crate::captured::{Capturing, Contents, Graph, GraphMemory, HostBuffer, RunsOn, Shares};
+use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, UnderWay, bind};
 use crate::lease::Lease;
 use crate::verify::{Access, LaidOut, Verified, verify_layout};
 
@@ -24,10 +23,7 @@ pub(crate) struct Setting {
     /// The trace of a dry run, which captures follow.
     pub(super) planned: Option<Trace>,
     pub(super) begin: ArenaMark,
-    // Do not reorder: memory goes before the streams that used it.
-    pub(super) memory: GraphMemory,
-    pub(super) runs_on: RunsOn,
-    pub(super) streams: Arc<[Arc<CudaStream>]>,
+    pub(super) resources: Arc<SessionResources>,
 }
 
 /// What a body is run for.
@@ -71,22 +67,9 @@ pub(crate) struct Examined {
 }
 
 impl Setting {
-    /// The stream that is captured, and that graphs run on.
-    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
-        &self.streams[0]
-    }
-
-    /// All of them, to be kept.
-    pub(crate) fn all_streams(&self) -> Arc<[Arc<CudaStream>]> {
-        Arc::clone(&self.streams)
-    }
-
-    pub(crate) fn runs_on(&self) -> &RunsOn {
-        &self.runs_on
-    }
-
-    pub(crate) fn memory(&self) -> &GraphMemory {
-        &self.memory
+    /// What graphs of the session keep.
+    pub(crate) fn resources(&self) -> &Arc<SessionResources> {
+        &self.resources
     }
 
     /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
@@ -97,23 +80,26 @@ impl Setting {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Made, E> {
-        let own = self.stream().context();
+        let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
         // Whoever captures with the same arena has the same first stream: from here on, the arena's
         // books are this capture's.
-        let _capturing = Capturing::enter(&self.streams)?;
-        self.memory.check()?;
-        let arena = self.memory.arena.arena();
+        let _capturing = Capturing::enter(self.resources.streams())?;
+        self.resources.memory().check()?;
+        let arena = self.resources.memory().arena.arena();
         let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
         let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
         let live = Live { arena, event: &event };
-        let leases = &self.memory.leases;
-        let capture = Capture::new(&self.streams, leases, Some(live), followed, purpose.capture());
+        let leases = &self.resources.memory().leases;
+        let capture =
+            Capture::new(self.resources.streams(), leases, Some(live), followed, purpose.capture());
         capture.record.lock().shares = self.share_blocks()?;
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
-        let under_way = UnderWay::begin(self.stream(), self.mode, &event)?;
+        let under_way = UnderWay::begin(self.resources.stream(), self.mode, &event)
+            .map_err(CaptureError::from)?
+            .ok_or(CaptureError::Spoiled)?;
         capture.record.begun(under_way.onlooker());
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
@@ -125,7 +111,7 @@ impl Setting {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
         // A body that reset the arena had its bytes handed out a second time.
-        self.memory.check()?;
+        self.resources.memory().check()?;
         let graph = graph.ok_or(CaptureError::Spoiled)?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
@@ -137,8 +123,8 @@ impl Setting {
     /// All blocks that are leased, to be read. The operations that write one say so themselves.
     fn share_blocks(&self) -> Result<Shares, CaptureError> {
         let mut shares = Shares::default();
-        for block in self.memory.leases.iter().flat_map(Lease::blocks) {
-            shares.add(block.id(), self.stream(), false)?;
+        for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
+            shares.add(block.id(), self.resources.stream(), false)?;
         }
         Ok(shares)
     }
@@ -167,7 +153,7 @@ impl Setting {
         graph: &Graph,
         recorded: &Recorded,
     ) -> Result<(Contents, Verified), CaptureError> {
-        let contents = graph.contents()?;
+        let contents = Contents::of(graph)?;
         if contents.memory_nodes > 0 {
             return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
         }
@@ -176,7 +162,7 @@ impl Setting {
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
         let Recorded { regions, spans, host, .. } = recorded;
-        let memory = &self.memory;
+        let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
         let layout: Vec<LaidOut> = regions
             .iter()
@@ -193,7 +179,7 @@ impl Setting {
                 })
             })
             .collect();
-        let arena = &self.memory.arena;
+        let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
         let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
             let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
+use super::error::LayoutViolation;
+use super::layout::GraphOrder;
 use super::lists::Lists;
-use super::{GraphOrder, LayoutViolation};
 
 /// The order, and the edges that order memory.
 #[derive(Debug)]

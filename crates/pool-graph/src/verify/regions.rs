@@ -1,6 +1,6 @@
 //! The regions of a layout with their nodes as places in the graph's order.
 
-use super::LaidOut;
+use super::layout::LaidOut;
 use super::lists::Lists;
 use super::order::Order;
 

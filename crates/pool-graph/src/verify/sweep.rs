@@ -29,7 +29,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::Access;
+use super::layout::Access;
 use super::order::Order;
 use super::regions::Regions;
 

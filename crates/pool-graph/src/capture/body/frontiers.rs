@@ -1,0 +1,110 @@
+//! Where the streams of a capture stand, as the capture itself left them. Whatever else is put on one
+//! of them, by safe calls of other libraries too, becomes a node of the graph, and nobody has promised
+//! anything about the memory that it names: the capture notices it, and is refused.
+
+use std::sync::Arc;
+
+use pool_cuda::cudarc::driver::CudaStream;
+
+use crate::capture::error::CaptureError;
+use crate::driver::{Onlooker, Standing};
+
+/// The nodes that each stream has come to, in one capture.
+#[derive(Debug)]
+pub(crate) struct Frontiers {
+    /// None in a dry run, and before the capture has begun.
+    onlooker: Option<Onlooker>,
+    streams: Vec<Frontier>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Frontier {
+    /// The stream takes no part yet.
+    Outside,
+    /// It is in another capture.
+    Elsewhere,
+    /// Handles of nodes, in order.
+    At(Vec<u64>),
+    /// Something is being put on it, or was, and how that ended is not known.
+    Moving,
+}
+
+impl Frontiers {
+    /// Of so many streams, the first of which is captured and empty.
+    pub(crate) fn new(streams: usize, onlooker: Option<Onlooker>) -> Self {
+        let first = |stream| match stream {
+            0 => Frontier::At(Vec::new()),
+            _ => Frontier::Outside,
+        };
+        Self { onlooker, streams: (0..streams).map(first).collect() }
+    }
+
+    /// Whether a stream stands where it was left; the nodes there. One that has begun, as far as the account says,
+    /// takes part: where the driver failed to bring it there, what is put on it would run at once.
+    pub(crate) fn check(
+        &self,
+        streams: &[Arc<CudaStream>],
+        stream: usize,
+        begun: bool,
+    ) -> Result<Vec<u64>, CaptureError> {
+        let handle = || streams[stream].cu_stream().addr() as u64;
+        match (&self.streams[stream], self.read(&streams[stream])?) {
+            (Frontier::Outside, Frontier::Elsewhere) => {
+                Err(CaptureError::AlreadyCapturing { stream: handle() })
+            }
+            (Frontier::Moving, _)
+            | (_, Frontier::Elsewhere)
+            | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Spoiled),
+            (_, Frontier::Outside) if begun => Err(CaptureError::Spoiled),
+            (expected, found) if *expected != found => {
+                Err(CaptureError::ForeignWork { stream: handle() })
+            }
+            (_, Frontier::At(nodes)) => Ok(nodes),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Something is about to be put on a stream.
+    pub(crate) fn leave(&mut self, stream: usize) {
+        self.streams[stream] = Frontier::Moving;
+    }
+
+    /// It has been; the nodes there now.
+    pub(crate) fn arrive(
+        &mut self,
+        streams: &[Arc<CudaStream>],
+        stream: usize,
+    ) -> Result<Vec<u64>, CaptureError> {
+        let nodes = self.now(&streams[stream])?;
+        self.streams[stream] = Frontier::At(nodes.clone());
+        Ok(nodes)
+    }
+
+    /// Where a stream was left.
+    pub(crate) fn at(&self, stream: usize) -> Vec<u64> {
+        match &self.streams[stream] {
+            Frontier::At(nodes) => nodes.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where a stream of the capture stands, however it came there.
+    pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
+        match self.read(stream)? {
+            Frontier::At(nodes) => Ok(nodes),
+            _ => Err(CaptureError::Spoiled),
+        }
+    }
+
+    fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
+        let onlooker = self.onlooker.as_ref().ok_or(CaptureError::Spoiled)?;
+        Ok(match onlooker.look(stream)? {
+            Standing::Outside => Frontier::Outside,
+            Standing::Elsewhere => Frontier::Elsewhere,
+            Standing::Behind(mut nodes) => {
+                nodes.sort_unstable();
+                Frontier::At(nodes)
+            }
+        })
+    }
+}

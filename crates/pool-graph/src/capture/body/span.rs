@@ -1,0 +1,48 @@
+//! What a capture did to its streams, piece by piece: where each stood before and after, by handles of
+//! nodes, and who answers for the nodes between.
+
+use crate::driver::NodeKind;
+
+/// A piece of a capture.
+#[derive(Debug)]
+pub(crate) struct Span {
+    /// How many spans were over when it began.
+    pub(crate) begun: usize,
+    pub(crate) before: Vec<u64>,
+    pub(crate) after: Vec<u64>,
+    pub(crate) account: Account,
+}
+
+/// Who answers for the nodes of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Account {
+    /// The capture, which put exactly these there.
+    Put(Vec<Put>),
+    /// A scope, or a lent view: launches, and what names the memory of the graph and none else.
+    Scope,
+    /// Whoever called `enqueue`: all of them.
+    Caller,
+}
+
+/// A node that an operation puts on a stream: its kind, and the memory that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Put {
+    pub(crate) kind: NodeKind,
+    /// Addresses and bytes, in order.
+    pub(crate) names: Vec<(u64, u64)>,
+}
+
+impl Account {
+    /// For waits, and for operations that put nothing on a stream.
+    pub(crate) const NOTHING: Self = Self::Put(Vec::new());
+
+    /// One node, if it has any bytes.
+    pub(crate) fn one(kind: NodeKind, addresses: &[u64], bytes: usize) -> Self {
+        if bytes == 0 {
+            return Self::NOTHING;
+        }
+        let mut names: Vec<_> = addresses.iter().map(|&address| (address, bytes as u64)).collect();
+        names.sort_unstable();
+        Self::Put(vec![Put { kind, names }])
+    }
+}
