@@ -54,7 +54,7 @@ pub use base::request::SOURCE_ALIGNMENT;
 pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
-pub use capture::DissectedCapture;
+pub use capture::UnverifiedCapture;
 #[cfg(feature = "cuda")]
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,

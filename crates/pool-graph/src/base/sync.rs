@@ -42,39 +42,7 @@ mod real {
     pub(crate) use std::sync::Arc;
     use std::time::Duration;
 
-    pub(crate) use parking_lot::MutexGuard;
-
-    /// How often a held lock is looked at before the thread gives way: what is done under it takes tens
-    /// of nanoseconds, so it is nearly always free again, and giving way costs a thousand times as much.
-    const LOOKS: u32 = 100;
-
-    /// A lock that is held for moments.
-    #[derive(Debug, Default)]
-    pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) const fn new(value: T) -> Self {
-            Self(parking_lot::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.try_lock().unwrap_or_else(|| self.lock_contended())
-        }
-
-        #[cold]
-        fn lock_contended(&self) -> MutexGuard<'_, T> {
-            for _ in 0..LOOKS {
-                std::hint::spin_loop();
-                if self.0.is_locked() {
-                    continue;
-                }
-                if let Some(guard) = self.0.try_lock() {
-                    return guard;
-                }
-            }
-            self.0.lock()
-        }
-    }
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
 
     thread_local! {
         static HAS_WAITED: Cell<bool> = const { Cell::new(false) };
@@ -91,7 +59,7 @@ mod real {
     /// which else were under the lock that is waited with.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
-        let nothing = parking_lot::Mutex::new(());
+        let nothing = Mutex::new(());
         parking_lot::Condvar::new().wait_for(&mut nothing.lock(), Duration::ZERO);
         HAS_WAITED.set(true);
     }

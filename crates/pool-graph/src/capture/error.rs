@@ -147,8 +147,14 @@ pub enum CaptureError {
         /// How many such nodes there are.
         nodes: usize,
     },
-    /// The capture was spoiled by something in its body: by an attempt to end it there, for one.
-    Spoiled,
+    /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
+    /// body, or of another thread where the [mode](crate::CaptureMode) allows none.
+    Invalidated,
+    /// The crate contradicts itself. This is a bug in `pool-graph`, and no fault of the caller's.
+    Internal {
+        /// What was found that cannot be.
+        found: &'static str,
+    },
     /// Something came onto a stream of the session, and so into the graph, that the body did not put
     /// there through the capture.
     ForeignWork {
@@ -288,10 +294,13 @@ impl fmt::Display for CaptureError {
                  they allocate between replays, and takes it back before each. Acquire from the \
                  capture, or allocate before it"
             ),
-            Self::Spoiled => f.write_str(
-                "the capture was spoiled by its body: do not begin or end captures of the session's \
-                 streams there, nor wait for them",
+            Self::Invalidated => f.write_str(
+                "the capture was invalidated while its body ran: do not begin or end captures of the \
+                 session's streams there, nor wait for them",
             ),
+            Self::Internal { found } => {
+                write!(f, "this is a bug in pool-graph, please report it: {found}")
+            }
             Self::ForeignWork { stream } => write!(
                 f,
                 "work came onto stream {stream:#x} past the capture, and the graph would not own the \

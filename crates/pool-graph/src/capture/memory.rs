@@ -65,51 +65,63 @@ pub(crate) fn check_block(
 /// An arena that a session, and then its graph, has: who else captures with it runs on the same stream.
 #[derive(Debug)]
 pub(crate) struct OwnArena {
+    /// How the arena stood when it was given away. Others may have captured with what lived then, by hand.
+    given: ArenaMark,
+    // Below the mark: the arena is as it stood then before others may have it.
+    claim: ArenaClaim,
+}
+
+/// An arena that was given away, until this is dropped: nobody else takes or ends regions.
+#[derive(Debug)]
+struct ArenaClaim {
     arena: CudaArena,
     address: u64,
-    /// How it stood when it was given away. Others may have captured with what lived then, by hand.
-    given: Option<ArenaMark>,
 }
 
 impl OwnArena {
     pub(crate) fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
-        let lease = arena.lease();
-        let address = lease.ranges().next().map_or(0, |range| range.address);
-        if !take_arena(address)? {
-            return Err(CaptureError::ArenaInUse { address });
-        }
-        let mut own = Self { arena, address, given: None };
-        own.arena.give_away(true);
-        // From here on nobody else takes or ends regions.
-        own.given = Some(own.arena.mark()?);
-        Ok(own)
+        let claim = ArenaClaim::new(arena)?;
+        Ok(Self { given: claim.arena.mark()?, claim })
     }
 
     /// Where a session begins whose graph runs on the stream of this arena's graphs: behind what is not theirs.
     pub(crate) fn mark_anew(&self, policy: ArenaPolicy) -> Result<ArenaMark, CaptureError> {
-        let given = self.given.as_ref().ok_or(CaptureError::Spoiled)?;
-        Ok(self.arena.mark_anew(given, policy)?)
+        Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
 
     /// How many of its bytes are not its graphs'.
     pub(crate) fn used_before(&self) -> u64 {
-        self.given.as_ref().map_or(0, |given| self.arena.used_before(given))
+        self.claim.arena.used_before(&self.given)
     }
 
     pub(crate) fn arena(&self) -> &CudaArena {
-        &self.arena
+        &self.claim.arena
     }
 
     pub(crate) fn address(&self) -> u64 {
-        self.address
+        self.claim.address
     }
 }
 
 impl Drop for OwnArena {
     fn drop(&mut self) {
-        if let Some(given) = &mut self.given {
-            self.arena.come_back(given);
+        self.claim.arena.come_back(&mut self.given);
+    }
+}
+
+impl ArenaClaim {
+    fn new(arena: CudaArena<DeviceMemory>) -> Result<Self, CaptureError> {
+        let address = arena.shared().range().address;
+        if !take_arena(address)? {
+            return Err(CaptureError::ArenaInUse { address });
         }
+        arena.give_away(true);
+        Ok(Self { arena, address })
+    }
+}
+
+impl Drop for ArenaClaim {
+    fn drop(&mut self) {
         self.arena.give_away(false);
         give_arena_back(self.address);
     }

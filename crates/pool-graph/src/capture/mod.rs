@@ -23,4 +23,4 @@ pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};
 pub use prepared::{FailedCapture, PreparedCapture};
 pub use session::CaptureSession;
 #[doc(hidden)]
-pub use unverified::DissectedCapture;
+pub use unverified::UnverifiedCapture;

@@ -26,7 +26,7 @@ use super::setting::{Purpose, Setting};
 /// loop {
 ///     match prepared.try_capture(workspace, compile) {
 ///         Ok(graph) => return Ok(graph),
-///         Err(failed) if failed.error == CaptureError::Spoiled => workspace = failed.state,
+///         Err(failed) if failed.error == CaptureError::Invalidated => workspace = failed.state,
 ///         Err(failed) => return Err(failed.error),
 ///     }
 /// }
@@ -69,7 +69,7 @@ impl PreparedCapture {
     /// # Errors
     ///
     /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Spoiled`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
     /// [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given

@@ -99,7 +99,7 @@ impl Setting {
         // captured no more when the rest goes.
         let under_way = UnderWay::begin(self.resources.stream(), self.mode, &event)
             .map_err(CaptureError::from)?
-            .ok_or(CaptureError::Spoiled)?;
+            .ok_or(CaptureError::Invalidated)?;
         capture.record.begun(under_way.onlooker());
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
@@ -112,7 +112,7 @@ impl Setting {
         }
         // A body that reset the arena had its bytes handed out a second time.
         self.resources.memory().check()?;
-        let graph = graph.ok_or(CaptureError::Spoiled)?;
+        let graph = graph.ok_or(CaptureError::Invalidated)?;
         let peak = arena.stats().high_water_bytes;
         if matches!(purpose, Purpose::Graph) {
             regions.keep();

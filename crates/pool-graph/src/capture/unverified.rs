@@ -1,9 +1,11 @@
-//! A capture taken apart, for tests of the verifier: the driver's graph of it, to be changed, and read
+//! A capture that nobody has verified, for tests of the verifier: the driver's graph of it, to be changed, and read
 //! back again by the code that reads every graph.
 //!
-//! This is no way around a [`CapturedGraph`](crate::CapturedGraph): nothing here makes the graph
-//! executable, so no change to it can reach memory, and the handle is of use to unsafe calls of the
-//! driver alone. It is hidden, and no feature, because what it hides is a few lines that always build.
+//! It is public, and hidden, because the tests of the verifier are in other packages, which alone have a driver to
+//! capture with, and because no other part of the API gives the handle of a graph: a
+//! [`CapturedGraph`](crate::CapturedGraph) is verified before anyone has it, and never gives its handle out. Nothing
+//! here makes the graph executable, so no change to it can reach memory, and the handle is of use to unsafe calls of
+//! the driver alone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,32 +18,32 @@ use super::prepared::PreparedCapture;
 use super::setting::{Made, Purpose, Setting};
 use crate::verify::Verified;
 
-/// What a body was captured as; not verified yet, and never run.
+/// A graph that a body was captured as. It is not verified yet, and never run.
 #[doc(hidden)]
-pub struct DissectedCapture {
-    // In the order in which they may go, as in `CapturedGraph`.
+pub struct UnverifiedCapture {
+    // Do not reorder: the graph goes before the memory that its nodes name.
     made: Made,
     setting: Arc<Setting>,
 }
 
 impl PreparedCapture {
-    /// Captures a body, and takes the capture apart instead of handing it over as a graph.
+    /// Captures a body, and hands the capture over before it is verified.
     ///
     /// # Errors
     ///
     /// As [`capture`](Self::capture), but for what is found by verifying.
     #[doc(hidden)]
-    pub fn dissect<S, E: From<CaptureError>>(
+    pub fn capture_unverified<S, E: From<CaptureError>>(
         &self,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
-    ) -> Result<DissectedCapture, E> {
+    ) -> Result<UnverifiedCapture, E> {
         let setting = Arc::clone(self.setting());
-        Ok(DissectedCapture { made: setting.run(Purpose::Graph, state, body)?, setting })
+        Ok(UnverifiedCapture { made: setting.run(Purpose::Graph, state, body)?, setting })
     }
 }
 
-impl DissectedCapture {
+impl UnverifiedCapture {
     /// The driver's handle, good while this value lives. Whoever changes the graph through it leaves
     /// the graph itself alive.
     #[doc(hidden)]
@@ -64,8 +66,8 @@ impl DissectedCapture {
     }
 }
 
-impl fmt::Debug for DissectedCapture {
+impl fmt::Debug for UnverifiedCapture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DissectedCapture").field("graph", &self.made.graph).finish_non_exhaustive()
+        f.debug_struct("UnverifiedCapture").field("graph", &self.made.graph).finish_non_exhaustive()
     }
 }

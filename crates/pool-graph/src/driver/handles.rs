@@ -3,7 +3,8 @@
 //! What the proofs rely on:
 //!
 //! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
-//!    none is given out but that of a graph that tests take apart, which is never made executable.
+//!    none is given out but that of an unverified capture, which only tests have, and which is never made
+//!    executable.
 //! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call that
 //!    needs it.
 //! 3. **Places outlive the call** that they are given to.
@@ -38,7 +39,7 @@ impl Graph {
         (!handle.is_null()).then(|| Self { handle, context: Arc::clone(context) })
     }
 
-    /// For whoever takes it apart.
+    /// The handle, for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
         self.handle
     }

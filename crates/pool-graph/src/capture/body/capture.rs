@@ -167,7 +167,7 @@ impl<'c> Capture<'c> {
     ) -> Moved {
         let begun = {
             let mut recorded = self.record.lock();
-            recorded.frontiers.leave(stream);
+            recorded.leave(stream);
             recorded.spans.len()
         };
         let worked = work();

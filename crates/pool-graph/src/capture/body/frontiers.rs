@@ -12,8 +12,7 @@ use crate::driver::{Onlooker, Standing};
 /// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
-    /// None in a dry run, and before the capture has begun.
-    onlooker: Option<Onlooker>,
+    onlooker: Onlooker,
     streams: Vec<Frontier>,
 }
 
@@ -31,7 +30,7 @@ enum Frontier {
 
 impl Frontiers {
     /// Of so many streams, the first of which is captured and empty.
-    pub(crate) fn new(streams: usize, onlooker: Option<Onlooker>) -> Self {
+    pub(crate) fn new(streams: usize, onlooker: Onlooker) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
@@ -54,8 +53,8 @@ impl Frontiers {
             }
             (Frontier::Moving, _)
             | (_, Frontier::Elsewhere)
-            | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Spoiled),
-            (_, Frontier::Outside) if begun => Err(CaptureError::Spoiled),
+            | (Frontier::At(_), Frontier::Outside) => Err(CaptureError::Invalidated),
+            (_, Frontier::Outside) if begun => Err(CaptureError::Invalidated),
             (expected, found) if *expected != found => {
                 Err(CaptureError::ForeignWork { stream: handle() })
             }
@@ -92,13 +91,12 @@ impl Frontiers {
     pub(crate) fn now(&self, stream: &CudaStream) -> Result<Vec<u64>, CaptureError> {
         match self.read(stream)? {
             Frontier::At(nodes) => Ok(nodes),
-            _ => Err(CaptureError::Spoiled),
+            _ => Err(CaptureError::Invalidated),
         }
     }
 
     fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
-        let onlooker = self.onlooker.as_ref().ok_or(CaptureError::Spoiled)?;
-        Ok(match onlooker.look(stream)? {
+        Ok(match self.onlooker.look(stream)? {
             Standing::Outside => Frontier::Outside,
             Standing::Elsewhere => Frontier::Elsewhere,
             Standing::Behind(mut nodes) => {

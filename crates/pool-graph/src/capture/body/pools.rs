@@ -32,8 +32,8 @@ impl DryStream {
         let _ = context.check_err();
         let stream = unheeding_captures(|| context.new_stream())?;
         let event = Arc::new(OrderEvent::new(context)?);
-        let under_way =
-            UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?.ok_or(CaptureError::Spoiled)?;
+        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?
+            .ok_or(CaptureError::Invalidated)?;
         Ok(Self { _under_way: under_way, stream })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::frontiers::Frontiers;
 use super::memory_use::Use;
 use super::recorded::Recorded;
 use super::region::{Markers, Place, Region};
@@ -15,6 +14,10 @@ use super::trace::{Step, Trace};
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 use crate::driver::{HostBuffer, Onlooker};
+
+/// What a pool would be told that asks for memory when its capture is over.
+const OVER: CaptureError =
+    CaptureError::Internal { found: "a pool that has outlived its capture asked for memory" };
 
 /// A body's account, and its source of memory.
 pub(crate) struct Record {
@@ -53,7 +56,7 @@ impl Record {
 
     /// The driver's capture has begun.
     pub(crate) fn begun(&self, onlooker: Onlooker) {
-        self.lock().frontiers = Frontiers::new(self.streams.len(), Some(onlooker));
+        self.lock().begun(self.streams.len(), onlooker);
     }
 
     pub(crate) fn is_dry(&self) -> bool {
@@ -118,7 +121,7 @@ impl Record {
             return self.frontier(stream);
         }
         let begun = recorded.model.has_begun(stream);
-        let nodes = recorded.frontiers.check(&self.streams, stream, begun)?;
+        let nodes = recorded.frontiers()?.check(&self.streams, stream, begun)?;
         recorded.meet(&nodes);
         Ok(nodes)
     }
@@ -131,10 +134,10 @@ impl Record {
         let mut recorded = self.lock();
         recorded.end_span(stream, after);
         for &other in moved.iter().filter(|&&other| other != stream) {
-            let nodes = recorded.frontiers.at(other);
+            let nodes = recorded.left_at(other);
             recorded.were_given(stream, &nodes);
         }
-        Ok(recorded.frontiers.at(stream))
+        Ok(recorded.left_at(stream))
     }
 
     /// Does what may make streams of the capture wait for each other, by other ways than this account.
@@ -156,7 +159,8 @@ impl Record {
             return Ok(Vec::new());
         }
         let mut recorded = self.lock();
-        let arrive = |&stream| recorded.frontiers.arrive(&self.streams, stream);
+        let frontiers = recorded.frontiers()?;
+        let arrive = |&stream| frontiers.arrive(&self.streams, stream);
         let nodes = streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat();
         recorded.meet(&nodes);
         Ok(nodes)
@@ -168,7 +172,7 @@ impl Record {
             return Ok(Vec::new());
         }
         let mut recorded = self.lock();
-        let nodes = recorded.frontiers.now(&self.streams[stream])?;
+        let nodes = recorded.frontiers()?.now(&self.streams[stream])?;
         recorded.meet(&nodes);
         Ok(nodes)
     }
@@ -183,12 +187,19 @@ impl Record {
         }
     }
 
-    /// Takes bytes for a stream that has begun; the number of their region.
-    pub(crate) fn acquire(&self, step: &Step, kept: bool) -> Result<usize, CaptureError> {
-        let (Step::Acquire { stream, bytes } | Step::Block { stream, bytes }) = *step else {
-            return Err(CaptureError::Spoiled);
-        };
-        self.step(step)?;
+    /// Takes bytes of a view for a stream that has begun; the number of their region.
+    pub(crate) fn acquire(&self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
+        self.step(&Step::Acquire { stream, bytes })?;
+        self.take_region(stream, bytes, false)
+    }
+
+    /// Takes bytes of a scope's pool, which are in use until the capture ends; the number of their region.
+    pub(crate) fn acquire_block(&self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
+        self.step(&Step::Block { stream, bytes })?;
+        self.take_region(stream, bytes, true)
+    }
+
+    fn take_region(&self, stream: usize, bytes: u64, kept: bool) -> Result<usize, CaptureError> {
         let after = self.expect(stream)?;
         let since = self.meet_all()?;
         let (address, offset) = self.take(bytes)?;
@@ -215,7 +226,7 @@ impl Record {
     fn take(&self, bytes: u64) -> Result<(u64, u64), CaptureError> {
         if !self.is_dry {
             let arena = self.arena.lock();
-            let region = arena.as_ref().ok_or(CaptureError::Spoiled)?.allocate(bytes)?;
+            let region = arena.as_ref().ok_or(OVER)?.allocate(bytes)?;
             return Ok((region.device_pointer(), region.offset()));
         }
         self.lock().take_dry(bytes)

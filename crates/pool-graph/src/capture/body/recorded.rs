@@ -10,7 +10,7 @@ use super::span::{Account, Span};
 use super::trace::Trace;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
-use crate::driver::HostBuffer;
+use crate::driver::{HostBuffer, Onlooker};
 
 /// What the body did so far.
 pub(crate) struct Recorded {
@@ -21,7 +21,8 @@ pub(crate) struct Recorded {
     pub(crate) regions: Vec<Region>,
     /// How many of them are temporaries.
     temporaries: usize,
-    pub(crate) frontiers: Frontiers,
+    /// Where streams were left; none in a dry run, and before the capture has begun.
+    frontiers: Option<Frontiers>,
     /// What was put on streams, piece by piece.
     pub(crate) spans: Vec<Span>,
     /// What the blocks of the session are used for.
@@ -63,7 +64,7 @@ impl Recorded {
         Self {
             capture,
             model: Model::new(streams),
-            frontiers: Frontiers::new(streams, None),
+            frontiers: None,
             spans: Vec::new(),
             trace: Trace::default(),
             regions: Vec::new(),
@@ -77,6 +78,29 @@ impl Recorded {
             brought: vec![HashSet::new(); streams],
             dry: DRY_BASE,
         }
+    }
+
+    /// The driver's capture has begun, of so many streams.
+    pub(crate) fn begun(&mut self, streams: usize, onlooker: Onlooker) {
+        self.frontiers = Some(Frontiers::new(streams, onlooker));
+    }
+
+    /// Where the streams of a capture were left.
+    pub(crate) fn frontiers(&mut self) -> Result<&mut Frontiers, CaptureError> {
+        let found = "a stream was asked for before its capture began";
+        self.frontiers.as_mut().ok_or(CaptureError::Internal { found })
+    }
+
+    /// Something is about to be put on a stream.
+    pub(crate) fn leave(&mut self, stream: usize) {
+        if let Some(frontiers) = &mut self.frontiers {
+            frontiers.leave(stream);
+        }
+    }
+
+    /// The handles of the nodes at which a stream was left; none in a dry run.
+    pub(crate) fn left_at(&self, stream: usize) -> Vec<u64> {
+        self.frontiers.as_ref().map_or_else(Vec::new, |frontiers| frontiers.at(stream))
     }
 
     /// The number of the next temporary.

@@ -118,12 +118,13 @@ impl<'c> Capture<'c> {
             streams.iter().for_each(announce);
             return Ok(Arc::clone(&streams[stream]));
         }
-        let mut pools = self.pools.borrow_mut();
-        if pools.dry.is_none() {
-            pools.dry = Some(DryStream::new(streams[stream].context())?);
+        if let Some(dry) = &self.pools.borrow().dry {
+            return Ok(Arc::clone(&dry.stream));
         }
-        let dry = pools.dry.as_ref().map(|dry| Arc::clone(&dry.stream));
-        dry.ok_or(CaptureError::Spoiled)
+        let dry = DryStream::new(streams[stream].context())?;
+        let dry_stream = Arc::clone(&dry.stream);
+        self.pools.borrow_mut().dry = Some(dry);
+        Ok(dry_stream)
     }
 
     fn take_pool(&self, stream: usize) -> Result<Pool<Cuda>, CaptureError> {

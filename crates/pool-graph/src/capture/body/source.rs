@@ -19,7 +19,6 @@ use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::{BlockSource, CudaError};
 
 use super::record::Record;
-use super::trace::Step;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 use crate::driver::{self, HostBuffer};
@@ -68,7 +67,7 @@ impl FromArena {
             blocks.idle.remove(&block);
             return Ok(block.1);
         }
-        let region = record.acquire(&Step::Block { stream: *stream, bytes }, true)?;
+        let region = record.acquire_block(*stream, bytes)?;
         let address = record.lock().regions[region].address;
         blocks.bytes.insert(address, bytes);
         Ok(address)

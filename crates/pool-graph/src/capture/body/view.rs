@@ -10,7 +10,7 @@ use super::capture::Capture;
 use super::memory_use::Use;
 use super::names::CaptureStream;
 use super::region::Region;
-use super::trace::{Memory, Step};
+use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
 use crate::base::request::GRANULE;
 use crate::capture::error::CaptureError;
@@ -102,7 +102,7 @@ impl<'c> Capture<'c> {
         let stream = self.check(stream)?;
         let bytes = rounded::<T>(elements)?;
         self.begin(stream)?;
-        let region = self.record.acquire(&Step::Acquire { stream, bytes }, false)?;
+        let region = self.record.acquire(stream, bytes)?;
         Ok(CaptureView::new(self, region, elements))
     }
 

@@ -64,7 +64,7 @@ use crate::verify::Verified;
 /// | two graphs on one arena that could run at once | `ArenaInUse`, `AnotherStream` |
 /// | a block that a graph writes, in a graph of another stream | `SharedBlock` |
 /// | work put on a stream of the session past the capture | `ForeignWork`, `ForeignMemory`, `ForeignNode` |
-/// | the capture ended by its body | an error of cudarc's call; `Spoiled` |
+/// | the capture ended by its body | an error of cudarc's call; `Invalidated` |
 /// | replay, upload, read or write, waiting or not, while the stream is captured | `Capturing` |
 /// | a block that a graph was fed with, in a graph of another stream | `SharedBlock` |
 /// | graph, stream or staging pool dropped while steps are in flight | graph and pool wait; the tickets are good |
@@ -226,7 +226,7 @@ impl<S> CapturedGraph<S> {
     /// As [`synchronize`](Self::synchronize).
     pub fn state(&mut self) -> Result<&mut S, CaptureError> {
         self.synchronize()?;
-        self.state.as_mut().ok_or(CaptureError::Spoiled)
+        state_of(&mut self.state)
     }
 
     /// Ends the graph: its memory is given back, its state is not. Waits for its runs.
@@ -414,6 +414,11 @@ impl<S> CapturedGraph<S> {
             false => Ok(in_use),
         }
     }
+}
+
+/// The state of a graph, which is there until the graph's end.
+pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError> {
+    state.as_mut().ok_or(CaptureError::Internal { found: "a graph without its state" })
 }
 
 impl<S> Drop for CapturedGraph<S> {

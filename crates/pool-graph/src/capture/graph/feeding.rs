@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pool_core::{PodElement, bytemuck};
 
 use super::captured_graph::CapturedGraph;
-use super::runs::Runs;
 use super::staging_pool::StagingPool;
 use super::ticket::ReadTicket;
 use crate::base::block::GraphMemoryBlock;
@@ -123,8 +122,7 @@ impl<S> CapturedGraph<S> {
         }
         // Only looked at: what is refused for a capture is not written.
         drop(self.check_stream(operation)?);
-        let Runs { of, resources, .. } = &mut self.runs;
-        let shares = &mut of.as_mut().ok_or(CaptureError::Spoiled)?.shares;
-        shares.add(block.id(), resources.stream(), true)
+        let stream = Arc::clone(self.stream());
+        self.runs.parts()?.shares.add(block.id(), &stream, true)
     }
 }

@@ -52,8 +52,8 @@ impl Runs {
         Self { of: Some(parts), resources, place }
     }
 
-    /// They are there until the drop.
+    /// The executable and what belongs to it, which are there until the drop.
     pub(super) fn parts(&mut self) -> Result<&mut Parts, CaptureError> {
-        self.of.as_mut().ok_or(CaptureError::Spoiled)
+        self.of.as_mut().ok_or(CaptureError::Internal { found: "a graph without an executable" })
     }
 }

@@ -4,7 +4,7 @@
 use std::mem;
 use std::sync::Arc;
 
-use super::captured_graph::CapturedGraph;
+use super::captured_graph::{CapturedGraph, state_of};
 use super::runs::Runs;
 use crate::capture::body::Capture;
 use crate::capture::copy_buffers::Staged;
@@ -59,7 +59,7 @@ impl<S> CapturedGraph<S> {
         // Only looked at: the capture takes the stream for itself.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
-        let state = self.state.as_mut().ok_or(CaptureError::Spoiled)?;
+        let state = state_of(&mut self.state)?;
         let made = self.setting.run(purpose, state, body)?;
         let examined = self.setting.examine(made, purpose)?;
         let (footprint, verified) = (examined.footprint, examined.verified);
