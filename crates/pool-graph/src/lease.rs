@@ -16,17 +16,17 @@ use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
 /// Memory that stays where it is, and nobody else's, for as long as this value lives: blocks of a
-/// [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool), or a [`CudaArena`](crate::CudaArena).
+/// [`CUDAGraphMemoryPool`], or a [`CudaArena`].
 ///
 /// A captured graph holds its leases below its executable: fields are dropped in order, and the memory
 /// must go last. The pool or arena may be dropped before; its memory then goes with the last lease.
 /// There is no `Clone`: each graph has leases of its own.
 #[must_use = "the memory may go as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
-    held: Held<M>,
+    held: LeasedMemory<M>,
 }
 
-enum Held<M: MemorySource> {
+enum LeasedMemory<M: MemorySource> {
     Blocks { shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock> },
     Arena { shared: Arc<ArenaShared<M>>, generation: u64 },
 }
@@ -45,7 +45,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         let mut leased = room::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
         let shared = Arc::clone(self.shared());
-        Ok(Lease { held: Held::Blocks { shared, blocks: leased } })
+        Ok(Lease { held: LeasedMemory::Blocks { shared, blocks: leased } })
     }
 }
 
@@ -54,7 +54,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// also when the arena is dropped.
     pub fn lease(&self) -> Lease<M> {
         let shared = Arc::clone(self.shared());
-        Lease { held: Held::Arena { generation: shared.generation(), shared } }
+        Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
     }
 }
 
@@ -63,17 +63,17 @@ impl<M: MemorySource> Lease<M> {
     #[must_use]
     pub fn device(&self) -> Device {
         match &self.held {
-            Held::Blocks { shared, .. } => shared.source.device(),
-            Held::Arena { shared, .. } => shared.device(),
+            LeasedMemory::Blocks { shared, .. } => shared.source.device(),
+            LeasedMemory::Arena { shared, .. } => shared.device(),
         }
     }
 
-    /// The blocks, as they were when they were leased; none of an arena.
+    /// The blocks that are leased, as they were then; no block where an arena is leased.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
-            Held::Blocks { blocks, .. } => blocks,
-            Held::Arena { .. } => &[],
+            LeasedMemory::Blocks { blocks, .. } => blocks,
+            LeasedMemory::Arena { .. } => &[],
         }
     }
 
@@ -82,8 +82,8 @@ impl<M: MemorySource> Lease<M> {
         let of_block =
             |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
         let of_arena = match &self.held {
-            Held::Blocks { .. } => None,
-            Held::Arena { shared, .. } => Some(shared.range()),
+            LeasedMemory::Blocks { .. } => None,
+            LeasedMemory::Arena { shared, .. } => Some(shared.range()),
         };
         self.blocks().iter().map(of_block).chain(of_arena)
     }
@@ -109,7 +109,7 @@ impl<M: MemorySource> Lease<M> {
     ///
     /// If the arena was reset since the lease was made.
     pub fn check(&self) -> GraphMemoryResult<(), M> {
-        let Held::Arena { shared, generation } = &self.held else { return Ok(()) };
+        let LeasedMemory::Arena { shared, generation } = &self.held else { return Ok(()) };
         let current = shared.generation();
         if current == *generation {
             return Ok(());
@@ -120,24 +120,24 @@ impl<M: MemorySource> Lease<M> {
 
 #[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
-    /// The context of its blocks; none of an arena.
+    /// The context of the leased blocks; none where an arena is leased.
     pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
-            Held::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
-            Held::Arena { .. } => None,
+            LeasedMemory::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
+            LeasedMemory::Arena { .. } => None,
         }
     }
 }
 
 impl<M: MemorySource> Drop for Lease<M> {
     fn drop(&mut self) {
-        if let Held::Blocks { shared, blocks } = &self.held {
+        if let LeasedMemory::Blocks { shared, blocks } = &self.held {
             shared.end_lease(blocks);
         }
     }
 }
 
-/// Where it is, and its ranges.
+/// Shows where the memory is, and its ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

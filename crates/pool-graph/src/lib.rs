@@ -46,7 +46,7 @@ mod source;
 mod verify;
 
 pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats, CudaArena};
-pub use arena::{Divergence, Ended};
+pub use arena::{Deallocation, Divergence};
 pub use base::block::{BlockId, BlockState, GraphMemoryBlock};
 pub use base::error::GraphMemoryError;
 pub use base::range::LeasedRange;
@@ -58,16 +58,16 @@ pub use capture::UnverifiedCapture;
 #[cfg(feature = "cuda")]
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
-    FailedCapture, Footprint, HostArgument, Lent, PreparedCapture, Probe, ReadTicket,
-    StagingConfig, StagingPool, Use,
+    FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
+    StagingPool, Use, ViewLoan,
 };
 #[cfg(feature = "cuda")]
-pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefused};
+pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefusal};
 pub use lease::Lease;
 pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
 pub use source::{
     DeviceMemory, GraphMemoryResult, MemorySource, SyntheticMemory, SyntheticRefusal,
 };
 pub use verify::{
-    Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, Verified, verify_layout,
+    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
 };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, UnverifiedCapture,
-    LayoutViolation,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, LayoutViolation,
+    UnverifiedCapture,
 };
 use pool_kernels::elementwise;
 

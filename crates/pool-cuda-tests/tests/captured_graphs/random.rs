@@ -8,8 +8,8 @@ use cuda_sim_control::{Mistake, Settings, Simulator};
 use cudarc::driver::{CudaStream, sys};
 use pool_cuda::Cuda;
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, UnverifiedCapture,
-    GraphMemoryError, LayoutViolation,
+    ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, GraphMemoryError,
+    LayoutViolation, UnverifiedCapture,
 };
 use pool_plan::Options;
 

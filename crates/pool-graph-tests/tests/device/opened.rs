@@ -115,7 +115,8 @@ impl Opened {
         let arena = CudaArena::new(memory.clone(), bytes, policy).unwrap();
         let used = RefCell::new(Vec::new());
         let body = |capture: &Capture<'_>, (): &mut ()| run(program, work, capture, &kept, &used);
-        let capture = session.prepare(arena).unwrap().capture_unverified::<_, CaptureError>(&mut (), body);
+        let capture =
+            session.prepare(arena).unwrap().capture_unverified::<_, CaptureError>(&mut (), body);
         Self { capture: capture.unwrap(), temporaries: used.into_inner(), _kept: kept }
     }
 

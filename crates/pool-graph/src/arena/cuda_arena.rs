@@ -6,9 +6,9 @@ use std::fmt;
 use pool_core::Device;
 
 use super::book::ArenaBook;
-use super::live::Live;
+use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
-use super::region::{ArenaRegion, Ended};
+use super::region::{ArenaRegion, Deallocation};
 use super::shared::ArenaShared;
 use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
@@ -22,13 +22,13 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_addre
 /// addresses stay. Regions begin at multiples of 256 and are at least 256 bytes, empty ones too.
 ///
 /// ```
-/// use pool_graph::{ArenaPolicy, CudaArena, Ended, SyntheticMemory};
+/// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
 ///
 /// let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone)?;
 /// let first = arena.allocate(1000)?;
 /// let second = arena.allocate(0)?;
 /// assert_eq!(second.device_pointer() - first.device_pointer(), 1024);
-/// assert_eq!(arena.deallocate(first.device_pointer()), Ended::Region { bytes: 1024 });
+/// assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1024 });
 /// let numbers = arena.stats();
 /// assert_eq!((numbers.sum_bytes, numbers.peak_live_bytes, numbers.live_bytes), (1280, 1280, 256));
 /// assert_eq!(arena.remaining(), 4096 - 1280);
@@ -96,8 +96,8 @@ impl<M: MemorySource> CudaArena<M> {
     /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
     pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
         let lock = || self.shared.book.lock();
-        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut Live| book.put(room);
-        let mut book = room::lock_with(lock, |book| book.lacks(), Live::with_room, put)?;
+        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut LiveRegions| book.put(room);
+        let mut book = room::lock_with(lock, |book| book.lacks(), LiveRegions::with_room, put)?;
         if book.is_given_away() && !self.of_session {
             return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
         }
@@ -110,7 +110,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// What does not begin at `address` here is ignored and counted: code under capture also drops
     /// what it allocated before. So is every address where a capture session, or a graph of it, has the
     /// arena.
-    pub fn deallocate(&self, address: u64) -> Ended {
+    pub fn deallocate(&self, address: u64) -> Deallocation {
         let mut book = self.shared.book.lock();
         if book.is_given_away() && !self.of_session {
             return book.ignore();
@@ -129,7 +129,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 
     /// Ends every region. What was captured before may not be replayed any more: its
-    /// [leases](Lease::check) say so.
+    /// [leases](crate::Lease::check) say so.
     pub fn reset(&self) {
         self.shared.book.lock().reset();
     }
@@ -145,13 +145,13 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.range.contains(address, bytes)
     }
 
-    /// Its bytes.
+    /// The bytes of the arena's buffer.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.shared.range.bytes
     }
 
-    /// Bytes behind the last bumped region.
+    /// The bytes of the arena behind the last bumped region.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.stats().remaining_bytes
@@ -185,7 +185,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self.shared.source
     }
 
-    /// Whether bytes are handed out again by the order of calls.
+    /// Whether the arena hands bytes out again by the order of calls.
     pub(crate) fn rewinds(&self) -> bool {
         self.shared.book.lock().is_linear()
     }

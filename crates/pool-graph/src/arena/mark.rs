@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use super::book::ArenaBook;
 use super::cuda_arena::CudaArena;
-use super::live::Live;
+use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use crate::base::room::NoRoom;
 use crate::source::MemorySource;
@@ -18,18 +18,19 @@ pub(crate) struct ArenaMark(ArenaBook);
 /// the regions that were live then.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
-pub(crate) struct Tentative<'a, M: MemorySource> {
+pub(crate) struct TentativeRegions<'a, M: MemorySource> {
     arena: &'a CudaArena<M>,
     before: Option<ArenaBook>,
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Here.
+    /// A mark where the arena stands now.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
+    /// A mark behind what was used when the arena was given away, for a session that never runs beside those that
+    /// have had
     /// regions since.
     pub(crate) fn mark_anew(
         &self,
@@ -55,34 +56,34 @@ impl<M: MemorySource> CudaArena<M> {
     /// nothing where the arena was reset since: whoever marked it has a lease that says so.
     ///
     /// Nobody else takes or ends regions meanwhile.
-    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<Tentative<'_, M>, NoRoom> {
+    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<TentativeRegions<'_, M>, NoRoom> {
         let before = Some(copy(|| self.shared().book.lock())?);
         let mut marked = copy(|| &mark.0)?;
         self.shared().book.lock().put_back(&mut marked);
-        Ok(Tentative { arena: self, before })
+        Ok(TentativeRegions { arena: self, before })
     }
 }
 
 /// A copy of books, which are held for a look each time: the room for it is made meanwhile.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoRoom> {
-    let mut room = Live::default();
+    let mut room = LiveRegions::default();
     loop {
         let copied = book().copy(&mut room);
         match copied {
             Ok(copied) => return Ok(copied),
-            Err(regions) => room = Live::with_room(regions)?,
+            Err(regions) => room = LiveRegions::with_room(regions)?,
         }
     }
 }
 
-impl<M: MemorySource> Tentative<'_, M> {
-    /// They stay.
+impl<M: MemorySource> TentativeRegions<'_, M> {
+    /// Keeps the regions: they are not given back.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
 }
 
-impl<M: MemorySource> Drop for Tentative<'_, M> {
+impl<M: MemorySource> Drop for TentativeRegions<'_, M> {
     fn drop(&mut self) {
         if let Some(before) = &mut self.before {
             self.arena.shared().book.lock().put_back(before);

@@ -3,9 +3,7 @@
 
 mod book;
 mod cuda_arena;
-#[cfg(feature = "cuda")]
-mod installed;
-mod live;
+mod live_regions;
 #[cfg(feature = "cuda")]
 mod mark;
 mod plan;
@@ -13,12 +11,14 @@ mod policy;
 mod region;
 mod shared;
 mod stats;
+#[cfg(feature = "cuda")]
+mod stream_arenas;
 
 pub use cuda_arena::CudaArena;
 #[cfg(feature = "cuda")]
 pub(crate) use mark::ArenaMark;
 pub use plan::{ArenaPlan, ArenaPlanError, Divergence};
 pub use policy::ArenaPolicy;
-pub use region::{ArenaRegion, Ended};
+pub use region::{ArenaRegion, Deallocation};
 pub(crate) use shared::ArenaShared;
 pub use stats::ArenaStats;

@@ -11,7 +11,7 @@ pub enum ArenaPolicy {
     Monotone,
     /// What is deallocated at the top goes to whoever allocates next. In a capture on one stream the
     /// order of the calls is the order in which the graph runs, so that is right; in one that forks it
-    /// is not, and [`forked`](CudaArena::forked) refuses.
+    /// is not, and [`forked`](crate::CudaArena::forked) refuses.
     Linear,
     /// As a plan says, which was made from the order that the graph really has.
     Planned(ArenaPlan),

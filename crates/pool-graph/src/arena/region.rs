@@ -12,13 +12,13 @@ pub struct ArenaRegion {
 /// What a deallocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Ended {
+pub enum Deallocation {
     /// A region of this arena.
     Region {
-        /// Its bytes, rounded up.
+        /// The bytes of the region, rounded up.
         bytes: u64,
     },
-    /// Nothing: no live region begins at the address. It was counted.
+    /// No region: none that is live begins at the address. The call was counted.
     Foreign,
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct BlockId {
     pub(crate) pool: u64,
     pub(crate) serial: u64,
-    /// Where the pool keeps it; says nothing without the other two.
+    /// The slot of the pool that has the block; says nothing without the other two.
     pub(crate) slot: u32,
 }
 
@@ -57,7 +57,7 @@ pub struct GraphMemoryBlock {
 }
 
 impl GraphMemoryBlock {
-    /// Its name.
+    /// The block's name.
     #[must_use]
     pub const fn id(&self) -> BlockId {
         self.id
@@ -69,13 +69,13 @@ impl GraphMemoryBlock {
         self.address
     }
 
-    /// Its bytes, as asked for.
+    /// The block's bytes, as asked for.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Its alignment in bytes, as asked for.
+    /// The block's alignment in bytes, as asked for.
     #[must_use]
     pub const fn alignment(&self) -> u64 {
         self.alignment

@@ -5,12 +5,12 @@
 pub struct LeasedRange {
     /// Where it begins.
     pub address: u64,
-    /// Its bytes.
+    /// How many bytes the range has.
     pub bytes: u64,
 }
 
 impl LeasedRange {
-    /// Whether all of `[address, address + bytes)` is in it.
+    /// Whether all of `[address, address + bytes)` is in the range.
     #[must_use]
     pub fn contains(&self, address: u64, bytes: u64) -> bool {
         let end = |offset: u64| offset.checked_add(bytes);

@@ -8,7 +8,7 @@ pub const SOURCE_ALIGNMENT: u64 = 256;
 /// Bytes are handed out in multiples of this, at multiples of this.
 pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
-/// What is taken from the source at once, unless a request needs more.
+/// The bytes that a pool takes from the source at once, unless a request needs more.
 pub(crate) const CHUNK: u64 = 16 << 20;
 
 /// A size and an alignment that can be.

@@ -54,7 +54,7 @@ pub(crate) fn lock_with<G, W, R>(
     }
 }
 
-/// The same for one list.
+/// Takes a lock once one list behind it has room, as [`lock_with`] does for any number of lists.
 pub(crate) fn lock_with_room<G: DerefMut, T>(
     lock: impl Fn() -> G,
     of: impl Fn(&mut G::Target) -> &mut Vec<T>,

@@ -24,7 +24,7 @@ impl SourceCall {
         Self(())
     }
 
-    /// Whether this thread is in one.
+    /// Whether this thread is in a call of a source.
     pub(crate) fn is_under_way() -> bool {
         CALLS.with(|calls| calls.get() > 0)
     }
@@ -55,8 +55,8 @@ mod real {
         HAS_WAITED.get()
     }
 
-    /// Waits a moment for nothing. What `parking_lot` keeps of a thread that waits it makes at the first time,
-    /// which else were under the lock that is waited with.
+    /// Waits for a moment. What `parking_lot` keeps of a thread that waits, it makes at the thread's first wait,
+    /// which would otherwise be under the lock that the thread waits with.
     #[cold]
     pub(crate) fn get_ready_to_wait() {
         let nothing = Mutex::new(());

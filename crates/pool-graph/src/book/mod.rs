@@ -3,6 +3,7 @@
 mod bitmap;
 mod chunks;
 mod free_index;
+mod missing_room;
 mod piece;
 mod reclaim;
 mod region;
@@ -10,10 +11,9 @@ mod regions;
 mod reports;
 mod state;
 mod stats;
-mod wanted;
 
-pub(crate) use chunks::Leaving;
+pub(crate) use chunks::LeavingPieces;
+pub(crate) use missing_room::{MissingRoom, Room};
 pub use reclaim::Reset;
-pub(crate) use state::{Book, Growth, Step};
+pub(crate) use state::{AllocationStep, Book, Growth};
 pub use stats::GraphPoolStats;
-pub(crate) use wanted::{Room, Wanted};

@@ -5,36 +5,36 @@ pub(super) const NONE: u32 = 0;
 
 /// A range of bytes of one chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
+pub(super) struct ChunkRegion {
     pub(super) address: u64,
     pub(super) bytes: u64,
     /// The chunk that it is cut from.
     pub(super) chunk: u32,
-    /// Its neighbours in the chunk.
+    /// The slots of the regions before and behind it in its chunk.
     pub(super) before: u32,
     pub(super) after: u32,
     pub(super) state: State,
 }
 
-/// What is with a region.
+/// What a slot holds: no region, a free one, or a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// There is none in this slot; the next slot without one.
+    /// The slot has no region; the next slot without one.
     Vacant { next: u32 },
-    /// Nobody has it. The links are those of the list that it is in, if it is in one.
+    /// Nobody has the region. The links are those of the list of free regions that it is in, if it is in one.
     Free { newer: u32, older: u32 },
-    /// It is a block.
-    Taken(Taken),
+    /// The region is a block.
+    Taken(BlockRecord),
 }
 
-/// What is known of a block besides its range.
+/// A block: what the pool knows of it besides its range.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct BlockRecord {
     pub(super) serial: u64,
     pub(super) size: u64,
     pub(super) alignment: u64,
     pub(super) leases: u64,
-    /// Nobody can name it any more: it goes when its last lease does.
+    /// Nobody can name the block any more: it is freed with its last lease.
     pub(super) orphaned: bool,
 }
 

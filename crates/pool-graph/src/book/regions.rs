@@ -3,7 +3,7 @@
 //! known by its serial number, which is not.
 
 use super::free_index::{FreeIndex, Large};
-use super::region::{FREE, NONE, Region, State, Taken};
+use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
 use crate::base::room;
 
@@ -12,7 +12,7 @@ const REGIONS_OF_A_CALL: usize = 3;
 
 /// The room that regions lack: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LackingRegions {
+pub(super) struct MissingRegions {
     pub(super) regions: Option<usize>,
     pub(super) large: Option<usize>,
 }
@@ -20,7 +20,7 @@ pub(super) struct LackingRegions {
 /// All regions of all chunks.
 #[derive(Debug)]
 pub(super) struct Regions {
-    slots: Vec<Region>,
+    slots: Vec<ChunkRegion>,
     /// The first slot without a region, and how many there are.
     vacant: u32,
     vacancies: usize,
@@ -29,7 +29,7 @@ pub(super) struct Regions {
 
 impl Regions {
     pub(super) fn new() -> Self {
-        let nothing = Region {
+        let nothing = ChunkRegion {
             address: 0,
             bytes: 0,
             chunk: 0,
@@ -52,16 +52,16 @@ impl Regions {
 
     /// What is lacking for one call: a chunk as a region, which is cut in three. `largest` is how many free
     /// regions larger than a chunk there can be.
-    pub(super) fn lacks(&self, largest: u64) -> Option<LackingRegions> {
+    pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = room::lacks(&self.slots, more);
         let largest = usize::try_from(largest).unwrap_or(usize::MAX);
         let large = self.index.lacks(largest.min(self.slots.len() + REGIONS_OF_A_CALL));
-        (regions.is_some() || large.is_some()).then_some(LackingRegions { regions, large })
+        (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Takes what was lacking.
-    pub(super) fn put(&mut self, regions: &mut Vec<Region>, large: &mut Vec<Large>) {
+    /// Takes the room that was missing.
+    pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
         room::replace(&mut self.slots, regions);
         self.index.put(large);
     }
@@ -94,20 +94,20 @@ impl Regions {
     }
 
     /// The region in a slot, if there is such a slot.
-    pub(super) fn get(&self, slot: u32) -> Option<&Region> {
+    pub(super) fn get(&self, slot: u32) -> Option<&ChunkRegion> {
         self.slots.get(slot as usize)
     }
 
     /// The block in a slot, if there is one.
-    pub(super) fn taken(&self, slot: u32) -> Option<&Taken> {
+    pub(super) fn taken(&self, slot: u32) -> Option<&BlockRecord> {
         match &self.get(slot)?.state {
             State::Taken(taken) => Some(taken),
             _ => None,
         }
     }
 
-    /// The same, to be changed.
-    pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut Taken> {
+    /// The block in a slot, if there is one, to be changed.
+    pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
             _ => None,
@@ -127,7 +127,7 @@ impl Regions {
 
     /// A chunk as one free region, not in the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
-        self.insert(Region { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
+        self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
 
     /// Takes a region out that has its chunk for itself and is not in the index.
@@ -145,7 +145,7 @@ impl Regions {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Takes all out of the index.
+    /// Takes all regions out of the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
@@ -157,7 +157,12 @@ impl Regions {
 
     /// Makes a block in a free region that is not in the index. What is left before and behind goes
     /// into the index. The slot of the block, or `None` where it does not fit.
-    pub(super) fn carve(&mut self, slot: u32, request: &Request, taken: Taken) -> Option<u32> {
+    pub(super) fn carve(
+        &mut self,
+        slot: u32,
+        request: &Request,
+        taken: BlockRecord,
+    ) -> Option<u32> {
         let whole = self.at(slot);
         let padding = request.padding(whole.address, whole.bytes)?;
         let block = if padding == 0 { slot } else { self.split(slot, padding) };
@@ -176,7 +181,7 @@ impl Regions {
     /// Frees a block, merges it with what is free beside it, and offers the whole.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
-        let Region { before, after, .. } = *self.at(slot);
+        let ChunkRegion { before, after, .. } = *self.at(slot);
         if after != NONE && self.is_free(after) {
             self.withdraw(after);
             self.absorb_next(slot);
@@ -192,7 +197,7 @@ impl Regions {
 
     /// Frees every block of a chunk that has no lease, where nothing is in the index; calls `freed`
     /// with each. Nothing is offered.
-    pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&Region, &Taken)) {
+    pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
             let region = *self.at(slot);
@@ -210,18 +215,18 @@ impl Regions {
         }
     }
 
-    fn at(&self, slot: u32) -> &Region {
+    fn at(&self, slot: u32) -> &ChunkRegion {
         &self.slots[slot as usize]
     }
 
-    fn at_mut(&mut self, slot: u32) -> &mut Region {
+    fn at_mut(&mut self, slot: u32) -> &mut ChunkRegion {
         &mut self.slots[slot as usize]
     }
 
     /// Cuts a free region that is not in the index behind so many bytes; the slot of the rest.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
-        let rest = self.insert(Region {
+        let rest = self.insert(ChunkRegion {
             address: whole.address + bytes,
             bytes: whole.bytes - bytes,
             before: slot,
@@ -238,7 +243,7 @@ impl Regions {
     /// A region takes the bytes of the one behind it, which is then gone. Neither is in the index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
-        let Region { bytes, after, .. } = *self.at(next);
+        let ChunkRegion { bytes, after, .. } = *self.at(next);
         self.vacate(next);
         let region = self.at_mut(slot);
         region.bytes += bytes;
@@ -248,7 +253,7 @@ impl Regions {
         }
     }
 
-    fn insert(&mut self, region: Region) -> u32 {
+    fn insert(&mut self, region: ChunkRegion) -> u32 {
         let vacant = self.vacant;
         if let State::Vacant { next } = self.at(vacant).state
             && vacant != NONE

@@ -1,14 +1,15 @@
-//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source. It asks
-//! for the room that a call needs ahead of it ([`Wanted`]), and takes no memory in the call.
+//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source. It asks for
+//! the room that a call needs ahead of it ([`MissingRoom`](super::missing_room::MissingRoom)), and takes no memory in
+//! the call.
 //!
-//! What needs the source is answered with a [`Step`]: the caller does it without the lock and comes
+//! What needs the source is answered with an [`AllocationStep`]: the caller does it without the lock and comes
 //! back. Bytes that are on their way in either direction count as reserved meanwhile, so the maximum
 //! holds at every moment.
 
-use super::chunks::{Chunks, Leaving};
+use super::chunks::{Chunks, LeavingPieces};
 use super::free_index::largest_in;
 use super::piece::Piece;
-use super::region::{Region, Taken};
+use super::region::{BlockRecord, ChunkRegion};
 use super::regions::Regions;
 use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
@@ -24,14 +25,14 @@ pub(crate) struct Growth {
 
 /// What an allocation needs next.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// Nothing: here it is.
+pub(crate) enum AllocationStep {
+    /// Nothing: this is the block.
     Taken(GraphMemoryBlock),
-    /// Something that is on its way.
+    /// To wait for memory that is on its way to the pool, or back to the source.
     Wait,
-    /// These to be given back, to make room.
-    GiveBack(Leaving),
-    /// Memory of the source.
+    /// To give these pieces back to the source, which makes room.
+    GiveBack(LeavingPieces),
+    /// To ask the source for memory.
     Grow(Growth),
     /// The source has refused what there is to ask for.
     GiveUp,
@@ -118,17 +119,17 @@ impl Book {
         request: &Request,
         refused: Option<u64>,
         may_wait: bool,
-    ) -> Result<Step, GraphMemoryError<E>> {
+    ) -> Result<AllocationStep, GraphMemoryError<E>> {
         self.check_alive()?;
         if self.regions.is_full() {
             return Err(GraphMemoryError::TooManyBlocks { blocks: self.regions.count() });
         }
         if let Some(block) = self.take(request) {
-            return Ok(Step::Taken(block));
+            return Ok(AllocationStep::Taken(block));
         }
         let is_waited_for = request.growth() == CHUNK && self.growing_chunks > 0;
         if may_wait && refused.is_none() && is_waited_for {
-            return Ok(Step::Wait);
+            return Ok(AllocationStep::Wait);
         }
         let room = self.maximum - self.reserved;
         if request.anywhere > room {
@@ -139,7 +140,7 @@ impl Book {
             Some(bytes) if bytes > request.anywhere => request.anywhere,
             Some(_) => return Ok(self.give_back_or_up(may_wait)),
         };
-        Ok(Step::Grow(self.begin_growth(bytes, request.growth())))
+        Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
     }
 
     /// The memory of a growth has come: the request's block in it. `None` where it does not fit.
@@ -210,7 +211,7 @@ impl Book {
     }
 
     /// Ends a lease of these blocks; what is to be given back.
-    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> Leaving {
+    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
         for block in blocks {
             // A leased region stays what and where it is, so the slot is the block's.
             let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
@@ -224,7 +225,7 @@ impl Book {
                 self.release(block.id.slot);
             }
         }
-        if self.disposed { self.take_idle(u64::MAX) } else { Leaving::NOTHING }
+        if self.disposed { self.take_idle(u64::MAX) } else { LeavingPieces::NOTHING }
     }
 
     pub(crate) fn returns_to_source(&self) -> u64 {
@@ -281,7 +282,7 @@ impl Book {
 
     /// A block in a region that is not offered.
     fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
-        let taken = Taken {
+        let taken = BlockRecord {
             serial: self.next_serial,
             size: request.size,
             alignment: request.asked_alignment,
@@ -301,7 +302,7 @@ impl Book {
     }
 
     fn release(&mut self, slot: u32) {
-        let (Some(&Region { bytes, chunk, .. }), Some(&Taken { size, .. })) =
+        let (Some(&ChunkRegion { bytes, chunk, .. }), Some(&BlockRecord { size, .. })) =
             (self.regions.get(slot), self.regions.taken(slot))
         else {
             return;
@@ -319,13 +320,13 @@ impl Book {
         request: &Request,
         missing: u64,
         may_wait: bool,
-    ) -> Result<Step, GraphMemoryError<E>> {
+    ) -> Result<AllocationStep, GraphMemoryError<E>> {
         let idle: u64 = self.idle().map(|(_, bytes)| bytes).sum();
         if idle >= missing {
-            return Ok(Step::GiveBack(self.take_idle(missing)));
+            return Ok(AllocationStep::GiveBack(self.take_idle(missing)));
         }
         if may_wait && (self.growing > 0 || self.giving_back > 0) {
-            return Ok(Step::Wait);
+            return Ok(AllocationStep::Wait);
         }
         Err(GraphMemoryError::CapacityExceeded {
             requested: request.size,
@@ -336,12 +337,12 @@ impl Book {
     }
 
     /// After the source has refused the least that would do.
-    fn give_back_or_up(&mut self, may_wait: bool) -> Step {
+    fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
         let idle = self.take_idle(u64::MAX);
         match idle.pieces {
-            0 if may_wait && self.giving_back > 0 => Step::Wait,
-            0 => Step::GiveUp,
-            _ => Step::GiveBack(idle),
+            0 if may_wait && self.giving_back > 0 => AllocationStep::Wait,
+            0 => AllocationStep::GiveUp,
+            _ => AllocationStep::GiveBack(idle),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::body::{Account, Span};
+use super::body::{NodeOwner, Span};
 use super::error::CaptureError;
 use super::memory::GraphMemory;
 use crate::driver::{Contents, HostBuffer, NodeKind};
@@ -71,7 +71,7 @@ impl ClosedWorld<'_> {
         let mut free = within.to_vec();
         free.retain(|&node| nodes.claimed[node].is_none());
         match &span.account {
-            Account::Put(puts) => {
+            NodeOwner::Put(puts) => {
                 for put in puts {
                     let is_put = |&node: &usize| {
                         nodes.kind(node) == put.kind && nodes.names[node] == put.names
@@ -82,14 +82,14 @@ impl ClosedWorld<'_> {
                 // It does nothing, and may be how a driver joins streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
-            Account::Scope => free.retain(|&node| match nodes.kind(node) {
+            NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
                 NodeKind::Kernel | NodeKind::Empty => true,
                 NodeKind::Fill | NodeKind::Copy => {
                     nodes.names[node].iter().all(|name| self.owns(name))
                 }
                 _ => false,
             }),
-            Account::Caller => {}
+            NodeOwner::Caller => {}
         }
         free.iter().for_each(|&node| nodes.claimed[node] = Some(number));
     }

@@ -10,12 +10,12 @@ use crate::driver::HostBuffer;
 
 /// The buffer of the last copy, for the next one, and those that may be copied to or from still.
 #[derive(Debug, Default)]
-pub(crate) struct Staged {
+pub(crate) struct CopyBuffers {
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
-impl Staged {
+impl CopyBuffers {
     /// A buffer of as many bytes or more, with bytes of its own in it; the context is bound.
     pub(crate) fn take(
         &mut self,
@@ -28,7 +28,7 @@ impl Staged {
         }
     }
 
-    /// Keeps a buffer, after a copy that the stream was waited for: so were those before.
+    /// Keeps a buffer after a copy that was waited for: the copies before it are done, too.
     pub(crate) fn done(&mut self, buffer: HostBuffer) {
         self.ready = Some(buffer);
         self.pending.clear();

@@ -5,13 +5,11 @@ use std::fmt;
 
 use pool_core::PoolError;
 use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
-use crate::base::room::NoRoom;
-use crate::driver::{NodeKind, UpdateRefused};
+use crate::driver::{NodeKind, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -32,7 +30,7 @@ pub enum CaptureError {
     /// The graph that came out does not order what shares bytes.
     Layout(LayoutViolation),
     /// The executable graph cannot take what an update brings.
-    Update(UpdateRefused),
+    Update(UpdateRefusal),
     /// The stream is the default one, which cannot be captured: what other streams do would enter.
     DefaultStream,
     /// The session has the stream already.
@@ -260,7 +258,7 @@ impl fmt::Display for CaptureError {
             ),
             Self::Lent { address } => write!(
                 f,
-                "the memory at {address:#x} is lent to device views: drop the `Lent` before the \
+                "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the \
                  capture uses it"
             ),
             Self::NotLeased { address, bytes } => write!(
@@ -348,55 +346,5 @@ impl Error for CaptureError {
             Self::Update(error) => Some(error),
             _ => None,
         }
-    }
-}
-
-impl From<CudaError> for CaptureError {
-    fn from(error: CudaError) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl From<GraphMemoryError<CudaError>> for CaptureError {
-    fn from(error: GraphMemoryError<CudaError>) -> Self {
-        Self::Memory(error)
-    }
-}
-
-/// What a pool of a body answers.
-impl From<PoolError<CudaError>> for CaptureError {
-    fn from(error: PoolError<CudaError>) -> Self {
-        Self::Pool(error)
-    }
-}
-
-impl From<PlanError> for CaptureError {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
-}
-
-impl From<ArenaPlanError> for CaptureError {
-    fn from(error: ArenaPlanError) -> Self {
-        Self::ArenaPlan(error)
-    }
-}
-
-impl From<LayoutViolation> for CaptureError {
-    fn from(error: LayoutViolation) -> Self {
-        Self::Layout(error)
-    }
-}
-
-/// What cudarc's own calls answer in a body.
-impl From<NoRoom> for CaptureError {
-    fn from(no_room: NoRoom) -> Self {
-        Self::Memory(no_room.into())
-    }
-}
-
-impl From<DriverError> for CaptureError {
-    fn from(error: DriverError) -> Self {
-        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
     }
 }

@@ -14,7 +14,7 @@ use crate::source::DeviceMemory;
 /// Leases, and the arena, which only graphs of one stream have together.
 #[derive(Debug)]
 pub(crate) struct GraphMemory {
-    /// Of the arena first, then of blocks.
+    /// The lease of the arena first, then those of blocks.
     pub(crate) leases: Vec<Lease>,
     pub(crate) arena: Arc<OwnArena>,
 }
@@ -26,7 +26,7 @@ impl GraphMemory {
         Self { leases, arena }
     }
 
-    /// Whether nobody was given any of it since.
+    /// Checks that nobody was given any of the memory since it was leased.
     pub(crate) fn check(&self) -> Result<(), CaptureError> {
         Ok(self.leases.iter().try_for_each(Lease::check)?)
     }
@@ -89,7 +89,7 @@ impl OwnArena {
         Ok(self.claim.arena.mark_anew(&self.given, policy)?)
     }
 
-    /// How many of its bytes are not its graphs'.
+    /// How many bytes of the arena belong to none of its graphs.
     pub(crate) fn used_before(&self) -> u64 {
         self.claim.arena.used_before(&self.given)
     }

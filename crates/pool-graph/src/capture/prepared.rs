@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::body::Capture;
 use super::error::CaptureError;
 use super::graph::CapturedGraph;
-use super::remains::Place;
-use super::setting::{Purpose, Setting};
+use super::leftovers::LeftoversPlace;
+use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
@@ -34,26 +34,26 @@ use super::setting::{Purpose, Setting};
 /// ```
 #[derive(Debug)]
 pub struct PreparedCapture {
-    setting: Arc<Setting>,
+    setup: Arc<CaptureSetup>,
 }
 
 /// A capture that did not become a graph, with the state that would have been the graph's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// Why.
+    /// Why there is no graph.
     pub error: E,
     /// What the body left of the state.
     pub state: S,
 }
 
 impl PreparedCapture {
-    pub(super) fn new(setting: Setting) -> Self {
-        Self { setting: Arc::new(setting) }
+    pub(super) fn new(setup: CaptureSetup) -> Self {
+        Self { setup: Arc::new(setup) }
     }
 
-    pub(super) fn setting(&self) -> &Arc<Setting> {
-        &self.setting
+    pub(super) fn setup(&self) -> &Arc<CaptureSetup> {
+        &self.setup
     }
 
     /// Captures what the body puts on the streams, which are waited for first. All branches are joined
@@ -82,7 +82,8 @@ impl PreparedCapture {
         self.try_capture(state, body).map_err(|failed| failed.error)
     }
 
-    /// The same, but the state comes back with the error. Only a panic of the body drops it.
+    /// Captures as [`capture`](Self::capture), but the state comes back with the error. Only a panic of the body
+    /// drops it.
     ///
     /// # Errors
     ///
@@ -93,18 +94,18 @@ impl PreparedCapture {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<CapturedGraph<S>, FailedCapture<S, E>> {
         let purpose = Purpose::Graph;
-        let made = match self.setting.run(purpose, &mut state, body) {
-            Ok(made) => made,
+        let outcome = match self.setup.run(purpose, &mut state, body) {
+            Ok(outcome) => outcome,
             Err(error) => return Err(FailedCapture { error, state }),
         };
-        let ready = self.setting.examine(made, purpose).and_then(|examined| {
-            let executable = examined.graph.instantiate()?;
-            Ok((executable, examined, Place::new()?))
+        let ready = self.setup.examine(outcome, purpose).and_then(|verified_graph| {
+            let executable = verified_graph.graph.instantiate()?;
+            Ok((executable, verified_graph, LeftoversPlace::new()?))
         });
         match ready {
-            Ok((executable, examined, place)) => {
-                let setting = Arc::clone(&self.setting);
-                Ok(CapturedGraph::new(executable, examined, setting, state, place))
+            Ok((executable, verified_graph, place)) => {
+                let setup = Arc::clone(&self.setup);
+                Ok(CapturedGraph::new(executable, verified_graph, setup, state, place))
             }
             Err(error) => Err(FailedCapture { error: error.into(), state }),
         }

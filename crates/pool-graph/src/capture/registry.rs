@@ -15,8 +15,8 @@ use crate::base::room::{NoRoom, lock_with_room};
 use crate::base::sync::{get_ready_to_wait, is_ready_to_wait};
 use crate::driver::{bind, wait_for};
 
-static CAPTURES: Mutex<Captures> =
-    Mutex::new(Captures { captured: Vec::new(), known: Vec::new(), arenas: Vec::new() });
+static CAPTURES: Mutex<Registry> =
+    Mutex::new(Registry { captured: Vec::new(), known: Vec::new(), arenas: Vec::new() });
 
 /// A stream has come to rest, or is in use no more.
 static CHANGED: Condvar = Condvar::new();
@@ -25,38 +25,38 @@ static CHANGED: Condvar = Condvar::new();
 type Key = (usize, usize);
 
 /// Held for a look or a change, and for no call of the driver.
-struct Captures {
+struct Registry {
     /// The streams that sessions have for a capture.
-    captured: Vec<Captured>,
+    captured: Vec<SessionStream>,
     /// The streams that graphs run on, in order.
-    known: Vec<Known>,
+    known: Vec<GraphStream>,
     /// Where the arenas begin that a session or a graph has.
     arenas: Vec<u64>,
 }
 
 /// A stream that a session has for a capture.
 #[derive(Clone, Copy)]
-struct Captured {
+struct SessionStream {
     stream: Key,
-    /// Whether its work from before is done.
+    /// Whether the work that the stream held before is done.
     is_settled: bool,
 }
 
 /// A stream that graphs run on.
 #[derive(Clone, Copy)]
-struct Known {
+struct GraphStream {
     stream: Key,
     settings: usize,
     /// How many calls of the driver graphs are making on it.
     uses: usize,
 }
 
-impl Captures {
-    fn captured(&self, stream: &Key) -> Option<&Captured> {
+impl Registry {
+    fn captured(&self, stream: &Key) -> Option<&SessionStream> {
         self.captured.iter().find(|captured| captured.stream == *stream)
     }
 
-    fn known(&mut self, stream: &Key) -> Option<&mut Known> {
+    fn known(&mut self, stream: &Key) -> Option<&mut GraphStream> {
         let place = self.known.binary_search_by_key(stream, |known| known.stream).ok()?;
         Some(&mut self.known[place])
     }
@@ -72,21 +72,23 @@ fn key(stream: &CudaStream) -> Key {
 
 /// A stream that graphs may run on, until it is dropped: using it takes no memory.
 #[derive(Debug)]
-pub(crate) struct RunsOn(Key);
+pub(crate) struct RunStream(Key);
 
-impl RunsOn {
+impl RunStream {
     pub(crate) fn new(stream: &CudaStream) -> Result<Self, CaptureError> {
         let stream = key(stream);
         let mut captures = with_room(|captures| &mut captures.known, 1)?;
         match captures.known.binary_search_by_key(&stream, |known| known.stream) {
             Ok(place) => captures.known[place].settings += 1,
-            Err(place) => captures.known.insert(place, Known { stream, settings: 1, uses: 0 }),
+            Err(place) => {
+                captures.known.insert(place, GraphStream { stream, settings: 1, uses: 0 });
+            }
         }
         Ok(Self(stream))
     }
 }
 
-impl Drop for RunsOn {
+impl Drop for RunStream {
     fn drop(&mut self) {
         let mut captures = CAPTURES.lock();
         if let Some(known) = captures.known(&self.0) {
@@ -98,14 +100,14 @@ impl Drop for RunsOn {
 
 /// Takes the lock, with room in a list.
 fn with_room<T>(
-    of: impl Fn(&mut Captures) -> &mut Vec<T>,
+    of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
-) -> Result<MutexGuard<'static, Captures>, NoRoom> {
+) -> Result<MutexGuard<'static, Registry>, NoRoom> {
     lock_with_room(|| CAPTURES.lock(), of, more)
 }
 
 /// Waits for a change; what a thread needs for waiting is made without the lock, which was changed then, too.
-fn wait(mut captures: MutexGuard<'_, Captures>) {
+fn wait(mut captures: MutexGuard<'_, Registry>) {
     if is_ready_to_wait() {
         CHANGED.wait(&mut captures);
     } else {
@@ -136,7 +138,7 @@ impl CapturedStreams {
                 wait(captures);
                 continue;
             }
-            let new = |&stream: &Key| Captured { stream, is_settled: false };
+            let new = |&stream: &Key| SessionStream { stream, is_settled: false };
             captures.captured.extend(keys.iter().map(new));
             drop(captures);
             return Ok(Self(keys));
@@ -178,7 +180,7 @@ pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
     /// `None` where a session captures the stream.
-    pub(crate) fn begin(on: &RunsOn) -> Option<Self> {
+    pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.captured(&on.0).is_some() {
             return None;
@@ -215,7 +217,7 @@ pub(crate) fn give_arena_back(address: u64) {
 
 /// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
 /// cannot be, because somebody captures the stream by hand, or the driver does not answer.
-pub(crate) fn come_to_rest(runs_on: &RunsOn, stream: &CudaStream) -> bool {
+pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> bool {
     // Each time round, a session had the stream, and has given it up without waiting for it: it was refused,
     // and does not come back by itself.
     loop {
@@ -243,7 +245,7 @@ fn rest(stream: &CudaStream) -> bool {
 }
 
 /// Waits until a session has waited for what the stream held before; false where it gave up.
-fn wait_until_settled(on: &RunsOn) -> bool {
+fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();
         match captures.captured(&on.0) {

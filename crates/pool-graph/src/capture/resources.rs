@@ -5,14 +5,14 @@ use std::sync::Arc;
 use pool_cuda::cudarc::driver::CudaStream;
 
 use super::memory::GraphMemory;
-use super::registry::{RunsOn, come_to_rest};
+use super::registry::{RunStream, come_to_rest};
 
 /// The streams and the memory of a session. Its last owner gives the memory back.
 #[derive(Debug)]
 pub(crate) struct SessionResources {
     // Do not reorder: memory goes before the streams that used it.
     memory: GraphMemory,
-    runs_on: RunsOn,
+    runs_on: RunStream,
     streams: Arc<[Arc<CudaStream>]>,
 }
 
@@ -20,7 +20,7 @@ impl SessionResources {
     /// The first of the streams, of which there is at least one, is the one that graphs run on.
     pub(crate) fn new(
         memory: GraphMemory,
-        runs_on: RunsOn,
+        runs_on: RunStream,
         streams: Arc<[Arc<CudaStream>]>,
     ) -> Self {
         Self { memory, runs_on, streams }
@@ -41,7 +41,7 @@ impl SessionResources {
         &self.streams
     }
 
-    pub(crate) fn runs_on(&self) -> &RunsOn {
+    pub(crate) fn runs_on(&self) -> &RunStream {
         &self.runs_on
     }
 

@@ -13,9 +13,9 @@ use super::footprint::Probe;
 use super::graph::CapturedGraph;
 use super::memory::{GraphMemory, OwnArena};
 use super::prepared::PreparedCapture;
-use super::registry::RunsOn;
+use super::registry::RunStream;
 use super::resources::SessionResources;
-use super::setting::Setting;
+use super::setup::CaptureSetup;
 use crate::arena::CudaArena;
 use crate::base::error::GraphMemoryError;
 use crate::driver::CaptureMode;
@@ -177,9 +177,9 @@ impl CaptureSession {
         let begin = memory.arena.mark_anew(probe.policy())?;
         let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
-        let runs_on = RunsOn::new(&streams[0])?;
+        let runs_on = RunStream::new(&streams[0])?;
         let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, resources }))
+        Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -194,7 +194,7 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// With an arena of its own, from where that stands now.
+    /// The second state with an arena of its own, from where that stands now.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -212,9 +212,9 @@ impl CaptureSession {
         let memory = GraphMemory::new(Arc::new(arena), leases);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
-        let runs_on = RunsOn::new(&streams[0])?;
+        let runs_on = RunStream::new(&streams[0])?;
         let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, resources }))
+        Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

@@ -8,13 +8,14 @@ use super::error::CaptureError;
 use crate::base::block::BlockId;
 use crate::base::room::{NoRoom, lock_with_room};
 
-/// In the order of the blocks. Held for a look or a change; room is made before.
-static SHARES: Mutex<Vec<Use>> = Mutex::new(Vec::new());
+/// The uses of blocks in the process, in the order of the blocks. The lock is held for a look or a change; room is
+/// made before.
+static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 
 /// Who uses a block, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Use {
-    /// Its pool and its number.
+struct BlockUse {
+    /// The pool of the block and the block's number.
     block: (u64, u64),
     /// Handle and context of the stream.
     stream: (usize, usize),
@@ -23,7 +24,7 @@ struct Use {
 
 /// Uses of blocks, until they are dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Shares(Vec<Use>);
+pub(crate) struct Shares(Vec<BlockUse>);
 
 impl Shares {
     /// Adds the use of a block by all that runs on a stream.
@@ -34,13 +35,13 @@ impl Shares {
         writes: bool,
     ) -> Result<(), CaptureError> {
         let own = (stream.cu_stream().addr(), stream.context().cu_ctx().addr());
-        let added = Use { block: (block.pool(), block.number()), stream: own, writes };
-        let requested = (self.0.len() + 1) * size_of::<Use>();
+        let added = BlockUse { block: (block.pool(), block.number()), stream: own, writes };
+        let requested = (self.0.len() + 1) * size_of::<BlockUse>();
         self.0.try_reserve(1).map_err(|_| NoRoom { requested })?;
         let mut shares = lock_with_room(|| SHARES.lock(), |shares| shares, 1)?;
         let place = shares.partition_point(|other| other.block < added.block);
         let of_block = shares[place..].iter().take_while(|other| other.block == added.block);
-        let races = |other: &&Use| other.stream != own && (other.writes || writes);
+        let races = |other: &&BlockUse| other.stream != own && (other.writes || writes);
         if let Some(other) = of_block.copied().find(|other| races(&other)) {
             return Err(CaptureError::SharedBlock {
                 block: block.number(),
@@ -54,13 +55,13 @@ impl Shares {
         Ok(())
     }
 
-    /// Whether it has a block as one that is written.
+    /// Whether a block is among these uses as one that is written.
     pub(crate) fn writes(&self, block: BlockId) -> bool {
         let block = (block.pool(), block.number());
         self.0.iter().any(|own| own.writes && own.block == block)
     }
 
-    /// Has those, too; for ever, where the host has no memory to note it.
+    /// Takes other uses over; they last for ever where the host has no memory to note them.
     pub(crate) fn keep(&mut self, mut others: Self) {
         match self.0.try_reserve(others.0.len()) {
             Ok(()) => self.0.append(&mut others.0),

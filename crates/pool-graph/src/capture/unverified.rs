@@ -15,15 +15,15 @@ use pool_cuda::cudarc::driver::sys;
 use super::body::Capture;
 use super::error::CaptureError;
 use super::prepared::PreparedCapture;
-use super::setting::{Made, Purpose, Setting};
-use crate::verify::Verified;
+use super::setup::{CaptureOutcome, CaptureSetup, Purpose};
+use crate::verify::Verification;
 
 /// A graph that a body was captured as. It is not verified yet, and never run.
 #[doc(hidden)]
 pub struct UnverifiedCapture {
     // Do not reorder: the graph goes before the memory that its nodes name.
-    made: Made,
-    setting: Arc<Setting>,
+    outcome: CaptureOutcome,
+    setup: Arc<CaptureSetup>,
 }
 
 impl PreparedCapture {
@@ -38,8 +38,8 @@ impl PreparedCapture {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<UnverifiedCapture, E> {
-        let setting = Arc::clone(self.setting());
-        Ok(UnverifiedCapture { made: setting.run(Purpose::Graph, state, body)?, setting })
+        let setup = Arc::clone(self.setup());
+        Ok(UnverifiedCapture { outcome: setup.run(Purpose::Graph, state, body)?, setup })
     }
 }
 
@@ -49,7 +49,7 @@ impl UnverifiedCapture {
     #[doc(hidden)]
     #[must_use]
     pub fn graph(&self) -> sys::CUgraph {
-        self.made.graph.handle()
+        self.outcome.graph.handle()
     }
 
     /// Verifies the graph as it is now: what [`PreparedCapture::capture`] does before it makes it
@@ -59,15 +59,17 @@ impl UnverifiedCapture {
     ///
     /// [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
     #[doc(hidden)]
-    pub fn verify(&self) -> Result<Verified, CaptureError> {
-        let Made { graph, recorded, .. } = &self.made;
-        let (_, verified) = self.setting.verify(graph, recorded)?;
+    pub fn verify(&self) -> Result<Verification, CaptureError> {
+        let CaptureOutcome { graph, recorded, .. } = &self.outcome;
+        let (_, verified) = self.setup.verify(graph, recorded)?;
         Ok(verified)
     }
 }
 
 impl fmt::Debug for UnverifiedCapture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnverifiedCapture").field("graph", &self.made.graph).finish_non_exhaustive()
+        f.debug_struct("UnverifiedCapture")
+            .field("graph", &self.outcome.graph)
+            .finish_non_exhaustive()
     }
 }

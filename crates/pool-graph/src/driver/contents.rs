@@ -22,7 +22,7 @@ pub(crate) struct Contents {
     pub(crate) order: GraphOrder,
     /// Addresses on the device that nodes name, or nodes of graphs in them, with bytes: node, address, bytes.
     pub(crate) accesses: Vec<(usize, u64, u64)>,
-    /// The same, on the host.
+    /// Addresses on the host that nodes name, in the same way.
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// How many nodes allocate or free memory, those of graphs in nodes included.
     pub(crate) memory_nodes: usize,

@@ -16,7 +16,7 @@ use pool_cuda::cudarc::driver::{CudaContext, CudaStream, sys};
 use pool_cuda::{CudaError, unheeding_captures};
 
 use super::calls::{answer, bind};
-use super::refusal::{NodeKind, UpdateReason, UpdateRefused};
+use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// A graph: what the executable was made from.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Graph {
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Takes a graph over; none where there is none.
+    /// Takes a graph of the driver over; none where the handle is 0.
     ///
     /// # Safety
     ///
@@ -44,7 +44,7 @@ impl Graph {
         self.handle
     }
 
-    /// Makes it executable.
+    /// Makes the graph executable.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
         let mut handle = ptr::null_mut();
         // SAFETY: the graph is good (1), the place, too (3).
@@ -65,7 +65,7 @@ impl Drop for Graph {
 /// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may know more of them than the
 /// bindings, whose enum is `repr(u32)`.
 #[repr(C)]
-struct Told {
+struct UpdateResultInfo {
     result: u32,
     node: sys::CUgraphNode,
     _from: sys::CUgraphNode,
@@ -113,8 +113,9 @@ impl Executable {
         &mut self,
         graph: &Graph,
         kind_of: impl FnOnce(u64) -> Option<NodeKind>,
-    ) -> Result<Result<(), UpdateRefused>, CudaError> {
-        let mut told = Told { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
+    ) -> Result<Result<(), UpdateRefusal>, CudaError> {
+        let mut told =
+            UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
         // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
         let updated = unsafe { sys::cuGraphExecUpdate_v2(self.handle, graph.handle, place) };
@@ -123,7 +124,7 @@ impl Executable {
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
         // Only compared: the driver may name one of its own.
-        Ok(Err(UpdateRefused { reason, node: kind_of(node) }))
+        Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
     }
 }
 

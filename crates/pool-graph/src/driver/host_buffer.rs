@@ -47,13 +47,13 @@ impl HostBuffer {
         self.bytes
     }
 
-    /// Whether all of `[address, address + bytes)` is in it.
+    /// Whether all of `[address, address + bytes)` is in the buffer.
     pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
         let range = LeasedRange { address: self.address().addr() as u64, bytes: self.bytes as u64 };
         range.contains(address, bytes)
     }
 
-    /// Its bytes. Whoever writes them sees to it that no run of the graph reads them meanwhile.
+    /// The bytes of the buffer. Whoever writes them sees to it that no run of the graph reads them meanwhile.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: so many bytes were allocated; `new` has written them all before anyone else has it
         // (the driver gives pages of zeros or old bytes, which are bytes).

@@ -17,6 +17,6 @@ pub(crate) use forks::forks;
 pub(crate) use handles::{Executable, Graph};
 pub(crate) use host_buffer::{HostBuffer, read, write};
 pub(crate) use order_event::OrderEvent;
-pub use refusal::{NodeKind, UpdateReason, UpdateRefused};
+pub use refusal::{NodeKind, UpdateReason, UpdateRefusal};
 pub use stream_capture::CaptureMode;
-pub(crate) use stream_capture::{Onlooker, Standing, UnderWay};
+pub(crate) use stream_capture::{CaptureObserver, StreamCapture, StreamPosition};

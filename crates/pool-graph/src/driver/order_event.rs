@@ -21,7 +21,7 @@ unsafe impl Send for OrderEvent {}
 unsafe impl Sync for OrderEvent {}
 
 impl OrderEvent {
-    /// Outside of the capture; the context is bound.
+    /// An event of a context, which is bound and captures nothing yet.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let event = answer("cuEventCreate", result::event::create(flags))?;

@@ -10,7 +10,7 @@ use std::fmt;
 /// they wait for, stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct UpdateRefused {
+pub struct UpdateRefusal {
     /// The reason.
     pub reason: UpdateReason,
     /// The kind of the node, where it is about one: as the update would have it.
@@ -33,7 +33,7 @@ pub enum UpdateReason {
     AttributesChanged,
     /// A node of this kind, or as it is configured, cannot be updated.
     NotSupported,
-    /// Anything else, with the driver's number.
+    /// A reason that this crate has no name for, with the driver's number.
     Other(u32),
 }
 
@@ -100,7 +100,7 @@ impl NodeKind {
     }
 }
 
-impl fmt::Display for UpdateRefused {
+impl fmt::Display for UpdateRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the graph cannot be updated and is as before: ")?;
         match self.reason {
@@ -121,21 +121,21 @@ impl fmt::Display for UpdateRefused {
     }
 }
 
-impl Error for UpdateRefused {}
+impl Error for UpdateRefusal {}
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeKind, UpdateReason, UpdateRefused};
+    use super::{NodeKind, UpdateReason, UpdateRefusal};
 
     #[test]
     fn a_refusal_names_reason_and_node() {
-        let refused = UpdateRefused {
+        let refused = UpdateRefusal {
             reason: UpdateReason::of_driver(3),
             node: Some(NodeKind::of_driver(1)),
         };
         let text = refused.to_string();
         assert!(text.contains("of another kind (at a node of kind Copy)"), "{text}");
-        let unknown = UpdateRefused { reason: UpdateReason::of_driver(99), node: None };
+        let unknown = UpdateRefusal { reason: UpdateReason::of_driver(99), node: None };
         assert!(unknown.to_string().contains("reason is 99. Capture"), "{unknown}");
     }
 }

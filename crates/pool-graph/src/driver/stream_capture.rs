@@ -20,10 +20,10 @@ use super::order_event::OrderEvent;
 pub enum CaptureMode {
     /// Unsafe calls of every thread are refused, and spoil it.
     Global,
-    /// Those of the capturing thread alone.
+    /// Unsafe calls of the capturing thread alone are refused, and spoil it.
     #[default]
     ThreadLocal,
-    /// None.
+    /// No call of any thread is refused, and none spoils it.
     Relaxed,
 }
 
@@ -53,13 +53,13 @@ unsafe impl Send for Origin {}
 unsafe impl Sync for Origin {}
 
 impl Origin {
-    /// The context is bound.
+    /// A stream of a context, which is bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let made = unheeding_captures(|| result::stream::create(StreamKind::NonBlocking));
         Ok(Self { stream: answer("cuStreamCreate", made)?, context: Arc::clone(context) })
     }
 
-    /// Comes behind nothing again.
+    /// Sets the origin behind no node again.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live (1).
         unsafe { set_behind_nothing(self.stream) }
@@ -92,7 +92,7 @@ impl Drop for Origin {
 
 /// A capture that has begun, of a stream that takes part from the first. Dropped, it is given up: the
 /// stream is captured no more.
-pub(crate) struct UnderWay {
+pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
     event: Arc<OrderEvent>,
@@ -100,7 +100,7 @@ pub(crate) struct UnderWay {
     ended: bool,
 }
 
-impl UnderWay {
+impl StreamCapture {
     /// Begins a capture of a stream, whose context is bound; none where another thread spoiled it at once.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
@@ -123,12 +123,12 @@ impl UnderWay {
     }
 
     /// What tells where its streams stand, for as long as it is under way.
-    pub(crate) fn onlooker(&self) -> Onlooker {
+    pub(crate) fn onlooker(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
-        Onlooker { origin, event, capture: self.id }
+        CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends it, where its stream is now; none where it was spoiled without an error.
+    /// Ends the capture behind what its stream holds now; none where it was spoiled without an error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(self.origin.stream, self.cu_stream()) }?;
@@ -151,7 +151,7 @@ impl UnderWay {
 }
 
 /// The body failed or unwound: what was captured is thrown away.
-impl Drop for UnderWay {
+impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
             let _ = bind(self.stream.context());
@@ -168,32 +168,32 @@ impl Drop for UnderWay {
 /// nothing. Both are copies that the driver makes; and while it is asked its capture is not ended, for that
 /// is done where it began.
 #[derive(Debug)]
-pub(crate) struct Onlooker {
+pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
     event: Arc<OrderEvent>,
     /// What the driver calls the capture, and no other one of the process.
     capture: u64,
 }
 
-/// Where a stream stands.
-pub(crate) enum Standing {
-    /// It is not captured, or its capture is spoiled.
+/// Where a stream stands in a capture.
+pub(crate) enum StreamPosition {
+    /// The stream is not captured, or its capture is spoiled.
     Outside,
-    /// It is in another capture.
+    /// The stream is in another capture.
     Elsewhere,
-    /// Behind these nodes of the capture, by their handles.
+    /// The stream is behind these nodes of the capture, named by their handles.
     Behind(Vec<u64>),
 }
 
-impl Onlooker {
-    /// Where a stream stands.
-    pub(crate) fn look(&self, stream: &CudaStream) -> Result<Standing, CudaError> {
+impl CaptureObserver {
+    /// Where a stream stands in a capture.
+    pub(crate) fn look(&self, stream: &CudaStream) -> Result<StreamPosition, CudaError> {
         let (Some(capture), Some(origin)) = (capture_under_way(stream)?, self.origin.upgrade())
         else {
-            return Ok(Standing::Outside);
+            return Ok(StreamPosition::Outside);
         };
         if capture.id != self.capture {
-            return Ok(Standing::Elsewhere);
+            return Ok(StreamPosition::Elsewhere);
         }
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(origin.stream, stream.cu_stream()) }?;
@@ -203,7 +203,7 @@ impl Onlooker {
         let nodes = unsafe { graph_reading::frontier(origin.stream) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();
-        Ok(nodes?.map_or(Standing::Outside, |nodes| Standing::Behind(handles(nodes))))
+        Ok(nodes?.map_or(StreamPosition::Outside, |nodes| StreamPosition::Behind(handles(nodes))))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::base::block::GraphMemoryBlock;
 use crate::base::error::GraphMemoryError;
 use crate::base::request::Request;
 use crate::base::sync::{SourceCall, get_ready_to_wait, is_ready_to_wait};
-use crate::book::{Book, Growth, Step};
+use crate::book::{AllocationStep, Book, Growth};
 use crate::source::{GraphMemoryResult, MemorySource, is_good_address};
 
 /// Fetches the chunks of a pool that is being made; the source's refusal where it has too few. Stops early
@@ -58,17 +58,17 @@ pub(crate) fn allocate<M: MemorySource>(
         let mut book = shared.book_with_room(None)?;
         let refused = refusal.as_ref().map(|refusal| refusal.bytes_now(&book));
         match book.step(request, refused, !SourceCall::is_under_way())? {
-            Step::Taken(block) => return Ok(block),
-            Step::Wait if is_ready_to_wait() => drop(shared.changed.wait(book)),
-            Step::Wait => {
+            AllocationStep::Taken(block) => return Ok(block),
+            AllocationStep::Wait if is_ready_to_wait() => drop(shared.changed.wait(book)),
+            AllocationStep::Wait => {
                 drop(book);
                 get_ready_to_wait();
             }
-            Step::GiveBack(idle) => {
+            AllocationStep::GiveBack(idle) => {
                 drop(book);
                 shared.give_back(idle);
             }
-            Step::Grow(growth) => {
+            AllocationStep::Grow(growth) => {
                 let returns = book.returns_to_source();
                 drop(book);
                 match grow(shared, growth, request)? {
@@ -78,7 +78,7 @@ pub(crate) fn allocate<M: MemorySource>(
                     }
                 }
             }
-            Step::GiveUp => {
+            AllocationStep::GiveUp => {
                 let (used, reserved) = book.used_and_reserved();
                 let requested = request.size;
                 if let Some(Refusal { source, .. }) = refusal.take() {
@@ -111,13 +111,13 @@ impl<E> Refusal<E> {
 }
 
 /// A growth under way: whatever happens to the call, the book learns its end, and whoever waits for it.
-struct UnderWay<'s, M: MemorySource> {
+struct GrowthUnderWay<'s, M: MemorySource> {
     shared: &'s Shared<M>,
     growth: Option<Growth>,
     _call: SourceCall,
 }
 
-impl<M: MemorySource> Drop for UnderWay<'_, M> {
+impl<M: MemorySource> Drop for GrowthUnderWay<'_, M> {
     fn drop(&mut self) {
         if let Some(growth) = self.growth.take() {
             self.shared.book.lock().not_grown(growth);
@@ -132,7 +132,7 @@ fn grow<M: MemorySource>(
     growth: Growth,
     request: &Request,
 ) -> GraphMemoryResult<Result<GraphMemoryBlock, M::Error>, M> {
-    let mut under_way = UnderWay { shared, growth: Some(growth), _call: SourceCall::begin() };
+    let mut under_way = GrowthUnderWay { shared, growth: Some(growth), _call: SourceCall::begin() };
     let address = match shared.source.allocate(growth.bytes) {
         Ok(address) => address,
         Err(refusal) => return Ok(Err(refusal)),

@@ -45,17 +45,17 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// # Threads
 ///
-/// Every call may be made from any thread. One lock is held while the pool's own tables are looked at
-/// and changed, and never while the source is called, nor while the host's memory is asked for or given back; a thread that finds no room while another one is
-/// fetching some waits for that. Which thread gets which addresses depends on who comes first, so
-/// "the same addresses after a reset" is a promise to a sequence of calls, not to a race of threads.
+/// Every call may be made from any thread. One lock is held while the pool's own tables are looked at and changed,
+/// and never while the source is called, nor while the host's memory is asked for or given back; a thread that finds
+/// no room while another one is fetching some waits for that. Which thread gets which addresses depends on who comes
+/// first, so "the same addresses after a reset" is a promise to a sequence of calls, not to a race of threads.
 ///
 /// # Host memory
 ///
 /// Where the host has none for the books, [`allocate`](Self::allocate) and [`lease`](Self::lease) answer
-/// [`GraphMemoryError::Bookkeeping`], and all is as before. Returning, resetting, trimming, disposing and the end
-/// of a lease take none. [`new`](Self::new) is excepted: without some 270 KB for its tables the process ends, as
-/// everywhere in Rust; with less than its chunks need it begins with fewer.
+/// [`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping), and all is as before. Returning,
+/// resetting, trimming, disposing and the end of a lease take none. [`new`](Self::new) is excepted: without some 270
+/// KB for its tables the process ends, as everywhere in Rust; with less than its chunks need it begins with fewer.
 ///
 /// # The same addresses
 ///
@@ -107,7 +107,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// # Errors
     ///
     /// If `size` is 0 or cannot be rounded up, if neither the maximum nor the source allows it, if the host
-    /// has no memory for the books ([`GraphMemoryError::Bookkeeping`]), and after
+    /// has no memory for the books ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), and after
     /// [`dispose`](Self::dispose).
     pub fn allocate(&self, size: u64) -> GraphMemoryResult<GraphMemoryBlock, M> {
         self.allocate_aligned(size, GRANULE)
@@ -183,7 +183,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     }
 
     /// Frees everything that no lease holds, and answers every later call with
-    /// [`GraphMemoryError::Disposed`]; a second disposal does nothing.
+    /// [`GraphMemoryError::Disposed`](crate::GraphMemoryError::Disposed); a second disposal does nothing.
     ///
     /// Memory under a lease is freed when its last lease goes. Dropping the pool does the same.
     pub fn dispose(&self) -> Disposal {

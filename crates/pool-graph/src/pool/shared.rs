@@ -4,14 +4,14 @@
 use crate::base::block::GraphMemoryBlock;
 use crate::base::room::{self, NoRoom};
 use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
-use crate::book::{Book, Leaving, Room, Wanted};
+use crate::book::{Book, LeavingPieces, MissingRoom, Room};
 use crate::source::MemorySource;
 
 /// What a pool and its leases have together.
 pub(crate) struct Shared<M: MemorySource> {
     pub(crate) source: M,
     pub(crate) book: Mutex<Book>,
-    /// Memory has come or gone.
+    /// Tells threads that wait for memory that some has come or gone.
     pub(crate) changed: Condvar,
 }
 
@@ -29,11 +29,11 @@ impl<M: MemorySource> Shared<M> {
     ) -> Result<MutexGuard<'_, Book>, NoRoom> {
         let lock = || self.book.lock();
         let put = |book: &mut MutexGuard<'_, Book>, room: &mut Room| book.put(room);
-        room::lock_with(lock, |book| book.lacks(growth), Wanted::make, put)
+        room::lock_with(lock, |book| book.lacks(growth), MissingRoom::make, put)
     }
 
     /// Gives pieces that the book has let go back to the source, one by one.
-    pub(crate) fn give_back(&self, mut leaving: Leaving) {
+    pub(crate) fn give_back(&self, mut leaving: LeavingPieces) {
         if leaving.pieces == 0 {
             return;
         }

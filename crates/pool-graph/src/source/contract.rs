@@ -51,7 +51,7 @@ pub unsafe trait MemorySource {
     unsafe fn free(&self, address: u64, bytes: u64);
 }
 
-/// Whether a source may give this: the second point of its contract.
+/// Whether a source may give this address for so many bytes, by the second point of its contract.
 pub(crate) fn is_good_address(address: u64, bytes: u64) -> bool {
     let aligned = address.checked_next_multiple_of(GRANULE) == Some(address);
     address != 0 && aligned && address.checked_add(bytes).is_some()

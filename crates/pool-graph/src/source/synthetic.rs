@@ -39,7 +39,7 @@ struct State {
     next: u64,
     limit: u64,
     held: u64,
-    /// By address, which only grow.
+    /// The ranges that are given out, by address; addresses only grow.
     pieces: Vec<(u64, u64)>,
     allocations: u64,
     /// Allocations from now until the one that is refused, and whether all after it are, too.
@@ -73,19 +73,20 @@ pub enum SyntheticRefusal {
 }
 
 impl SyntheticMemory {
-    /// As many bytes as there are addresses.
+    /// Synthetic memory with as many bytes as there are addresses.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(u64::MAX)
     }
 
-    /// So many bytes at once.
+    /// Synthetic memory of which `limit` bytes can be given out at one time.
     #[must_use]
     pub fn with_limit(limit: u64) -> Self {
         Self::starting_at(FIRST, limit)
     }
 
-    /// So many bytes at once, the first at `address`: a multiple of 256 that is not 0.
+    /// Synthetic memory of which `limit` bytes can be given out at one time, the first of them at `address`: a
+    /// multiple of 256 that is not 0.
     #[must_use]
     pub fn starting_at(address: u64, limit: u64) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -120,7 +121,7 @@ impl SyntheticMemory {
         self.state().held
     }
 
-    /// What is given out: addresses and bytes, in order.
+    /// The ranges that are given out: address and bytes of each, in order of address.
     #[must_use]
     pub fn pieces(&self) -> Vec<(u64, u64)> {
         let mut pieces = Vec::new();

@@ -23,10 +23,10 @@ pub struct OrderEdge {
 
 /// Where a region was put, and when the graph uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaidOut {
+pub struct RegionLayout {
     /// Where it begins in the arena.
     pub offset: u64,
-    /// Its bytes.
+    /// The bytes of the region.
     pub bytes: u64,
     /// The nodes that use it, as far as they are known. For them the edges must show what `after` and
     /// `until` say of every use; what else they say is believed.
@@ -48,7 +48,7 @@ pub struct Access {
     pub bytes: u64,
 }
 
-impl LaidOut {
+impl RegionLayout {
     pub(super) fn end(&self) -> u64 {
         self.offset.saturating_add(self.bytes)
     }
@@ -57,7 +57,7 @@ impl LaidOut {
         self.offset.max(other.offset) < self.end().min(other.end())
     }
 
-    /// Whether all bytes of an access are its own at some time.
+    /// Whether all bytes of an access are the region's own at some time.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let end = access.offset.saturating_add(access.bytes);
         self.offset <= access.offset && end <= self.end()
@@ -65,7 +65,7 @@ impl LaidOut {
 }
 
 impl Access {
-    /// Whether it has bytes, the first of which an offset can say the end of.
+    /// Whether the access has bytes, the first of which an offset can say the end of.
     pub(super) fn has_first_byte(&self) -> bool {
         self.bytes > 0 && self.offset < u64::MAX
     }

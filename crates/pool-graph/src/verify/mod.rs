@@ -15,5 +15,5 @@ mod sweep;
 mod verifier;
 
 pub use error::LayoutViolation;
-pub use layout::{Access, GraphOrder, LaidOut, OrderEdge};
-pub use verifier::{Verified, verify_layout};
+pub use layout::{Access, GraphOrder, OrderEdge, RegionLayout};
+pub use verifier::{Verification, verify_layout};

@@ -12,14 +12,14 @@ use super::lists::Lists;
 pub(super) struct Order {
     /// The nodes, by number: a graph may have more of them than memory, of which nothing is said.
     named: Vec<usize>,
-    /// The place of each.
+    /// The place of each named node.
     places: Vec<usize>,
     /// For each place, those that an edge of full completion leads from.
     before: Lists,
 }
 
 impl Order {
-    /// Of the nodes that edges join, and of these.
+    /// The order of the nodes that edges join, and of these others.
     pub(super) fn of(
         graph: &GraphOrder,
         others: impl Iterator<Item = usize>,

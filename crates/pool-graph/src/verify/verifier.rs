@@ -1,15 +1,15 @@
 //! The check of a layout against a graph, by the parts beside it.
 
 use super::error::LayoutViolation;
-use super::layout::{Access, GraphOrder, LaidOut};
+use super::layout::{Access, GraphOrder, RegionLayout};
 use super::order::Order;
 use super::questions::Questions;
 use super::regions::Regions;
-use super::sweep::{Swept, sweep};
+use super::sweep::{SweepResult, sweep};
 
 /// What was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct Verification {
     /// Pairs of regions that share bytes; all are ordered.
     pub sharing: usize,
     /// Accesses that nodes name; all lie in a region, at a time when it is that region's.
@@ -23,13 +23,13 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// nodes access lies in a region at a time when the bytes are its own.
 ///
 /// ```
-/// use pool_graph::{GraphOrder, LaidOut, LayoutViolation, OrderEdge, verify_layout};
+/// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
 ///
 /// // 0 → 1 → 2, and both regions at offset 0: one is used by node 0, one by node 2.
 /// let edge = |from, to| OrderEdge { from, to, full: true };
 /// let mut graph = GraphOrder { nodes: 3, edges: vec![edge(0, 1), edge(1, 2)] };
-/// let first = LaidOut { offset: 0, bytes: 256, uses: vec![0], after: vec![], until: vec![0] };
-/// let second = LaidOut { offset: 0, bytes: 512, uses: vec![2], after: vec![1], until: vec![2] };
+/// let first = RegionLayout { offset: 0, bytes: 256, uses: vec![0], after: vec![], until: vec![0] };
+/// let second = RegionLayout { offset: 0, bytes: 512, uses: vec![2], after: vec![1], until: vec![2] };
 /// let layout = [first, second];
 /// assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
 ///
@@ -50,9 +50,9 @@ const TRIED_TOGETHER: usize = 1 << 20;
 /// not ordered it names the first one, in the order of their offsets, that is in the way of one before it.
 pub fn verify_layout(
     graph: &GraphOrder,
-    layout: &[LaidOut],
+    layout: &[RegionLayout],
     accesses: &[Access],
-) -> Result<Verified, LayoutViolation> {
+) -> Result<Verification, LayoutViolation> {
     let of_layout = layout
         .iter()
         .flat_map(|region| region.uses.iter().chain(&region.after).chain(&region.until));
@@ -69,15 +69,15 @@ pub fn verify_layout(
         let Access { node, offset, bytes } = accesses[stray];
         return Err(LayoutViolation::StrayAccess { node, offset, bytes });
     }
-    Ok(Verified { sharing: swept.sharing, accesses: accesses.len() })
+    Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
 }
 
 /// Two regions that share bytes of which neither is before the other: of those regions that are in the
 /// way of one of no higher offset the first, and of these others the first. The lower index first.
 fn unordered(
     questions: &Questions<'_>,
-    layout: &[LaidOut],
-    swept: &Swept,
+    layout: &[RegionLayout],
+    swept: &SweepResult,
 ) -> Option<(usize, usize)> {
     let pairs: Vec<(usize, usize)> =
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
@@ -100,7 +100,7 @@ fn unordered(
 fn stray(
     order: &Order,
     questions: &Questions<'_>,
-    layout: &[LaidOut],
+    layout: &[RegionLayout],
     accesses: &[Access],
     owners: &[Option<usize>],
 ) -> Option<usize> {
@@ -135,16 +135,16 @@ fn stray(
 fn check_names(
     graph: &GraphOrder,
     mut named: impl Iterator<Item = usize>,
-    layout: &[LaidOut],
+    layout: &[RegionLayout],
 ) -> Result<(), LayoutViolation> {
     let nodes = graph.nodes;
     if let Some(node) = named.find(|&node| node >= nodes) {
         return Err(LayoutViolation::UnknownNode { node, nodes });
     }
-    let too_long = |region: &LaidOut| region.offset.checked_add(region.bytes).is_none();
+    let too_long = |region: &RegionLayout| region.offset.checked_add(region.bytes).is_none();
     match layout.iter().position(too_long) {
         Some(region) => {
-            let LaidOut { offset, bytes, .. } = layout[region];
+            let RegionLayout { offset, bytes, .. } = layout[region];
             Err(LayoutViolation::Overflow { region, offset, bytes })
         }
         None => Ok(()),

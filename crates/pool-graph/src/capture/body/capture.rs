@@ -12,8 +12,8 @@ use super::names::CaptureStream;
 use super::pools::Pools;
 use super::record::Record;
 use super::recorded::Recorded;
-use super::span::{Account, Span};
-use super::trace::{Memory, Step, Trace};
+use super::span::{NodeOwner, Span};
+use super::trace::{BodyStep, Memory, Trace};
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
 use crate::driver::OrderEvent;
@@ -41,11 +41,11 @@ pub(crate) struct Operation<'o> {
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
     /// Who answers for what it puts on the stream.
-    pub(crate) account: Account,
+    pub(crate) account: NodeOwner,
 }
 
 /// A stream was moved on, or was to be.
-struct Moved {
+struct StreamMove {
     worked: Result<(), CaptureError>,
     /// Where it stands.
     after: Result<Vec<u64>, CaptureError>,
@@ -117,7 +117,7 @@ impl<'c> Capture<'c> {
     /// What the driver refuses, and where the arena allows one stream alone.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
-        self.record.step(&Step::Wait { later, earlier })?;
+        self.record.step(&BodyStep::Wait { later, earlier })?;
         self.begin(later)?;
         self.order(later, earlier)
     }
@@ -134,7 +134,7 @@ impl<'c> Capture<'c> {
             return Err(CaptureError::ForeignView);
         }
         self.check_not_lent(uses)?;
-        self.record.step(&Step::Operation { kind, stream, uses: self.names(uses) })?;
+        self.record.step(&BodyStep::Operation { kind, stream, uses: self.names(uses) })?;
         self.share(uses)?;
         self.begin(stream)?;
         for one in uses {
@@ -162,9 +162,9 @@ impl<'c> Capture<'c> {
         &self,
         stream: usize,
         before: &[u64],
-        account: &Account,
+        account: &NodeOwner,
         work: impl FnOnce() -> Result<(), CaptureError>,
-    ) -> Moved {
+    ) -> StreamMove {
         let begun = {
             let mut recorded = self.record.lock();
             recorded.leave(stream);
@@ -176,7 +176,7 @@ impl<'c> Capture<'c> {
             let (before, after, account) = (before.to_vec(), after.clone(), account.clone());
             self.record.lock().spans.push(Span { begun, before, after, account });
         }
-        Moved { worked, after }
+        StreamMove { worked, after }
     }
 
     /// The pools go, while what they may still put on the streams is captured.
@@ -221,7 +221,7 @@ impl<'c> Capture<'c> {
             let stood = self.record.expect(later)?;
             let before = [&stood[..], &self.record.expect(earlier)?].concat();
             let order = || Ok(live.event.order(&self.streams[later], &self.streams[earlier])?);
-            let moved = self.move_stream(later, &before, &Account::NOTHING, order);
+            let moved = self.move_stream(later, &before, &NodeOwner::NOTHING, order);
             moved.worked?;
             self.record.lock().came_behind(later, &stood, &moved.after?);
         }

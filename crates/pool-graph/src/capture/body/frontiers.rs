@@ -7,12 +7,12 @@ use std::sync::Arc;
 use pool_cuda::cudarc::driver::CudaStream;
 
 use crate::capture::error::CaptureError;
-use crate::driver::{Onlooker, Standing};
+use crate::driver::{CaptureObserver, StreamPosition};
 
 /// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
-    onlooker: Onlooker,
+    onlooker: CaptureObserver,
     streams: Vec<Frontier>,
 }
 
@@ -20,17 +20,17 @@ pub(crate) struct Frontiers {
 enum Frontier {
     /// The stream takes no part yet.
     Outside,
-    /// It is in another capture.
+    /// The stream is in another capture.
     Elsewhere,
-    /// Handles of nodes, in order.
+    /// The stream is behind these nodes, named by their handles, in order.
     At(Vec<u64>),
     /// Something is being put on it, or was, and how that ended is not known.
     Moving,
 }
 
 impl Frontiers {
-    /// Of so many streams, the first of which is captured and empty.
-    pub(crate) fn new(streams: usize, onlooker: Onlooker) -> Self {
+    /// The frontiers of so many streams, the first of which is captured and empty.
+    pub(crate) fn new(streams: usize, onlooker: CaptureObserver) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
@@ -63,12 +63,12 @@ impl Frontiers {
         }
     }
 
-    /// Something is about to be put on a stream.
+    /// Notes that something is about to be put on a stream.
     pub(crate) fn leave(&mut self, stream: usize) {
         self.streams[stream] = Frontier::Moving;
     }
 
-    /// It has been; the nodes there now.
+    /// Notes that what was to be put on a stream is there; the nodes that the stream has come to.
     pub(crate) fn arrive(
         &mut self,
         streams: &[Arc<CudaStream>],
@@ -97,9 +97,9 @@ impl Frontiers {
 
     fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
         Ok(match self.onlooker.look(stream)? {
-            Standing::Outside => Frontier::Outside,
-            Standing::Elsewhere => Frontier::Elsewhere,
-            Standing::Behind(mut nodes) => {
+            StreamPosition::Outside => Frontier::Outside,
+            StreamPosition::Elsewhere => Frontier::Elsewhere,
+            StreamPosition::Behind(mut nodes) => {
                 nodes.sort_unstable();
                 Frontier::At(nodes)
             }

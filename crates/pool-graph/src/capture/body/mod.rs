@@ -2,7 +2,7 @@
 
 mod capture;
 mod frontiers;
-mod lent;
+mod loan;
 mod memory_use;
 mod model;
 mod names;
@@ -11,7 +11,7 @@ mod pools;
 mod record;
 mod recorded;
 mod region;
-mod scoped;
+mod scopes;
 mod source;
 mod span;
 mod trace;
@@ -19,12 +19,12 @@ mod view;
 
 pub use capture::Capture;
 pub(super) use capture::Live;
-pub use lent::Lent;
+pub use loan::ViewLoan;
 pub use memory_use::Use;
 pub(super) use model::Model;
 pub use names::{CaptureStream, HostArgument};
 pub(super) use recorded::Recorded;
 pub(super) use region::Region;
-pub(super) use span::{Account, Span};
+pub(super) use span::{NodeOwner, Span};
 pub(super) use trace::Trace;
 pub use view::CaptureView;

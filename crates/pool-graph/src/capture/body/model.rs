@@ -15,16 +15,16 @@ pub(crate) struct Model {
 /// One stream.
 #[derive(Clone, Debug, Default)]
 struct Line {
-    /// Whether it takes part in the capture yet.
+    /// Whether the stream takes part in the capture yet.
     begun: bool,
-    /// What the next operation on it comes after.
+    /// The operations that the next one on the stream comes after.
     frontier: BTreeSet<usize>,
     /// How many operations of each stream come before its next one.
     seen: Vec<usize>,
 }
 
 impl Model {
-    /// Nothing yet on so many streams; there is at least one.
+    /// A model of so many streams, at least one, with nothing on them yet.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
         Self { lines: (0..streams).map(line).collect(), operations: 0, edges: Vec::new() }

@@ -1,6 +1,6 @@
 //! What a body calls its streams and its host arguments.
 
-/// A stream of the session, in a body.
+/// A stream of the session, as a body names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CaptureStream(pub(super) usize);
 

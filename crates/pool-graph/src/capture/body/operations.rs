@@ -8,7 +8,7 @@ use pool_cuda::cudarc::driver::CudaStream;
 use super::capture::{Capture, Operation};
 use super::memory_use::Use;
 use super::names::{CaptureStream, HostArgument};
-use super::span::Account;
+use super::span::NodeOwner;
 use super::view::CaptureView;
 use crate::capture::error::CaptureError;
 use crate::driver::{self, HostBuffer, NodeKind};
@@ -26,7 +26,7 @@ impl Capture<'_> {
         value: u8,
     ) -> Result<(), CaptureError> {
         let (address, bytes) = (view.device_pointer(), view.bytes());
-        let account = Account::one(NodeKind::Fill, &[address], bytes);
+        let account = NodeOwner::one(NodeKind::Fill, &[address], bytes);
         let operation = Operation { kind: "fill", stream, uses: &[view.write()], account };
         self.operation(&operation, |stream| {
             if bytes == 0 {
@@ -55,7 +55,7 @@ impl Capture<'_> {
             return Err(CaptureError::SameMemory { address: target });
         }
         let bytes = to.bytes();
-        let account = Account::one(NodeKind::Copy, &[source, target], bytes);
+        let account = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[from.read(), to.write()];
         self.operation(&Operation { kind: "copy", stream, uses, account }, |stream| {
             if bytes == 0 {
@@ -83,7 +83,7 @@ impl Capture<'_> {
         let (target, bytes) = (to.device_pointer(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
         let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
-        let account = Account::one(NodeKind::Copy, &[source, target], bytes);
+        let account = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[to.write()];
         self.operation(&Operation { kind: "copy from host", stream, uses, account }, |stream| {
             let Some(buffer) = buffer else { return Ok(()) };
@@ -121,7 +121,7 @@ impl Capture<'_> {
         uses: &[Use<'_>],
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
-        let account = Account::Caller;
+        let account = NodeOwner::Caller;
         self.operation(&Operation { kind: "work", stream, uses, account }, work)
     }
 

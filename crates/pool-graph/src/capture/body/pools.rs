@@ -8,7 +8,7 @@ use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
 use pool_cuda::{Cuda, unheeding_captures};
 
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureMode, OrderEvent, UnderWay, bind};
+use crate::driver::{CaptureMode, OrderEvent, StreamCapture, bind};
 
 /// The pools of a body's scopes, one for each stream that had one.
 pub(crate) struct Pools {
@@ -21,7 +21,7 @@ pub(crate) struct Pools {
 /// there, for it began elsewhere.
 pub(super) struct DryStream {
     // In this order: the capture is given up, then the stream goes.
-    _under_way: UnderWay,
+    _under_way: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
 }
 
@@ -32,7 +32,7 @@ impl DryStream {
         let _ = context.check_err();
         let stream = unheeding_captures(|| context.new_stream())?;
         let event = Arc::new(OrderEvent::new(context)?);
-        let under_way = UnderWay::begin(&stream, CaptureMode::Relaxed, &event)?
+        let under_way = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
             .ok_or(CaptureError::Invalidated)?;
         Ok(Self { _under_way: under_way, stream })
     }

@@ -8,12 +8,12 @@ use pool_cuda::cudarc::driver::CudaStream;
 
 use super::memory_use::Use;
 use super::recorded::Recorded;
-use super::region::{Markers, Place, Region};
-use super::span::{Account, Span};
-use super::trace::{Step, Trace};
+use super::region::{ArenaRange, Markers, Region};
+use super::span::{NodeOwner, Span};
+use super::trace::{BodyStep, Trace};
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
-use crate::driver::{HostBuffer, Onlooker};
+use crate::driver::{CaptureObserver, HostBuffer};
 
 /// What a pool would be told that asks for memory when its capture is over.
 const OVER: CaptureError =
@@ -55,7 +55,7 @@ impl Record {
     }
 
     /// The driver's capture has begun.
-    pub(crate) fn begun(&self, onlooker: Onlooker) {
+    pub(crate) fn begun(&self, onlooker: CaptureObserver) {
         self.lock().begun(self.streams.len(), onlooker);
     }
 
@@ -80,7 +80,7 @@ impl Record {
     }
 
     /// Notes a step, which must be that of the plan, if there is one.
-    pub(crate) fn step(&self, step: &Step) -> Result<(), CaptureError> {
+    pub(crate) fn step(&self, step: &BodyStep) -> Result<(), CaptureError> {
         let mut recorded = self.lock();
         recorded.trace.add(step);
         match &self.planned {
@@ -95,7 +95,7 @@ impl Record {
     /// Names a host argument: the same steps give the same names.
     pub(crate) fn name_argument(&self) -> Result<usize, CaptureError> {
         let number = self.lock().arguments.len();
-        self.step(&Step::Argument { number })?;
+        self.step(&BodyStep::Argument { number })?;
         self.lock().arguments.push(None);
         Ok(number)
     }
@@ -149,7 +149,7 @@ impl Record {
         let begun = self.lock().spans.len();
         work();
         let after = self.arrive(&streams)?;
-        self.lock().spans.push(Span { begun, before, after, account: Account::Scope });
+        self.lock().spans.push(Span { begun, before, after, account: NodeOwner::Scope });
         Ok(())
     }
 
@@ -189,13 +189,13 @@ impl Record {
 
     /// Takes bytes of a view for a stream that has begun; the number of their region.
     pub(crate) fn acquire(&self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
-        self.step(&Step::Acquire { stream, bytes })?;
+        self.step(&BodyStep::Acquire { stream, bytes })?;
         self.take_region(stream, bytes, false)
     }
 
     /// Takes bytes of a scope's pool, which are in use until the capture ends; the number of their region.
     pub(crate) fn acquire_block(&self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
-        self.step(&Step::Block { stream, bytes })?;
+        self.step(&BodyStep::Block { stream, bytes })?;
         self.take_region(stream, bytes, true)
     }
 
@@ -205,7 +205,7 @@ impl Record {
         let (address, offset) = self.take(bytes)?;
         let mut recorded = self.lock();
         let taken_by = recorded.model.operation(stream);
-        let place = Place { address, bytes, offset };
+        let place = ArenaRange { address, bytes, offset };
         let region = Region::temporary(recorded.name_temporary(), stream, place, after);
         recorded.regions.push(Region { taken_by, since, kept, ..region });
         Ok(recorded.regions.len() - 1)

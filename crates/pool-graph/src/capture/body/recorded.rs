@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 use super::frontiers::Frontiers;
 use super::model::Model;
 use super::region::Region;
-use super::span::{Account, Span};
+use super::span::{NodeOwner, Span};
 use super::trace::Trace;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
-use crate::driver::{HostBuffer, Onlooker};
+use crate::driver::{CaptureObserver, HostBuffer};
 
 /// What the body did so far.
 pub(crate) struct Recorded {
@@ -37,7 +37,7 @@ pub(crate) struct Recorded {
     /// The nodes that streams came to, by handle: the how many-th each was.
     met: HashMap<u64, usize>,
     /// Of each stream, what is put there without being noted here.
-    open: Vec<Open>,
+    open: Vec<ScopeWork>,
     /// Of each stream, the nodes of others that it came behind by waits of the capture.
     brought: Vec<HashSet<u64>>,
     /// Where the next temporary of a dry run begins.
@@ -46,7 +46,7 @@ pub(crate) struct Recorded {
 
 /// Work of scopes and lent views on a stream: nothing tells of each of their operations.
 #[derive(Clone, Debug, Default)]
-struct Open {
+struct ScopeWork {
     guards: usize,
     /// Of the span that is not over: how many were before it, and where the stream stood.
     begun: usize,
@@ -74,14 +74,14 @@ impl Recorded {
             arguments: Vec::new(),
             broken: None,
             met: HashMap::new(),
-            open: vec![Open::default(); streams],
+            open: vec![ScopeWork::default(); streams],
             brought: vec![HashSet::new(); streams],
             dry: DRY_BASE,
         }
     }
 
     /// The driver's capture has begun, of so many streams.
-    pub(crate) fn begun(&mut self, streams: usize, onlooker: Onlooker) {
+    pub(crate) fn begun(&mut self, streams: usize, onlooker: CaptureObserver) {
         self.frontiers = Some(Frontiers::new(streams, onlooker));
     }
 
@@ -130,7 +130,7 @@ impl Recorded {
 
     /// Whether a stream may hold work that was not noted.
     pub(crate) fn may_hold_more(&self, stream: usize) -> bool {
-        let touches = |open: &Open| open.guards > 0 && open.touched.contains(&stream);
+        let touches = |open: &ScopeWork| open.guards > 0 && open.touched.contains(&stream);
         self.is_open(stream) || self.open.iter().any(touches)
     }
 
@@ -195,7 +195,7 @@ impl Recorded {
         let open = &mut self.open[stream];
         let before = std::mem::replace(&mut open.before, after.clone());
         let begun = std::mem::replace(&mut open.begun, self.spans.len() + 1);
-        self.spans.push(Span { begun, before, after, account: Account::Scope });
+        self.spans.push(Span { begun, before, after, account: NodeOwner::Scope });
     }
 
     /// Streams have come to these nodes.

@@ -8,12 +8,12 @@ use crate::base::block::GraphMemoryBlock;
 /// Memory that operations of a body use.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
-    /// What steps call it.
+    /// The name by which steps call the region.
     pub(crate) name: Memory,
     pub(crate) address: u64,
-    /// Of a temporary, in whole granules.
+    /// The bytes of the region; those of a temporary are in whole granules.
     pub(crate) bytes: u64,
-    /// Where it lies in the arena; none for memory that is not from there.
+    /// Where the region lies in the arena; none for memory that is not from there.
     pub(crate) offset: Option<u64>,
     /// The operation of the model that stands for taking it.
     pub(crate) taken_by: usize,
@@ -23,21 +23,21 @@ pub(crate) struct Region {
     pub(crate) since: usize,
     /// The stream of the last write; at first the one that took it.
     pub(crate) writer: usize,
-    /// Streams that have read it since.
+    /// The streams that have read the region since its last write.
     pub(crate) readers: Vec<usize>,
-    /// The uses on each stream.
+    /// The uses of the region on each stream.
     pub(crate) users: BTreeMap<usize, Uses>,
-    /// Whether it is a block that the graph has for writing.
+    /// Whether the region is a block that the graph has for writing.
     pub(crate) written: bool,
-    /// Whether it is a block of a scope's pool: in use until the capture ends.
+    /// Whether the region is a block of a scope's pool, which is in use until the capture ends.
     pub(crate) kept: bool,
-    /// Whether it is a device view's now, whose uses nobody notes.
+    /// Whether the region is lent to a device view now, whose uses nobody notes.
     pub(crate) lent: bool,
 }
 
 /// Where a temporary lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ArenaRange {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) offset: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Uses {
     pub(crate) earlier: Vec<u64>,
 }
 
-/// A use.
+/// One use of a region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Markers {
     /// The operation of the model.
@@ -62,8 +62,8 @@ pub(crate) struct Markers {
 
 impl Region {
     /// A temporary at a place of the arena, which a stream comes to after these nodes.
-    pub(crate) fn temporary(name: usize, stream: usize, at: Place, after: Vec<u64>) -> Self {
-        let Place { address, bytes, offset } = at;
+    pub(crate) fn temporary(name: usize, stream: usize, at: ArenaRange, after: Vec<u64>) -> Self {
+        let ArenaRange { address, bytes, offset } = at;
         let own = Self::new(Memory::Temporary(name), address, bytes);
         Self { offset: Some(offset), after, writer: stream, ..own }
     }

@@ -24,18 +24,18 @@ use crate::capture::error::CaptureError;
 use crate::driver::{self, HostBuffer};
 
 /// What the pools of one stream of a body have in common.
-struct Place {
+struct BodyStream {
     record: Arc<Record>,
     stream: usize,
 }
 
-/// Blocks of the arena.
+/// A source of blocks of the arena, for the pool of one stream.
 pub(crate) struct FromArena {
-    place: Place,
+    place: BodyStream,
     blocks: RefCell<Blocks>,
 }
 
-/// What one pool has taken.
+/// The blocks that one pool has taken.
 #[derive(Default)]
 struct Blocks {
     /// The bytes at each address.
@@ -45,20 +45,20 @@ struct Blocks {
     idle: BTreeSet<(u64, u64)>,
 }
 
-/// The bytes of a region that a view lends.
+/// A source of one block: the bytes of a region that a view lends.
 pub(crate) struct FromView {
-    place: Place,
+    place: BodyStream,
     address: u64,
 }
 
 impl FromArena {
     pub(crate) fn new(record: &Arc<Record>, stream: usize) -> Self {
-        let place = Place { record: Arc::clone(record), stream };
+        let place = BodyStream { record: Arc::clone(record), stream };
         Self { place, blocks: RefCell::default() }
     }
 
     fn take(&self, elements: usize) -> Result<u64, CaptureError> {
-        let Place { record, stream } = &self.place;
+        let BodyStream { record, stream } = &self.place;
         let overflow = CaptureError::SizeOverflow { elements, size: 1 };
         let bytes = u64::try_from(elements).map_err(|_| overflow)?;
         let mut blocks = self.blocks.borrow_mut();
@@ -80,11 +80,11 @@ impl FromView {
     /// The pool that gets this hands out one view, as long as the region at the address or shorter, and
     /// nothing else uses the region's memory while that pool lives.
     pub(crate) unsafe fn new(record: &Arc<Record>, stream: usize, address: u64) -> Self {
-        Self { place: Place { record: Arc::clone(record), stream }, address }
+        Self { place: BodyStream { record: Arc::clone(record), stream }, address }
     }
 }
 
-impl Place {
+impl BodyStream {
     /// What a pool is told, and what is kept for the end of the scope: a pool tries again after a
     /// refusal, and knows nothing of plans.
     fn refusal(&self, requested: usize, error: CaptureError) -> CudaError {
@@ -128,10 +128,10 @@ impl Place {
     }
 }
 
-// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2), which has
-// what it freed again after all that used it, on its one stream; they are memory as long as the graph (1),
-// of the context of the session's streams, which was checked when the arena was given; in a dry run, whose stream is thrown away, there is no memory (3). The owner is the capture. Locks
-// are held for a look alone, and nothing uses the pool.
+// SAFETY: the arena's regions are multiples of 256 and this pool's to the end of the capture (2), which has what it
+// freed again after all that used it, on its one stream; they are memory as long as the graph (1), of the context of
+// the session's streams, which was checked when the arena was given; in a dry run, whose stream is thrown away, there
+// is no memory (3). The owner is the capture. Locks are held for a look alone, and nothing uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
         self.place.record.id()

@@ -10,14 +10,14 @@ pub(crate) struct Span {
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
-    pub(crate) account: Account,
+    pub(crate) account: NodeOwner,
 }
 
 /// Who answers for the nodes of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Account {
+pub(crate) enum NodeOwner {
     /// The capture, which put exactly these there.
-    Put(Vec<Put>),
+    Put(Vec<PutNode>),
     /// A scope, or a lent view: launches, and what names the memory of the graph and none else.
     Scope,
     /// Whoever called `enqueue`: all of them.
@@ -26,13 +26,13 @@ pub(crate) enum Account {
 
 /// A node that an operation puts on a stream: its kind, and the memory that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Put {
+pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,
     /// Addresses and bytes, in order.
     pub(crate) names: Vec<(u64, u64)>,
 }
 
-impl Account {
+impl NodeOwner {
     /// For waits, and for operations that put nothing on a stream.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
@@ -43,6 +43,6 @@ impl Account {
         }
         let mut names: Vec<_> = addresses.iter().map(|&address| (address, bytes as u64)).collect();
         names.sort_unstable();
-        Self::Put(vec![Put { kind, names }])
+        Self::Put(vec![PutNode { kind, names }])
     }
 }

@@ -8,7 +8,7 @@ use crate::base::block::BlockId;
 
 /// One step of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum BodyStep {
     /// Memory was taken.
     Acquire { stream: usize, bytes: u64 },
     /// A pool of scopes took a block.
@@ -39,7 +39,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn add(&mut self, step: &Step) {
+    pub(crate) fn add(&mut self, step: &BodyStep) {
         let mut hasher = DefaultHasher::new();
         (self.after.last(), step).hash(&mut hasher);
         self.after.push(hasher.finish());
@@ -49,13 +49,14 @@ impl Trace {
         self.after.len()
     }
 
-    /// The first step, from 1, that is not the other's; where one has ended, the one behind its end.
+    /// The number, from 1, of the first step that is not the other trace's; where one trace has ended, that of the
+    /// step behind its end.
     pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
         let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
         (self != other).then(|| same.count() + 1)
     }
 
-    /// Whether so far this is how the other one begins.
+    /// Whether the other trace begins with the steps of this one.
     pub(crate) fn begins(&self, other: &Self) -> bool {
         match self.after.len().checked_sub(1) {
             None => true,
@@ -66,11 +67,11 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
-    use super::{Step, Trace};
+    use super::{BodyStep, Trace};
 
     #[test]
     fn a_trace_leaves_another_where_they_differ() {
-        let acquire = |bytes| Step::Acquire { stream: 0, bytes };
+        let acquire = |bytes| BodyStep::Acquire { stream: 0, bytes };
         let mut planned = Trace::default();
         planned.add(&acquire(256));
         planned.add(&acquire(512));

@@ -39,7 +39,7 @@ impl<'c, T> CaptureView<'c, T> {
         self.elements
     }
 
-    /// Whether there are none.
+    /// Whether the view has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elements == 0
@@ -106,8 +106,8 @@ impl<'c> Capture<'c> {
         Ok(CaptureView::new(self, region, elements))
     }
 
-    /// A block of a pool, as elements: what the graph reads and writes for others. Of elements as many
-    /// as fit.
+    /// A block of a pool, as elements: what the graph reads and writes for others. The view has as many whole
+    /// elements as fit into the block.
     ///
     /// # Errors
     ///

@@ -3,23 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool_core::{PodElement, bytemuck};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{CudaError, is_capturing};
+use pool_cuda::is_capturing;
 
 use super::runs::{Parts, Runs};
-use crate::base::block::GraphMemoryBlock;
-use crate::capture::body::HostArgument;
-use crate::capture::copy_buffers::Staged;
+use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
 use crate::capture::footprint::Footprint;
+use crate::capture::leftovers::LeftoversPlace;
 use crate::capture::memory::OwnArena;
 use crate::capture::registry::StreamUse;
-use crate::capture::remains::Place;
-use crate::capture::setting::{Examined, Pattern, Setting};
-use crate::capture::sharing::Shares;
-use crate::driver::{self, Executable, HostBuffer, bind, wait_for};
-use crate::verify::Verified;
+use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
+use crate::driver::{Executable, bind, wait_for};
+use crate::verify::Verification;
 
 /// A graph, ready to be replayed, with all that its nodes name.
 ///
@@ -50,7 +46,7 @@ use crate::verify::Verified;
 ///    they read on the host, goes when no run uses it: runs were waited for, and those to come are of the
 ///    new ones. Where the driver does not say whether it was performed, both stay.
 /// 7. *What is fed without waiting is in the order of that stream, too.* The driver copies from and to buffers of
-///    a [`StagingPool`] alone, and each stays as it is until an event behind its copy has come;
+///    a [`StagingPool`](crate::StagingPool) alone, and each stays as it is until an event behind its copy has come;
 ///    blocks and leases stay as for a run (3). Who forgets a buffer's ticket keeps the buffer.
 ///
 /// | misuse | outcome |
@@ -159,28 +155,28 @@ pub struct CapturedGraph<S = ()> {
     // once the last run is over; then the state, which may be what runs used; then leases and arena. The
     // stream and its context outlive them all.
     pub(super) runs: Runs,
-    /// Empty once it has been taken out.
+    /// The caller's state; none once it has been taken out.
     pub(super) state: Option<S>,
-    pub(super) setting: Arc<Setting>,
+    pub(super) setup: Arc<CaptureSetup>,
     pub(super) pattern: Pattern,
     pub(super) footprint: Footprint,
-    pub(super) verified: Verified,
+    pub(super) verified: Verification,
 }
 
 impl<S> CapturedGraph<S> {
     pub(crate) fn new(
         executable: Executable,
-        examined: Examined,
-        setting: Arc<Setting>,
+        verified_graph: VerifiedGraph,
+        setup: Arc<CaptureSetup>,
         state: S,
-        place: Place,
+        place: LeftoversPlace,
     ) -> Self {
-        let Examined { graph, host, arguments, pattern, shares, footprint, verified, .. } =
-            examined;
-        let (doubtful, staged) = (Vec::new(), Staged::default());
+        let VerifiedGraph { graph, host, arguments, pattern, shares, footprint, verified, .. } =
+            verified_graph;
+        let (doubtful, staged) = (Vec::new(), CopyBuffers::default());
         let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
-        let runs = Runs::new(parts, Arc::clone(setting.resources()), place);
-        Self { runs, state: Some(state), setting, pattern, footprint, verified }
+        let runs = Runs::new(parts, Arc::clone(setup.resources()), place);
+        Self { runs, state: Some(state), setup, pattern, footprint, verified }
     }
 
     /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
@@ -191,9 +187,9 @@ impl<S> CapturedGraph<S> {
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) after a reset of the arena,
     /// [`CaptureError::Capturing`], and what the driver refuses.
     pub fn replay(&mut self) -> Result<(), CaptureError> {
-        self.setting.resources().memory().check()?;
+        self.setup.resources().memory().check()?;
         let _in_use = self.check_sessions("be replayed")?;
-        let stream = self.setting.resources().stream();
+        let stream = self.setup.resources().stream();
         Ok(self.runs.parts()?.executable.launch(stream)?)
     }
 
@@ -203,9 +199,9 @@ impl<S> CapturedGraph<S> {
     ///
     /// As [`replay`](Self::replay).
     pub fn upload(&mut self) -> Result<(), CaptureError> {
-        self.setting.resources().memory().check()?;
+        self.setup.resources().memory().check()?;
         let _in_use = self.check_stream("be uploaded")?;
-        let stream = self.setting.resources().stream();
+        let stream = self.setup.resources().stream();
         Ok(self.runs.parts()?.executable.upload(stream)?)
     }
 
@@ -237,176 +233,46 @@ impl<S> CapturedGraph<S> {
     /// driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
     pub fn into_state(mut self) -> Result<S, Self> {
-        if !self.setting.resources().come_to_rest() {
+        if !self.setup.resources().come_to_rest() {
             return Err(self);
         }
         let state = self.state.take();
         state.ok_or(self)
     }
 
-    /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
-    /// ones, as many as there is room for.
-    ///
-    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The graph keeps page-locked memory for the bytes
-    /// of its largest copy, through which they go: nothing is copied to the caller's elements after an error.
-    ///
-    /// # Errors
-    ///
-    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
-    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
-    /// [`synchronize`](Self::synchronize).
-    pub fn read<T: PodElement>(
-        &mut self,
-        block: &GraphMemoryBlock,
-        elements: &mut [T],
-    ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
-        let operation = "be read from";
-        drop(self.check_stream(operation)?);
-        let bytes = bytemuck::cast_slice_mut(elements);
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut staged = self.stage(bytes)?;
-        let in_use = self.check_stream(operation)?;
-        // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
-        // in either case. The stream is that of all its runs.
-        let copied = unsafe { driver::read(self.stream(), &mut staged, bytes.len(), address) };
-        // A hook of the allocator, or of the caller's, may capture the stream from here on.
-        drop(in_use);
-        if copied.is_ok() {
-            bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
-        }
-        self.unstage(staged, copied)
-    }
-
-    /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
-    /// far and before those to come. Waits for the copy; [`enqueue_write`](Self::enqueue_write) does not.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
-    /// block, too. Where the driver fails, the block may be written later: it counts as one that the graph
-    /// writes.
-    pub fn write<T: PodElement>(
-        &mut self,
-        block: &GraphMemoryBlock,
-        elements: &[T],
-    ) -> Result<(), CaptureError> {
-        let address = self.kept(block, size_of_val(elements))?;
-        let operation = "be written to";
-        drop(self.check_stream(operation)?);
-        // A graph of another stream may read the block whenever it likes.
-        let mut alone = Shares::default();
-        alone.add(block.id(), self.stream(), true)?;
-        let bytes: &[u8] = bytemuck::cast_slice(elements);
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut staged = self.stage(bytes)?;
-        staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        let in_use = self.check_stream(operation)?;
-        // SAFETY: as in `read`.
-        let copied = unsafe { driver::write(self.stream(), address, &mut staged, bytes.len()) };
-        drop(in_use);
-        if copied.is_err() {
-            // The block may be written later.
-            self.runs.parts()?.shares.keep(alone);
-        }
-        self.unstage(staged, copied)
-    }
-
-    /// Changes what a copy from the host copies from the next run on. Waits for the runs before, which read it. A
-    /// number that changes with every run is better read from a block, to which
-    /// [`enqueue_write`](Self::enqueue_write) writes it without waiting.
-    ///
-    /// # Errors
-    ///
-    /// [`CaptureError::NoSuchArgument`] for another graph's, or another length; and as
-    /// [`synchronize`](Self::synchronize).
-    pub fn set_argument<T: PodElement>(
-        &mut self,
-        argument: HostArgument,
-        elements: &[T],
-    ) -> Result<(), CaptureError> {
-        self.synchronize()?;
-        let bytes: &[u8] = bytemuck::cast_slice(elements);
-        let HostArgument { capture, number } = argument;
-        let is_own = capture == self.pattern.capture;
-        let Parts { host, arguments, .. } = self.runs.parts()?;
-        let none = CaptureError::NoSuchArgument { asked: number, arguments: arguments.len() };
-        let Some(place) = arguments.get(number).filter(|_| is_own) else { return Err(none) };
-        match place.and_then(|place| host.get_mut(place)).and_then(Option::as_mut) {
-            None if bytes.is_empty() => Ok(()),
-            Some(buffer) if buffer.len() == bytes.len() => {
-                buffer.bytes_mut().copy_from_slice(bytes);
-                Ok(())
-            }
-            _ => Err(none),
-        }
-    }
-
-    /// The stream that it runs on.
+    /// The stream that the graph runs on.
     #[must_use]
     pub fn stream(&self) -> &Arc<CudaStream> {
-        self.setting.resources().stream()
+        self.setup.resources().stream()
     }
 
-    /// What its temporaries take.
+    /// The bytes that the graph's temporaries take.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
     }
 
-    /// What was verified of it.
+    /// The counts of what was verified of the graph.
     #[must_use]
-    pub fn verified(&self) -> Verified {
+    pub fn verified(&self) -> Verification {
         self.verified
     }
 
-    /// For graphs that share its arena.
+    /// The arena, for graphs that share it.
     pub(crate) fn arena(&self) -> &Arc<OwnArena> {
-        &self.setting.resources().memory().arena
+        &self.setup.resources().memory().arena
     }
 
-    /// Where a block is that the graph keeps, and that has as many bytes.
-    pub(super) fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
-        self.setting.resources().memory().check_block(
-            block,
-            bytes as u64,
-            self.stream().context(),
-        )?;
-        Ok(block.device_pointer())
-    }
-
-    /// Memory that bytes are copied through; the context is bound.
-    fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
-        Ok(self.runs.parts()?.staged.take(bytes, self.setting.resources().stream().context())?)
-    }
-
-    /// Keeps it, whether the copy was waited for or may still be made.
-    fn unstage(
-        &mut self,
-        buffer: HostBuffer,
-        copied: Result<(), CudaError>,
-    ) -> Result<(), CaptureError> {
-        let staged = &mut self.runs.parts()?.staged;
-        match copied {
-            Ok(()) => staged.done(buffer),
-            Err(_) => staged.pending(buffer),
-        }
-        Ok(copied?)
-    }
-
-    /// No session captures the stream while the answer lives.
+    /// Sees to it that no session captures the stream while the answer lives.
     fn check_sessions(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
-        let in_use = StreamUse::begin(self.setting.resources().runs_on())
+        let in_use = StreamUse::begin(self.setup.resources().runs_on())
             .ok_or(CaptureError::Capturing { operation })?;
         bind(self.stream().context())?;
         Ok(in_use)
     }
 
-    /// The same, and nobody captures it by hand, either.
+    /// Sees to it that no session captures the stream while the answer lives, and that nobody captures it by hand
+    /// now.
     pub(super) fn check_stream(&self, operation: &'static str) -> Result<StreamUse, CaptureError> {
         let in_use = self.check_sessions(operation)?;
         match is_capturing(self.stream())? {
@@ -424,7 +290,7 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
         // A run that cannot be waited for may use the state for ever.
-        if self.state.is_some() && !self.setting.resources().come_to_rest() {
+        if self.state.is_some() && !self.setup.resources().come_to_rest() {
             std::mem::forget(self.state.take());
         }
     }

@@ -102,7 +102,7 @@ impl<S> CapturedGraph<S> {
         Ok(ReadTicket::new(buffer, bytes))
     }
 
-    /// Events are a context's.
+    /// Refuses a pool of another context: the events behind its copies are that context's.
     fn check_staging(&self, staging: &StagingPool) -> Result<(), CaptureError> {
         let (own, other) = (self.stream().context(), staging.context());
         if Arc::ptr_eq(own, other) || own.cu_ctx() == other.cu_ctx() {
@@ -111,7 +111,7 @@ impl<S> CapturedGraph<S> {
         Err(CaptureError::WrongContext { session: own.ordinal(), other: other.ordinal() })
     }
 
-    /// Nobody else reads the block at another time than this graph's stream has it, from here on.
+    /// Notes that this graph writes the block, so that from here on no graph of another stream has it.
     fn keep_writing(
         &mut self,
         block: &GraphMemoryBlock,

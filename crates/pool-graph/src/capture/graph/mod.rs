@@ -5,6 +5,7 @@ mod feeding;
 mod runs;
 mod staging_pool;
 mod ticket;
+mod transfer;
 mod update;
 
 pub use captured_graph::CapturedGraph;

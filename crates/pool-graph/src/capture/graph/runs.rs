@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::capture::copy_buffers::Staged;
+use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::remains::{Place, Remains};
+use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph, HostBuffer};
@@ -13,22 +13,22 @@ use crate::driver::{Executable, Graph, HostBuffer};
 pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
-    /// For what is left of them.
-    pub(super) place: Place,
+    /// The place for what is left when the graph is dropped.
+    pub(super) place: LeftoversPlace,
 }
 
 /// What an update replaces, and the executable that it changes.
 pub(super) struct Parts {
     pub(super) executable: Executable,
     pub(super) graph: Graph,
-    /// What copies from the host read.
+    /// The host memory that copies of the graph read.
     pub(super) host: Vec<Option<HostBuffer>>,
     /// Where each host argument is among them; one of no bytes needs no memory.
     pub(super) arguments: Vec<Option<usize>>,
     /// What an update brought of which the driver did not say whether it was performed.
     pub(super) doubtful: Vec<HostBuffer>,
-    /// What its blocks are copied through.
-    pub(super) staged: Staged,
+    /// The page-locked memory that the graph's blocks are copied through.
+    pub(super) staged: CopyBuffers,
     /// What the graph does with its blocks.
     pub(super) shares: Shares,
 }
@@ -41,14 +41,26 @@ impl Drop for Runs {
         };
         let (executable, resources) = (Some(executable), Some(Arc::clone(&self.resources)));
         let streams = self.resources.all_streams();
-        let remains =
-            Remains { executable, graph, host, doubtful, staged, shares, resources, streams };
+        let remains = GraphLeftovers {
+            executable,
+            graph,
+            host,
+            doubtful,
+            staged,
+            shares,
+            resources,
+            streams,
+        };
         std::mem::take(&mut self.place).end(remains);
     }
 }
 
 impl Runs {
-    pub(super) fn new(parts: Parts, resources: Arc<SessionResources>, place: Place) -> Self {
+    pub(super) fn new(
+        parts: Parts,
+        resources: Arc<SessionResources>,
+        place: LeftoversPlace,
+    ) -> Self {
         Self { of: Some(parts), resources, place }
     }
 

@@ -43,18 +43,18 @@ pub struct StagingConfig {
 /// outlive it. Dropped, it waits for the copies that go through its buffers; a ticket that is dropped after it waits
 /// for its own.
 pub struct StagingPool {
-    /// In the order in which they came back: the first are the first to be done.
+    /// The buffers that are not out, in the order in which they came back: the first are the first to be done.
     idle: Vec<PageLocked>,
-    returned: Arc<Returned>,
+    returned: Arc<ReturnBox>,
     config: StagingConfig,
     context: Arc<CudaContext>,
 }
 
-/// What came back, until the pool looks.
+/// Where buffers come back to, until the pool takes them in.
 #[derive(Debug)]
-struct Returned(Mutex<Inbox>);
+struct ReturnBox(Mutex<Inbox>);
 
-/// It has room for all buffers of its pool.
+/// The buffers that came back. The list has room for all buffers of its pool.
 #[derive(Debug)]
 struct Inbox {
     buffers: Vec<PageLocked>,
@@ -67,7 +67,7 @@ struct Inbox {
 pub(super) struct TakenBuffer {
     /// Empty once it is being dropped.
     buffer: Option<PageLocked>,
-    returned: Arc<Returned>,
+    returned: Arc<ReturnBox>,
 }
 
 impl StagingPool {
@@ -83,17 +83,17 @@ impl StagingPool {
         for _ in 0..config.buffers {
             idle.push(PageLocked::new(config.bytes, context)?);
         }
-        let returned = Returned::counted(Inbox { buffers, is_closed: false });
+        let returned = ReturnBox::counted(Inbox { buffers, is_closed: false });
         Ok(Self { idle, returned, config, context: Arc::clone(context) })
     }
 
-    /// What it was made with.
+    /// The size that the pool was made with.
     #[must_use]
     pub fn config(&self) -> StagingConfig {
         self.config
     }
 
-    /// The context of its buffers.
+    /// The context of the pool's buffers.
     #[must_use]
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
@@ -130,7 +130,7 @@ impl StagingPool {
     }
 }
 
-impl Returned {
+impl ReturnBox {
     /// The one allocation of a pool that cannot be refused. By itself, so that a trace has its name.
     #[inline(never)]
     fn counted(inbox: Inbox) -> Arc<Self> {
@@ -139,7 +139,7 @@ impl Returned {
 }
 
 impl TakenBuffer {
-    /// Its bytes; none while a copy may be pending.
+    /// The bytes of the buffer; none while a copy may be pending.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.buffer.as_mut().and_then(PageLocked::bytes_mut);
         bytes.unwrap_or_default()
@@ -178,18 +178,19 @@ impl TakenBuffer {
         unsafe { buffer.copy_to_host(from, bytes, stream) }
     }
 
-    /// Whether its copies are done.
+    /// Whether the copies from and to the buffer are done.
     pub(super) fn is_done(&mut self) -> Result<bool, CudaError> {
         self.buffer.as_mut().map_or(Ok(true), PageLocked::is_free)
     }
 
-    /// Waits for its copies.
+    /// Waits for the copies from and to the buffer.
     pub(super) fn wait(&mut self) -> Result<(), CudaError> {
         self.buffer.as_mut().map_or(Ok(()), PageLocked::wait)
     }
 }
 
-/// Back to the pool, whatever is still to be copied. Without the pool it is waited for and freed.
+/// Gives the buffer back to the pool, whatever is still to be copied. Where the pool is gone, the copies are waited
+/// for and the buffer is freed.
 impl Drop for TakenBuffer {
     fn drop(&mut self) {
         let mut buffer = self.buffer.take();

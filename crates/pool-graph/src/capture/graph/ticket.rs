@@ -25,7 +25,7 @@ use crate::capture::error::CaptureError;
 /// ```
 #[must_use = "a read that nobody waits for brings nothing"]
 pub struct ReadTicket<T> {
-    /// None for no bytes.
+    /// The buffer that is copied to; none for a read of no bytes.
     buffer: Option<TakenBuffer>,
     bytes: usize,
     element: PhantomData<T>,

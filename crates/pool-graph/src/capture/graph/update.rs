@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::captured_graph::{CapturedGraph, state_of};
 use super::runs::Runs;
 use crate::capture::body::Capture;
-use crate::capture::copy_buffers::Staged;
+use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::remains::{Place, Remains};
-use crate::capture::setting::{Examined, Purpose};
+use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::setup::{Purpose, VerifiedGraph};
 use crate::capture::sharing::Shares;
 use crate::driver::{Graph, HostBuffer};
 
@@ -55,24 +55,24 @@ impl<S> CapturedGraph<S> {
         &mut self,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.setting.resources().memory().check()?;
+        self.setup.resources().memory().check()?;
         // Only looked at: the capture takes the stream for itself.
         drop(self.check_stream("be updated")?);
         let purpose = Purpose::Update(&self.pattern);
         let state = state_of(&mut self.state)?;
-        let made = self.setting.run(purpose, state, body)?;
-        let examined = self.setting.examine(made, purpose)?;
-        let (footprint, verified) = (examined.footprint, examined.verified);
-        self.runs.update(examined)?;
+        let outcome = self.setup.run(purpose, state, body)?;
+        let verified_graph = self.setup.examine(outcome, purpose)?;
+        let (footprint, verified) = (verified_graph.footprint, verified_graph.verified);
+        self.runs.update(verified_graph)?;
         (self.footprint, self.verified) = (footprint, verified);
         Ok(())
     }
 }
 
 impl Runs {
-    fn update(&mut self, examined: Examined) -> Result<(), CaptureError> {
-        let Examined { graph, host, arguments, contents, shares, .. } = examined;
-        let place = Place::new()?;
+    fn update(&mut self, verified_graph: VerifiedGraph) -> Result<(), CaptureError> {
+        let VerifiedGraph { graph, host, arguments, contents, shares, .. } = verified_graph;
+        let place = LeftoversPlace::new()?;
         let parts = self.parts()?;
         match parts.executable.update(&graph, |node| contents.kind_of(node)) {
             Ok(Ok(())) => {
@@ -93,14 +93,28 @@ impl Runs {
         }
     }
 
-    /// What no launch to come reads. The runs before were waited for.
-    fn end(&self, place: Place, graph: Graph, host: Vec<Option<HostBuffer>>, shares: Shares) {
-        let (staged, doubtful) = (Staged::default(), Vec::new());
+    /// Destroys the old nodes and what they read: no launch to come reads it, and the runs before were waited for.
+    fn end(
+        &self,
+        place: LeftoversPlace,
+        graph: Graph,
+        host: Vec<Option<HostBuffer>>,
+        shares: Shares,
+    ) {
+        let (staged, doubtful) = (CopyBuffers::default(), Vec::new());
         let (resources, streams) =
             (Some(Arc::clone(&self.resources)), self.resources.all_streams());
         let executable = None;
-        let remains =
-            Remains { executable, graph, host, doubtful, staged, shares, resources, streams };
+        let remains = GraphLeftovers {
+            executable,
+            graph,
+            host,
+            doubtful,
+            staged,
+            shares,
+            resources,
+            streams,
+        };
         place.end(remains);
     }
 }

@@ -17,15 +17,15 @@ use crate::source::DeviceMemory;
 
 /// The arenas that are installed. Held for a look or a change, and for no call; room is made before, and what
 /// was there is dropped after.
-static INSTALLED: Mutex<Vec<Installed>> = Mutex::new(Vec::new());
+static INSTALLED: Mutex<Vec<InstalledArena>> = Mutex::new(Vec::new());
 
 /// Keeps both: a handle of a stream that is gone could be another stream's.
-struct Installed {
+struct InstalledArena {
     stream: Arc<CudaStream>,
     arena: Arc<ArenaShared<DeviceMemory>>,
 }
 
-impl Installed {
+impl InstalledArena {
     fn is_on(&self, stream: &CudaStream) -> bool {
         key(&self.stream) == key(stream)
     }
@@ -71,7 +71,7 @@ impl CudaArena<DeviceMemory> {
             return Err(GraphMemoryError::AlreadyInstalled { stream: number(stream) });
         }
         let (stream, arena) = (Arc::clone(stream), Arc::clone(self.shared()));
-        installed.push(Installed { stream, arena });
+        installed.push(InstalledArena { stream, arena });
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl CudaArena<DeviceMemory> {
     pub fn clear(&self, stream: &CudaStream) -> Result<(), GraphMemoryError<CudaError>> {
         let removed = {
             let mut installed = INSTALLED.lock();
-            let found = |entry: &Installed| entry.is_on(stream) && entry.is(self);
+            let found = |entry: &InstalledArena| entry.is_on(stream) && entry.is(self);
             installed.iter().position(found).map(|place| installed.swap_remove(place))
         };
         match removed {

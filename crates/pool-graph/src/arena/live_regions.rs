@@ -11,54 +11,54 @@ const NONE: u32 = u32::MAX;
 
 /// A region that was handed out.
 #[derive(Clone, Copy, Debug)]
-struct Region {
+struct LiveRegion {
     offset: u64,
     bytes: u64,
-    /// The one before it in its row.
+    /// The region before it in its row.
     older: u32,
     is_live: bool,
 }
 
 /// The live regions. Those of a plan may share offsets; of these, the newest is found first.
 #[derive(Debug, Default)]
-pub(super) struct Live {
-    /// Those that ended stay until all behind them have.
-    regions: Vec<Region>,
+pub(super) struct LiveRegions {
+    /// All regions; one that has ended stays until all behind it have.
+    regions: Vec<LiveRegion>,
     /// The newest live region of each row; as many rows as there may be regions, or more.
     rows: Vec<u32>,
     count: u64,
 }
 
-impl Live {
-    /// None yet, with room for so many.
+impl LiveRegions {
+    /// A list without regions, with room for so many.
     pub(super) fn with_room(regions: usize) -> Result<Self, NoRoom> {
-        let requested = regions.saturating_mul(size_of::<Region>());
+        let requested = regions.saturating_mul(size_of::<LiveRegion>());
         let rows = regions.checked_next_power_of_two().ok_or(NoRoom { requested })?;
         let mut room = Self { regions: room::list(rows)?, rows: room::list(rows)?, count: 0 };
         room.rows.resize(rows, NONE);
         Ok(room)
     }
 
-    /// For how many there must be room so that there is for one more.
+    /// For how many regions room must be made, so that there is room for one more; none where there is.
     pub(super) fn lacks(&self) -> Option<usize> {
         let next = self.regions.len() + 1;
         (next > self.rows.len()).then(|| next.max(4))
     }
 
-    /// How many there must be room for, to have a copy.
+    /// How many regions a copy must have room for.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
     }
 
-    /// Moves them to where there is more room; what is to be freed is there then.
+    /// Moves the regions to a list with more room, which has afterwards what is to be freed.
     pub(super) fn move_to(&mut self, room: &mut Self) {
         if room.rows.len() > self.rows.len() && self.copy_to(room) {
             mem::swap(self, room);
         }
     }
 
-    /// Copies them to where there are none; false where there is too little room.
+    /// Copies the regions to an empty list; false where that has too little room.
     pub(super) fn copy_to(&self, room: &mut Self) -> bool {
         if room.rows.len() < self.regions.len() {
             return false;
@@ -70,16 +70,16 @@ impl Live {
         true
     }
 
-    /// Adds one, for which there is room.
+    /// Adds a region, for which there is room.
     pub(super) fn add(&mut self, offset: u64, bytes: u64) {
-        self.push(Region { offset, bytes, older: NONE, is_live: true });
+        self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
     }
 
-    /// Ends the newest one that begins at an offset; its bytes.
+    /// Ends the newest live region that begins at an offset; the bytes of that region.
     pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
         let row = self.row(offset)?;
         let (mut newer, mut number) = (NONE, self.rows[row]);
-        while let Some(&Region { offset: other, bytes, older, .. }) = self.get(number) {
+        while let Some(&LiveRegion { offset: other, bytes, older, .. }) = self.get(number) {
             if other != offset {
                 (newer, number) = (number, older);
                 continue;
@@ -98,7 +98,7 @@ impl Live {
         None
     }
 
-    /// Where the last one ends; 0 where there is none.
+    /// Where the last region ends; 0 where there is none.
     pub(super) fn end_of_last(&self) -> u64 {
         self.regions.last().map_or(0, |last| last.offset + last.bytes)
     }
@@ -113,7 +113,7 @@ impl Live {
         self.count = 0;
     }
 
-    fn push(&mut self, region: Region) {
+    fn push(&mut self, region: LiveRegion) {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "regions of 256 bytes: no host has so many"
@@ -124,14 +124,14 @@ impl Live {
             older = mem::replace(&mut self.rows[row], number);
             self.count += 1;
         }
-        self.regions.push(Region { older, ..region });
+        self.regions.push(LiveRegion { older, ..region });
     }
 
-    fn get(&self, number: u32) -> Option<&Region> {
+    fn get(&self, number: u32) -> Option<&LiveRegion> {
         self.regions.get(number as usize)
     }
 
-    /// The row of those that begin at an offset; none where there are no rows.
+    /// The row of the regions that begin at an offset; none where there are no rows.
     fn row(&self, offset: u64) -> Option<usize> {
         // Neighbours go to rows of their own.
         let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
@@ -143,11 +143,11 @@ impl Live {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::Live;
+    use super::LiveRegions;
 
     #[test]
     fn agrees_with_an_ordered_map() {
-        let (mut live, mut map) = (Live::default(), BTreeMap::new());
+        let (mut live, mut map) = (LiveRegions::default(), BTreeMap::new());
         let mut place = 1_u64;
         for number in 0..if cfg!(miri) { 60 } else { 3000_u64 } {
             place = (place * 48_271 + 11) % 65_537;
@@ -159,7 +159,7 @@ mod tests {
                 newest.map(|(key, _)| map.remove(&key));
             } else {
                 if let Some(wanted) = live.lacks() {
-                    live.move_to(&mut Live::with_room(wanted).unwrap());
+                    live.move_to(&mut LiveRegions::with_room(wanted).unwrap());
                 }
                 assert_eq!(live.lacks(), None);
                 live.add(offset, number);
@@ -167,8 +167,8 @@ mod tests {
             }
             assert_eq!(live.count(), map.len() as u64);
         }
-        assert!(!live.copy_to(&mut Live::default()));
-        let mut copy = Live::with_room(live.needs()).unwrap();
+        assert!(!live.copy_to(&mut LiveRegions::default()));
+        let mut copy = LiveRegions::with_room(live.needs()).unwrap();
         assert!(live.copy_to(&mut copy));
         for ((offset, _), bytes) in map.into_iter().rev() {
             assert_eq!((live.end(offset), copy.end(offset)), (Some(bytes), Some(bytes)));

@@ -4,27 +4,27 @@
 
 use super::chunks::Slot;
 use super::free_index::{Large, largest_in};
-use super::region::Region;
+use super::region::ChunkRegion;
 use super::state::Book;
 use crate::base::room::{self, NoRoom};
 
-/// What is to be made: how many entries each list shall have room for.
+/// The room that a book misses: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MissingRoom {
     pub(super) regions: Option<usize>,
     pub(super) large: Option<usize>,
     pub(super) chunks: Option<usize>,
 }
 
-/// Lists with that room, which are empty; afterwards, what they replaced.
+/// Empty lists with the room that a book misses; once the book has taken them, the lists that they replaced.
 #[derive(Debug)]
 pub(crate) struct Room {
-    pub(super) regions: Vec<Region>,
+    pub(super) regions: Vec<ChunkRegion>,
     pub(super) large: Vec<Large>,
     pub(super) chunks: Vec<Slot>,
 }
 
-impl Wanted {
+impl MissingRoom {
     pub(crate) fn make(self) -> Result<Room, NoRoom> {
         Ok(Room {
             regions: room::list(self.regions.unwrap_or(0))?,
@@ -36,7 +36,7 @@ impl Wanted {
 
 impl Book {
     /// What the next call needs room for: an allocation, with `growth` bytes of a new chunk.
-    pub(crate) fn lacks(&self, growth: Option<u64>) -> Option<Wanted> {
+    pub(crate) fn lacks(&self, growth: Option<u64>) -> Option<MissingRoom> {
         let largest = self.largest + growth.map_or(0, largest_in);
         let regions = self.regions.lacks(largest);
         let chunks = growth.and_then(|_| self.chunks.lacks());
@@ -45,7 +45,7 @@ impl Book {
         }
         let large = regions.and_then(|lacking| lacking.large);
         let regions = regions.and_then(|lacking| lacking.regions);
-        Some(Wanted { regions, large, chunks })
+        Some(MissingRoom { regions, large, chunks })
     }
 
     pub(crate) fn put(&mut self, room: &mut Room) {

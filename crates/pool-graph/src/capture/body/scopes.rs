@@ -11,7 +11,7 @@ use super::capture::Capture;
 use super::names::CaptureStream;
 use super::pools::{DryStream, config};
 use super::source::FromArena;
-use super::trace::Step;
+use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
 
 impl<'c> Capture<'c> {
@@ -46,8 +46,8 @@ impl<'c> Capture<'c> {
     /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
     ///
     /// What waits for the device or copies host memory that the graph does not own is refused by
-    /// [`CudaError::Capturing`]: `to_vec`, `copy_to_host`, `copy_from_host`, `acquire_from`. For the last
-    /// two there is [`copy_from_host`](Self::copy_from_host) of the capture.
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing): `to_vec`, `copy_to_host`, `copy_from_host`,
+    /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
     ///
     /// **Other streams.** A view may be used on another stream of the session, by `view.on(&stream)`: it
     /// becomes a part of the capture if it is none, and comes together with this one again when the scope
@@ -94,7 +94,7 @@ impl<'c> Capture<'c> {
         stream: CaptureStream,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let opened = Opened::new(self, self.check(stream)?)?;
+        let opened = OpenScopeGuard::new(self, self.check(stream)?)?;
         // Dropped before `opened` where the body unwinds: then it brings the streams together.
         let mut pool = self.take_pool(opened.stream)?;
         let answer = body(&mut pool.scope());
@@ -139,12 +139,12 @@ impl<'c> Capture<'c> {
 }
 
 /// A scope that is open on a stream. Nothing else tells the record what is done there.
-struct Opened<'a> {
+struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,
 }
 
-impl<'a> Opened<'a> {
+impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
         capture.begin(stream)?;
         let at = capture.record.expect(stream)?;
@@ -154,15 +154,15 @@ impl<'a> Opened<'a> {
         // From here on its drop closes it again.
         let opened = Self { capture, stream };
         capture.record.lock().open(stream, &at);
-        capture.record.step(&Step::Scope { stream, opens: true })?;
+        capture.record.step(&BodyStep::Scope { stream, opens: true })?;
         Ok(opened)
     }
 }
 
-impl Drop for Opened<'_> {
+impl Drop for OpenScopeGuard<'_> {
     fn drop(&mut self) {
         let record = &self.capture.record;
-        let noted = record.step(&Step::Scope { stream: self.stream, opens: false });
+        let noted = record.step(&BodyStep::Scope { stream: self.stream, opens: false });
         let closed = record.close(self.stream);
         let mut recorded = record.lock();
         recorded.close_scope(self.stream);

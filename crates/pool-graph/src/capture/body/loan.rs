@@ -13,8 +13,8 @@ use super::names::CaptureStream;
 use super::pools::config;
 use super::record::Record;
 use super::source::FromView;
-use super::span::Account;
-use super::trace::Step;
+use super::span::NodeOwner;
+use super::trace::BodyStep;
 use super::view::CaptureView;
 use crate::capture::error::CaptureError;
 
@@ -49,11 +49,11 @@ use crate::capture::error::CaptureError;
 /// # }
 /// ```
 #[must_use = "dropped, it lends nothing any more"]
-pub struct Lent<'v, T> {
+pub struct ViewLoan<'v, T> {
     // In this order: the pool brings other streams together, then the use is noted.
     lender: Lender,
     handle: Handle<T>,
-    _returned: Returned<'v>,
+    _returned: LoanGuard<'v>,
 }
 
 /// The pool of one view.
@@ -104,11 +104,11 @@ impl Capture<'_> {
         &'v self,
         stream: CaptureStream,
         view: &'v mut CaptureView<'_, T>,
-    ) -> Result<Lent<'v, T>, CaptureError> {
+    ) -> Result<ViewLoan<'v, T>, CaptureError> {
         let (address, elements) = (view.device_pointer(), view.len());
-        let (uses, account) = (&[view.write()], Account::NOTHING);
+        let (uses, account) = (&[view.write()], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, account }, |_| Ok(()))?;
-        let returned = Returned::new(self, stream, view.write())?;
+        let returned = LoanGuard::new(self, stream, view.write())?;
         // SAFETY: the pool is private to the value that is made here, hands out one view of the region's
         // elements, and is dropped before the region is the capture's again. Until then the region is
         // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
@@ -117,16 +117,16 @@ impl Capture<'_> {
         let pool = DynamicPool::try_new(context, config())?;
         let mut lender = Lender { pool, record: Arc::clone(&self.record) };
         let handle = lender.pool.try_acquire::<T>(elements)?;
-        Ok(Lent { lender, handle, _returned: returned })
+        Ok(ViewLoan { lender, handle, _returned: returned })
     }
 }
 
-impl<T: PodElement> Lent<'_, T> {
+impl<T: PodElement> ViewLoan<'_, T> {
     /// The elements, to be read.
     ///
     /// # Errors
     ///
-    /// None that is known: the array is there as long as this.
+    /// No error is known: the array is there as long as this value.
     pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
         Ok(self.lender.pool.get(self.handle)?)
     }
@@ -142,7 +142,7 @@ impl<T: PodElement> Lent<'_, T> {
 }
 
 /// A region that is lent, until it is dropped.
-struct Returned<'v> {
+struct LoanGuard<'v> {
     capture: &'v Capture<'v>,
     place: usize,
     of: Use<'v>,
@@ -150,7 +150,7 @@ struct Returned<'v> {
     since: usize,
 }
 
-impl<'v> Returned<'v> {
+impl<'v> LoanGuard<'v> {
     fn new(
         capture: &'v Capture<'_>,
         stream: CaptureStream,
@@ -179,13 +179,13 @@ impl<'v> Returned<'v> {
             recorded.keep_newer(&mut nodes, self.since);
         }
         let uses = vec![(record.lock().regions[self.of.region].name, self.of.writes)];
-        let noted = record.step(&Step::Operation { kind: "return", stream: self.place, uses });
+        let noted = record.step(&BodyStep::Operation { kind: "return", stream: self.place, uses });
         record.used(self.place, &[self.of], &nodes);
         closed.and(noted)
     }
 }
 
-impl Drop for Returned<'_> {
+impl Drop for LoanGuard<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
             self.capture.record.lock().broken.get_or_insert(error);
@@ -193,8 +193,8 @@ impl Drop for Returned<'_> {
     }
 }
 
-impl<T> fmt::Debug for Lent<'_, T> {
+impl<T> fmt::Debug for ViewLoan<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("pool", &self.lender.pool).finish_non_exhaustive()
+        f.debug_struct("ViewLoan").field("pool", &self.lender.pool).finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use pool_cuda::Chain;
 use pool_cuda::cudarc::driver::CudaStream;
 
-use super::copy_buffers::Staged;
+use super::copy_buffers::CopyBuffers;
 use super::error::CaptureError;
 use super::registry::{CapturedStreams, is_any_captured};
 use super::resources::SessionResources;
@@ -18,36 +18,36 @@ use super::sharing::Shares;
 use crate::driver::{Executable, Graph, HostBuffer};
 
 /// What waits for the end of the captures under way.
-static DEFERRED: Mutex<Chain<Option<Remains>>> = Mutex::new(Chain::new());
+static DEFERRED: Mutex<Chain<Option<GraphLeftovers>>> = Mutex::new(Chain::new());
 
 /// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order. Only what the
 /// driver destroys waits for the captures of others; memory and blocks are given back as soon as nothing runs.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct GraphLeftovers {
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
     pub(crate) doubtful: Vec<HostBuffer>,
-    pub(crate) staged: Staged,
+    pub(crate) staged: CopyBuffers,
     pub(crate) shares: Shares,
-    /// None once nothing runs any more.
+    /// What the graph ran on; none once nothing runs any more.
     pub(crate) resources: Option<Arc<SessionResources>>,
-    /// They outlive what ran on them.
+    /// The session's streams, which outlive what ran on them.
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
 /// A place for remains, made before there are any: a drop then needs no memory.
 #[derive(Debug, Default)]
-pub(crate) struct Place(Chain<Option<Remains>>);
+pub(crate) struct LeftoversPlace(Chain<Option<GraphLeftovers>>);
 
-impl Place {
+impl LeftoversPlace {
     pub(crate) fn new() -> Result<Self, CaptureError> {
         Ok(Self(Chain::of(None)?))
     }
 
     /// Destroys remains, now or when the last capture of the process ends. What of the graph still runs is
     /// waited for first: its state goes after it.
-    pub(crate) fn end(mut self, remains: Remains) {
+    pub(crate) fn end(mut self, remains: GraphLeftovers) {
         if let Some(place) = self.0.iter_mut().next() {
             *place = Some(remains);
         }
@@ -58,17 +58,17 @@ impl Place {
 
 /// A capture of a session's streams, until it is dropped: what had to wait for its end is destroyed then.
 #[derive(Debug)]
-pub(crate) struct Capturing {
+pub(crate) struct ActiveCapture {
     // In this order: the streams are captured no more, then what waited for that is destroyed.
     streams: CapturedStreams,
-    _deferred: EndDeferred,
+    _deferred: DeferredDestruction,
 }
 
-impl Capturing {
+impl ActiveCapture {
     /// Takes all of the streams, which nobody else captures, and waits until their work is done.
     pub(crate) fn enter(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let capturing =
-            Self { streams: CapturedStreams::reserve(streams)?, _deferred: EndDeferred };
+            Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };
         capturing.streams.settle(streams)?;
         Ok(capturing)
     }
@@ -76,9 +76,9 @@ impl Capturing {
 
 /// Destroys, when it is dropped, what had to wait.
 #[derive(Debug)]
-struct EndDeferred;
+struct DeferredDestruction;
 
-impl Drop for EndDeferred {
+impl Drop for DeferredDestruction {
     fn drop(&mut self) {
         end_deferred();
     }
@@ -94,10 +94,10 @@ fn end_deferred() {
 }
 
 /// Destroys what may be destroyed, and defers the others.
-fn end_each(mut due: Chain<Option<Remains>>) {
+fn end_each(mut due: Chain<Option<GraphLeftovers>>) {
     while let Some(mut one) = due.pop() {
         for place in one.iter_mut() {
-            *place = place.take().and_then(Remains::destroy);
+            *place = place.take().and_then(GraphLeftovers::destroy);
         }
         if one.iter().any(Option::is_some) {
             DEFERRED.lock().add(one);
@@ -105,7 +105,7 @@ fn end_each(mut due: Chain<Option<Remains>>) {
     }
 }
 
-impl Remains {
+impl GraphLeftovers {
     /// Destroys them, unless a capture is under way: then they only give back what others may want.
     fn destroy(mut self) -> Option<Self> {
         if self.resources.as_ref().is_some_and(|resources| !resources.come_to_rest()) {

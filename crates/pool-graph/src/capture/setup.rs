@@ -8,17 +8,17 @@ use super::body::{Capture, Live, Recorded, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::remains::Capturing;
+use super::leftovers::ActiveCapture;
 use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::arena::ArenaMark;
-use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, UnderWay, bind};
+use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, StreamCapture, bind};
 use crate::lease::Lease;
-use crate::verify::{Access, LaidOut, Verified, verify_layout};
+use crate::verify::{Access, RegionLayout, Verification, verify_layout};
 
 /// Streams, mode and memory of captures, and where they begin in the arena.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct CaptureSetup {
     pub(super) mode: CaptureMode,
     /// The trace of a dry run, which captures follow.
     pub(super) planned: Option<Trace>,
@@ -35,7 +35,7 @@ pub(crate) enum Purpose<'p> {
     Update(&'p Pattern),
 }
 
-/// What an update has to do again.
+/// The steps and the places that an update of a graph has to repeat.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     /// The number of the graph's captures, by which it knows its host arguments.
@@ -45,16 +45,16 @@ pub(crate) struct Pattern {
     offsets: Vec<u64>,
 }
 
-/// What came out of a body.
-pub(crate) struct Made {
+/// What a body was captured as: a graph, and the account of the body.
+pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
     pub(super) recorded: Recorded,
-    /// How far the arena was used.
+    /// The end of the highest region that was taken of the arena.
     peak: u64,
 }
 
 /// A graph that was read back and verified, with what its nodes read on the host.
-pub(crate) struct Examined {
+pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
     /// Where each host argument is in `host`.
@@ -63,10 +63,10 @@ pub(crate) struct Examined {
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
     pub(crate) footprint: Footprint,
-    pub(crate) verified: Verified,
+    pub(crate) verified: Verification,
 }
 
-impl Setting {
+impl CaptureSetup {
     /// What graphs of the session keep.
     pub(crate) fn resources(&self) -> &Arc<SessionResources> {
         &self.resources
@@ -79,12 +79,12 @@ impl Setting {
         purpose: Purpose<'_>,
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
-    ) -> Result<Made, E> {
+    ) -> Result<CaptureOutcome, E> {
         let own = self.resources.stream().context();
         bind(own).map_err(CaptureError::from)?;
         // Whoever captures with the same arena has the same first stream: from here on, the arena's
         // books are this capture's.
-        let _capturing = Capturing::enter(self.resources.streams())?;
+        let _capturing = ActiveCapture::enter(self.resources.streams())?;
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
         let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
@@ -97,7 +97,7 @@ impl Setting {
         capture.record.lock().shares = self.share_blocks()?;
         // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
         // captured no more when the rest goes.
-        let under_way = UnderWay::begin(self.resources.stream(), self.mode, &event)
+        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)
             .map_err(CaptureError::from)?
             .ok_or(CaptureError::Invalidated)?;
         capture.record.begun(under_way.onlooker());
@@ -117,7 +117,7 @@ impl Setting {
         if matches!(purpose, Purpose::Graph) {
             regions.keep();
         }
-        Ok(Made { graph, recorded, peak })
+        Ok(CaptureOutcome { graph, recorded, peak })
     }
 
     /// All blocks that are leased, to be read. The operations that write one say so themselves.
@@ -133,10 +133,10 @@ impl Setting {
     /// temporaries lie.
     pub(crate) fn examine(
         &self,
-        made: Made,
+        outcome: CaptureOutcome,
         purpose: Purpose<'_>,
-    ) -> Result<Examined, CaptureError> {
-        let Made { graph, recorded, peak } = made;
+    ) -> Result<VerifiedGraph, CaptureError> {
+        let CaptureOutcome { graph, recorded, peak } = outcome;
         let (contents, verified) = self.verify(&graph, &recorded)?;
         let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
         let offsets: Vec<u64> =
@@ -144,7 +144,7 @@ impl Setting {
         purpose.check_offsets(&offsets)?;
         let Recorded { capture, trace, host, arguments, shares, .. } = recorded;
         let pattern = Pattern { capture, trace, offsets };
-        Ok(Examined { graph, host, arguments, contents, pattern, shares, footprint, verified })
+        Ok(VerifiedGraph { graph, host, arguments, contents, pattern, shares, footprint, verified })
     }
 
     /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
@@ -152,7 +152,7 @@ impl Setting {
         &self,
         graph: &Graph,
         recorded: &Recorded,
-    ) -> Result<(Contents, Verified), CaptureError> {
+    ) -> Result<(Contents, Verification), CaptureError> {
         let contents = Contents::of(graph)?;
         if contents.memory_nodes > 0 {
             return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
@@ -164,13 +164,13 @@ impl Setting {
         let Recorded { regions, spans, host, .. } = recorded;
         let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
-        let layout: Vec<LaidOut> = regions
+        let layout: Vec<RegionLayout> = regions
             .iter()
             .filter_map(|region| {
                 let users = || region.users.values();
                 let last = || users().flat_map(|uses| &uses.last.nodes);
                 let earlier = users().flat_map(|uses| &uses.earlier);
-                Some(LaidOut {
+                Some(RegionLayout {
                     offset: region.offset?,
                     bytes: region.bytes,
                     uses: earlier.chain(last()).map(number).collect(),
