@@ -70,7 +70,7 @@ impl ClosedWorld<'_> {
     fn claim(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span, within: &[usize]) {
         let mut free = within.to_vec();
         free.retain(|&node| nodes.claimed[node].is_none());
-        match &span.account {
+        match &span.owner {
             NodeOwner::Put(puts) => {
                 for put in puts {
                     let is_put = |&node: &usize| {

@@ -1,5 +1,5 @@
 //! What is left of graphs, destroyed once no capture of the process is under way: a graph that is destroyed during a
-//! capture may spoil it, whichever thread does it.
+//! capture may invalidate it, whichever thread does it.
 //!
 //! Under the lock there is only linking; what is unlinked is dropped after. A drop needs no room.
 
@@ -36,7 +36,7 @@ pub(crate) struct GraphLeftovers {
     pub(crate) streams: Arc<[Arc<CudaStream>]>,
 }
 
-/// A place for remains, made before there are any: a drop then needs no memory.
+/// A place for leftovers, made before there are any: a drop then needs no memory.
 #[derive(Debug, Default)]
 pub(crate) struct LeftoversPlace(Chain<Option<GraphLeftovers>>);
 
@@ -45,11 +45,11 @@ impl LeftoversPlace {
         Ok(Self(Chain::of(None)?))
     }
 
-    /// Destroys remains, now or when the last capture of the process ends. What of the graph still runs is
+    /// Destroys leftovers, now or when the last capture of the process ends. What of the graph still runs is
     /// waited for first: its state goes after it.
-    pub(crate) fn end(mut self, remains: GraphLeftovers) {
+    pub(crate) fn end(mut self, leftovers: GraphLeftovers) {
         if let Some(place) = self.0.iter_mut().next() {
-            *place = Some(remains);
+            *place = Some(leftovers);
         }
         end_each(self.0);
         end_deferred();

@@ -15,8 +15,11 @@ use crate::base::room::{NoRoom, lock_with_room};
 use crate::base::sync::{get_ready_to_wait, is_ready_to_wait};
 use crate::driver::{bind, wait_for};
 
-static CAPTURES: Mutex<Registry> =
-    Mutex::new(Registry { captured: Vec::new(), known: Vec::new(), arenas: Vec::new() });
+static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
+    session_streams: Vec::new(),
+    graph_streams: Vec::new(),
+    arenas: Vec::new(),
+});
 
 /// A stream has come to rest, or is in use no more.
 static CHANGED: Condvar = Condvar::new();
@@ -27,9 +30,9 @@ type Key = (usize, usize);
 /// Held for a look or a change, and for no call of the driver.
 struct Registry {
     /// The streams that sessions have for a capture.
-    captured: Vec<SessionStream>,
+    session_streams: Vec<SessionStream>,
     /// The streams that graphs run on, in order.
-    known: Vec<GraphStream>,
+    graph_streams: Vec<GraphStream>,
     /// Where the arenas begin that a session or a graph has.
     arenas: Vec<u64>,
 }
@@ -46,23 +49,24 @@ struct SessionStream {
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    settings: usize,
+    /// How many sessions and graphs there are for it.
+    setups: usize,
     /// How many calls of the driver graphs are making on it.
     uses: usize,
 }
 
 impl Registry {
-    fn captured(&self, stream: &Key) -> Option<&SessionStream> {
-        self.captured.iter().find(|captured| captured.stream == *stream)
+    fn session_stream(&self, stream: &Key) -> Option<&SessionStream> {
+        self.session_streams.iter().find(|captured| captured.stream == *stream)
     }
 
-    fn known(&mut self, stream: &Key) -> Option<&mut GraphStream> {
-        let place = self.known.binary_search_by_key(stream, |known| known.stream).ok()?;
-        Some(&mut self.known[place])
+    fn graph_stream(&mut self, stream: &Key) -> Option<&mut GraphStream> {
+        let place = self.graph_streams.binary_search_by_key(stream, |known| known.stream).ok()?;
+        Some(&mut self.graph_streams[place])
     }
 
     fn is_in_use(&mut self, stream: &Key) -> bool {
-        self.known(stream).is_some_and(|known| known.uses > 0)
+        self.graph_stream(stream).is_some_and(|known| known.uses > 0)
     }
 }
 
@@ -77,11 +81,11 @@ pub(crate) struct RunStream(Key);
 impl RunStream {
     pub(crate) fn new(stream: &CudaStream) -> Result<Self, CaptureError> {
         let stream = key(stream);
-        let mut captures = with_room(|captures| &mut captures.known, 1)?;
-        match captures.known.binary_search_by_key(&stream, |known| known.stream) {
-            Ok(place) => captures.known[place].settings += 1,
+        let mut captures = with_room(|captures| &mut captures.graph_streams, 1)?;
+        match captures.graph_streams.binary_search_by_key(&stream, |known| known.stream) {
+            Ok(place) => captures.graph_streams[place].setups += 1,
             Err(place) => {
-                captures.known.insert(place, GraphStream { stream, settings: 1, uses: 0 });
+                captures.graph_streams.insert(place, GraphStream { stream, setups: 1, uses: 0 });
             }
         }
         Ok(Self(stream))
@@ -91,10 +95,10 @@ impl RunStream {
 impl Drop for RunStream {
     fn drop(&mut self) {
         let mut captures = CAPTURES.lock();
-        if let Some(known) = captures.known(&self.0) {
-            known.settings -= 1;
+        if let Some(known) = captures.graph_stream(&self.0) {
+            known.setups -= 1;
         }
-        captures.known.retain(|known| known.settings > 0);
+        captures.graph_streams.retain(|known| known.setups > 0);
     }
 }
 
@@ -118,7 +122,7 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
 
 /// Whether a session captures any stream.
 pub(crate) fn is_any_captured() -> bool {
-    !CAPTURES.lock().captured.is_empty()
+    !CAPTURES.lock().session_streams.is_empty()
 }
 
 /// Streams that are captured by a session, until it is dropped.
@@ -130,8 +134,8 @@ impl CapturedStreams {
     pub(crate) fn reserve(streams: &[Arc<CudaStream>]) -> Result<Self, CaptureError> {
         let keys: Vec<Key> = streams.iter().map(|stream| key(stream)).collect();
         loop {
-            let mut captures = with_room(|captures| &mut captures.captured, keys.len())?;
-            if let Some(taken) = keys.iter().find(|key| captures.captured(key).is_some()) {
+            let mut captures = with_room(|captures| &mut captures.session_streams, keys.len())?;
+            if let Some(taken) = keys.iter().find(|key| captures.session_stream(key).is_some()) {
                 return Err(CaptureError::AlreadyCapturing { stream: taken.0 as u64 });
             }
             if keys.iter().any(|key| captures.is_in_use(key)) {
@@ -139,7 +143,7 @@ impl CapturedStreams {
                 continue;
             }
             let new = |&stream: &Key| SessionStream { stream, is_settled: false };
-            captures.captured.extend(keys.iter().map(new));
+            captures.session_streams.extend(keys.iter().map(new));
             drop(captures);
             return Ok(Self(keys));
         }
@@ -161,14 +165,17 @@ impl CapturedStreams {
 
     fn note_settled(&self) {
         let mut captures = CAPTURES.lock();
-        let own = captures.captured.iter_mut().filter(|captured| self.0.contains(&captured.stream));
+        let own = captures
+            .session_streams
+            .iter_mut()
+            .filter(|captured| self.0.contains(&captured.stream));
         own.for_each(|captured| captured.is_settled = true);
     }
 }
 
 impl Drop for CapturedStreams {
     fn drop(&mut self) {
-        CAPTURES.lock().captured.retain(|captured| !self.0.contains(&captured.stream));
+        CAPTURES.lock().session_streams.retain(|captured| !self.0.contains(&captured.stream));
         CHANGED.notify_all();
     }
 }
@@ -182,10 +189,10 @@ impl StreamUse {
     /// `None` where a session captures the stream.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
-        if captures.captured(&on.0).is_some() {
+        if captures.session_stream(&on.0).is_some() {
             return None;
         }
-        if let Some(known) = captures.known(&on.0) {
+        if let Some(known) = captures.graph_stream(&on.0) {
             known.uses += 1;
         }
         Some(Self(on.0))
@@ -194,7 +201,7 @@ impl StreamUse {
 
 impl Drop for StreamUse {
     fn drop(&mut self) {
-        if let Some(known) = CAPTURES.lock().known(&self.0) {
+        if let Some(known) = CAPTURES.lock().graph_stream(&self.0) {
             known.uses -= 1;
         }
         CHANGED.notify_all();
@@ -248,7 +255,7 @@ fn rest(stream: &CudaStream) -> bool {
 fn wait_until_settled(on: &RunStream) -> bool {
     loop {
         let captures = CAPTURES.lock();
-        match captures.captured(&on.0) {
+        match captures.session_stream(&on.0) {
             None => return false,
             Some(captured) if captured.is_settled => return true,
             Some(_) => wait(captures),

@@ -7,7 +7,7 @@ use pool_cuda::require_driver;
 use pool_cuda::versioned::EDGE_DATA;
 use pool_plan::Options;
 
-use super::body::{Capture, Trace};
+use super::body::{Account, Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
 use super::graph::CapturedGraph;
@@ -90,7 +90,7 @@ impl CaptureSession {
         self.with(stream)
     }
 
-    /// Which calls of other threads spoil the capture: those of its own thread alone, by default.
+    /// Which calls of other threads invalidate the capture: those of its own thread alone, by default.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
@@ -129,11 +129,11 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(&self.streams, &self.leases, None, None, None);
+        let capture = Capture::new(Account::dry(&self.streams), &self.leases);
         body(&capture, state)?;
         capture.join_all()?;
-        let recorded = capture.into_recorded();
-        Ok(Probe::new(&recorded.model, &recorded.regions, recorded.trace, options)?)
+        let record = capture.into_record();
+        Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
     /// The second state: with an arena, which is the graph's from here on.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::body::{Capture, Live, Recorded, Trace};
+use super::body::{Account, BodyRecord, Capture, LiveCapture, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
@@ -48,7 +48,7 @@ pub(crate) struct Pattern {
 /// What a body was captured as: a graph, and the account of the body.
 pub(crate) struct CaptureOutcome {
     pub(super) graph: Graph,
-    pub(super) recorded: Recorded,
+    pub(super) record: BodyRecord,
     /// The end of the highest region that was taken of the arena.
     peak: u64,
 }
@@ -90,23 +90,23 @@ impl CaptureSetup {
         let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
         let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
-        let live = Live { arena, event: &event };
-        let leases = &self.resources.memory().leases;
-        let capture =
-            Capture::new(self.resources.streams(), leases, Some(live), followed, purpose.capture());
-        capture.record.lock().shares = self.share_blocks()?;
-        // Declared last, so that it is dropped first when the body fails or unwinds: the stream is
-        // captured no more when the rest goes.
+        let shares = self.share_blocks()?;
+        // Declared before the driver's capture, so that it is dropped after that when the body fails or unwinds: the
+        // stream is captured no more when the rest goes.
+        let capture;
         let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)
             .map_err(CaptureError::from)?
             .ok_or(CaptureError::Invalidated)?;
-        capture.record.begun(under_way.onlooker());
+        let streams = self.resources.all_streams();
+        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
+        let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
+        capture = Capture::new(account, &self.resources.memory().leases);
         body(&capture, state)?;
         bind(own).map_err(CaptureError::from)?;
         capture.join_all()?;
         let graph = under_way.end().map_err(CaptureError::from)?;
-        let recorded = capture.into_recorded();
-        let leaves = |planned: &Trace| Some((recorded.trace.leaves(planned)?, planned.steps()));
+        let record = capture.into_record();
+        let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
         }
@@ -117,7 +117,7 @@ impl CaptureSetup {
         if matches!(purpose, Purpose::Graph) {
             regions.keep();
         }
-        Ok(CaptureOutcome { graph, recorded, peak })
+        Ok(CaptureOutcome { graph, record, peak })
     }
 
     /// All blocks that are leased, to be read. The operations that write one say so themselves.
@@ -136,13 +136,12 @@ impl CaptureSetup {
         outcome: CaptureOutcome,
         purpose: Purpose<'_>,
     ) -> Result<VerifiedGraph, CaptureError> {
-        let CaptureOutcome { graph, recorded, peak } = outcome;
-        let (contents, verified) = self.verify(&graph, &recorded)?;
-        let footprint = footprint::of_capture(&recorded.model, &recorded.regions, peak)?;
-        let offsets: Vec<u64> =
-            recorded.regions.iter().filter_map(|region| region.offset).collect();
+        let CaptureOutcome { graph, record, peak } = outcome;
+        let (contents, verified) = self.verify(&graph, &record)?;
+        let footprint = footprint::of_capture(&record.model, &record.regions, peak)?;
+        let offsets: Vec<u64> = record.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
-        let Recorded { capture, trace, host, arguments, shares, .. } = recorded;
+        let BodyRecord { capture, trace, host, arguments, shares, .. } = record;
         let pattern = Pattern { capture, trace, offsets };
         Ok(VerifiedGraph { graph, host, arguments, contents, pattern, shares, footprint, verified })
     }
@@ -151,7 +150,7 @@ impl CaptureSetup {
     pub(super) fn verify(
         &self,
         graph: &Graph,
-        recorded: &Recorded,
+        record: &BodyRecord,
     ) -> Result<(Contents, Verification), CaptureError> {
         let contents = Contents::of(graph)?;
         if contents.memory_nodes > 0 {
@@ -161,7 +160,7 @@ impl CaptureSetup {
         let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
         // A handle that the graph does not have becomes a number that it does not have: refused.
         let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
-        let Recorded { regions, spans, host, .. } = recorded;
+        let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
         let layout: Vec<RegionLayout> = regions

@@ -60,8 +60,8 @@ impl UnverifiedCapture {
     /// [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
-        let CaptureOutcome { graph, recorded, .. } = &self.outcome;
-        let (_, verified) = self.setup.verify(graph, recorded)?;
+        let CaptureOutcome { graph, record, .. } = &self.outcome;
+        let (_, verified) = self.setup.verify(graph, record)?;
         Ok(verified)
     }
 }

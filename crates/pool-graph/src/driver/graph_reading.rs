@@ -23,7 +23,7 @@ pub(crate) struct NodeEdge {
     pub(crate) full: bool,
 }
 
-/// The capture that a stream is in; `None` where there is none, or it is spoiled.
+/// The capture that a stream is in; `None` where there is none, or it is invalidated.
 pub(crate) fn capture_under_way(stream: &CudaStream) -> Result<Option<CaptureUnderWay>, CudaError> {
     // SAFETY: the stream is live while its owner is borrowed.
     let info = unsafe { active_capture(stream.cu_stream()) }?;
@@ -41,7 +41,7 @@ unsafe fn active_capture(stream: sys::CUstream) -> Result<Option<CaptureInfo>, C
 }
 
 /// The nodes that come before whatever is put on a captured stream next; `None` where it is not captured, or
-/// its capture is spoiled.
+/// its capture is invalidated.
 ///
 /// # Safety
 ///

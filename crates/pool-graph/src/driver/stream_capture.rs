@@ -15,15 +15,15 @@ use super::graph_reading::{self, capture_under_way};
 use super::handles::Graph;
 use super::order_event::OrderEvent;
 
-/// Which calls of other threads spoil a capture.
+/// Which calls of other threads invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Unsafe calls of every thread are refused, and spoil it.
+    /// Unsafe calls of every thread are refused, and invalidate it.
     Global,
-    /// Unsafe calls of the capturing thread alone are refused, and spoil it.
+    /// Unsafe calls of the capturing thread alone are refused, and invalidate it.
     #[default]
     ThreadLocal,
-    /// No call of any thread is refused, and none spoils it.
+    /// No call of any thread is refused, and none invalidates it.
     Relaxed,
 }
 
@@ -40,7 +40,7 @@ impl CaptureMode {
 /// The stream that a capture begins on. Nobody else has its name, and a capture is ended where it began,
 /// so nobody else can end one and have its graph: on the streams that take part, this is
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
-/// spoils the capture.
+/// invalidates the capture.
 #[derive(Debug)]
 struct Origin {
     stream: sys::CUstream,
@@ -101,7 +101,7 @@ pub(crate) struct StreamCapture {
 }
 
 impl StreamCapture {
-    /// Begins a capture of a stream, whose context is bound; none where another thread spoiled it at once.
+    /// Begins a capture of a stream, whose context is bound; none where another thread invalidated it at once.
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
@@ -123,12 +123,12 @@ impl StreamCapture {
     }
 
     /// What tells where its streams stand, for as long as it is under way.
-    pub(crate) fn onlooker(&self) -> CaptureObserver {
+    pub(crate) fn observer(&self) -> CaptureObserver {
         let (origin, event) = (Arc::downgrade(&self.origin), Arc::clone(&self.event));
         CaptureObserver { origin, event, capture: self.id }
     }
 
-    /// Ends the capture behind what its stream holds now; none where it was spoiled without an error.
+    /// Ends the capture behind what its stream holds now; none where it was invalidated without an error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live (1).
         unsafe { self.event.order_handles(self.origin.stream, self.cu_stream()) }?;
@@ -177,7 +177,7 @@ pub(crate) struct CaptureObserver {
 
 /// Where a stream stands in a capture.
 pub(crate) enum StreamPosition {
-    /// The stream is not captured, or its capture is spoiled.
+    /// The stream is not captured, or its capture is invalidated.
     Outside,
     /// The stream is in another capture.
     Elsewhere,

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 
+use super::account::Account;
+use super::body_record::BodyRecord;
 use super::memory_use::Use;
 use super::names::CaptureStream;
 use super::pools::Pools;
-use super::record::Record;
-use super::recorded::Recorded;
-use super::span::{NodeOwner, Span};
-use super::trace::{BodyStep, Memory, Trace};
-use crate::arena::CudaArena;
+use super::shared_account::SharedAccount;
+use super::span::NodeOwner;
+use super::trace::BodyStep;
 use crate::capture::error::CaptureError;
-use crate::driver::OrderEvent;
 use crate::lease::Lease;
 
 /// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go to
@@ -26,13 +25,10 @@ use crate::lease::Lease;
 /// writer before it reads, and for readers, too, before it writes. Streams that use nothing in common
 /// stay apart, unless [`wait`](Self::wait) says otherwise.
 pub struct Capture<'c> {
-    pub(super) streams: &'c [Arc<CudaStream>],
     pub(super) leases: &'c [Lease],
-    /// None in a dry run.
-    live: Option<Live<'c>>,
-    pub(crate) record: Arc<Record>,
-    /// Those of scopes.
-    pub(crate) pools: RefCell<Pools>,
+    pub(super) account: SharedAccount,
+    /// The pools of scopes.
+    pub(super) pools: RefCell<Pools>,
 }
 
 /// An operation of a body.
@@ -41,54 +37,34 @@ pub(crate) struct Operation<'o> {
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
     /// Who answers for what it puts on the stream.
-    pub(crate) account: NodeOwner,
-}
-
-/// A stream was moved on, or was to be.
-struct StreamMove {
-    worked: Result<(), CaptureError>,
-    /// Where it stands.
-    after: Result<Vec<u64>, CaptureError>,
-}
-
-/// What a capture has and a dry run has not.
-pub(crate) struct Live<'c> {
-    pub(crate) arena: &'c CudaArena,
-    pub(crate) event: &'c OrderEvent,
+    pub(crate) owner: NodeOwner,
 }
 
 impl<'c> Capture<'c> {
-    pub(crate) fn new(
-        streams: &'c [Arc<CudaStream>],
-        leases: &'c [Lease],
-        live: Option<Live<'c>>,
-        planned: Option<&'c Trace>,
-        id: Option<u64>,
-    ) -> Self {
-        let record = Record::new(streams, live.as_ref().map(|live| live.arena), planned, id);
-        let pools = RefCell::new(Pools::new(streams.len()));
-        Self { streams, leases, live, record: Arc::new(record), pools }
+    /// The body's side of an account, with the leases of the session.
+    pub(crate) fn new(account: Account, leases: &'c [Lease]) -> Self {
+        let pools = RefCell::new(Pools::new(account.streams().len()));
+        Self { leases, account: SharedAccount::new(account), pools }
     }
 
-    pub(crate) fn into_recorded(self) -> Recorded {
+    /// Ends the body, of which this is left.
+    pub(crate) fn into_record(self) -> BodyRecord {
         self.finish()
     }
 
     /// Ends the pools, then the account, of which nothing is left to whoever was forgotten with a part in it.
-    fn finish(&self) -> Recorded {
+    fn finish(&self) -> BodyRecord {
         let pools = self.pools.replace(Pools::new(0));
         drop(pools);
-        self.record.finish()
-    }
-
-    pub(crate) fn id(&self) -> u64 {
-        self.record.id()
+        let (medium, record) = self.account.open().close();
+        drop(medium);
+        record
     }
 
     /// Whether this is a dry run: nothing is put on streams, and memory is addresses alone.
     #[must_use]
     pub fn is_dry(&self) -> bool {
-        self.live.is_none()
+        self.account.open().is_dry()
     }
 
     /// The stream of the session.
@@ -103,7 +79,7 @@ impl<'c> Capture<'c> {
     ///
     /// [`CaptureError::NoSuchBranch`].
     pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
-        let branches = self.streams.len() - 1;
+        let branches = self.branches();
         if branch < branches {
             return Ok(CaptureStream(branch + 1));
         }
@@ -117,9 +93,10 @@ impl<'c> Capture<'c> {
     /// What the driver refuses, and where the arena allows one stream alone.
     pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
         let (later, earlier) = (self.check(later)?, self.check(earlier)?);
-        self.record.step(&BodyStep::Wait { later, earlier })?;
-        self.begin(later)?;
-        self.order(later, earlier)
+        let mut account = self.account.open();
+        account.step(&BodyStep::Wait { later, earlier })?;
+        account.begin(later)?;
+        account.order(later, earlier)
     }
 
     /// Notes an operation, orders its stream after who used the same memory, and puts it there.
@@ -128,145 +105,49 @@ impl<'c> Capture<'c> {
         operation: &Operation<'_>,
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
-        let &Operation { kind, stream, uses, ref account } = operation;
+        let &Operation { kind, stream, uses, ref owner } = operation;
         let stream = self.check(stream)?;
-        if uses.iter().any(|one| one.capture != self.id()) {
-            return Err(CaptureError::ForeignView);
+        let mut account = self.account.open();
+        account.prepare_operation(kind, stream, uses)?;
+        let before = account.expect(stream)?;
+        if account.is_dry() {
+            account.used(stream, uses, &[]);
+            return Ok(());
         }
-        self.check_not_lent(uses)?;
-        self.record.step(&BodyStep::Operation { kind, stream, uses: self.names(uses) })?;
-        self.share(uses)?;
-        self.begin(stream)?;
-        for one in uses {
-            let before = self.record.lock().regions[one.region].waited_for(one.writes);
-            for earlier in before {
-                self.order(stream, earlier)?;
-            }
-        }
-        let before = self.record.expect(stream)?;
-        let mut worked = Ok(());
-        let mut nodes = Vec::new();
-        if !self.is_dry() {
-            let work = || work(&self.streams[stream]);
-            let moved = self.move_stream(stream, &before, account, work);
-            // What failed halfway has put something on the stream by then, and that uses the memory.
-            (worked, nodes) = (moved.worked, moved.after?);
-            nodes.retain(|node| !before.contains(node));
-        }
-        self.record.used(stream, uses, &nodes);
+        let begun = account.begin_move(stream);
+        let streams = Arc::clone(account.streams());
+        // The work is the body's.
+        drop(account);
+        let worked = work(&streams[stream]);
+        let mut account = self.account.open();
+        // What failed halfway has put something on the stream by then, and that uses the memory.
+        let mut nodes = account.end_move(stream, begun, &before, owner)?;
+        nodes.retain(|node| !before.contains(node));
+        account.used(stream, uses, &nodes);
         worked
     }
 
-    /// Does what moves a stream on from where it stands, as a span of its own; where it stands then.
-    fn move_stream(
-        &self,
-        stream: usize,
-        before: &[u64],
-        account: &NodeOwner,
-        work: impl FnOnce() -> Result<(), CaptureError>,
-    ) -> StreamMove {
-        let begun = {
-            let mut recorded = self.record.lock();
-            recorded.leave(stream);
-            recorded.spans.len()
-        };
-        let worked = work();
-        let after = self.record.arrive(&[stream]);
-        if let Ok(after) = &after {
-            let (before, after, account) = (before.to_vec(), after.clone(), account.clone());
-            self.record.lock().spans.push(Span { begun, before, after, account });
-        }
-        StreamMove { worked, after }
-    }
-
-    /// The pools go, while what they may still put on the streams is captured.
-    pub(crate) fn end_scopes(&self) -> Result<(), CaptureError> {
-        let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
-        self.record.moves_streams(|| drop(scopes))?;
-        self.check_unbroken()
-    }
-
-    pub(super) fn check_unbroken(&self) -> Result<(), CaptureError> {
-        let broken = self.record.lock().broken.clone();
-        broken.map_or(Ok(()), Err)
-    }
-
-    /// Joins every branch: a graph ends in one stream. Nobody else has put anything on any of them.
+    /// Ends the pools of scopes, while what they may still put on the streams is captured, and joins every branch.
     pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
-        self.end_scopes()?;
-        // Behind the joins the first stream comes after branches that have no part in what it keeps.
-        let ends = self.record.ends()?;
-        for branch in 1..self.streams.len() {
-            let begun = self.record.lock().model.has_begun(branch);
-            if begun {
-                self.order(0, branch)?;
-            }
-        }
-        (0..self.streams.len()).try_for_each(|stream| self.record.expect(stream).map(drop))?;
-        self.record.keep_to_the_end(&ends)
+        let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
+        let end = self.account.open().begin_pools_end()?;
+        drop(scopes);
+        let mut account = self.account.open();
+        account.finish_pools_end(end)?;
+        account.check_unanswered()?;
+        account.join_all()
     }
 
-    /// Takes a stream into the capture: it comes after what the session's stream holds.
-    pub(crate) fn begin(&self, stream: usize) -> Result<(), CaptureError> {
-        let begun = self.record.lock().model.has_begun(stream);
-        if begun { Ok(()) } else { self.order(stream, 0) }
-    }
-
-    fn order(&self, later: usize, earlier: usize) -> Result<(), CaptureError> {
-        if !self.record.lock().must_wait(later, earlier) {
-            return Ok(());
-        }
-        if let Some(live) = &self.live {
-            self.record.fork()?;
-            let stood = self.record.expect(later)?;
-            let before = [&stood[..], &self.record.expect(earlier)?].concat();
-            let order = || Ok(live.event.order(&self.streams[later], &self.streams[earlier])?);
-            let moved = self.move_stream(later, &before, &NodeOwner::NOTHING, order);
-            moved.worked?;
-            self.record.lock().came_behind(later, &stood, &moved.after?);
-        }
-        self.record.lock().model.wait(later, earlier);
-        Ok(())
-    }
-
-    fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
-        let recorded = self.record.lock();
-        uses.iter().map(|one| (recorded.regions[one.region].name, one.writes)).collect()
-    }
-
-    /// Blocks that are written from here on: by no graph of another stream, then. All that are leased count
-    /// as read.
-    fn share(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
-        if self.is_dry() {
-            return Ok(());
-        }
-        let Recorded { regions, shares, .. } = &mut *self.record.lock();
-        for one in uses.iter().filter(|one| one.writes) {
-            let region = &mut regions[one.region];
-            if let (Memory::Block(block), false) = (region.name, region.written) {
-                shares.add(block, &self.streams[0], true)?;
-                region.written = true;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_not_lent(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
-        let recorded = self.record.lock();
-        let lent = uses.iter().map(|one| &recorded.regions[one.region]).find(|region| region.lent);
-        lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
+    fn branches(&self) -> usize {
+        self.account.open().streams().len() - 1
     }
 
     pub(crate) fn check(&self, stream: CaptureStream) -> Result<usize, CaptureError> {
-        let branches = self.streams.len() - 1;
+        let branches = self.branches();
         match stream.0 {
             known if known <= branches => Ok(known),
             other => Err(CaptureError::NoSuchBranch { asked: other - 1, branches }),
         }
-    }
-
-    pub(crate) fn address(&self, region: usize) -> u64 {
-        self.record.lock().regions[region].address
     }
 }
 
@@ -279,10 +160,13 @@ impl Drop for Capture<'_> {
 
 impl fmt::Debug for Capture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let steps = self.record.lock().trace.steps();
+        let (dry, streams, steps) = {
+            let account = self.account.open();
+            (account.is_dry(), account.streams().len(), account.steps())
+        };
         f.debug_struct("Capture")
-            .field("dry", &self.is_dry())
-            .field("streams", &self.streams.len())
+            .field("dry", &dry)
+            .field("streams", &streams)
             .field("steps", &steps)
             .finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ use crate::driver::{CaptureObserver, StreamPosition};
 /// The nodes that each stream has come to, in one capture.
 #[derive(Debug)]
 pub(crate) struct Frontiers {
-    onlooker: CaptureObserver,
+    observer: CaptureObserver,
     streams: Vec<Frontier>,
 }
 
@@ -30,12 +30,12 @@ enum Frontier {
 
 impl Frontiers {
     /// The frontiers of so many streams, the first of which is captured and empty.
-    pub(crate) fn new(streams: usize, onlooker: CaptureObserver) -> Self {
+    pub(crate) fn new(streams: usize, observer: CaptureObserver) -> Self {
         let first = |stream| match stream {
             0 => Frontier::At(Vec::new()),
             _ => Frontier::Outside,
         };
-        Self { onlooker, streams: (0..streams).map(first).collect() }
+        Self { observer, streams: (0..streams).map(first).collect() }
     }
 
     /// Whether a stream stands where it was left; the nodes there. One that has begun, as far as the account says,
@@ -96,7 +96,7 @@ impl Frontiers {
     }
 
     fn read(&self, stream: &CudaStream) -> Result<Frontier, CaptureError> {
-        Ok(match self.onlooker.look(stream)? {
+        Ok(match self.observer.look(stream)? {
             StreamPosition::Outside => Frontier::Outside,
             StreamPosition::Elsewhere => Frontier::Elsewhere,
             StreamPosition::Behind(mut nodes) => {

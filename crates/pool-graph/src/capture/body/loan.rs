@@ -2,7 +2,6 @@
 //! code that knows views and launches alone.
 
 use std::fmt;
-use std::sync::Arc;
 
 use pool_core::{DynamicPool, Handle, PodElement};
 use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut};
@@ -11,10 +10,9 @@ use super::capture::{Capture, Operation};
 use super::memory_use::Use;
 use super::names::CaptureStream;
 use super::pools::config;
-use super::record::Record;
+use super::shared_account::SharedAccount;
 use super::source::FromView;
 use super::span::NodeOwner;
-use super::trace::BodyStep;
 use super::view::CaptureView;
 use crate::capture::error::CaptureError;
 
@@ -53,13 +51,13 @@ pub struct ViewLoan<'v, T> {
     // In this order: the pool brings other streams together, then the use is noted.
     lender: Lender,
     handle: Handle<T>,
-    _returned: LoanGuard<'v>,
+    _loan: LoanGuard<'v>,
 }
 
 /// The pool of one view.
 struct Lender {
     pool: DynamicPool<Cuda>,
-    record: Arc<Record>,
+    account: SharedAccount,
 }
 
 /// Other streams that have the memory come before whatever the pool's stream gets next.
@@ -70,7 +68,7 @@ impl Drop for Lender {
         // A kernel may have got the address 0.
         let unanswered = stream.take_unanswered().map_or(Ok(()), Err);
         if let Err(error) = joined.and(unanswered) {
-            self.record.lock().broken.get_or_insert(error.into());
+            self.account.open().note_unanswered(error.into());
         }
     }
 }
@@ -106,18 +104,18 @@ impl Capture<'_> {
         view: &'v mut CaptureView<'_, T>,
     ) -> Result<ViewLoan<'v, T>, CaptureError> {
         let (address, elements) = (view.device_pointer(), view.len());
-        let (uses, account) = (&[view.write()], NodeOwner::NOTHING);
-        self.operation(&Operation { kind: "lend", stream, uses, account }, |_| Ok(()))?;
-        let returned = LoanGuard::new(self, stream, view.write())?;
+        let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
+        self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
+        let loan = LoanGuard::new(self, stream, view.write())?;
         // SAFETY: the pool is private to the value that is made here, hands out one view of the region's
         // elements, and is dropped before the region is the capture's again. Until then the region is
         // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
-        let source = unsafe { FromView::new(&self.record, returned.place, address) };
-        let context = DeviceStream::of_source(self.pool_stream(returned.place)?, source)?;
+        let source = unsafe { FromView::new(&self.account, loan.place, address) };
+        let context = DeviceStream::of_source(self.pool_stream(loan.place)?, source)?;
         let pool = DynamicPool::try_new(context, config())?;
-        let mut lender = Lender { pool, record: Arc::clone(&self.record) };
+        let mut lender = Lender { pool, account: self.account.clone() };
         let handle = lender.pool.try_acquire::<T>(elements)?;
-        Ok(ViewLoan { lender, handle, _returned: returned })
+        Ok(ViewLoan { lender, handle, _loan: loan })
     }
 }
 
@@ -157,38 +155,16 @@ impl<'v> LoanGuard<'v> {
         of: Use<'v>,
     ) -> Result<Self, CaptureError> {
         let place = capture.check(stream)?;
-        let at = capture.record.expect(place)?;
-        let since = capture.record.meet_all()?;
-        let mut recorded = capture.record.lock();
-        let region = &mut recorded.regions[of.region];
-        (region.lent, region.since) = (true, since);
-        recorded.open(place, &at);
+        let since = capture.account.open().lend(place, of.region)?;
         Ok(Self { capture, place, of, since })
-    }
-
-    /// What came onto the stream meanwhile, and onto those that have come together with it, are the
-    /// region's nodes.
-    fn end(&self) -> Result<(), CaptureError> {
-        let record = &self.capture.record;
-        let closed = record.close(self.place);
-        record.lock().regions[self.of.region].lent = false;
-        let mut nodes = closed.as_ref().cloned().unwrap_or_default();
-        {
-            let recorded = record.lock();
-            nodes = recorded.own_of(self.place, &nodes);
-            recorded.keep_newer(&mut nodes, self.since);
-        }
-        let uses = vec![(record.lock().regions[self.of.region].name, self.of.writes)];
-        let noted = record.step(&BodyStep::Operation { kind: "return", stream: self.place, uses });
-        record.used(self.place, &[self.of], &nodes);
-        closed.and(noted)
     }
 }
 
 impl Drop for LoanGuard<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.end() {
-            self.capture.record.lock().broken.get_or_insert(error);
+        let mut account = self.capture.account.open();
+        if let Err(error) = account.end_loan(self.place, self.of, self.since) {
+            account.note_unanswered(error);
         }
     }
 }

@@ -26,8 +26,8 @@ impl Capture<'_> {
         value: u8,
     ) -> Result<(), CaptureError> {
         let (address, bytes) = (view.device_pointer(), view.bytes());
-        let account = NodeOwner::one(NodeKind::Fill, &[address], bytes);
-        let operation = Operation { kind: "fill", stream, uses: &[view.write()], account };
+        let owner = NodeOwner::one(NodeKind::Fill, &[address], bytes);
+        let operation = Operation { kind: "fill", stream, uses: &[view.write()], owner };
         self.operation(&operation, |stream| {
             if bytes == 0 {
                 return Ok(());
@@ -55,9 +55,9 @@ impl Capture<'_> {
             return Err(CaptureError::SameMemory { address: target });
         }
         let bytes = to.bytes();
-        let account = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
+        let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[from.read(), to.write()];
-        self.operation(&Operation { kind: "copy", stream, uses, account }, |stream| {
+        self.operation(&Operation { kind: "copy", stream, uses, owner }, |stream| {
             if bytes == 0 {
                 return Ok(());
             }
@@ -79,16 +79,19 @@ impl Capture<'_> {
         from: &[T],
     ) -> Result<HostArgument, CaptureError> {
         check_lengths(from.len(), to.len())?;
-        let (capture, number) = (self.id(), self.record.name_argument()?);
+        let (capture, number) = {
+            let mut account = self.account.open();
+            (account.number(), account.name_argument()?)
+        };
         let (target, bytes) = (to.device_pointer(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
         let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
-        let account = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
+        let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[to.write()];
-        self.operation(&Operation { kind: "copy from host", stream, uses, account }, |stream| {
+        self.operation(&Operation { kind: "copy from host", stream, uses, owner }, |stream| {
             let Some(buffer) = buffer else { return Ok(()) };
             let from = buffer.address();
-            self.record.keep_argument(number, buffer);
+            self.account.open().keep_argument(number, buffer);
             // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
             unsafe { driver::copy_from_host(stream, target, from, bytes) }.map_err(Into::into)
         })?;
@@ -121,8 +124,8 @@ impl Capture<'_> {
         uses: &[Use<'_>],
         work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
     ) -> Result<(), CaptureError> {
-        let account = NodeOwner::Caller;
-        self.operation(&Operation { kind: "work", stream, uses, account }, work)
+        let owner = NodeOwner::Caller;
+        self.operation(&Operation { kind: "work", stream, uses, owner }, work)
     }
 
     /// What the graph copies from: none of no bytes, and none in a dry run.
@@ -130,7 +133,8 @@ impl Capture<'_> {
         if self.is_dry() || bytes.is_empty() {
             return Ok(None);
         }
-        Ok(Some(HostBuffer::new(bytes, self.record.streams()[0].context())?))
+        let streams = Arc::clone(self.account.open().streams());
+        Ok(Some(HostBuffer::new(bytes, streams[0].context())?))
     }
 }
 

@@ -102,7 +102,7 @@ impl<'c> Capture<'c> {
         let unanswered = pool.context().take_unanswered();
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
-        self.check_unbroken()?;
+        self.account.open().check_unanswered()?;
         joined.map_err(CaptureError::from)?;
         match unanswered {
             // A kernel may have got the address 0.
@@ -113,8 +113,11 @@ impl<'c> Capture<'c> {
 
     /// A context for pools on a stream.
     pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
-        let streams = self.record.streams();
-        if !self.is_dry() {
+        let (streams, is_dry) = {
+            let account = self.account.open();
+            (Arc::clone(account.streams()), account.is_dry())
+        };
+        if !is_dry {
             streams.iter().for_each(announce);
             return Ok(Arc::clone(&streams[stream]));
         }
@@ -132,13 +135,13 @@ impl<'c> Capture<'c> {
         if let Some(pool) = kept {
             return Ok(pool);
         }
-        let source = FromArena::new(&self.record, stream);
+        let source = FromArena::new(&self.account, stream);
         let context = DeviceStream::of_source(self.pool_stream(stream)?, source)?;
         Ok(Pool::try_new(context, config())?)
     }
 }
 
-/// A scope that is open on a stream. Nothing else tells the record what is done there.
+/// A scope that is open on a stream. Nothing else tells the account what is done there.
 struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,
@@ -146,28 +149,16 @@ struct OpenScopeGuard<'a> {
 
 impl<'a> OpenScopeGuard<'a> {
     fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
-        capture.begin(stream)?;
-        let at = capture.record.expect(stream)?;
-        if !capture.record.lock().open_scope(stream) {
-            return Err(CaptureError::ScopeOpen { stream });
-        }
-        // From here on its drop closes it again.
-        let opened = Self { capture, stream };
-        capture.record.lock().open(stream, &at);
-        capture.record.step(&BodyStep::Scope { stream, opens: true })?;
-        Ok(opened)
+        capture.account.open().open_scope(stream)?;
+        // From here on its drop closes the scope again.
+        let guard = Self { capture, stream };
+        capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
+        Ok(guard)
     }
 }
 
 impl Drop for OpenScopeGuard<'_> {
     fn drop(&mut self) {
-        let record = &self.capture.record;
-        let noted = record.step(&BodyStep::Scope { stream: self.stream, opens: false });
-        let closed = record.close(self.stream);
-        let mut recorded = record.lock();
-        recorded.close_scope(self.stream);
-        if let Err(error) = noted.and(closed.map(drop)) {
-            recorded.broken.get_or_insert(error);
-        }
+        self.capture.account.open().close_scope(self.stream);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! 1. **The arena is the graph's**, and so are the blocks that leases hold: their memory stays as long as
 //!    anything of the capture may run. In a capture that fails nothing is ever run.
-//! 2. **A region of a scope's pool is kept**: the arena is not told that it is over, and the record has it
+//! 2. **A region of a scope's pool is kept**: the arena is not told that it is over, and the account has it
 //!    in use until the end, so nothing that is acquired later shares bytes with it. What was there before
 //!    is done when the stream comes to the region, which the verifier checks in the graph.
 //! 3. **A dry run puts nothing where it is run**: its pools have a stream that is captured to be thrown
@@ -18,14 +18,14 @@ use std::sync::Arc;
 use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::{BlockSource, CudaError};
 
-use super::record::Record;
+use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
 use crate::driver::{self, HostBuffer};
 
 /// What the pools of one stream of a body have in common.
 struct BodyStream {
-    record: Arc<Record>,
+    account: SharedAccount,
     stream: usize,
 }
 
@@ -52,13 +52,13 @@ pub(crate) struct FromView {
 }
 
 impl FromArena {
-    pub(crate) fn new(record: &Arc<Record>, stream: usize) -> Self {
-        let place = BodyStream { record: Arc::clone(record), stream };
+    pub(crate) fn new(account: &SharedAccount, stream: usize) -> Self {
+        let place = BodyStream { account: account.clone(), stream };
         Self { place, blocks: RefCell::default() }
     }
 
     fn take(&self, elements: usize) -> Result<u64, CaptureError> {
-        let BodyStream { record, stream } = &self.place;
+        let BodyStream { account, stream } = &self.place;
         let overflow = CaptureError::SizeOverflow { elements, size: 1 };
         let bytes = u64::try_from(elements).map_err(|_| overflow)?;
         let mut blocks = self.blocks.borrow_mut();
@@ -67,8 +67,7 @@ impl FromArena {
             blocks.idle.remove(&block);
             return Ok(block.1);
         }
-        let region = record.acquire_block(*stream, bytes)?;
-        let address = record.lock().regions[region].address;
+        let address = account.open().acquire_block(*stream, bytes)?;
         blocks.bytes.insert(address, bytes);
         Ok(address)
     }
@@ -79,8 +78,8 @@ impl FromView {
     ///
     /// The pool that gets this hands out one view, as long as the region at the address or shorter, and
     /// nothing else uses the region's memory while that pool lives.
-    pub(crate) unsafe fn new(record: &Arc<Record>, stream: usize, address: u64) -> Self {
-        Self { place: BodyStream { record: Arc::clone(record), stream }, address }
+    pub(crate) unsafe fn new(account: &SharedAccount, stream: usize, address: u64) -> Self {
+        Self { place: BodyStream { account: account.clone(), stream }, address }
     }
 }
 
@@ -96,17 +95,17 @@ impl BodyStream {
         if let CaptureError::Driver(error) = error {
             return error;
         }
-        self.record.lock().broken.get_or_insert(error);
+        self.account.open().note_unanswered(error);
         CudaError::NoBlock { requested, why: "the capture cannot go on: its error says why" }
     }
 
     fn admit(&self, stream: &CudaStream) -> Result<(), CudaError> {
-        let streams = self.record.streams();
-        let Some(other) = streams.iter().position(|known| **known == *stream) else {
+        let mut account = self.account.open();
+        let Some(other) = account.streams().iter().position(|known| **known == *stream) else {
             return Err(CudaError::Capturing { operation: "use memory on a stream of no session" });
         };
-        self.record.admit(self.stream, other).map_err(|error| {
-            self.record.lock().broken.get_or_insert(error);
+        account.admit(self.stream, other).map_err(|error| {
+            account.note_unanswered(error);
             CudaError::Capturing { operation: "fork where its arena rewinds by the order of calls" }
         })
     }
@@ -115,15 +114,19 @@ impl BodyStream {
     ///
     /// As for [`BlockSource::write`].
     unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<(), CudaError> {
-        if self.record.is_dry() || bytes.is_empty() {
-            return Ok(());
-        }
-        let stream = &self.record.streams()[self.stream];
+        let streams = {
+            let account = self.account.open();
+            if account.is_dry() || bytes.is_empty() {
+                return Ok(());
+            }
+            Arc::clone(account.streams())
+        };
+        let stream = &streams[self.stream];
         let buffer = HostBuffer::new(bytes, stream.context())?;
         // SAFETY: the range is the caller's to write, in memory that the graph owns, as it will own the
         // buffer.
         unsafe { driver::copy_from_host(stream, to, buffer.address(), bytes.len()) }?;
-        self.record.lock().host.push(Some(buffer));
+        self.account.open().keep_host(buffer);
         Ok(())
     }
 }
@@ -134,11 +137,11 @@ impl BodyStream {
 // is no memory (3). The owner is the capture. Locks are held for a look alone, and nothing uses the pool.
 unsafe impl BlockSource for FromArena {
     fn owner(&self) -> u64 {
-        self.place.record.id()
+        self.place.account.open().number()
     }
 
     fn is_dry(&self) -> bool {
-        self.place.record.is_dry()
+        self.place.account.open().is_dry()
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64, CudaError> {
@@ -167,11 +170,11 @@ unsafe impl BlockSource for FromArena {
 // pool asks for a word more than the view has is of no account, for nothing but the view uses it.
 unsafe impl BlockSource for FromView {
     fn owner(&self) -> u64 {
-        self.place.record.id()
+        self.place.account.open().number()
     }
 
     fn is_dry(&self) -> bool {
-        self.place.record.is_dry()
+        self.place.account.open().is_dry()
     }
 
     fn allocate(&self, _: usize) -> Result<u64, CudaError> {

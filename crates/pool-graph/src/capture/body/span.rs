@@ -10,7 +10,8 @@ pub(crate) struct Span {
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
-    pub(crate) account: NodeOwner,
+    /// Who answers for the nodes between.
+    pub(crate) owner: NodeOwner,
 }
 
 /// Who answers for the nodes of a span.

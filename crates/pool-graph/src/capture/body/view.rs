@@ -9,8 +9,6 @@ use pool_core::{Element, PodElement};
 use super::capture::Capture;
 use super::memory_use::Use;
 use super::names::CaptureStream;
-use super::region::Region;
-use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
 use crate::base::request::GRANULE;
 use crate::capture::error::CaptureError;
@@ -49,7 +47,7 @@ impl<'c, T> CaptureView<'c, T> {
     /// memory.
     #[must_use]
     pub fn device_pointer(&self) -> u64 {
-        self.capture.address(self.region)
+        self.capture.account.open().address(self.region)
     }
 
     /// Says that work reads it.
@@ -70,7 +68,7 @@ impl<'c, T> CaptureView<'c, T> {
     }
 
     pub(crate) fn to_use(&self, writes: bool) -> Use<'_> {
-        let capture = self.capture.id();
+        let capture = self.capture.account.open().number();
         Use { capture, region: self.region, writes, view: PhantomData }
     }
 }
@@ -101,8 +99,11 @@ impl<'c> Capture<'c> {
     ) -> Result<CaptureView<'c, T>, CaptureError> {
         let stream = self.check(stream)?;
         let bytes = rounded::<T>(elements)?;
-        self.begin(stream)?;
-        let region = self.record.acquire(stream, bytes)?;
+        let region = {
+            let mut account = self.account.open();
+            account.begin(stream)?;
+            account.acquire(stream, bytes)?
+        };
         Ok(CaptureView::new(self, region, elements))
     }
 
@@ -118,15 +119,10 @@ impl<'c> Capture<'c> {
         block: &GraphMemoryBlock,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
         let bytes = block.size();
-        check_block(self.leases, block, bytes, self.streams[0].context())?;
-        let mut recorded = self.record.lock();
-        let same = |region: &Region| region.name == Memory::Block(block.id());
-        let region = match recorded.regions.iter().position(same) {
-            Some(region) => region,
-            None => {
-                recorded.regions.push(Region::block(block));
-                recorded.regions.len() - 1
-            }
+        let region = {
+            let mut account = self.account.open();
+            check_block(self.leases, block, bytes, account.streams()[0].context())?;
+            account.region_of_block(block)
         };
         let elements = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<T>().max(1);
         Ok(CaptureView::new(self, region, elements))
@@ -144,7 +140,7 @@ fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
 
 impl<T> Drop for CaptureView<'_, T> {
     fn drop(&mut self) {
-        self.capture.record.release(self.region);
+        self.capture.account.open().release(self.region);
     }
 }
 
