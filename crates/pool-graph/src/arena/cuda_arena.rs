@@ -164,7 +164,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// For the arenas of streams.
+/// What arenas of streams and sessions need of an arena.
 #[cfg(feature = "cuda")]
 impl<M: MemorySource> CudaArena<M> {
     pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
@@ -191,7 +191,7 @@ impl<M: MemorySource> CudaArena<M> {
     }
 }
 
-/// The numbers of the arena.
+/// Shows the numbers of the arena.
 impl<M: MemorySource> fmt::Debug for CudaArena<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

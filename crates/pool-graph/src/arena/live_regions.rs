@@ -6,7 +6,7 @@ use std::mem;
 use crate::base::request::GRANULE;
 use crate::base::room::{self, NoRoom};
 
-/// No region.
+/// The number that stands for no region.
 const NONE: u32 = u32::MAX;
 
 /// A region that was handed out.

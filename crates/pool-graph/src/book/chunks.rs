@@ -12,7 +12,7 @@ use super::piece::Piece;
 use crate::base::request::Request;
 use crate::base::room;
 
-/// No chunk.
+/// The slot that stands for no chunk.
 const NONE: u32 = u32::MAX;
 
 /// One piece of the source's memory.
@@ -26,13 +26,13 @@ pub(super) struct Chunk {
     /// The chunks before and after it in that order.
     older: u32,
     newer: u32,
-    /// The region at its beginning.
+    /// The slot of the region at the chunk's beginning.
     pub(super) first: u32,
     /// Whether the pool got the chunk later than at the pool's own beginning.
     pub(super) grown: bool,
     /// Whether the chunk is kept for growth, all of it, and its regions are not offered.
     pub(super) asleep: bool,
-    /// Blocks in it.
+    /// How many blocks are in the chunk.
     pub(super) blocks: u64,
 }
 

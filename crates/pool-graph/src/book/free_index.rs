@@ -22,7 +22,7 @@ pub(super) struct FreeIndex {
     newest: Vec<u32>,
     /// Sizes whose list is not empty.
     sizes: Bitmap,
-    /// Larger ones, in order.
+    /// The free regions larger than a chunk, in order.
     large: Vec<Large>,
 }
 

@@ -34,7 +34,7 @@ impl Book {
         self.take_idle(u64::MAX)
     }
 
-    /// Every chunk without a block.
+    /// Lets every chunk without a block go.
     pub(crate) fn trim<E>(&mut self) -> Result<LeavingPieces, GraphMemoryError<E>> {
         self.check_alive()?;
         Ok(self.take_idle(u64::MAX))

@@ -52,7 +52,7 @@ pub(crate) struct Book {
     /// Growths under way, and those of them that get a chunk of the usual size.
     pub(super) growing: u64,
     pub(super) growing_chunks: u64,
-    /// Pieces on their way back.
+    /// How many pieces are on their way back to the source.
     pub(super) giving_back: usize,
     /// How often pieces have come back to the source.
     pub(super) returns_to_source: u64,

@@ -52,7 +52,7 @@ pub struct GraphPoolStats {
     pub refusals: u64,
     /// How often the pool was reset.
     pub resets: u64,
-    /// Whether it was disposed.
+    /// Whether the pool was disposed.
     pub disposed: bool,
 }
 

@@ -23,15 +23,15 @@ pub(super) struct ClosedWorld<'a> {
 /// The nodes of a graph as they are, and who answers for them so far.
 struct Nodes<'a> {
     contents: &'a Contents,
-    /// What each comes directly after.
+    /// For each node the nodes that it comes directly after.
     before: Vec<Vec<usize>>,
-    /// The memory that each names, on the device and the host, in order.
+    /// For each node the memory that it names, on the device and the host, in order.
     names: Vec<Vec<(u64, u64)>>,
-    /// The number of the span that answers for each.
+    /// For each node the number of the span that answers for it; none so far where nobody does.
     claimed: Vec<Option<usize>>,
     /// The first span that each came in during: no later one that began after its end answers for it.
     came: Vec<Option<usize>>,
-    /// The span that each was looked at for last.
+    /// For each node the span that it was looked at for last.
     seen: Vec<Option<usize>>,
 }
 

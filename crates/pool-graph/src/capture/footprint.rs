@@ -86,7 +86,7 @@ impl Probe {
         self.footprint
     }
 
-    /// How many temporaries it takes.
+    /// How many temporaries the body takes.
     #[must_use]
     pub fn temporaries(&self) -> usize {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)

@@ -43,7 +43,7 @@ pub struct PreparedCapture {
 pub struct FailedCapture<S, E> {
     /// Why there is no graph.
     pub error: E,
-    /// What the body left of the state.
+    /// The state as the body left it.
     pub state: S,
 }
 

@@ -21,13 +21,13 @@ static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     arenas: Vec::new(),
 });
 
-/// A stream has come to rest, or is in use no more.
+/// Tells threads that wait that a stream has come to rest, or is in use no more.
 static CHANGED: Condvar = Condvar::new();
 
 /// What tells a stream from every other one: its handle and context.
 type Key = (usize, usize);
 
-/// Held for a look or a change, and for no call of the driver.
+/// What sessions and graphs have. The lock on it is held for a look or a change, and for no call of the driver.
 struct Registry {
     /// The streams that sessions have for a capture.
     session_streams: Vec<SessionStream>,
@@ -49,7 +49,7 @@ struct SessionStream {
 #[derive(Clone, Copy)]
 struct GraphStream {
     stream: Key,
-    /// How many sessions and graphs there are for it.
+    /// How many sessions have graphs that run on it.
     setups: usize,
     /// How many calls of the driver graphs are making on it.
     uses: usize,
@@ -102,7 +102,7 @@ impl Drop for RunStream {
     }
 }
 
-/// Takes the lock, with room in a list.
+/// Takes the lock of the registry, with room in a list.
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
@@ -186,7 +186,7 @@ impl Drop for CapturedStreams {
 pub(crate) struct StreamUse(Key);
 
 impl StreamUse {
-    /// `None` where a session captures the stream.
+    /// Begins a call on a stream; none where a session captures it.
     pub(crate) fn begin(on: &RunStream) -> Option<Self> {
         let mut captures = CAPTURES.lock();
         if captures.session_stream(&on.0).is_some() {

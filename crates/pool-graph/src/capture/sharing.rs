@@ -17,7 +17,7 @@ static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
 struct BlockUse {
     /// The pool of the block and the block's number.
     block: (u64, u64),
-    /// Handle and context of the stream.
+    /// The handle and the context of the stream.
     stream: (usize, usize),
     writes: bool,
 }

@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct UpdateRefusal {
-    /// The reason.
+    /// Why the driver did not perform the update.
     pub reason: UpdateReason,
     /// The kind of the node, where it is about one: as the update would have it.
     pub node: Option<NodeKind>,
@@ -43,27 +43,27 @@ pub enum UpdateReason {
 pub enum NodeKind {
     /// Launches a kernel.
     Kernel,
-    /// Copies.
+    /// Copies memory.
     Copy,
-    /// Fills.
+    /// Fills memory.
     Fill,
     /// Calls the host.
     Host,
     /// Runs another graph.
     ChildGraph,
-    /// Nothing.
+    /// Does nothing.
     Empty,
     /// Waits for an event from outside of the graph.
     Wait,
     /// Records an event for others outside of the graph.
     Record,
-    /// Allocates.
+    /// Allocates memory.
     Allocate,
-    /// Frees.
+    /// Frees memory.
     Free,
     /// Runs parts of itself or not.
     Conditional,
-    /// Something else: a `CUgraphNodeType`.
+    /// Does something that this crate has no name for: a `CUgraphNodeType`.
     Other(u32),
 }
 

@@ -230,7 +230,7 @@ impl<M: MemorySource> Drop for CUDAGraphMemoryPool<M> {
     }
 }
 
-/// The numbers of the pool.
+/// Shows the numbers of the pool.
 impl<M: MemorySource> fmt::Debug for CUDAGraphMemoryPool<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stats())

@@ -57,7 +57,7 @@ pub enum SyntheticRefusal {
         requested: u64,
         /// Bytes that are given out.
         held: u64,
-        /// Bytes that may be.
+        /// The limit in bytes.
         limit: u64,
     },
     /// A test asked for this refusal.

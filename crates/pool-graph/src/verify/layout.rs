@@ -14,7 +14,7 @@ pub struct GraphOrder {
 pub struct OrderEdge {
     /// The earlier node.
     pub from: usize,
-    /// The later one.
+    /// The later node.
     pub to: usize,
     /// Whether the later one begins after the earlier one is complete. Programmatic edges, and those of
     /// launch order, do not say that: they order no memory.
@@ -24,7 +24,7 @@ pub struct OrderEdge {
 /// Where a region was put, and when the graph uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionLayout {
-    /// Where it begins in the arena.
+    /// Where the bytes begin in the arena.
     pub offset: u64,
     /// The bytes of the region.
     pub bytes: u64,
@@ -40,11 +40,11 @@ pub struct RegionLayout {
 /// Bytes of the arena that a node names in its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The node.
+    /// The node that names the bytes.
     pub node: usize,
-    /// Where it begins in the arena.
+    /// Where the bytes begin in the arena.
     pub offset: u64,
-    /// How many bytes.
+    /// How many bytes are accessed.
     pub bytes: u64,
 }
 

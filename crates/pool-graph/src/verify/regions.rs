@@ -4,7 +4,7 @@ use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// All regions.
+/// The regions of a layout.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
     pub(super) layout: &'a [RegionLayout],

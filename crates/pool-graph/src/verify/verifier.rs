@@ -7,7 +7,7 @@ use super::questions::Questions;
 use super::regions::Regions;
 use super::sweep::{SweepResult, sweep};
 
-/// What was checked.
+/// Counts of what was checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
     /// Pairs of regions that share bytes; all are ordered.
@@ -16,7 +16,7 @@ pub struct Verification {
     pub accesses: usize,
 }
 
-/// Accesses that are judged together.
+/// How many accesses are judged together.
 const TRIED_TOGETHER: usize = 1 << 20;
 
 /// Checks a layout against a graph: regions that share bytes are used one after the other, and what

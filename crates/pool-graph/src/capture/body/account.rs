@@ -24,16 +24,16 @@ pub(crate) struct Account {
     /// The streams of the session; the first is the one that is captured.
     streams: Arc<[Arc<CudaStream>]>,
     pub(super) medium: Medium,
-    /// The trace to follow.
+    /// The trace of a dry run, or of the graph to update, which the body has to follow; none where it is free.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
     /// The first error of a drop, which has nobody to answer it to.
     first_unanswered: Option<CaptureError>,
-    /// The nodes that streams came to, by handle: the how many-th each was.
+    /// The nodes that streams came to, by handle, each with its number in the order in which they were met.
     pub(super) met: HashMap<u64, usize>,
-    /// Of each stream, what scopes and lent views put there.
+    /// The work of scopes and lent views on each stream.
     pub(super) scope_work: Vec<ScopeWork>,
-    /// Of each stream, the nodes of others that it came behind by waits of the capture.
+    /// For each stream the nodes of other streams that it came behind by waits of the capture.
     pub(super) brought: Vec<HashSet<u64>>,
 }
 

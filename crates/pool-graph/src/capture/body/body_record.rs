@@ -17,7 +17,7 @@ pub(crate) struct BodyRecord {
     pub(crate) trace: Trace,
     /// The memory that the body uses.
     pub(crate) regions: Vec<Region>,
-    /// How many of them are temporaries.
+    /// How many of the regions are temporaries.
     temporaries: usize,
     /// The pieces of what was put on streams.
     pub(crate) spans: Vec<Span>,

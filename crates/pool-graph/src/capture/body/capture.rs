@@ -36,7 +36,7 @@ pub(crate) struct Operation<'o> {
     pub(crate) kind: &'static str,
     pub(crate) stream: CaptureStream,
     pub(crate) uses: &'o [Use<'o>],
-    /// Who answers for what it puts on the stream.
+    /// Who answers for what the operation puts on the stream.
     pub(crate) owner: NodeOwner,
 }
 
@@ -47,7 +47,7 @@ impl<'c> Capture<'c> {
         Self { leases, account: SharedAccount::new(account), pools }
     }
 
-    /// Ends the body, of which this is left.
+    /// Ends the body; what it did.
     pub(crate) fn into_record(self) -> BodyRecord {
         self.finish()
     }
@@ -67,7 +67,7 @@ impl<'c> Capture<'c> {
         self.account.open().is_dry()
     }
 
-    /// The stream of the session.
+    /// The first stream of the session, which is captured.
     #[must_use]
     pub fn main(&self) -> CaptureStream {
         CaptureStream(0)
@@ -151,7 +151,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// The body failed, or unwound.
+/// Ends the pools and the account of a body that failed or unwound, too.
 impl Drop for Capture<'_> {
     fn drop(&mut self) {
         drop(self.finish());

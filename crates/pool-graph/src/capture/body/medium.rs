@@ -21,7 +21,7 @@ pub(super) enum Medium {
 /// A capture of the driver that is under way.
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
-    /// By which its streams are made to come after each other.
+    /// The event by which streams of the capture are made to come after each other.
     pub(super) event: Arc<OrderEvent>,
     /// Where the body left its streams.
     pub(super) frontiers: Frontiers,
@@ -66,7 +66,7 @@ impl Medium {
         }
     }
 
-    /// The capture; none in a dry run.
+    /// The capture of the driver; none in a dry run.
     pub(super) fn live(&mut self) -> Option<&mut LiveCapture> {
         match self {
             Self::Live(live) => Some(live),

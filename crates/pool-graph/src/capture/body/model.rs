@@ -12,7 +12,7 @@ pub(crate) struct Model {
     edges: Vec<(usize, usize)>,
 }
 
-/// One stream.
+/// A stream, as far as the model knows of it.
 #[derive(Clone, Debug, Default)]
 struct Line {
     /// Whether the stream takes part in the capture yet.
@@ -30,7 +30,7 @@ impl Model {
         Self { lines: (0..streams).map(line).collect(), operations: 0, edges: Vec::new() }
     }
 
-    /// The next operation on a stream; its number.
+    /// Adds an operation to a stream; the number of the operation.
     pub(crate) fn operation(&mut self, stream: usize) -> usize {
         let operation = self.operations;
         self.operations += 1;
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// A stream waits for another one.
+    /// Makes a stream wait for another one.
     pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
         self.come_behind(later, earlier);
         let seen = self.lines[earlier].seen.clone();

@@ -54,7 +54,7 @@ pub(crate) struct Uses {
 /// One use of a region.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Markers {
-    /// The operation of the model.
+    /// The number of the operation in the model.
     pub(crate) operation: usize,
     /// The handles of the nodes that came to be the stream's last with it; none in a dry run.
     pub(crate) nodes: Vec<u64>,
@@ -101,7 +101,7 @@ impl Region {
         std::iter::once(self.writer).chain(readers).collect()
     }
 
-    /// Notes a use.
+    /// Notes a use of the region.
     pub(crate) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
         let on_stream = self.users.entry(stream).or_default();
         on_stream.last.operation = markers.operation;

@@ -38,7 +38,7 @@ pub(crate) struct FromArena {
 /// The blocks that one pool has taken.
 #[derive(Default)]
 struct Blocks {
-    /// The bytes at each address.
+    /// How many bytes the block at each address has.
     bytes: BTreeMap<u64, u64>,
     /// What the pool has freed, by bytes and address. It goes to no other stream, so whoever gets it next
     /// comes after those that had it.

@@ -6,7 +6,7 @@ use crate::driver::NodeKind;
 /// A piece of a capture.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// How many spans were over when it began.
+    /// How many spans were over when this one began.
     pub(crate) begun: usize,
     pub(crate) before: Vec<u64>,
     pub(crate) after: Vec<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct Span {
 /// Who answers for the nodes of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeOwner {
-    /// The capture, which put exactly these there.
+    /// The capture, which put exactly these nodes there.
     Put(Vec<PutNode>),
     /// A scope, or a lent view: launches, and what names the memory of the graph and none else.
     Scope,
@@ -29,15 +29,15 @@ pub(crate) enum NodeOwner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutNode {
     pub(crate) kind: NodeKind,
-    /// Addresses and bytes, in order.
+    /// The address and the bytes of each range that the node names, in order.
     pub(crate) names: Vec<(u64, u64)>,
 }
 
 impl NodeOwner {
-    /// For waits, and for operations that put nothing on a stream.
+    /// The owner of what waits, and operations that put nothing on a stream, leave there: no node.
     pub(crate) const NOTHING: Self = Self::Put(Vec::new());
 
-    /// One node, if it has any bytes.
+    /// An operation of one node, or of none where it has no bytes.
     pub(crate) fn one(kind: NodeKind, addresses: &[u64], bytes: usize) -> Self {
         if bytes == 0 {
             return Self::NOTHING;

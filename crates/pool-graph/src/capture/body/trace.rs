@@ -17,7 +17,7 @@ pub(crate) enum BodyStep {
     Scope { stream: usize, opens: bool },
     /// An operation, of its kind, on a stream; the memory that it uses, and whether it writes it.
     Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
-    /// A host argument got its name: the n-th one, from 0.
+    /// A host argument got its number, counted from 0.
     Argument { number: usize },
     /// A stream waits for another one.
     Wait { later: usize, earlier: usize },
@@ -32,7 +32,7 @@ pub(crate) enum Memory {
     Block(BlockId),
 }
 
-/// The hash after each step.
+/// What a body did: the hash after each of its steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     after: Vec<u64>,

@@ -31,7 +31,7 @@ impl<'c, T> CaptureView<'c, T> {
         Self { capture, region, elements, element: PhantomData }
     }
 
-    /// Elements.
+    /// How many elements the view has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elements
@@ -50,13 +50,13 @@ impl<'c, T> CaptureView<'c, T> {
         self.capture.account.open().address(self.region)
     }
 
-    /// Says that work reads it.
+    /// Says that work reads the view.
     #[must_use]
     pub fn read(&self) -> Use<'_> {
         self.to_use(false)
     }
 
-    /// Says that work writes it, or reads and writes.
+    /// Says that work writes the view, or reads and writes it.
     #[must_use]
     pub fn write(&mut self) -> Use<'_> {
         self.to_use(true)

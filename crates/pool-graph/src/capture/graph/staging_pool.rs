@@ -65,7 +65,7 @@ struct Inbox {
 /// A buffer that is out, until this is dropped.
 #[derive(Debug)]
 pub(super) struct TakenBuffer {
-    /// Empty once it is being dropped.
+    /// The page-locked memory; none once the buffer is being dropped.
     buffer: Option<PageLocked>,
     returned: Arc<ReturnBox>,
 }
@@ -145,7 +145,7 @@ impl TakenBuffer {
         bytes.unwrap_or_default()
     }
 
-    /// Enqueues a copy of its first bytes.
+    /// Enqueues a copy of the buffer's first bytes to the device.
     ///
     /// # Safety
     ///
@@ -162,7 +162,7 @@ impl TakenBuffer {
         unsafe { buffer.copy_to_device(to, bytes, stream) }
     }
 
-    /// Enqueues a copy to its first bytes.
+    /// Enqueues a copy from the device to the buffer's first bytes.
     ///
     /// # Safety
     ///
