@@ -54,8 +54,6 @@ pub use cudarc;
 pub use driver::capture::is_capturing;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::capture_mode::with_relaxed_capture_mode;
-#[doc(hidden)] // the name until `pool-graph` uses the other one
-pub use driver::capture_mode::with_relaxed_capture_mode as unheeding_captures;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::chain::Chain;
 pub use driver::code::DriverCode;

@@ -6,72 +6,74 @@ use pool_core::Device;
 #[cfg(feature = "cuda")]
 use pool_cuda::cudarc::driver::CudaContext;
 
-use crate::arena::ArenaShared;
-use crate::block::GraphMemoryBlock;
-use crate::device::DeviceMemory;
-use crate::error::GraphMemoryError;
-use crate::pool::{GraphMemoryResult, Shared};
-use crate::source::MemorySource;
-use crate::sync::Arc;
+use crate::arena::{ArenaShared, CudaArena};
+use crate::base::block::{BlockId, GraphMemoryBlock};
+use crate::base::error::GraphMemoryError;
+use crate::base::range::LeasedRange;
+use crate::base::room;
+use crate::base::sync::Arc;
+use crate::pool::{CUDAGraphMemoryPool, Shared};
+use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 
 /// Memory that stays where it is, and nobody else's, for as long as this value lives: blocks of a
-/// [`CUDAGraphMemoryPool`](crate::CUDAGraphMemoryPool), or a [`CudaArena`](crate::CudaArena).
+/// [`CUDAGraphMemoryPool`], or a [`CudaArena`].
 ///
 /// A captured graph holds its leases below its executable: fields are dropped in order, and the memory
 /// must go last. The pool or arena may be dropped before; its memory then goes with the last lease.
 /// There is no `Clone`: each graph has leases of its own.
 #[must_use = "the memory may go as soon as its lease is dropped"]
 pub struct Lease<M: MemorySource = DeviceMemory> {
-    held: Held<M>,
+    held: LeasedMemory<M>,
 }
 
-enum Held<M: MemorySource> {
+enum LeasedMemory<M: MemorySource> {
     Blocks { shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock> },
     Arena { shared: Arc<ArenaShared<M>>, generation: u64 },
 }
 
-/// A range of addresses that a lease holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LeasedRange {
-    /// Where it begins.
-    pub address: u64,
-    /// Its bytes.
-    pub bytes: u64,
+impl<M: MemorySource> CUDAGraphMemoryPool<M> {
+    /// Leases blocks to a captured graph: as long as the lease lives, they are neither returned nor
+    /// handed out nor freed, whatever happens to the pool.
+    ///
+    /// A block may have any number of leases.
+    ///
+    /// # Errors
+    ///
+    /// If one of the blocks is another pool's, or was returned or reset away before; then none is
+    /// leased. Where the host has no memory for the lease, and after [`dispose`](Self::dispose).
+    pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
+        let mut leased = room::list(blocks.len())?;
+        self.shared().book.lock().lease(blocks, &mut leased)?;
+        let shared = Arc::clone(self.shared());
+        Ok(Lease { held: LeasedMemory::Blocks { shared, blocks: leased } })
+    }
 }
 
-impl LeasedRange {
-    /// Whether all of `[address, address + bytes)` is in it.
-    #[must_use]
-    pub fn contains(&self, address: u64, bytes: u64) -> bool {
-        let end = |offset: u64| offset.checked_add(bytes);
-        address.checked_sub(self.address).and_then(end).is_some_and(|end| end <= self.bytes)
+impl<M: MemorySource> CudaArena<M> {
+    /// What a graph that was captured with this arena holds: the buffer stays until the last lease goes,
+    /// also when the arena is dropped.
+    pub fn lease(&self) -> Lease<M> {
+        let shared = Arc::clone(self.shared());
+        Lease { held: LeasedMemory::Arena { generation: shared.generation(), shared } }
     }
 }
 
 impl<M: MemorySource> Lease<M> {
-    pub(crate) fn of_blocks(shared: Arc<Shared<M>>, blocks: Vec<GraphMemoryBlock>) -> Self {
-        Self { held: Held::Blocks { shared, blocks } }
-    }
-
-    pub(crate) fn of_arena(shared: Arc<ArenaShared<M>>, generation: u64) -> Self {
-        Self { held: Held::Arena { shared, generation } }
-    }
-
     /// Where the memory is.
     #[must_use]
     pub fn device(&self) -> Device {
         match &self.held {
-            Held::Blocks { shared, .. } => shared.source.device(),
-            Held::Arena { shared, .. } => shared.device(),
+            LeasedMemory::Blocks { shared, .. } => shared.source.device(),
+            LeasedMemory::Arena { shared, .. } => shared.device(),
         }
     }
 
-    /// The blocks, as they were when they were leased; none of an arena.
+    /// The blocks that are leased, as they were then; no block where an arena is leased.
     #[must_use]
     pub fn blocks(&self) -> &[GraphMemoryBlock] {
         match &self.held {
-            Held::Blocks { blocks, .. } => blocks,
-            Held::Arena { .. } => &[],
+            LeasedMemory::Blocks { blocks, .. } => blocks,
+            LeasedMemory::Arena { .. } => &[],
         }
     }
 
@@ -80,8 +82,8 @@ impl<M: MemorySource> Lease<M> {
         let of_block =
             |block: &GraphMemoryBlock| LeasedRange { address: block.address, bytes: block.size };
         let of_arena = match &self.held {
-            Held::Blocks { .. } => None,
-            Held::Arena { shared, .. } => Some(shared.range()),
+            LeasedMemory::Blocks { .. } => None,
+            LeasedMemory::Arena { shared, .. } => Some(shared.range()),
         };
         self.blocks().iter().map(of_block).chain(of_arena)
     }
@@ -107,7 +109,7 @@ impl<M: MemorySource> Lease<M> {
     ///
     /// If the arena was reset since the lease was made.
     pub fn check(&self) -> GraphMemoryResult<(), M> {
-        let Held::Arena { shared, generation } = &self.held else { return Ok(()) };
+        let LeasedMemory::Arena { shared, generation } = &self.held else { return Ok(()) };
         let current = shared.generation();
         if current == *generation {
             return Ok(());
@@ -118,24 +120,24 @@ impl<M: MemorySource> Lease<M> {
 
 #[cfg(feature = "cuda")]
 impl Lease<DeviceMemory> {
-    /// The context of its blocks; none of an arena.
+    /// The context of the leased blocks; none where an arena is leased.
     pub(crate) fn context(&self) -> Option<&CudaContext> {
         match &self.held {
-            Held::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
-            Held::Arena { .. } => None,
+            LeasedMemory::Blocks { shared, .. } => Some(shared.source.context().as_ref()),
+            LeasedMemory::Arena { .. } => None,
         }
     }
 }
 
 impl<M: MemorySource> Drop for Lease<M> {
     fn drop(&mut self) {
-        if let Held::Blocks { shared, blocks } = &self.held {
+        if let LeasedMemory::Blocks { shared, blocks } = &self.held {
             shared.end_lease(blocks);
         }
     }
 }
 
-/// Where it is, and its ranges.
+/// Shows where the memory is, and its ranges.
 impl<M: MemorySource> fmt::Debug for Lease<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ranges: Vec<LeasedRange> = self.ranges().collect();

@@ -34,51 +34,40 @@
 //! What each call does in each state is in `docs/graphs.md` of the repository.
 
 mod arena;
-mod block;
+mod base;
 mod book;
-mod bytes;
 #[cfg(feature = "cuda")]
 mod capture;
 #[cfg(feature = "cuda")]
-mod captured;
-mod config;
-mod device;
-mod error;
-mod growth;
+mod driver;
 mod lease;
 mod pool;
-mod request;
-mod room;
 mod source;
-mod stats;
-mod sync;
-mod synthetic;
 mod verify;
 
 pub use arena::{ArenaPlan, ArenaPlanError, ArenaPolicy, ArenaRegion, ArenaStats, CudaArena};
-pub use arena::{Divergence, Ended};
-pub use block::{BlockId, BlockState, GraphMemoryBlock};
-pub use book::Reset;
+pub use arena::{Deallocation, Divergence};
+pub use base::block::{BlockId, BlockState, GraphMemoryBlock};
+pub use base::error::GraphMemoryError;
+pub use base::range::LeasedRange;
+pub use base::request::SOURCE_ALIGNMENT;
+pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
-pub use capture::DissectedCapture;
+pub use capture::UnverifiedCapture;
 #[cfg(feature = "cuda")]
 pub use capture::{
-    Capture, CaptureError, CaptureMode, CaptureSession, CaptureStream, CaptureView, FailedCapture,
-    Footprint, HostArgument, Lent, PreparedCapture, Probe, Use,
+    Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
+    FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
+    StagingPool, Use, ViewLoan,
 };
 #[cfg(feature = "cuda")]
-pub use captured::{
-    CapturedGraph, NodeKind, ReadTicket, StagingConfig, StagingPool, UpdateReason, UpdateRefused,
+pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefusal};
+pub use lease::Lease;
+pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
+pub use source::{
+    DeviceMemory, GraphMemoryResult, MemorySource, SyntheticMemory, SyntheticRefusal,
 };
-pub use config::GraphPoolConfig;
-pub use device::DeviceMemory;
-pub use error::GraphMemoryError;
-pub use lease::{Lease, LeasedRange};
-pub use pool::{CUDAGraphMemoryPool, Disposal, GraphMemoryResult};
-pub use source::{MemorySource, SOURCE_ALIGNMENT};
-pub use stats::GraphPoolStats;
-pub use synthetic::{SyntheticMemory, SyntheticRefusal};
 pub use verify::{
-    Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, Verified, verify_layout,
+    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
 };

@@ -1,11 +1,13 @@
 //! The arithmetic of an arena: offsets, checked at every edge, with no memory behind them. Room for a region
 //! is asked for ahead of the call.
 
-use super::live::Live;
+use super::live_regions::LiveRegions;
 use super::plan::Divergence;
-use super::{ArenaPolicy, ArenaRegion, ArenaStats, Ended};
-use crate::error::GraphMemoryError;
-use crate::request::GRANULE;
+use super::policy::ArenaPolicy;
+use super::region::{ArenaRegion, Deallocation};
+use super::stats::ArenaStats;
+use crate::base::error::GraphMemoryError;
+use crate::base::request::GRANULE;
 
 /// Where the next region goes, and which ones are live.
 #[derive(Debug)]
@@ -17,14 +19,14 @@ pub(super) struct ArenaBook {
     floor: u64,
     /// Where the next bumped region begins, as an offset.
     cursor: u64,
-    live: Live,
+    live: LiveRegions,
     /// Allocations since the last reset.
     allocations: u64,
     /// Whether an allocation was not the plan's, and fresh bytes are used from there on.
     off_plan: bool,
     /// Whether a capture was refused because it forks.
     refused: bool,
-    /// Whether a capture session has it.
+    /// Whether a capture session has the arena.
     given_away: bool,
     high_water: u64,
     sum: u64,
@@ -44,7 +46,7 @@ impl ArenaBook {
             policy,
             floor: 0,
             cursor: 0,
-            live: Live::default(),
+            live: LiveRegions::default(),
             allocations: 0,
             off_plan: false,
             refused: false,
@@ -81,7 +83,7 @@ impl ArenaBook {
     }
 
     /// Ends the region at an address.
-    pub(super) fn deallocate(&mut self, address: u64) -> Ended {
+    pub(super) fn deallocate(&mut self, address: u64) -> Deallocation {
         let offset = address.checked_sub(self.base);
         let Some(bytes) = offset.and_then(|offset| self.live.end(offset)) else {
             return self.ignore();
@@ -90,13 +92,13 @@ impl ArenaBook {
         if self.is_linear() {
             self.rewind();
         }
-        Ended::Region { bytes }
+        Deallocation::Region { bytes }
     }
 
-    /// What is deallocated is nobody's region, or not the caller's.
-    pub(super) fn ignore(&mut self) -> Ended {
+    /// Counts a deallocation of what is nobody's region, or not the caller's.
+    pub(super) fn ignore(&mut self) -> Deallocation {
         self.foreign += 1;
-        Ended::Foreign
+        Deallocation::Foreign
     }
 
     #[cfg(feature = "cuda")]
@@ -126,7 +128,7 @@ impl ArenaBook {
 
     /// A copy, in a room for its regions; where that is too little, how many it must hold.
     #[cfg(feature = "cuda")]
-    pub(super) fn copy(&self, room: &mut Live) -> Result<Self, usize> {
+    pub(super) fn copy(&self, room: &mut LiveRegions) -> Result<Self, usize> {
         if !self.live.copy_to(room) {
             return Err(self.live.needs());
         }
@@ -196,7 +198,7 @@ impl ArenaBook {
     }
 
     /// Takes room for regions; what is to be freed is there afterwards.
-    pub(super) fn put(&mut self, room: &mut Live) {
+    pub(super) fn put(&mut self, room: &mut LiveRegions) {
         self.live.move_to(room);
     }
 
@@ -309,7 +311,7 @@ impl ArenaBook {
     }
 }
 
-/// In whole granules.
+/// Bytes rounded up to whole granules.
 fn rounded(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(GRANULE)
 }

@@ -4,9 +4,10 @@
 use std::ops::Deref;
 
 use super::book::ArenaBook;
-use super::live::Live;
-use super::{ArenaPolicy, CudaArena};
-use crate::room::NoRoom;
+use super::cuda_arena::CudaArena;
+use super::live_regions::LiveRegions;
+use super::policy::ArenaPolicy;
+use crate::base::room::NoRoom;
 use crate::source::MemorySource;
 
 /// The books of an arena as they stood, or as they would stand anew.
@@ -17,74 +18,75 @@ pub(crate) struct ArenaMark(ArenaBook);
 /// the regions that were live then.
 #[derive(Debug)]
 #[must_use = "the regions are given back as soon as this is dropped"]
-pub(crate) struct Tentative<'a, M: MemorySource> {
+pub(crate) struct TentativeRegions<'a, M: MemorySource> {
     arena: &'a CudaArena<M>,
     before: Option<ArenaBook>,
 }
 
 impl<M: MemorySource> CudaArena<M> {
-    /// Here.
+    /// A mark where the arena stands now.
     pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
-        Ok(ArenaMark(copy(|| self.shared.book.lock())?))
+        Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
-    /// Behind what was used when the arena was given away, for whoever never runs beside those who have had
+    /// A mark behind what was used when the arena was given away, for a session that never runs beside those that
+    /// have had
     /// regions since.
     pub(crate) fn mark_anew(
         &self,
         given: &ArenaMark,
         policy: ArenaPolicy,
     ) -> Result<ArenaMark, NoRoom> {
-        let book = copy(|| self.shared.book.lock())?;
+        let book = copy(|| self.shared().book.lock())?;
         let floor = given.0.used(book.resets());
         Ok(ArenaMark(book.anew(policy, floor)))
     }
 
     /// How many bytes were used when the arena was given away, if they are still.
     pub(crate) fn used_before(&self, given: &ArenaMark) -> u64 {
-        given.0.used(self.shared.generation())
+        given.0.used(self.shared().generation())
     }
 
     /// With the last of its graphs, the arena is as it was when it was given away.
     pub(crate) fn come_back(&self, given: &mut ArenaMark) {
-        self.shared.book.lock().come_back(&mut given.0);
+        self.shared().book.lock().come_back(&mut given.0);
     }
 
     /// What is allocated now is what was allocated after the mark, if the sizes are the same. Changes
     /// nothing where the arena was reset since: whoever marked it has a lease that says so.
     ///
     /// Nobody else takes or ends regions meanwhile.
-    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<Tentative<'_, M>, NoRoom> {
-        let before = Some(copy(|| self.shared.book.lock())?);
+    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<TentativeRegions<'_, M>, NoRoom> {
+        let before = Some(copy(|| self.shared().book.lock())?);
         let mut marked = copy(|| &mark.0)?;
-        self.shared.book.lock().put_back(&mut marked);
-        Ok(Tentative { arena: self, before })
+        self.shared().book.lock().put_back(&mut marked);
+        Ok(TentativeRegions { arena: self, before })
     }
 }
 
 /// A copy of books, which are held for a look each time: the room for it is made meanwhile.
 fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoRoom> {
-    let mut room = Live::default();
+    let mut room = LiveRegions::default();
     loop {
         let copied = book().copy(&mut room);
         match copied {
             Ok(copied) => return Ok(copied),
-            Err(regions) => room = Live::with_room(regions)?,
+            Err(regions) => room = LiveRegions::with_room(regions)?,
         }
     }
 }
 
-impl<M: MemorySource> Tentative<'_, M> {
-    /// They stay.
+impl<M: MemorySource> TentativeRegions<'_, M> {
+    /// Keeps the regions: they are not given back.
     pub(crate) fn keep(mut self) {
         self.before = None;
     }
 }
 
-impl<M: MemorySource> Drop for Tentative<'_, M> {
+impl<M: MemorySource> Drop for TentativeRegions<'_, M> {
     fn drop(&mut self) {
         if let Some(before) = &mut self.before {
-            self.arena.shared.book.lock().put_back(before);
+            self.arena.shared().book.lock().put_back(before);
         }
     }
 }

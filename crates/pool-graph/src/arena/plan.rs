@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use pool_plan::{HappensBeforeProblem, IntervalProblem, Plan, Violation};
 
-use crate::request::GRANULE;
+use crate::base::request::GRANULE;
 
 /// What an arena does when an allocation is not the one that the plan has at its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Divergence {
-    /// It is an error.
+    /// The allocation is refused with an error.
     #[default]
     Refuse,
     /// From there on, every allocation gets bytes of its own, behind those of the plan.
@@ -24,7 +24,7 @@ pub enum Divergence {
 /// them. The plan is validated once more, by code that shares nothing with the planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArenaPlan {
-    /// Offset and bytes. Shared, so that a copy takes no memory.
+    /// Offset and bytes of each allocation. The list is shared, so that a copy of the plan takes no memory.
     regions: Arc<[(u64, u64)]>,
     peak: u64,
     divergence: Divergence,
@@ -40,13 +40,13 @@ pub enum ArenaPlanError {
     Unaligned {
         /// Index of the buffer.
         buffer: usize,
-        /// Its offset.
+        /// The offset of the buffer.
         offset: u64,
     },
 }
 
 impl ArenaPlan {
-    /// For a capture on one stream.
+    /// A plan for a capture on one stream.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl ArenaPlan {
         Self::new(&plan.offsets, problem.buffers().iter().map(|buffer| buffer.size), peak)
     }
 
-    /// For a capture that forks and joins.
+    /// A plan for a capture that forks and joins.
     ///
     /// # Errors
     ///

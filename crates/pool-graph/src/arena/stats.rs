@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use crate::bytes::{Bytes, row};
+use crate::base::bytes::{Bytes, row};
 
 /// The numbers of one [`CudaArena`](crate::CudaArena), since its last reset where nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArenaStats {
-    /// Bytes of its one buffer.
+    /// Bytes of the arena's one buffer.
     pub capacity_bytes: u64,
     /// Bytes up to where the next bumped region would begin.
     pub used_bytes: u64,
-    /// Bytes behind that.
+    /// Bytes behind the used ones.
     pub remaining_bytes: u64,
     /// The end of the highest region that was handed out.
     pub high_water_bytes: u64,

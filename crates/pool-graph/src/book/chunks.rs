@@ -8,12 +8,11 @@
 //! Chunks on their way back to the source stand in a list through their old slots, which whoever gives them
 //! back has the beginning of: giving back takes no memory.
 
-use super::Piece;
-use super::wanted::Room;
-use crate::request::Request;
-use crate::room;
+use super::piece::Piece;
+use crate::base::request::Request;
+use crate::base::room;
 
-/// No chunk.
+/// The slot that stands for no chunk.
 const NONE: u32 = u32::MAX;
 
 /// One piece of the source's memory.
@@ -22,45 +21,45 @@ pub(super) struct Chunk {
     pub(super) piece: Piece,
     /// What the pool wanted when it grew: the source may have had less.
     pub(super) wanted: u64,
-    /// Its place in the order in which chunks came.
+    /// The chunk's number in the order in which chunks came.
     age: u64,
     /// The chunks before and after it in that order.
     older: u32,
     newer: u32,
-    /// The region at its beginning.
+    /// The slot of the region at the chunk's beginning.
     pub(super) first: u32,
-    /// Whether the pool got it later than at its beginning.
+    /// Whether the pool got the chunk later than at the pool's own beginning.
     pub(super) grown: bool,
-    /// Whether it is kept for growth, all of it, and not offered.
+    /// Whether the chunk is kept for growth, all of it, and its regions are not offered.
     pub(super) asleep: bool,
-    /// Blocks in it.
+    /// How many blocks are in the chunk.
     pub(super) blocks: u64,
 }
 
-/// What is in a place.
+/// What a slot of the list of chunks holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Vacant,
     Here(Chunk),
-    /// On its way back, with the place of the next one that goes with it.
+    /// A piece on its way back to the source, with the slot of the next piece that goes back with it.
     Leaving(Piece, u32),
 }
 
 /// Pieces that the book has let go, to be given back to the source one by one.
 #[derive(Debug)]
 #[must_use = "memory that is not given back is lost"]
-pub(crate) struct Leaving {
+pub(crate) struct LeavingPieces {
     first: u32,
     last: u32,
     pub(crate) pieces: usize,
     pub(crate) bytes: u64,
 }
 
-impl Leaving {
+impl LeavingPieces {
     pub(super) const NOTHING: Self = Self { first: NONE, last: NONE, pieces: 0, bytes: 0 };
 }
 
-/// All of them.
+/// All chunks of a pool.
 #[derive(Debug)]
 pub(super) struct Chunks {
     slots: Vec<Slot>,
@@ -74,14 +73,14 @@ impl Chunks {
         Self { slots: Vec::new(), oldest: NONE, newest: NONE, next_age: 0 }
     }
 
-    /// What is lacking for one more.
+    /// The room that is missing for one more chunk; none where there is enough.
     pub(super) fn lacks(&self) -> Option<usize> {
         if self.vacancy().is_some() { None } else { room::lacks(&self.slots, 1) }
     }
 
-    /// Takes what was lacking.
-    pub(super) fn put(&mut self, room: &mut Room) {
-        room::replace(&mut self.slots, &mut room.chunks);
+    /// Takes the room that was missing.
+    pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
+        room::replace(&mut self.slots, room);
     }
 
     /// Adds a chunk whose first region `first` makes, given the chunk's place.
@@ -134,7 +133,7 @@ impl Chunks {
     }
 
     /// Lets a chunk go, behind those that leave already.
-    pub(super) fn let_go(&mut self, place: u32, leaving: &mut Leaving) -> Option<Chunk> {
+    pub(super) fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) -> Option<Chunk> {
         let chunk = *self.get(place)?;
         let Chunk { piece, older, newer, .. } = chunk;
         self.set_newer(older, newer);
@@ -152,7 +151,7 @@ impl Chunks {
     }
 
     /// The next piece to be given back, whose place is free then.
-    pub(super) fn next_leaving(&mut self, leaving: &mut Leaving) -> Option<Piece> {
+    pub(super) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         let slot = self.slots.get_mut(leaving.first as usize)?;
         let Slot::Leaving(piece, next) = *slot else { return None };
         *slot = Slot::Vacant;

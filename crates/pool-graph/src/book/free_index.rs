@@ -5,9 +5,9 @@
 //! Among regions of one size the newest is taken first.
 
 use super::bitmap::Bitmap;
-use super::regions::{NONE, Region, State};
-use crate::request::{CHUNK, GRANULE, Request};
-use crate::room;
+use super::region::{ChunkRegion, NONE, State};
+use crate::base::request::{CHUNK, GRANULE, Request};
+use crate::base::room;
 
 /// The most granules of a region that stands in a list.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
@@ -22,7 +22,7 @@ pub(super) struct FreeIndex {
     newest: Vec<u32>,
     /// Sizes whose list is not empty.
     sizes: Bitmap,
-    /// Larger ones, in order.
+    /// The free regions larger than a chunk, in order.
     large: Vec<Large>,
 }
 
@@ -36,7 +36,7 @@ impl FreeIndex {
         room::lacks(&self.large, largest.saturating_sub(self.large.len()))
     }
 
-    /// Takes what was lacking.
+    /// Takes the room that was missing.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
         room::replace(&mut self.large, room);
     }
@@ -47,7 +47,7 @@ impl FreeIndex {
     }
 
     /// Puts a region in, whose links are then those of its list.
-    pub(super) fn insert(&mut self, regions: &mut [Region], slot: u32) {
+    pub(super) fn insert(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
             let large = (region.bytes, region.address, slot);
@@ -64,7 +64,7 @@ impl FreeIndex {
     }
 
     /// Takes a region out that is in.
-    pub(super) fn remove(&mut self, regions: &mut [Region], slot: u32) {
+    pub(super) fn remove(&mut self, regions: &mut [ChunkRegion], slot: u32) {
         let region = regions[slot as usize];
         let Some(size) = granules(region.bytes) else {
             let large = (region.bytes, region.address, slot);
@@ -89,7 +89,7 @@ impl FreeIndex {
     }
 
     /// The smallest region that the request fits into.
-    pub(super) fn best_fit(&self, regions: &[Region], request: &Request) -> Option<u32> {
+    pub(super) fn best_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         self.listed_fit(regions, request).or_else(|| self.large_fit(request))
     }
 
@@ -104,7 +104,7 @@ impl FreeIndex {
 
     /// Where a granule is alignment enough, the first size is the answer; else a region may be large
     /// enough and not where it should be, until one is large enough wherever it is.
-    fn listed_fit(&self, regions: &[Region], request: &Request) -> Option<u32> {
+    fn listed_fit(&self, regions: &[ChunkRegion], request: &Request) -> Option<u32> {
         let mut size = self.sizes.at_least(granules(request.bytes)?);
         while let Some(found) = size {
             let mut slot = self.newest[found];
@@ -130,18 +130,23 @@ impl FreeIndex {
     }
 }
 
+/// How many free regions larger than a chunk can be in so many bytes.
+pub(super) fn largest_in(bytes: u64) -> u64 {
+    bytes / (CHUNK + GRANULE)
+}
+
 /// The list of a size, where there is one.
 fn granules(bytes: u64) -> Option<usize> {
     usize::try_from(bytes / GRANULE).ok().filter(|&size| size <= LISTED)
 }
 
-fn set_newer(regions: &mut [Region], slot: u32, value: u32) {
+fn set_newer(regions: &mut [ChunkRegion], slot: u32, value: u32) {
     if let State::Free { newer, .. } = &mut regions[slot as usize].state {
         *newer = value;
     }
 }
 
-fn set_older(regions: &mut [Region], slot: u32, value: u32) {
+fn set_older(regions: &mut [ChunkRegion], slot: u32, value: u32) {
     if let State::Free { older, .. } = &mut regions[slot as usize].state {
         *older = value;
     }

@@ -1,8 +1,10 @@
 //! How a pool gets its bytes back: blocks by a reset, chunks by a trim or a disposal.
 
-use super::wanted::largest_in;
-use super::{Book, Leaving, Piece};
-use crate::error::GraphMemoryError;
+use super::chunks::LeavingPieces;
+use super::free_index::largest_in;
+use super::piece::Piece;
+use super::state::Book;
+use crate::base::error::GraphMemoryError;
 
 /// What a reset did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,17 +25,17 @@ impl Book {
     }
 
     /// Gives up every chunk that no lease holds, and answers nothing from now on.
-    pub(crate) fn dispose(&mut self) -> Leaving {
+    pub(crate) fn dispose(&mut self) -> LeavingPieces {
         if self.disposed {
-            return Leaving::NOTHING;
+            return LeavingPieces::NOTHING;
         }
         self.disposed = true;
         self.sweep();
         self.take_idle(u64::MAX)
     }
 
-    /// Every chunk without a block.
-    pub(crate) fn trim<E>(&mut self) -> Result<Leaving, GraphMemoryError<E>> {
+    /// Lets every chunk without a block go.
+    pub(crate) fn trim<E>(&mut self) -> Result<LeavingPieces, GraphMemoryError<E>> {
         self.check_alive()?;
         Ok(self.take_idle(u64::MAX))
     }
@@ -44,8 +46,8 @@ impl Book {
     }
 
     /// Takes idle chunks out, the newest first, until they are `enough` bytes together.
-    pub(super) fn take_idle(&mut self, enough: u64) -> Leaving {
-        let mut leaving = Leaving::NOTHING;
+    pub(super) fn take_idle(&mut self, enough: u64) -> LeavingPieces {
+        let mut leaving = LeavingPieces::NOTHING;
         let mut next = self.chunks.newest();
         while let Some(place) = next
             && leaving.bytes < enough
@@ -60,11 +62,11 @@ impl Book {
     }
 
     /// The next piece to be given back.
-    pub(crate) fn next_leaving(&mut self, leaving: &mut Leaving) -> Option<Piece> {
+    pub(crate) fn next_leaving(&mut self, leaving: &mut LeavingPieces) -> Option<Piece> {
         self.chunks.next_leaving(leaving)
     }
 
-    fn let_go(&mut self, place: u32, leaving: &mut Leaving) {
+    fn let_go(&mut self, place: u32, leaving: &mut LeavingPieces) {
         let Some(chunk) = self.chunks.let_go(place, leaving) else { return };
         self.largest -= largest_in(chunk.piece.bytes);
         if !chunk.asleep {

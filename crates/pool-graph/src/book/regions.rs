@@ -2,55 +2,25 @@
 //! free beside it, and never across the end of a chunk. Slots of regions are used again; a block is
 //! known by its serial number, which is not.
 
-use super::free_index::FreeIndex;
-use super::wanted::{REGIONS_OF_A_CALL, Room, Wanted};
-use crate::request::Request;
-use crate::room;
+use super::free_index::{FreeIndex, Large};
+use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
+use crate::base::request::Request;
+use crate::base::room;
 
-/// No region. Slot 0 is kept empty for it.
-pub(super) const NONE: u32 = 0;
+/// How many regions come to be in one call: a chunk, which is cut in three.
+const REGIONS_OF_A_CALL: usize = 3;
 
-/// A range of bytes of one chunk.
+/// The room that regions lack: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
-    pub(super) address: u64,
-    pub(super) bytes: u64,
-    /// The chunk that it is cut from.
-    pub(super) chunk: u32,
-    /// Its neighbours in the chunk.
-    before: u32,
-    after: u32,
-    pub(super) state: State,
+pub(super) struct MissingRegions {
+    pub(super) regions: Option<usize>,
+    pub(super) large: Option<usize>,
 }
-
-/// What is with a region.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum State {
-    /// There is none in this slot; the next slot without one.
-    Vacant { next: u32 },
-    /// Nobody has it. The links are those of the list that it is in, if it is in one.
-    Free { newer: u32, older: u32 },
-    /// It is a block.
-    Taken(Taken),
-}
-
-/// What is known of a block besides its range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
-    pub(super) serial: u64,
-    pub(super) size: u64,
-    pub(super) alignment: u64,
-    pub(super) leases: u64,
-    /// Nobody can name it any more: it goes when its last lease does.
-    pub(super) orphaned: bool,
-}
-
-const FREE: State = State::Free { newer: NONE, older: NONE };
 
 /// All regions of all chunks.
 #[derive(Debug)]
 pub(super) struct Regions {
-    slots: Vec<Region>,
+    slots: Vec<ChunkRegion>,
     /// The first slot without a region, and how many there are.
     vacant: u32,
     vacancies: usize,
@@ -59,7 +29,7 @@ pub(super) struct Regions {
 
 impl Regions {
     pub(super) fn new() -> Self {
-        let nothing = Region {
+        let nothing = ChunkRegion {
             address: 0,
             bytes: 0,
             chunk: 0,
@@ -82,18 +52,18 @@ impl Regions {
 
     /// What is lacking for one call: a chunk as a region, which is cut in three. `largest` is how many free
     /// regions larger than a chunk there can be.
-    pub(super) fn lacks(&self, largest: u64) -> Option<Wanted> {
+    pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
         let regions = room::lacks(&self.slots, more);
         let largest = usize::try_from(largest).unwrap_or(usize::MAX);
         let large = self.index.lacks(largest.min(self.slots.len() + REGIONS_OF_A_CALL));
-        (regions.is_some() || large.is_some()).then_some(Wanted { regions, large, chunks: None })
+        (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
     }
 
-    /// Takes what was lacking.
-    pub(super) fn put(&mut self, room: &mut Room) {
-        room::replace(&mut self.slots, &mut room.regions);
-        self.index.put(&mut room.large);
+    /// Takes the room that was missing.
+    pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
+        room::replace(&mut self.slots, regions);
+        self.index.put(large);
     }
 
     /// The slot of a chunk's last region.
@@ -124,20 +94,20 @@ impl Regions {
     }
 
     /// The region in a slot, if there is such a slot.
-    pub(super) fn get(&self, slot: u32) -> Option<&Region> {
+    pub(super) fn get(&self, slot: u32) -> Option<&ChunkRegion> {
         self.slots.get(slot as usize)
     }
 
     /// The block in a slot, if there is one.
-    pub(super) fn taken(&self, slot: u32) -> Option<&Taken> {
+    pub(super) fn taken(&self, slot: u32) -> Option<&BlockRecord> {
         match &self.get(slot)?.state {
             State::Taken(taken) => Some(taken),
             _ => None,
         }
     }
 
-    /// The same, to be changed.
-    pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut Taken> {
+    /// The block in a slot, if there is one, to be changed.
+    pub(super) fn taken_mut(&mut self, slot: u32) -> Option<&mut BlockRecord> {
         match &mut self.slots.get_mut(slot as usize)?.state {
             State::Taken(taken) => Some(taken),
             _ => None,
@@ -157,7 +127,7 @@ impl Regions {
 
     /// A chunk as one free region, not in the index.
     pub(super) fn add_whole(&mut self, address: u64, bytes: u64, chunk: u32) -> u32 {
-        self.insert(Region { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
+        self.insert(ChunkRegion { address, bytes, chunk, before: NONE, after: NONE, state: FREE })
     }
 
     /// Takes a region out that has its chunk for itself and is not in the index.
@@ -175,7 +145,7 @@ impl Regions {
         self.index.remove(&mut self.slots, slot);
     }
 
-    /// Takes all out of the index.
+    /// Takes all regions out of the index.
     pub(super) fn withdraw_all(&mut self) {
         self.index.clear();
     }
@@ -187,7 +157,12 @@ impl Regions {
 
     /// Makes a block in a free region that is not in the index. What is left before and behind goes
     /// into the index. The slot of the block, or `None` where it does not fit.
-    pub(super) fn carve(&mut self, slot: u32, request: &Request, taken: Taken) -> Option<u32> {
+    pub(super) fn carve(
+        &mut self,
+        slot: u32,
+        request: &Request,
+        taken: BlockRecord,
+    ) -> Option<u32> {
         let whole = self.at(slot);
         let padding = request.padding(whole.address, whole.bytes)?;
         let block = if padding == 0 { slot } else { self.split(slot, padding) };
@@ -206,7 +181,7 @@ impl Regions {
     /// Frees a block, merges it with what is free beside it, and offers the whole.
     pub(super) fn release(&mut self, slot: u32) {
         self.at_mut(slot).state = FREE;
-        let Region { before, after, .. } = *self.at(slot);
+        let ChunkRegion { before, after, .. } = *self.at(slot);
         if after != NONE && self.is_free(after) {
             self.withdraw(after);
             self.absorb_next(slot);
@@ -222,7 +197,7 @@ impl Regions {
 
     /// Frees every block of a chunk that has no lease, where nothing is in the index; calls `freed`
     /// with each. Nothing is offered.
-    pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&Region, &Taken)) {
+    pub(super) fn sweep(&mut self, first: u32, mut freed: impl FnMut(&ChunkRegion, &BlockRecord)) {
         let mut slot = first;
         while slot != NONE {
             let region = *self.at(slot);
@@ -240,18 +215,18 @@ impl Regions {
         }
     }
 
-    fn at(&self, slot: u32) -> &Region {
+    fn at(&self, slot: u32) -> &ChunkRegion {
         &self.slots[slot as usize]
     }
 
-    fn at_mut(&mut self, slot: u32) -> &mut Region {
+    fn at_mut(&mut self, slot: u32) -> &mut ChunkRegion {
         &mut self.slots[slot as usize]
     }
 
     /// Cuts a free region that is not in the index behind so many bytes; the slot of the rest.
     fn split(&mut self, slot: u32, bytes: u64) -> u32 {
         let whole = *self.at(slot);
-        let rest = self.insert(Region {
+        let rest = self.insert(ChunkRegion {
             address: whole.address + bytes,
             bytes: whole.bytes - bytes,
             before: slot,
@@ -268,7 +243,7 @@ impl Regions {
     /// A region takes the bytes of the one behind it, which is then gone. Neither is in the index.
     fn absorb_next(&mut self, slot: u32) {
         let next = self.at(slot).after;
-        let Region { bytes, after, .. } = *self.at(next);
+        let ChunkRegion { bytes, after, .. } = *self.at(next);
         self.vacate(next);
         let region = self.at_mut(slot);
         region.bytes += bytes;
@@ -278,7 +253,7 @@ impl Regions {
         }
     }
 
-    fn insert(&mut self, region: Region) -> u32 {
+    fn insert(&mut self, region: ChunkRegion) -> u32 {
         let vacant = self.vacant;
         if let State::Vacant { next } = self.at(vacant).state
             && vacant != NONE

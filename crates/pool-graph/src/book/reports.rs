@@ -2,9 +2,9 @@
 
 use pool_core::Device;
 
-use super::Book;
-use super::regions::State;
-use crate::stats::GraphPoolStats;
+use super::region::State;
+use super::state::Book;
+use super::stats::GraphPoolStats;
 
 impl Book {
     pub(crate) fn reserved(&self) -> u64 {

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
+use super::body::{NodeOwner, Span};
 use super::error::CaptureError;
-use super::span::{Account, Span};
-use crate::captured::{Contents, GraphMemory, HostBuffer, NodeKind};
+use super::memory::GraphMemory;
+use crate::driver::{Contents, HostBuffer, NodeKind};
 
 /// What a graph owns, and what was done to make it.
 pub(super) struct ClosedWorld<'a> {
@@ -22,15 +23,15 @@ pub(super) struct ClosedWorld<'a> {
 /// The nodes of a graph as they are, and who answers for them so far.
 struct Nodes<'a> {
     contents: &'a Contents,
-    /// What each comes directly after.
+    /// For each node the nodes that it comes directly after.
     before: Vec<Vec<usize>>,
-    /// The memory that each names, on the device and the host, in order.
+    /// For each node the memory that it names, on the device and the host, in order.
     names: Vec<Vec<(u64, u64)>>,
-    /// The number of the span that answers for each.
+    /// For each node the number of the span that answers for it; none so far where nobody does.
     claimed: Vec<Option<usize>>,
     /// The first span that each came in during: no later one that began after its end answers for it.
     came: Vec<Option<usize>>,
-    /// The span that each was looked at for last.
+    /// For each node the span that it was looked at for last.
     seen: Vec<Option<usize>>,
 }
 
@@ -69,8 +70,8 @@ impl ClosedWorld<'_> {
     fn claim(&self, nodes: &mut Nodes<'_>, number: usize, span: &Span, within: &[usize]) {
         let mut free = within.to_vec();
         free.retain(|&node| nodes.claimed[node].is_none());
-        match &span.account {
-            Account::Put(puts) => {
+        match &span.owner {
+            NodeOwner::Put(puts) => {
                 for put in puts {
                     let is_put = |&node: &usize| {
                         nodes.kind(node) == put.kind && nodes.names[node] == put.names
@@ -81,14 +82,14 @@ impl ClosedWorld<'_> {
                 // It does nothing, and may be how a driver joins streams.
                 free.retain(|&node| nodes.kind(node) == NodeKind::Empty);
             }
-            Account::Scope => free.retain(|&node| match nodes.kind(node) {
+            NodeOwner::Scope => free.retain(|&node| match nodes.kind(node) {
                 NodeKind::Kernel | NodeKind::Empty => true,
                 NodeKind::Fill | NodeKind::Copy => {
                     nodes.names[node].iter().all(|name| self.owns(name))
                 }
                 _ => false,
             }),
-            Account::Caller => {}
+            NodeOwner::Caller => {}
         }
         free.iter().for_each(|&node| nodes.claimed[node] = Some(number));
     }

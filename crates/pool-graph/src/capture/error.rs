@@ -5,13 +5,11 @@ use std::fmt;
 
 use pool_core::PoolError;
 use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 
 use crate::arena::ArenaPlanError;
-use crate::captured::{NodeKind, UpdateRefused};
-use crate::error::GraphMemoryError;
-use crate::room::NoRoom;
+use crate::base::error::GraphMemoryError;
+use crate::driver::{NodeKind, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -32,7 +30,7 @@ pub enum CaptureError {
     /// The graph that came out does not order what shares bytes.
     Layout(LayoutViolation),
     /// The executable graph cannot take what an update brings.
-    Update(UpdateRefused),
+    Update(UpdateRefusal),
     /// The stream is the default one, which cannot be captured: what other streams do would enter.
     DefaultStream,
     /// The session has the stream already.
@@ -147,8 +145,14 @@ pub enum CaptureError {
         /// How many such nodes there are.
         nodes: usize,
     },
-    /// The capture was spoiled by something in its body: by an attempt to end it there, for one.
-    Spoiled,
+    /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
+    /// body, or of another thread where the [mode](crate::CaptureMode) allows none.
+    Invalidated,
+    /// The crate contradicts itself. This is a bug in `pool-graph`, and no fault of the caller's.
+    Internal {
+        /// What was found that cannot be.
+        found: &'static str,
+    },
     /// Something came onto a stream of the session, and so into the graph, that the body did not put
     /// there through the capture.
     ForeignWork {
@@ -254,7 +258,7 @@ impl fmt::Display for CaptureError {
             ),
             Self::Lent { address } => write!(
                 f,
-                "the memory at {address:#x} is lent to device views: drop the `Lent` before the \
+                "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the \
                  capture uses it"
             ),
             Self::NotLeased { address, bytes } => write!(
@@ -288,10 +292,13 @@ impl fmt::Display for CaptureError {
                  they allocate between replays, and takes it back before each. Acquire from the \
                  capture, or allocate before it"
             ),
-            Self::Spoiled => f.write_str(
-                "the capture was spoiled by its body: do not begin or end captures of the session's \
-                 streams there, nor wait for them",
+            Self::Invalidated => f.write_str(
+                "the capture was invalidated while its body ran: do not begin or end captures of the \
+                 session's streams there, nor wait for them",
             ),
+            Self::Internal { found } => {
+                write!(f, "this is a bug in pool-graph, please report it: {found}")
+            }
             Self::ForeignWork { stream } => write!(
                 f,
                 "work came onto stream {stream:#x} past the capture, and the graph would not own the \
@@ -339,48 +346,5 @@ impl Error for CaptureError {
             Self::Update(error) => Some(error),
             _ => None,
         }
-    }
-}
-
-impl From<CudaError> for CaptureError {
-    fn from(error: CudaError) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl From<GraphMemoryError<CudaError>> for CaptureError {
-    fn from(error: GraphMemoryError<CudaError>) -> Self {
-        Self::Memory(error)
-    }
-}
-
-impl From<PlanError> for CaptureError {
-    fn from(error: PlanError) -> Self {
-        Self::Plan(error)
-    }
-}
-
-impl From<ArenaPlanError> for CaptureError {
-    fn from(error: ArenaPlanError) -> Self {
-        Self::ArenaPlan(error)
-    }
-}
-
-impl From<LayoutViolation> for CaptureError {
-    fn from(error: LayoutViolation) -> Self {
-        Self::Layout(error)
-    }
-}
-
-/// What cudarc's own calls answer in a body.
-impl From<NoRoom> for CaptureError {
-    fn from(no_room: NoRoom) -> Self {
-        Self::Memory(no_room.into())
-    }
-}
-
-impl From<DriverError> for CaptureError {
-    fn from(error: DriverError) -> Self {
-        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
     }
 }

@@ -4,20 +4,18 @@ use std::fmt;
 
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 
+use super::body::{Model, Region, Trace};
 use super::error::CaptureError;
-use super::model::Model;
-use super::region::Region;
-use super::trace::Trace;
 use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
-use crate::bytes::Bytes;
-use crate::request::GRANULE;
+use crate::base::bytes::Bytes;
+use crate::base::request::GRANULE;
 
 /// Bytes of a graph's temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Of all temporaries together: what an arena needs that never hands bytes out again.
+    /// The bytes of all temporaries together: what an arena needs that never hands bytes out again.
     pub sum: u64,
-    /// Of the arena, from its start to the end of the last temporary.
+    /// The bytes of the arena from its start to the end of the last temporary.
     pub peak: u64,
     /// What no layout can be below: temporaries of which no two are ordered need it at once.
     pub lower_bound: u64,
@@ -55,7 +53,7 @@ impl fmt::Display for Footprint {
 #[derive(Clone, Debug)]
 pub struct Probe {
     footprint: Footprint,
-    /// None where the body takes no memory.
+    /// Where each temporary goes; none where the body takes no memory.
     plan: Option<ArenaPlan>,
     trace: Trace,
     divergence: Divergence,
@@ -88,7 +86,7 @@ impl Probe {
         self.footprint
     }
 
-    /// How many temporaries it takes.
+    /// How many temporaries the body takes.
     #[must_use]
     pub fn temporaries(&self) -> usize {
         self.plan.as_ref().map_or(0, ArenaPlan::allocations)

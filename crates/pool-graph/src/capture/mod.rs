@@ -1,35 +1,27 @@
 //! Captures: a session that turns the work of a body into a graph which owns its memory.
 
+mod body;
 mod closed_world;
-mod dissected;
-pub(crate) mod driver;
+mod copy_buffers;
 mod error;
+mod error_sources;
 mod footprint;
-mod frontiers;
-mod lent;
-mod model;
-mod operations;
+mod graph;
+mod leftovers;
+mod memory;
 mod prepared;
-mod record;
-mod recorded;
-mod region;
-mod scope;
-mod scoped;
+mod registry;
+mod resources;
 mod session;
-mod setting;
-mod source;
-mod span;
-mod trace;
-mod view;
+mod setup;
+mod sharing;
+mod unverified;
 
-#[doc(hidden)]
-pub use dissected::DissectedCapture;
-pub use driver::CaptureMode;
+pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Use, ViewLoan};
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
-pub use lent::Lent;
+pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};
 pub use prepared::{FailedCapture, PreparedCapture};
-pub use scope::{Capture, CaptureStream, HostArgument};
 pub use session::CaptureSession;
-pub(crate) use setting::{Examined, Pattern, Purpose, Setting};
-pub use view::{CaptureView, Use};
+#[doc(hidden)]
+pub use unverified::UnverifiedCapture;

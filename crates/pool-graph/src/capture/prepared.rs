@@ -4,10 +4,11 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use super::body::Capture;
 use super::error::CaptureError;
-use super::scope::Capture;
-use super::setting::{Purpose, Setting};
-use crate::captured::{CapturedGraph, RemainsPlace};
+use super::graph::CapturedGraph;
+use super::leftovers::LeftoversPlace;
+use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a capture: streams, leases and an arena.
 ///
@@ -25,7 +26,7 @@ use crate::captured::{CapturedGraph, RemainsPlace};
 /// loop {
 ///     match prepared.try_capture(workspace, compile) {
 ///         Ok(graph) => return Ok(graph),
-///         Err(failed) if failed.error == CaptureError::Spoiled => workspace = failed.state,
+///         Err(failed) if failed.error == CaptureError::Invalidated => workspace = failed.state,
 ///         Err(failed) => return Err(failed.error),
 ///     }
 /// }
@@ -33,26 +34,26 @@ use crate::captured::{CapturedGraph, RemainsPlace};
 /// ```
 #[derive(Debug)]
 pub struct PreparedCapture {
-    setting: Arc<Setting>,
+    setup: Arc<CaptureSetup>,
 }
 
 /// A capture that did not become a graph, with the state that would have been the graph's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FailedCapture<S, E> {
-    /// Why.
+    /// Why there is no graph.
     pub error: E,
-    /// What the body left of the state.
+    /// The state as the body left it.
     pub state: S,
 }
 
 impl PreparedCapture {
-    pub(super) fn new(setting: Setting) -> Self {
-        Self { setting: Arc::new(setting) }
+    pub(super) fn new(setup: CaptureSetup) -> Self {
+        Self { setup: Arc::new(setup) }
     }
 
-    pub(super) fn setting(&self) -> &Arc<Setting> {
-        &self.setting
+    pub(super) fn setup(&self) -> &Arc<CaptureSetup> {
+        &self.setup
     }
 
     /// Captures what the body puts on the streams, which are waited for first. All branches are joined
@@ -68,7 +69,7 @@ impl PreparedCapture {
     /// # Errors
     ///
     /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Spoiled`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
     /// [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
@@ -81,7 +82,8 @@ impl PreparedCapture {
         self.try_capture(state, body).map_err(|failed| failed.error)
     }
 
-    /// The same, but the state comes back with the error. Only a panic of the body drops it.
+    /// Captures as [`capture`](Self::capture), but the state comes back with the error. Only a panic of the body
+    /// drops it.
     ///
     /// # Errors
     ///
@@ -92,18 +94,18 @@ impl PreparedCapture {
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<CapturedGraph<S>, FailedCapture<S, E>> {
         let purpose = Purpose::Graph;
-        let made = match self.setting.run(purpose, &mut state, body) {
-            Ok(made) => made,
+        let outcome = match self.setup.run(purpose, &mut state, body) {
+            Ok(outcome) => outcome,
             Err(error) => return Err(FailedCapture { error, state }),
         };
-        let ready = self.setting.examine(made, purpose).and_then(|examined| {
-            let executable = examined.graph.instantiate()?;
-            Ok((executable, examined, RemainsPlace::new()?))
+        let ready = self.setup.examine(outcome, purpose).and_then(|verified_graph| {
+            let executable = verified_graph.graph.instantiate()?;
+            Ok((executable, verified_graph, LeftoversPlace::new()?))
         });
         match ready {
-            Ok((executable, examined, place)) => {
-                let setting = Arc::clone(&self.setting);
-                Ok(CapturedGraph::new(executable, examined, setting, state, place))
+            Ok((executable, verified_graph, place)) => {
+                let setup = Arc::clone(&self.setup);
+                Ok(CapturedGraph::new(executable, verified_graph, setup, state, place))
             }
             Err(error) => Err(FailedCapture { error: error.into(), state }),
         }

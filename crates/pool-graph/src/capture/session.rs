@@ -7,18 +7,20 @@ use pool_cuda::require_driver;
 use pool_cuda::versioned::EDGE_DATA;
 use pool_plan::Options;
 
-use super::driver::CaptureMode;
+use super::body::{Account, Capture, Trace};
 use super::error::CaptureError;
 use super::footprint::Probe;
+use super::graph::CapturedGraph;
+use super::memory::{GraphMemory, OwnArena};
 use super::prepared::PreparedCapture;
-use super::scope::Capture;
-use super::setting::Setting;
-use super::trace::Trace;
+use super::registry::RunStream;
+use super::resources::SessionResources;
+use super::setup::CaptureSetup;
 use crate::arena::CudaArena;
-use crate::captured::{CapturedGraph, GraphMemory, OwnArena, RunsOn};
-use crate::device::DeviceMemory;
-use crate::error::GraphMemoryError;
+use crate::base::error::GraphMemoryError;
+use crate::driver::CaptureMode;
 use crate::lease::Lease;
+use crate::source::DeviceMemory;
 
 /// The first state of a capture: what it will run on. The states are types, each made from the one
 /// before: this one is [prepared](Self::prepare) with memory, a [`PreparedCapture`] runs bodies with a
@@ -88,7 +90,7 @@ impl CaptureSession {
         self.with(stream)
     }
 
-    /// Which calls of other threads spoil the capture: those of its own thread alone, by default.
+    /// Which calls of other threads invalidate the capture: those of its own thread alone, by default.
     #[must_use]
     pub fn mode(self, mode: CaptureMode) -> Self {
         Self { mode, ..self }
@@ -127,11 +129,11 @@ impl CaptureSession {
         state: &mut S,
         body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
     ) -> Result<Probe, E> {
-        let capture = Capture::new(&self.streams, &self.leases, None, None, None);
+        let capture = Capture::new(Account::dry(&self.streams), &self.leases);
         body(&capture, state)?;
         capture.join_all()?;
-        let recorded = capture.into_recorded();
-        Ok(Probe::new(&recorded.model, &recorded.regions, recorded.trace, options)?)
+        let record = capture.into_record();
+        Ok(Probe::new(&record.model, &record.regions, record.trace, options)?)
     }
 
     /// The second state: with an arena, which is the graph's from here on.
@@ -175,8 +177,9 @@ impl CaptureSession {
         let begin = memory.arena.mark_anew(probe.policy())?;
         let (streams, mode): (Arc<[_]>, _) = (self.streams.into(), self.mode);
         let planned = probe.followed();
-        let runs_on = RunsOn::new(&streams[0])?;
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
+        let runs_on = RunStream::new(&streams[0])?;
+        let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
+        Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
     /// The second state, with an arena of its own that is as large as the plan, which the capture then
@@ -191,7 +194,7 @@ impl CaptureSession {
         self.with_arena(arena, probe.followed())
     }
 
-    /// With an arena of its own, from where that stands now.
+    /// The second state with an arena of its own, from where that stands now.
     fn with_arena(
         self,
         arena: CudaArena,
@@ -209,8 +212,9 @@ impl CaptureSession {
         let memory = GraphMemory::new(Arc::new(arena), leases);
         let begin = memory.arena.arena().mark()?;
         let streams: Arc<[_]> = streams.into();
-        let runs_on = RunsOn::new(&streams[0])?;
-        Ok(PreparedCapture::new(Setting { mode, planned, begin, memory, runs_on, streams }))
+        let runs_on = RunStream::new(&streams[0])?;
+        let resources = Arc::new(SessionResources::new(memory, runs_on, streams));
+        Ok(PreparedCapture::new(CaptureSetup { mode, planned, begin, resources }))
     }
 
     fn with(mut self, stream: &Arc<CudaStream>) -> Result<Self, CaptureError> {

@@ -3,22 +3,23 @@
 
 use std::collections::VecDeque;
 
+use super::error::LayoutViolation;
+use super::layout::GraphOrder;
 use super::lists::Lists;
-use super::{GraphOrder, LayoutViolation};
 
 /// The order, and the edges that order memory.
 #[derive(Debug)]
 pub(super) struct Order {
     /// The nodes, by number: a graph may have more of them than memory, of which nothing is said.
     named: Vec<usize>,
-    /// The place of each.
+    /// The place of each named node.
     places: Vec<usize>,
     /// For each place, those that an edge of full completion leads from.
     before: Lists,
 }
 
 impl Order {
-    /// Of the nodes that edges join, and of these.
+    /// The order of the nodes that edges join, and of these others.
     pub(super) fn of(
         graph: &GraphOrder,
         others: impl Iterator<Item = usize>,

@@ -28,16 +28,16 @@ enum Set {
 
 /// Who asks about a region's sake: the lists of its nodes that paths must lead from.
 #[derive(Clone, Copy, Debug)]
-enum From {
-    /// What it begins after.
+enum SourceNodes {
+    /// The nodes that the region begins after.
     Beginnings,
-    /// Its uses.
+    /// The uses of the region.
     Uses,
-    /// Its last ones.
+    /// The last uses of the region.
     LastUses,
 }
 
-impl From {
+impl SourceNodes {
     /// The number of the asker.
     fn of(self, region: usize) -> usize {
         region * 3 + self as usize
@@ -61,18 +61,18 @@ impl<'a> Questions<'a> {
         let (mut asked, mut claims) =
             (Vec::new(), Vec::with_capacity(named.len() * 2 + pairs.len()));
         for &region in &named {
-            let mut ask = |from: From, nodes: &[usize]| {
+            let mut ask = |from: SourceNodes, nodes: &[usize]| {
                 asked.extend(nodes.iter().map(|&node| (node, from.of(region))));
             };
-            ask(From::Beginnings, regions.after(region));
-            ask(From::Uses, regions.uses(region));
-            ask(From::LastUses, regions.until(region));
-            let (begin, end) = (From::Beginnings.of(region), From::Uses.of(region));
+            ask(SourceNodes::Beginnings, regions.after(region));
+            ask(SourceNodes::Uses, regions.uses(region));
+            ask(SourceNodes::LastUses, regions.until(region));
+            let (begin, end) = (SourceNodes::Beginnings.of(region), SourceNodes::Uses.of(region));
             claims.push(Claim { asker: begin, set: Set::Uses(region), who: region });
             claims.push(Claim { asker: end, set: Set::LastUse(region), who: count + region });
         }
         for (pair, &(earlier, later)) in pairs.iter().enumerate() {
-            let asker = From::LastUses.of(earlier);
+            let asker = SourceNodes::LastUses.of(earlier);
             claims.push(Claim { asker, set: Set::Region(later), who: count * 2 + pair });
         }
         // Of regions, whether the edges show where their uses begin, and where they end; of pairs,

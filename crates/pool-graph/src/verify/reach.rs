@@ -32,14 +32,14 @@ pub(super) struct Claim<T> {
     pub(super) asker: usize,
     /// What the sources must reach.
     pub(super) set: T,
-    /// What does not hold otherwise.
+    /// The number of what does not hold where the claim does not.
     pub(super) who: usize,
 }
 
 /// What the sources of a pass reach.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
-    /// Ascending.
+    /// The places of the sources, ascending.
     sources: Vec<usize>,
     /// Of each place from the first source on: which sources are there or come before it.
     masks: Vec<Mask>,
@@ -159,7 +159,7 @@ pub(super) fn judge<T: Copy + Ord>(
     }
 }
 
-/// Which sources are in both.
+/// The sources that are in both masks.
 pub(super) fn both(one: Mask, other: Mask) -> Mask {
     std::array::from_fn(|word| one[word] & other[word])
 }

@@ -1,31 +1,31 @@
 //! The regions of a layout with their nodes as places in the graph's order.
 
-use super::LaidOut;
+use super::layout::RegionLayout;
 use super::lists::Lists;
 use super::order::Order;
 
-/// All regions.
+/// The regions of a layout.
 #[derive(Debug)]
 pub(super) struct Regions<'a> {
-    pub(super) layout: &'a [LaidOut],
+    pub(super) layout: &'a [RegionLayout],
     uses: Lists,
     after: Lists,
     until: Lists,
-    /// Of each, the highest places of these lists.
-    last: Vec<Highest>,
+    /// The highest places of the lists of each region.
+    last: Vec<HighestPlaces>,
 }
 
 /// The highest places of a region's lists; 0, which comes after nothing, of an empty one.
 #[derive(Clone, Copy, Debug)]
-struct Highest {
+struct HighestPlaces {
     known_use: usize,
     after: usize,
     until: usize,
 }
 
 impl<'a> Regions<'a> {
-    pub(super) fn new(layout: &'a [LaidOut], order: &Order) -> Self {
-        let lists = |nodes: fn(&LaidOut) -> &[usize]| {
+    pub(super) fn new(layout: &'a [RegionLayout], order: &Order) -> Self {
+        let lists = |nodes: fn(&RegionLayout) -> &[usize]| {
             Lists::new(layout.len(), || {
                 let each = layout.iter().enumerate();
                 each.flat_map(move |(region, one)| {
@@ -37,7 +37,7 @@ impl<'a> Regions<'a> {
         let after = lists(|one| &one.after);
         let until = lists(|one| &one.until);
         let highest = |list: &[usize]| list.iter().copied().max().unwrap_or(0);
-        let of_region = |region| Highest {
+        let of_region = |region| HighestPlaces {
             known_use: highest(uses.of(region)),
             after: highest(after.of(region)),
             until: highest(until.of(region)),
@@ -46,32 +46,32 @@ impl<'a> Regions<'a> {
         Self { layout, uses, after, until, last }
     }
 
-    /// Where a region is used.
+    /// The places where a region is used.
     pub(super) fn uses(&self, region: usize) -> &[usize] {
         self.uses.of(region)
     }
 
-    /// What all uses come after.
+    /// The places that all uses of a region come after.
     pub(super) fn after(&self, region: usize) -> &[usize] {
         self.after.of(region)
     }
 
-    /// Where it is used last.
+    /// The places where a region is used last.
     pub(super) fn until(&self, region: usize) -> &[usize] {
         self.until.of(region)
     }
 
-    /// The highest place of those; 0 for a region that is not used.
+    /// The highest place where a region is used last; 0 for one that is not used.
     pub(super) fn last(&self, region: usize) -> usize {
         self.last[region].until
     }
 
-    /// The highest place where it is known to be used.
+    /// The highest place where a region is known to be used.
     pub(super) fn last_known_use(&self, region: usize) -> usize {
         self.last[region].known_use
     }
 
-    /// The highest place of what its uses come after.
+    /// The highest place that the uses of a region come after.
     pub(super) fn last_beginning(&self, region: usize) -> usize {
         self.last[region].after
     }

@@ -29,41 +29,41 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::Access;
+use super::layout::Access;
 use super::order::Order;
 use super::regions::Regions;
 
 /// Two regions that share bytes and stand next to each other in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair {
-    /// The one of the lower key.
+    /// The region of the lower key.
     pub(super) earlier: usize,
     pub(super) later: usize,
-    /// Which of the two came in with it, as an index of [`Swept::by_offset`].
+    /// Which of the two came in with it, as an index of [`SweepResult::by_offset`].
     pub(super) at: usize,
 }
 
 /// What a walk found.
 #[derive(Debug, Default)]
-pub(super) struct Swept {
+pub(super) struct SweepResult {
     /// The regions that are used and have bytes, in the order of their offsets.
     pub(super) by_offset: Vec<usize>,
     /// How many pairs share bytes.
     pub(super) sharing: usize,
-    /// Those of them that must be ordered.
+    /// Of the pairs that share bytes, those that must be ordered.
     pub(super) pairs: Vec<Pair>,
     /// For each access the region that it can belong to, if there is one.
     pub(super) owners: Vec<Option<usize>>,
 }
 
 /// Walks through the addresses.
-pub(super) fn sweep(order: &Order, regions: &Regions<'_>, accesses: &[Access]) -> Swept {
+pub(super) fn sweep(order: &Order, regions: &Regions<'_>, accesses: &[Access]) -> SweepResult {
     let layout = regions.layout;
     let is_seen = |&region: &usize| layout[region].bytes > 0 && !layout[region].until.is_empty();
     let mut by_offset: Vec<usize> = (0..layout.len()).filter(is_seen).collect();
     by_offset.sort_by_key(|&region| layout[region].offset);
-    let mut swept = Swept { owners: vec![None; accesses.len()], ..Swept::default() };
-    let mut at_hand = AtHand { regions, active: BTreeSet::new(), ends: BinaryHeap::new() };
+    let mut swept = SweepResult { owners: vec![None; accesses.len()], ..SweepResult::default() };
+    let mut at_hand = ActiveRegions { regions, active: BTreeSet::new(), ends: BinaryHeap::new() };
     let mut waiting: Vec<usize> = (0..accesses.len()).collect();
     waiting.sort_by_key(|&access| accesses[access].offset);
     let mut waiting = waiting.into_iter().peekable();
@@ -84,15 +84,15 @@ pub(super) fn sweep(order: &Order, regions: &Regions<'_>, accesses: &[Access]) -
 }
 
 /// The regions that have the current byte.
-struct AtHand<'a> {
+struct ActiveRegions<'a> {
     regions: &'a Regions<'a>,
-    /// By their keys.
+    /// The regions by their keys.
     active: BTreeSet<(usize, usize)>,
-    /// By where they end.
+    /// The regions by where they end.
     ends: BinaryHeap<Reverse<(u64, (usize, usize))>>,
 }
 
-impl AtHand<'_> {
+impl ActiveRegions<'_> {
     /// Goes on to an address.
     fn advance(&mut self, address: u64) {
         while let Some(&Reverse((end, keyed))) = self.ends.peek() {

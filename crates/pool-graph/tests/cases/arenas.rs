@@ -1,6 +1,6 @@
 //! Named cases of the arena.
 
-use pool_graph::{ArenaPolicy, CudaArena, Ended, GraphMemoryError, MemorySource};
+use pool_graph::{ArenaPolicy, CudaArena, Deallocation, GraphMemoryError, MemorySource};
 
 use super::{MIB, Subject};
 
@@ -27,12 +27,12 @@ pub(crate) fn monotone_never_reuses<M: MemorySource + Clone>(subject: &Subject<M
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Monotone).unwrap();
     let regions = [(); 3].map(|()| arena.allocate(200).unwrap());
     for (address, ended) in [
-        (regions[2].device_pointer(), Ended::Region { bytes: 256 }), // the top
-        (regions[1].device_pointer(), Ended::Region { bytes: 256 }), // a middle
-        (regions[1].device_pointer(), Ended::Foreign),               // it again
-        (regions[0].device_pointer() + 1, Ended::Foreign),           // inside a region
-        (0, Ended::Foreign),
-        (u64::MAX, Ended::Foreign),
+        (regions[2].device_pointer(), Deallocation::Region { bytes: 256 }), // the top
+        (regions[1].device_pointer(), Deallocation::Region { bytes: 256 }), // a middle
+        (regions[1].device_pointer(), Deallocation::Foreign),               // it again
+        (regions[0].device_pointer() + 1, Deallocation::Foreign),           // inside a region
+        (0, Deallocation::Foreign),
+        (u64::MAX, Deallocation::Foreign),
     ] {
         assert_eq!(arena.deallocate(address), ended);
         let stats = arena.stats();
@@ -83,11 +83,11 @@ pub(crate) fn linear_rewinds<M: MemorySource + Clone>(subject: &Subject<M>) {
     let arena = CudaArena::new(subject.source.clone(), 1024, ArenaPolicy::Linear).unwrap();
     let regions = [(); 4].map(|()| arena.allocate(256).unwrap().device_pointer());
     assert_eq!(arena.remaining(), 0);
-    assert_eq!(arena.deallocate(regions[1]), Ended::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(regions[1]), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.remaining(), 0, "a middle one stays until the top goes");
-    assert_eq!(arena.deallocate(regions[3]), Ended::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(regions[3]), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.remaining(), 256);
-    assert_eq!(arena.deallocate(regions[2]), Ended::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(regions[2]), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.remaining(), 768, "and goes with it then");
     assert_eq!(arena.allocate(768).unwrap().device_pointer(), regions[1]);
     let stats = arena.stats();

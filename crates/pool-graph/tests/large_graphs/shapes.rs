@@ -1,12 +1,12 @@
 //! Large graphs with layouts that are right, each with an edge that its layout relies on.
 
-use pool_graph::{Access, GraphOrder, LaidOut, OrderEdge};
+use pool_graph::{Access, GraphOrder, OrderEdge, RegionLayout};
 
 /// A graph, what lies where, and what its nodes access.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) graph: GraphOrder,
-    pub(crate) layout: Vec<LaidOut>,
+    pub(crate) layout: Vec<RegionLayout>,
     pub(crate) accesses: Vec<Access>,
     /// An edge without which two regions that share bytes are not ordered, or an access is stray.
     pub(crate) needed: usize,
@@ -22,26 +22,26 @@ const fn full(from: usize, to: usize) -> OrderEdge {
     OrderEdge { from, to, full: true }
 }
 
-fn access(node: usize, region: &LaidOut) -> Access {
+fn access(node: usize, region: &RegionLayout) -> Access {
     Access { node, offset: region.offset, bytes: region.bytes }
 }
 
 /// Those of its uses.
-fn accesses(layout: &[LaidOut]) -> Vec<Access> {
+fn accesses(layout: &[RegionLayout]) -> Vec<Access> {
     layout.iter().flat_map(|one| one.uses.iter().map(|&node| access(node, one))).collect()
 }
 
 /// One stream, and all temporaries at the same bytes: every two of them share.
 fn line(nodes: usize) -> Shape {
     let edges = (1..nodes).map(|to| full(to - 1, to)).collect();
-    let region = |node: usize| LaidOut {
+    let region = |node: usize| RegionLayout {
         offset: 0,
         bytes: 256 + node as u64 % 7 * 256,
         uses: vec![node],
         after: node.checked_sub(1).into_iter().collect(),
         until: vec![node],
     };
-    let layout: Vec<LaidOut> = (0..nodes).map(region).collect();
+    let layout: Vec<RegionLayout> = (0..nodes).map(region).collect();
     let accesses = accesses(&layout);
     let graph = GraphOrder { nodes, edges };
     Shape { name: "a line, all at one place", graph, layout, accesses, needed: nodes / 2 }
@@ -68,7 +68,7 @@ fn streams(nodes: usize) -> Shape {
             let is_guest = area != stream;
             // The neighbour's area has a third place, for guests.
             let place = if is_guest { 2 } else { round % 2 };
-            layout.push(LaidOut {
+            layout.push(RegionLayout {
                 offset: (area * 3 + place) as u64 * 256,
                 bytes: 256,
                 uses: if is_guest { vec![this] } else { vec![this, until] },
@@ -115,7 +115,7 @@ fn low_width(nodes: usize) -> Shape {
             let mut begin = place + 1;
             while begin < chain.len() {
                 let last = (begin + random.below(12)).min(chain.len() - 1);
-                layout.push(LaidOut {
+                layout.push(RegionLayout {
                     offset: (number * 4 + place) as u64 * 4096,
                     bytes: 256 * (1 + random.below(16) as u64),
                     uses: vec![chain[begin], chain[begin.midpoint(last)], chain[last]],
@@ -151,7 +151,7 @@ fn fans(nodes: usize) -> Shape {
         edges.extend(after.iter().map(|&before| full(before, hub(round))));
         let whole = width as u64 * 256;
         let node = hub(round);
-        layout.push(LaidOut {
+        layout.push(RegionLayout {
             offset: 0,
             bytes: whole,
             uses: vec![node],
@@ -161,7 +161,7 @@ fn fans(nodes: usize) -> Shape {
         for lane in 0..width {
             let branch = hub(round) + 1 + lane;
             edges.push(full(node, branch));
-            layout.push(LaidOut {
+            layout.push(RegionLayout {
                 offset: lane as u64 * 256,
                 bytes: 256,
                 uses: vec![branch],
@@ -181,7 +181,7 @@ fn one_region_for_all(nodes: usize) -> Shape {
     let (first, last) = (0, nodes - 1);
     let fork = (1..last).map(|node| full(first, node));
     let edges: Vec<OrderEdge> = fork.chain((1..last).map(|node| full(node, last))).collect();
-    let shared = LaidOut {
+    let shared = RegionLayout {
         offset: 0,
         bytes: nodes as u64 * 64,
         uses: (1..last).collect(),
@@ -190,7 +190,7 @@ fn one_region_for_all(nodes: usize) -> Shape {
     };
     let mut accesses: Vec<Access> =
         (1..last).map(|node| Access { node, offset: node as u64 * 64, bytes: 64 }).collect();
-    let at = |node: usize, after: Vec<usize>| LaidOut {
+    let at = |node: usize, after: Vec<usize>| RegionLayout {
         offset: 0,
         bytes: nodes as u64 * 64,
         uses: vec![node],
@@ -227,7 +227,7 @@ fn long_lived(nodes: usize) -> Shape {
             // Those of both halves would meet at the one node where the first ends.
             let after = round.checked_sub(1).map(|before| node(stream, before));
             let until = if round < rounds / 2 { until - width } else { until };
-            layout.push(LaidOut {
+            layout.push(RegionLayout {
                 offset: node(stream, half) as u64 * 256,
                 bytes: 256,
                 uses: vec![this, until],

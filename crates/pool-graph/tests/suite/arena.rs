@@ -1,6 +1,6 @@
 //! The arithmetic of arenas, at the edges of what an address can say.
 
-use pool_graph::{ArenaPolicy, CudaArena, Ended, GraphMemoryError, SyntheticMemory};
+use pool_graph::{ArenaPolicy, CudaArena, Deallocation, GraphMemoryError, SyntheticMemory};
 
 /// The last addresses that there are.
 fn at_the_end(capacity: u64, policy: ArenaPolicy) -> CudaArena<SyntheticMemory> {
@@ -35,8 +35,8 @@ fn the_last_addresses_can_be_used() {
             let refused = arena.allocate_aligned(size, alignment).unwrap_err();
             assert!(matches!(refused, GraphMemoryError::ArenaExhausted { used: 1024, .. }));
         }
-        assert_eq!(arena.deallocate(u64::MAX), Ended::Foreign);
-        assert_eq!(arena.deallocate(regions[3]), Ended::Region { bytes: 256 });
+        assert_eq!(arena.deallocate(u64::MAX), Deallocation::Foreign);
+        assert_eq!(arena.deallocate(regions[3]), Deallocation::Region { bytes: 256 });
         assert!(arena.contains(regions[3], 256) && !arena.contains(regions[3], 257));
     }
 }
@@ -71,8 +71,8 @@ fn a_capacity_that_cannot_be_is_refused() {
 fn a_reset_begins_anew() {
     let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Linear).unwrap();
     let first = arena.allocate(1000).unwrap();
-    assert_eq!(arena.deallocate(first.device_pointer()), Ended::Region { bytes: 1024 });
-    assert_eq!(arena.deallocate(first.device_pointer()), Ended::Foreign);
+    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1024 });
+    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Foreign);
     arena.allocate(10).unwrap();
     arena.reset();
     let stats = arena.stats();
@@ -89,8 +89,8 @@ fn rewinding_skips_padding() {
     let arena = CudaArena::new(SyntheticMemory::new(), 1 << 20, ArenaPolicy::Linear).unwrap();
     let first = arena.allocate(256).unwrap();
     let aligned = arena.allocate_aligned(256, 65_536).unwrap();
-    assert_eq!(arena.deallocate(aligned.device_pointer()), Ended::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(aligned.device_pointer()), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.stats().used_bytes, 256, "the padding goes with it");
-    assert_eq!(arena.deallocate(first.device_pointer()), Ended::Region { bytes: 256 });
+    assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.stats().used_bytes, 0);
 }

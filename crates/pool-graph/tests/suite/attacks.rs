@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use pool_core::Device;
 use pool_graph::{
-    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, Ended, GraphMemoryError, GraphPoolConfig,
+    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, Deallocation, GraphMemoryError, GraphPoolConfig,
     MemorySource, SyntheticMemory, SyntheticRefusal,
 };
 
@@ -243,9 +243,9 @@ fn arenas_at_the_edges_of_what_a_number_can_say() {
                 }
             }
             assert!(!taken.is_empty() && arena.stats().used_bytes <= arena.capacity());
-            assert_eq!(arena.deallocate(u64::MAX), Ended::Foreign);
+            assert_eq!(arena.deallocate(u64::MAX), Deallocation::Foreign);
             for address in taken.into_iter().rev() {
-                assert!(matches!(arena.deallocate(address), Ended::Region { .. }));
+                assert!(matches!(arena.deallocate(address), Deallocation::Region { .. }));
             }
             assert_eq!(arena.stats().live_bytes, 0);
         }

@@ -1,7 +1,7 @@
 //! The verifier against random graphs, layouts and a plain model, and against broken ones: a check that
 //! cannot fail is none.
 
-use pool_graph::{Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, verify_layout};
+use pool_graph::{Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, verify_layout};
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 use proptest::prelude::*;
 
@@ -11,8 +11,8 @@ fn chain(nodes: usize) -> GraphOrder {
     GraphOrder { nodes, edges }
 }
 
-fn region(offset: u64, after: &[usize], until: &[usize]) -> LaidOut {
-    LaidOut { offset, bytes: 256, uses: vec![], after: after.to_vec(), until: until.to_vec() }
+fn region(offset: u64, after: &[usize], until: &[usize]) -> RegionLayout {
+    RegionLayout { offset, bytes: 256, uses: vec![], after: after.to_vec(), until: until.to_vec() }
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_circle_and_unknown_nodes_are_refused() {
     assert!(verify_layout(&graph, &[], &[]).is_ok());
     let unknown = verify_layout(&graph, &[region(0, &[], &[3])], &[]);
     assert_eq!(unknown, Err(LayoutViolation::UnknownNode { node: 3, nodes: 3 }));
-    let endless = LaidOut { bytes: u64::MAX, ..region(256, &[], &[0]) };
+    let endless = RegionLayout { bytes: u64::MAX, ..region(256, &[], &[0]) };
     assert!(matches!(
         verify_layout(&graph, &[endless], &[]),
         Err(LayoutViolation::Overflow { region: 0, .. })
@@ -52,7 +52,7 @@ fn a_region_that_is_used_until_the_other_begins_is_not_in_its_way() {
 fn a_use_that_is_not_where_it_should_be_is_found() {
     let mut graph = chain(3);
     let layout = |uses: &[usize]| {
-        [region(0, &[], &[0]), LaidOut { uses: uses.to_vec(), ..region(0, &[0], &[2]) }]
+        [region(0, &[], &[0]), RegionLayout { uses: uses.to_vec(), ..region(0, &[0], &[2]) }]
     };
     assert!(verify_layout(&graph, &layout(&[1, 2]), &[]).is_ok());
     let refused = LayoutViolation::Unordered { first: 0, second: 1 };
@@ -63,9 +63,9 @@ fn a_use_that_is_not_where_it_should_be_is_found() {
     assert_eq!(verify_layout(&graph, &layout(&[]), &[]), Err(refused.clone()));
     // A use that goes on when the region has ended.
     let graph = chain(3);
-    let late = [LaidOut { uses: vec![2], ..region(0, &[], &[0]) }, region(0, &[1], &[2])];
+    let late = [RegionLayout { uses: vec![2], ..region(0, &[], &[0]) }, region(0, &[1], &[2])];
     assert_eq!(verify_layout(&graph, &late, &[]), Err(refused));
-    let unknown = [LaidOut { uses: vec![3], ..region(0, &[], &[0]) }];
+    let unknown = [RegionLayout { uses: vec![3], ..region(0, &[], &[0]) }];
     assert_eq!(
         verify_layout(&graph, &unknown, &[]),
         Err(LayoutViolation::UnknownNode { node: 3, nodes: 3 })
@@ -160,7 +160,7 @@ prop_compose! {
 
 /// The plan for a sample, as a layout for the verifier. The planner's buffers are used by the node that
 /// allocates them, too, so that what is before it must be over: its direct predecessors stand for that.
-fn planned(sample: &Sample) -> Vec<LaidOut> {
+fn planned(sample: &Sample) -> Vec<RegionLayout> {
     let edges = sample.graph.edges.iter().map(|edge| Edge {
         from: edge.from,
         to: edge.to,
@@ -177,14 +177,14 @@ fn planned(sample: &Sample) -> Vec<LaidOut> {
     let laid_out = |((size, begin, users), &offset): (&(u64, usize, Vec<usize>), &u64)| {
         let full = |edge: &&OrderEdge| edge.full && edge.to == *begin;
         let after = sample.graph.edges.iter().filter(full).map(|edge| edge.from).collect();
-        LaidOut { offset, bytes: *size, uses: users.clone(), after, until: users.clone() }
+        RegionLayout { offset, bytes: *size, uses: users.clone(), after, until: users.clone() }
     };
     sample.buffers.iter().zip(&plan.offsets).map(laid_out).collect()
 }
 
 /// What the verifier should say of sharing, the plain way.
-fn is_right(graph: &GraphOrder, layout: &[LaidOut]) -> bool {
-    let before = |one: &LaidOut, other: &LaidOut| {
+fn is_right(graph: &GraphOrder, layout: &[RegionLayout]) -> bool {
+    let before = |one: &RegionLayout, other: &RegionLayout| {
         let ends = one
             .uses
             .iter()
@@ -245,8 +245,8 @@ fn any_single_deleted_edge_and_shifted_offset_is_found() {
     // Node k writes region k and reads region k - 1; regions k and k + 2 have the same bytes.
     let nodes = 12;
     let graph = chain(nodes);
-    let layout: Vec<LaidOut> = (0..nodes)
-        .map(|node| LaidOut {
+    let layout: Vec<RegionLayout> = (0..nodes)
+        .map(|node| RegionLayout {
             offset: (node as u64 % 2) * 256,
             bytes: 256,
             uses: vec![node, (node + 1).min(nodes - 1)],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use pool_conformance::programs::{for_all, test_cases};
 use pool_graph::{
-    Access, GraphOrder, LaidOut, LayoutViolation, OrderEdge, Verified, verify_layout,
+    Access, GraphOrder, LayoutViolation, OrderEdge, RegionLayout, Verification, verify_layout,
 };
 use proptest::prelude::*;
 
@@ -37,15 +37,15 @@ impl Matrix {
         self.0[later][earlier]
     }
 
-    fn has_begun(&self, region: &LaidOut, node: usize) -> bool {
+    fn has_begun(&self, region: &RegionLayout, node: usize) -> bool {
         region.after.iter().all(|&begin| self.is_before(begin, node))
     }
 
-    fn has_not_ended(&self, region: &LaidOut, node: usize) -> bool {
+    fn has_not_ended(&self, region: &RegionLayout, node: usize) -> bool {
         region.until.iter().any(|&last| last == node || self.is_before(node, last))
     }
 
-    fn follows(&self, earlier: &LaidOut, later: &LaidOut) -> bool {
+    fn follows(&self, earlier: &RegionLayout, later: &RegionLayout) -> bool {
         earlier.until.iter().all(|&last| {
             let begins = |&begin: &usize| last == begin || self.is_before(last, begin);
             let is_over = |&user: &usize| self.is_before(last, user);
@@ -53,7 +53,7 @@ impl Matrix {
         })
     }
 
-    fn are_ordered(&self, earlier: &LaidOut, later: &LaidOut) -> bool {
+    fn are_ordered(&self, earlier: &RegionLayout, later: &RegionLayout) -> bool {
         earlier.uses.iter().all(|&node| self.has_not_ended(earlier, node))
             && later.uses.iter().all(|&node| self.has_begun(later, node))
             && self.follows(earlier, later)
@@ -68,7 +68,7 @@ fn is_circular(graph: &GraphOrder) -> bool {
 
 /// The regions of the layout that share bytes, in the order in which a walk through the addresses meets
 /// them: the one that comes in, then the one that was there.
-fn sharing(layout: &[LaidOut]) -> Vec<(usize, usize)> {
+fn sharing(layout: &[RegionLayout]) -> Vec<(usize, usize)> {
     let mut by_offset: Vec<usize> = (0..layout.len()).collect();
     by_offset.sort_by_key(|&one| layout[one].offset);
     let end = |one: usize| layout[one].offset + layout[one].bytes;
@@ -86,9 +86,9 @@ fn sharing(layout: &[LaidOut]) -> Vec<(usize, usize)> {
 
 fn naive(
     graph: &GraphOrder,
-    layout: &[LaidOut],
+    layout: &[RegionLayout],
     accesses: &[Access],
-) -> Result<Verified, LayoutViolation> {
+) -> Result<Verification, LayoutViolation> {
     let nodes = graph.nodes;
     let unknown = |node| Err(LayoutViolation::UnknownNode { node, nodes });
     let mut joined = graph.edges.iter().flat_map(|edge| [edge.from, edge.to]);
@@ -103,7 +103,7 @@ fn naive(
     if let Some(node) = named.find(|&node| node >= nodes) {
         return unknown(node);
     }
-    for (region, LaidOut { offset, bytes, .. }) in layout.iter().enumerate() {
+    for (region, RegionLayout { offset, bytes, .. }) in layout.iter().enumerate() {
         if offset.checked_add(*bytes).is_none() {
             return Err(LayoutViolation::Overflow { region, offset: *offset, bytes: *bytes });
         }
@@ -118,7 +118,7 @@ fn naive(
         }
     }
     for &Access { node, offset, bytes } in accesses {
-        let is_of = |region: &LaidOut| {
+        let is_of = |region: &RegionLayout| {
             let inside = region.offset <= offset
                 && offset.saturating_add(bytes) <= region.offset + region.bytes;
             inside && matrix.has_begun(region, node) && matrix.has_not_ended(region, node)
@@ -127,14 +127,14 @@ fn naive(
             return Err(LayoutViolation::StrayAccess { node, offset, bytes });
         }
     }
-    Ok(Verified { sharing: sharing.len(), accesses: accesses.len() })
+    Ok(Verification { sharing: sharing.len(), accesses: accesses.len() })
 }
 
 /// A graph, regions and accesses, most of which fit each other.
 #[derive(Clone, Debug)]
 struct Sample {
     graph: GraphOrder,
-    layout: Vec<LaidOut>,
+    layout: Vec<RegionLayout>,
     accesses: Vec<Access>,
 }
 
@@ -162,10 +162,10 @@ fn graph(names: &[usize], missing: &[usize], extra: &[(usize, usize, u8)]) -> Gr
 
 /// The region that a wish makes on a line of nodes: used from `begin` on, and the node before it is
 /// what it comes after.
-fn region(names: &[usize], (offset, bytes, begin, length, changes): &Wish) -> LaidOut {
+fn region(names: &[usize], (offset, bytes, begin, length, changes): &Wish) -> RegionLayout {
     let nodes = names.len();
     let last = (begin + length).min(nodes - 1);
-    let mut region = LaidOut {
+    let mut region = RegionLayout {
         offset: offset * 4,
         bytes: bytes * 4,
         uses: (*begin..=last).map(|node| names[node]).collect(),
@@ -220,10 +220,11 @@ fn samples() -> impl Strategy<Value = Sample> {
         })
         .prop_map(|(names, missing, extra, wishes, owned, any_ones)| {
             let graph = graph(&names, &missing, &extra);
-            let layout: Vec<LaidOut> = wishes.iter().map(|wish| region(&names, wish)).collect();
+            let layout: Vec<RegionLayout> =
+                wishes.iter().map(|wish| region(&names, wish)).collect();
             let of_region =
                 |(region, user, skip, bytes): (prop::sample::Index, usize, u64, u64)| {
-                    let one: &LaidOut = layout.get(region.index(layout.len().max(1)))?;
+                    let one: &RegionLayout = layout.get(region.index(layout.len().max(1)))?;
                     let node = *one.uses.get(user.min(one.uses.len().saturating_sub(1)))?;
                     let skip = skip.min(one.bytes);
                     let bytes = bytes.min(one.bytes - skip);
@@ -237,10 +238,10 @@ fn samples() -> impl Strategy<Value = Sample> {
 }
 
 /// What kind of verdict it is; those that looked at something count apart from those that did not.
-fn kind(verdict: &Result<Verified, LayoutViolation>) -> &'static str {
+fn kind(verdict: &Result<Verification, LayoutViolation>) -> &'static str {
     match verdict {
-        Ok(Verified { sharing: 0, .. }) => "accepted, nothing shared",
-        Ok(Verified { accesses: 0, .. }) => "accepted, shared",
+        Ok(Verification { sharing: 0, .. }) => "accepted, nothing shared",
+        Ok(Verification { accesses: 0, .. }) => "accepted, shared",
         Ok(_) => "accepted, shared and accessed",
         Err(LayoutViolation::Unordered { .. }) => "unordered",
         Err(LayoutViolation::StrayAccess { .. }) => "stray access",
@@ -311,7 +312,7 @@ fn larger_samples() -> impl Strategy<Value = Sample> {
                 free_from.insert(offset, last.max(begin));
                 continue;
             }
-            layout.push(LaidOut {
+            layout.push(RegionLayout {
                 offset,
                 bytes: bytes * 4,
                 uses: vec![begin, last],

@@ -256,7 +256,7 @@ fn graphs() -> Ended {
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).map_err(captured);
     let installed = arena()?;
     installed.install(&other).map_err(captured)?;
-    let found = CudaArena::on(&other).ok_or(CaptureError::Spoiled).map_err(captured)?;
+    let found = CudaArena::on(&other).ok_or(CaptureError::Invalidated).map_err(captured)?;
     let region = found.allocate(100).map_err(captured)?;
     let _ended = found.deallocate(region.device_pointer());
     installed.clear(&other).map_err(captured)?;

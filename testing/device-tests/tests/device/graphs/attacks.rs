@@ -172,7 +172,7 @@ fn bodies_that_forget_and_catch() {
         assert!(caught.is_err());
         through(capture, blocks)
     });
-    assert_eq!(graph.map(|_| ()), Err(CaptureError::Spoiled), "nobody knows what it left");
+    assert_eq!(graph.map(|_| ()), Err(CaptureError::Invalidated), "nobody knows what it left");
     let (mut graph, blocks) = captured(&stream, &pool);
     runs(&mut graph, blocks, 6);
 }

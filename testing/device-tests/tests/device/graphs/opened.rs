@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureView, CudaArena, DeviceMemory, DissectedCapture,
+    ArenaPolicy, Capture, CaptureError, CaptureView, CudaArena, DeviceMemory, UnverifiedCapture,
 };
 use pool_kernels::{Launch, elementwise};
 
@@ -42,7 +42,7 @@ pub(crate) struct Edge {
 
 /// The graph, and what uses what.
 pub(crate) struct Opened {
-    pub(crate) capture: DissectedCapture,
+    pub(crate) capture: UnverifiedCapture,
     pub(crate) temporaries: Vec<Used>,
     _kept: Kept,
 }
@@ -115,7 +115,8 @@ impl Opened {
         let arena = CudaArena::new(memory.clone(), bytes, policy).unwrap();
         let used = RefCell::new(Vec::new());
         let body = |capture: &Capture<'_>, (): &mut ()| run(program, work, capture, &kept, &used);
-        let capture = session.prepare(arena).unwrap().dissect::<_, CaptureError>(&mut (), body);
+        let capture =
+            session.prepare(arena).unwrap().capture_unverified::<_, CaptureError>(&mut (), body);
         Self { capture: capture.unwrap(), temporaries: used.into_inner(), _kept: kept }
     }
 

@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, Ended,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, Deallocation,
     GraphMemoryBlock, GraphMemoryError,
 };
 
@@ -202,7 +202,7 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
                 if resets {
                     besides.reset();
                 } else {
-                    assert_eq!(besides.deallocate(first.device_pointer()), Ended::Foreign);
+                    assert_eq!(besides.deallocate(first.device_pointer()), Deallocation::Foreign);
                     let refused = besides.allocate(1);
                     assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })));
                 }
@@ -247,10 +247,10 @@ fn a_second_handle_takes_nothing_of_a_session() {
             capture.fill_bytes(capture.main(), &mut view, 1)
         });
         assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })), "{refused:?}");
-        assert_eq!(second.deallocate(before.device_pointer()), Ended::Foreign);
+        assert_eq!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
         drop((made.unwrap(), prepared));
         // With the last of its graphs, the arena is its owner's again.
-        assert_ne!(second.deallocate(before.device_pointer()), Ended::Foreign);
+        assert_ne!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
         assert!(second.allocate(4096).is_ok());
         second.clear(&stream).unwrap();
     });

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, DissectedCapture,
-    LayoutViolation,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, LayoutViolation,
+    UnverifiedCapture,
 };
 use pool_kernels::elementwise;
 
@@ -120,30 +120,30 @@ fn lent_temporaries_that_share_bytes_without_an_order() {
         };
         let arena = CudaArena::new(memory(), 1 << 16, ArenaPolicy::Linear).unwrap();
         let prepared = CaptureSession::new(&main).unwrap().prepare(arena).unwrap();
-        let dissected: Result<_, CaptureError> = prepared.dissect(&mut (), body);
-        let dissected = dissected.unwrap();
-        assert_eq!(dissected.verify().unwrap().sharing, 1);
-        remove_the_edge(&dissected);
+        let unverified: Result<_, CaptureError> = prepared.capture_unverified(&mut (), body);
+        let unverified = unverified.unwrap();
+        assert_eq!(unverified.verify().unwrap().sharing, 1);
+        remove_the_edge(&unverified);
         let unordered = LayoutViolation::Unordered { first: 0, second: 1 };
-        assert_eq!(dissected.verify(), Err(CaptureError::Layout(unordered)));
+        assert_eq!(unverified.verify(), Err(CaptureError::Layout(unordered)));
     });
 }
 
 /// Of a graph with one.
-fn remove_the_edge(dissected: &DissectedCapture) {
+fn remove_the_edge(unverified: &UnverifiedCapture) {
     let none = std::ptr::null_mut();
     let (mut from, mut to, mut count) = (none, none, 1);
     let mut data = sys::CUgraphEdgeData { from_port: 0, to_port: 0, type_: 0, reserved: [0; 5] };
     // SAFETY: the graph lives, and each place has room for one.
     let read = unsafe {
         let (from, to, data) = (&raw mut from, &raw mut to, &raw mut data);
-        sys::cuGraphGetEdges_v2(dissected.graph(), from, to, data, &raw mut count)
+        sys::cuGraphGetEdges_v2(unverified.graph(), from, to, data, &raw mut count)
     };
     read.result().unwrap();
     // SAFETY: the edge is the graph's.
     let removed = unsafe {
         let (from, to, data) = (&raw const from, &raw const to, &raw const data);
-        sys::cuGraphRemoveDependencies_v2(dissected.graph(), from, to, data, 1)
+        sys::cuGraphRemoveDependencies_v2(unverified.graph(), from, to, data, 1)
     };
     removed.result().unwrap();
 }

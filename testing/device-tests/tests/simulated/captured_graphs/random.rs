@@ -8,8 +8,8 @@ use cuda_sim_control::{Mistake, Settings, Simulator};
 use cudarc::driver::{CudaStream, sys};
 use pool_cuda::Cuda;
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, DissectedCapture,
-    GraphMemoryError, LayoutViolation,
+    ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, GraphMemoryError,
+    LayoutViolation, UnverifiedCapture,
 };
 use pool_plan::Options;
 
@@ -160,21 +160,21 @@ fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
 }
 
 /// A capture whose plan is by the order of the calls, as interval packing makes it; not verified.
-fn naive(memory: &DeviceMemory, program: &Program) -> (DissectedCapture, Kept) {
+fn naive(memory: &DeviceMemory, program: &Program) -> (UnverifiedCapture, Kept) {
     let (session, kept) = session(memory, program);
     let plan = program.planned_by_call_order();
     let bytes = plan.peak();
     let arena = CudaArena::new(memory.clone(), bytes, ArenaPolicy::Planned(plan)).unwrap();
     let prepared = session.prepare(arena).unwrap();
     let body = |capture: &Capture<'_>, (): &mut ()| program.body(capture, &kept);
-    (prepared.dissect::<_, CaptureError>(&mut (), body).unwrap(), kept)
+    (prepared.capture_unverified::<_, CaptureError>(&mut (), body).unwrap(), kept)
 }
 
 /// Runs a graph past the verifier.
-fn run(dissected: &DissectedCapture, stream: &CudaStream) {
+fn run(unverified: &UnverifiedCapture, stream: &CudaStream) {
     let mut executable = ptr::null_mut();
     // SAFETY: the graph lives, and the place outlives the call.
-    unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, dissected.graph(), 0) }
+    unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, unverified.graph(), 0) }
         .result()
         .unwrap();
     // SAFETY: the executable is new, and the arena and the blocks that it names live. That its nodes
@@ -190,8 +190,8 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
     start_anew(simulator, Settings::default(), seed);
     let memory = DeviceMemory::new(&Cuda::device(0).unwrap());
     let program = Program::generated(setting);
-    let (dissected, kept) = naive(&memory, &program);
-    let verified = dissected.verify();
+    let (unverified, kept) = naive(&memory, &program);
+    let verified = unverified.verify();
     if setting.streams == 1 {
         assert!(verified.unwrap().sharing > 0);
     } else {
@@ -199,8 +199,8 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
         let unordered = matches!(found, CaptureError::Layout(LayoutViolation::Unordered { .. }));
         assert!(unordered, "{found}");
     }
-    run(&dissected, &memory.context().new_stream().unwrap());
-    drop((dissected, kept));
+    run(&unverified, &memory.context().new_stream().unwrap());
+    drop((unverified, kept));
     let reports = simulator.reports();
     reports.iter().for_each(|report| assert_eq!(report.mistake(), Mistake::Race, "{report}"));
     reports.len()

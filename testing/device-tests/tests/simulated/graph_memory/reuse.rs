@@ -9,7 +9,7 @@ use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_RELAXED;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureStatus_enum};
 use pool_graph::{
-    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, DeviceMemory, Ended, GraphMemoryError,
+    ArenaPolicy, CUDAGraphMemoryPool, CudaArena, Deallocation, DeviceMemory, GraphMemoryError,
     GraphPoolConfig,
 };
 
@@ -27,7 +27,7 @@ fn through_scratch(
         let scratch = arena.allocate(4096).unwrap().device_pointer();
         fill(stream, scratch, value)?;
         copy(stream, kept, scratch)?;
-        assert_eq!(arena.deallocate(scratch), Ended::Region { bytes: 4096 });
+        assert_eq!(arena.deallocate(scratch), Deallocation::Region { bytes: 4096 });
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ const EXCEPTED: [&str; 4] = [
     "cudarc::",
     "pool_cuda::stream::device::",
     "pool_cuda::stream::device_stream::DeviceStream::new",
-    "staging_pool::Returned::counted",
+    "staging_pool::ReturnBox::counted",
 ];
 
 /// Who may be the one who asks, besides.

@@ -1,0 +1,199 @@
+//! The arena of a capture: one buffer, allocated before, from which a capture takes its memory by
+//! moving an offset.
+
+use std::fmt;
+
+use pool_core::Device;
+
+use super::book::ArenaBook;
+use super::live_regions::LiveRegions;
+use super::policy::ArenaPolicy;
+use super::region::{ArenaRegion, Deallocation};
+use super::shared::ArenaShared;
+use super::stats::ArenaStats;
+use crate::base::error::GraphMemoryError;
+use crate::base::range::LeasedRange;
+use crate::base::request::{GRANULE, Request};
+use crate::base::room;
+use crate::base::sync::{Arc, Mutex, MutexGuard};
+use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
+
+/// A bump arena for the memory of captured graphs: one buffer, allocated outside of the capture, whose
+/// addresses stay. Regions begin at multiples of 256 and are at least 256 bytes, empty ones too.
+///
+/// ```
+/// use pool_graph::{ArenaPolicy, CudaArena, Deallocation, SyntheticMemory};
+///
+/// let arena = CudaArena::new(SyntheticMemory::new(), 4096, ArenaPolicy::Monotone)?;
+/// let first = arena.allocate(1000)?;
+/// let second = arena.allocate(0)?;
+/// assert_eq!(second.device_pointer() - first.device_pointer(), 1024);
+/// assert_eq!(arena.deallocate(first.device_pointer()), Deallocation::Region { bytes: 1024 });
+/// let numbers = arena.stats();
+/// assert_eq!((numbers.sum_bytes, numbers.peak_live_bytes, numbers.live_bytes), (1280, 1280, 256));
+/// assert_eq!(arena.remaining(), 4096 - 1280);
+/// # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
+/// ```
+pub struct CudaArena<M: MemorySource = DeviceMemory> {
+    shared: Arc<ArenaShared<M>>,
+    /// Whether it is the session's that has the arena: others neither take nor end regions meanwhile.
+    of_session: bool,
+}
+
+impl<M: MemorySource> CudaArena<M> {
+    /// An arena of `capacity` bytes, rounded up to 256.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is 0, cannot be rounded up or is less than the plan needs, and if the source has
+    /// no such buffer.
+    pub fn new(source: M, capacity: u64, policy: ArenaPolicy) -> GraphMemoryResult<Self, M> {
+        let bytes = Request::new(capacity, GRANULE)?.bytes;
+        if let ArenaPolicy::Planned(plan) = &policy
+            && plan.peak() > bytes
+        {
+            let requested = plan.peak();
+            return Err(GraphMemoryError::ArenaExhausted { requested, used: 0, capacity: bytes });
+        }
+        let out_of_memory = |source| GraphMemoryError::OutOfMemory {
+            requested: bytes,
+            used: 0,
+            reserved: 0,
+            source,
+        };
+        let address = source.allocate(bytes).map_err(out_of_memory)?;
+        if !is_good_address(address, bytes) {
+            // SAFETY: the source gave it this moment, and nobody else has seen it.
+            unsafe { source.free(address, bytes) };
+            return Err(GraphMemoryError::BadAddress { address, bytes });
+        }
+        let book = Mutex::new(ArenaBook::new(address, bytes, policy));
+        let shared = ArenaShared { source, range: LeasedRange { address, bytes }, book };
+        Ok(Self { shared: Arc::new(shared), of_session: false })
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.shared.device()
+    }
+
+    /// A region of `size` bytes at a multiple of 256; an empty one has an address of its own, too.
+    ///
+    /// # Errors
+    ///
+    /// If there is no room, if the plan has something else here, after a refused [fork](Self::forked),
+    /// where the host has no memory for the books, and where a capture session, or a graph of it, has the
+    /// arena.
+    pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
+        self.allocate_aligned(size, GRANULE)
+    }
+
+    /// A region of `size` bytes at a multiple of `alignment`, any power of two.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
+    pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
+        let lock = || self.shared.book.lock();
+        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut LiveRegions| book.put(room);
+        let mut book = room::lock_with(lock, |book| book.lacks(), LiveRegions::with_room, put)?;
+        if book.is_given_away() && !self.of_session {
+            return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
+        }
+        book.allocate(size, alignment)
+    }
+
+    /// Ends the region that begins at `address`: bookkeeping, except where the policy is
+    /// [`Linear`](ArenaPolicy::Linear) and the region is the last one.
+    ///
+    /// What does not begin at `address` here is ignored and counted: code under capture also drops
+    /// what it allocated before. So is every address where a capture session, or a graph of it, has the
+    /// arena.
+    pub fn deallocate(&self, address: u64) -> Deallocation {
+        let mut book = self.shared.book.lock();
+        if book.is_given_away() && !self.of_session {
+            return book.ignore();
+        }
+        book.deallocate(address)
+    }
+
+    /// Says that the capture that uses this arena forks.
+    ///
+    /// # Errors
+    ///
+    /// If the arena rewinds by the order of calls, which orders nothing there. The capture must be
+    /// discarded; the arena hands nothing out until it is reset.
+    pub fn forked(&self) -> GraphMemoryResult<(), M> {
+        self.shared.book.lock().forked()
+    }
+
+    /// Ends every region. What was captured before may not be replayed any more: its
+    /// [leases](crate::Lease::check) say so.
+    pub fn reset(&self) {
+        self.shared.book.lock().reset();
+    }
+
+    /// What the arena and its leases have together.
+    pub(crate) fn shared(&self) -> &Arc<ArenaShared<M>> {
+        &self.shared
+    }
+
+    /// Whether all of `[address, address + bytes)` is in the arena's buffer.
+    #[must_use]
+    pub fn contains(&self, address: u64, bytes: u64) -> bool {
+        self.shared.range.contains(address, bytes)
+    }
+
+    /// The bytes of the arena's buffer.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.shared.range.bytes
+    }
+
+    /// The bytes of the arena behind the last bumped region.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.stats().remaining_bytes
+    }
+
+    /// The arena's numbers.
+    #[must_use]
+    pub fn stats(&self) -> ArenaStats {
+        self.shared.book.lock().stats()
+    }
+}
+
+/// What arenas of streams and sessions need of an arena.
+#[cfg(feature = "cuda")]
+impl<M: MemorySource> CudaArena<M> {
+    pub(crate) fn of_shared(shared: Arc<ArenaShared<M>>) -> Self {
+        Self { shared, of_session: false }
+    }
+
+    /// The session's handle of an arena that was [given](Self::give_away) to it.
+    pub(crate) fn of_session(shared: Arc<ArenaShared<M>>) -> Self {
+        Self { shared, of_session: true }
+    }
+
+    /// The arena is a session's from now on, or its owner's again.
+    pub(crate) fn give_away(&self, given: bool) {
+        self.shared.book.lock().give_away(given);
+    }
+
+    pub(crate) fn source(&self) -> &M {
+        &self.shared.source
+    }
+
+    /// Whether the arena hands bytes out again by the order of calls.
+    pub(crate) fn rewinds(&self) -> bool {
+        self.shared.book.lock().is_linear()
+    }
+}
+
+/// Shows the numbers of the arena.
+impl<M: MemorySource> fmt::Debug for CudaArena<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stats())
+    }
+}

@@ -1,0 +1,178 @@
+//! The live regions of an arena: in the order in which they were handed out, and found by where they begin
+//! through rows of a table. Room for the next one is made ahead, without the arena's lock.
+
+use std::mem;
+
+use crate::base::request::GRANULE;
+use crate::base::room::{self, NoRoom};
+
+/// The number that stands for no region.
+const NONE: u32 = u32::MAX;
+
+/// A region that was handed out.
+#[derive(Clone, Copy, Debug)]
+struct LiveRegion {
+    offset: u64,
+    bytes: u64,
+    /// The region before it in its row.
+    older: u32,
+    is_live: bool,
+}
+
+/// The live regions. Those of a plan may share offsets; of these, the newest is found first.
+#[derive(Debug, Default)]
+pub(super) struct LiveRegions {
+    /// All regions; one that has ended stays until all behind it have.
+    regions: Vec<LiveRegion>,
+    /// The newest live region of each row; as many rows as there may be regions, or more.
+    rows: Vec<u32>,
+    count: u64,
+}
+
+impl LiveRegions {
+    /// A list without regions, with room for so many.
+    pub(super) fn with_room(regions: usize) -> Result<Self, NoRoom> {
+        let requested = regions.saturating_mul(size_of::<LiveRegion>());
+        let rows = regions.checked_next_power_of_two().ok_or(NoRoom { requested })?;
+        let mut room = Self { regions: room::list(rows)?, rows: room::list(rows)?, count: 0 };
+        room.rows.resize(rows, NONE);
+        Ok(room)
+    }
+
+    /// For how many regions room must be made, so that there is room for one more; none where there is.
+    pub(super) fn lacks(&self) -> Option<usize> {
+        let next = self.regions.len() + 1;
+        (next > self.rows.len()).then(|| next.max(4))
+    }
+
+    /// How many regions a copy must have room for.
+    #[cfg(any(test, feature = "cuda"))]
+    pub(super) fn needs(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Moves the regions to a list with more room, which has afterwards what is to be freed.
+    pub(super) fn move_to(&mut self, room: &mut Self) {
+        if room.rows.len() > self.rows.len() && self.copy_to(room) {
+            mem::swap(self, room);
+        }
+    }
+
+    /// Copies the regions to an empty list; false where that has too little room.
+    pub(super) fn copy_to(&self, room: &mut Self) -> bool {
+        if room.rows.len() < self.regions.len() {
+            return false;
+        }
+        room.clear();
+        for region in &self.regions {
+            room.push(*region);
+        }
+        true
+    }
+
+    /// Adds a region, for which there is room.
+    pub(super) fn add(&mut self, offset: u64, bytes: u64) {
+        self.push(LiveRegion { offset, bytes, older: NONE, is_live: true });
+    }
+
+    /// Ends the newest live region that begins at an offset; the bytes of that region.
+    pub(super) fn end(&mut self, offset: u64) -> Option<u64> {
+        let row = self.row(offset)?;
+        let (mut newer, mut number) = (NONE, self.rows[row]);
+        while let Some(&LiveRegion { offset: other, bytes, older, .. }) = self.get(number) {
+            if other != offset {
+                (newer, number) = (number, older);
+                continue;
+            }
+            match self.regions.get_mut(newer as usize) {
+                Some(newer) => newer.older = older,
+                None => self.rows[row] = older,
+            }
+            self.regions[number as usize].is_live = false;
+            self.count -= 1;
+            while self.regions.last().is_some_and(|last| !last.is_live) {
+                self.regions.pop();
+            }
+            return Some(bytes);
+        }
+        None
+    }
+
+    /// Where the last region ends; 0 where there is none.
+    pub(super) fn end_of_last(&self) -> u64 {
+        self.regions.last().map_or(0, |last| last.offset + last.bytes)
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.regions.clear();
+        self.rows.fill(NONE);
+        self.count = 0;
+    }
+
+    fn push(&mut self, region: LiveRegion) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "regions of 256 bytes: no host has so many"
+        )]
+        let number = self.regions.len() as u32;
+        let mut older = NONE;
+        if let Some(row) = self.row(region.offset).filter(|_| region.is_live) {
+            older = mem::replace(&mut self.rows[row], number);
+            self.count += 1;
+        }
+        self.regions.push(LiveRegion { older, ..region });
+    }
+
+    fn get(&self, number: u32) -> Option<&LiveRegion> {
+        self.regions.get(number as usize)
+    }
+
+    /// The row of the regions that begin at an offset; none where there are no rows.
+    fn row(&self, offset: u64) -> Option<usize> {
+        // Neighbours go to rows of their own.
+        let row = (offset / GRANULE) & (self.rows.len() as u64).checked_sub(1)?;
+        usize::try_from(row).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::LiveRegions;
+
+    #[test]
+    fn agrees_with_an_ordered_map() {
+        let (mut live, mut map) = (LiveRegions::default(), BTreeMap::new());
+        let mut place = 1_u64;
+        for number in 0..if cfg!(miri) { 60 } else { 3000_u64 } {
+            place = (place * 48_271 + 11) % 65_537;
+            let offset = place % 40 * 256;
+            let newest = map.range((offset, 0)..=(offset, u64::MAX)).next_back();
+            let newest = newest.map(|(&key, &bytes)| (key, bytes));
+            if place % 5 < 2 {
+                assert_eq!(live.end(offset), newest.map(|(_, bytes)| bytes), "{number}");
+                newest.map(|(key, _)| map.remove(&key));
+            } else {
+                if let Some(wanted) = live.lacks() {
+                    live.move_to(&mut LiveRegions::with_room(wanted).unwrap());
+                }
+                assert_eq!(live.lacks(), None);
+                live.add(offset, number);
+                map.insert((offset, number), number);
+            }
+            assert_eq!(live.count(), map.len() as u64);
+        }
+        assert!(!live.copy_to(&mut LiveRegions::default()));
+        let mut copy = LiveRegions::with_room(live.needs()).unwrap();
+        assert!(live.copy_to(&mut copy));
+        for ((offset, _), bytes) in map.into_iter().rev() {
+            assert_eq!((live.end(offset), copy.end(offset)), (Some(bytes), Some(bytes)));
+        }
+        assert_eq!((live.count(), live.needs(), copy.count(), copy.end_of_last()), (0, 0, 0, 0));
+    }
+}

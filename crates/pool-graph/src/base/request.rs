@@ -1,0 +1,99 @@
+//! What is asked for, checked and rounded once.
+
+use crate::base::error::GraphMemoryError;
+
+/// Every address that a [source](crate::MemorySource) gives out is a multiple of this many bytes.
+pub const SOURCE_ALIGNMENT: u64 = 256;
+
+/// Bytes are handed out in multiples of this, at multiples of this.
+pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
+
+/// The bytes that a pool takes from the source at once, unless a request needs more.
+pub(crate) const CHUNK: u64 = 16 << 20;
+
+/// A size and an alignment that can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Bytes as they were asked for.
+    pub(crate) size: u64,
+    /// The alignment as it was asked for.
+    pub(crate) asked_alignment: u64,
+    /// The size in whole granules.
+    pub(crate) bytes: u64,
+    /// The alignment, at least a granule.
+    pub(crate) alignment: u64,
+    /// Bytes in which a block fits wherever they begin on a granule.
+    pub(crate) anywhere: u64,
+}
+
+impl Request {
+    pub(crate) fn new<E>(size: u64, asked_alignment: u64) -> Result<Self, GraphMemoryError<E>> {
+        if size == 0 {
+            return Err(GraphMemoryError::ZeroSize);
+        }
+        if !asked_alignment.is_power_of_two() {
+            return Err(GraphMemoryError::BadAlignment { alignment: asked_alignment });
+        }
+        let alignment = asked_alignment.max(GRANULE);
+        let rounded = size.checked_next_multiple_of(GRANULE);
+        let sum = |bytes: u64| Some((bytes, bytes.checked_add(alignment - GRANULE)?));
+        let (bytes, anywhere) = rounded
+            .and_then(sum)
+            .ok_or(GraphMemoryError::SizeOverflow { size, alignment: asked_alignment })?;
+        Ok(Self { size, asked_alignment, bytes, alignment, anywhere })
+    }
+
+    /// How much of its source's memory it needs at least, and would get if there is room: a chunk.
+    pub(crate) fn growth(&self) -> u64 {
+        self.anywhere.max(CHUNK)
+    }
+
+    /// Bytes to skip at `address`, where a block fits into `bytes` there.
+    pub(crate) fn padding(&self, address: u64, bytes: u64) -> Option<u64> {
+        let padding = address.checked_next_multiple_of(self.alignment)? - address;
+        (padding.checked_add(self.bytes)? <= bytes).then_some(padding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::{CHUNK, Request};
+    use crate::base::error::GraphMemoryError;
+
+    fn request(size: u64, alignment: u64) -> Result<Request, GraphMemoryError<Infallible>> {
+        Request::new(size, alignment)
+    }
+
+    #[test]
+    fn is_rounded_to_granules() {
+        let one = request(1, 1).unwrap();
+        assert_eq!((one.bytes, one.alignment, one.anywhere, one.growth()), (256, 256, 256, CHUNK));
+        let odd = request(257, 4096).unwrap();
+        assert_eq!((odd.bytes, odd.alignment, odd.anywhere), (512, 4096, 512 + 4096 - 256));
+        assert_eq!(request(CHUNK, 512).unwrap().growth(), CHUNK + 256);
+    }
+
+    #[test]
+    fn padding_leads_to_an_aligned_address() {
+        let request = request(512, 1024).unwrap();
+        assert_eq!(request.padding(1024, 512), Some(0));
+        assert_eq!(request.padding(1280, 768 + 512), Some(768));
+        assert_eq!(request.padding(1280, 768 + 256), None);
+        assert_eq!(request.padding(u64::MAX - 255, 256), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_an_error() {
+        assert_eq!(request(0, 1), Err(GraphMemoryError::ZeroSize));
+        for alignment in [0, 3, 257, u64::MAX] {
+            assert_eq!(request(1, alignment), Err(GraphMemoryError::BadAlignment { alignment }));
+        }
+        for (size, alignment) in [(u64::MAX, 1), (u64::MAX - 254, 256), (u64::MAX - 511, 1 << 63)] {
+            let refused = Err(GraphMemoryError::SizeOverflow { size, alignment });
+            assert_eq!(request(size, alignment), refused);
+        }
+        assert_eq!(request(u64::MAX - 255, 1).unwrap().bytes, u64::MAX - 255);
+    }
+}

@@ -1,0 +1,55 @@
+//! The room that a book needs: every list of it is made longer ahead of the call that could fill it, without
+//! the pool's lock. So a call that has begun is done, whatever memory the host has, and what gives bytes back
+//! needs none.
+
+use super::chunks::Slot;
+use super::free_index::{Large, largest_in};
+use super::region::ChunkRegion;
+use super::state::Book;
+use crate::base::room::{self, NoRoom};
+
+/// The room that a book misses: how many entries each list shall have room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MissingRoom {
+    pub(super) regions: Option<usize>,
+    pub(super) large: Option<usize>,
+    pub(super) chunks: Option<usize>,
+}
+
+/// Empty lists with the room that a book misses; once the book has taken them, the lists that they replaced.
+#[derive(Debug)]
+pub(crate) struct Room {
+    pub(super) regions: Vec<ChunkRegion>,
+    pub(super) large: Vec<Large>,
+    pub(super) chunks: Vec<Slot>,
+}
+
+impl MissingRoom {
+    pub(crate) fn make(self) -> Result<Room, NoRoom> {
+        Ok(Room {
+            regions: room::list(self.regions.unwrap_or(0))?,
+            large: room::list(self.large.unwrap_or(0))?,
+            chunks: room::list(self.chunks.unwrap_or(0))?,
+        })
+    }
+}
+
+impl Book {
+    /// What the next call needs room for: an allocation, with `growth` bytes of a new chunk.
+    pub(crate) fn lacks(&self, growth: Option<u64>) -> Option<MissingRoom> {
+        let largest = self.largest + growth.map_or(0, largest_in);
+        let regions = self.regions.lacks(largest);
+        let chunks = growth.and_then(|_| self.chunks.lacks());
+        if regions.is_none() && chunks.is_none() {
+            return None;
+        }
+        let large = regions.and_then(|lacking| lacking.large);
+        let regions = regions.and_then(|lacking| lacking.regions);
+        Some(MissingRoom { regions, large, chunks })
+    }
+
+    pub(crate) fn put(&mut self, room: &mut Room) {
+        self.regions.put(&mut room.regions, &mut room.large);
+        self.chunks.put(&mut room.chunks);
+    }
+}

@@ -1,0 +1,376 @@
+//! Who has which bytes: the whole state of a pool as plain data, with no lock and no call of a source. It asks for
+//! the room that a call needs ahead of it ([`MissingRoom`](super::missing_room::MissingRoom)), and takes no memory in
+//! the call.
+//!
+//! What needs the source is answered with an [`AllocationStep`]: the caller does it without the lock and comes
+//! back. Bytes that are on their way in either direction count as reserved meanwhile, so the maximum
+//! holds at every moment.
+
+use super::chunks::{Chunks, LeavingPieces};
+use super::free_index::largest_in;
+use super::piece::Piece;
+use super::region::{BlockRecord, ChunkRegion};
+use super::regions::Regions;
+use crate::base::block::{BlockId, BlockState, GraphMemoryBlock};
+use crate::base::error::GraphMemoryError;
+use crate::base::request::{CHUNK, GRANULE, Request};
+
+/// Memory that the source is to be asked for; its bytes are reserved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    pub(crate) bytes: u64,
+    /// What would be asked for if there were room.
+    wanted: u64,
+}
+
+/// What an allocation needs next.
+#[derive(Debug)]
+pub(crate) enum AllocationStep {
+    /// Nothing: this is the block.
+    Taken(GraphMemoryBlock),
+    /// To wait for memory that is on its way to the pool, or back to the source.
+    Wait,
+    /// To give these pieces back to the source, which makes room.
+    GiveBack(LeavingPieces),
+    /// To ask the source for memory.
+    Grow(Growth),
+    /// The source has refused what there is to ask for.
+    GiveUp,
+}
+
+/// The state of a pool.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(super) pool: u64,
+    pub(super) maximum: u64,
+    pub(super) regions: Regions,
+    pub(super) chunks: Chunks,
+    /// How many free regions larger than a chunk there can be in the chunks.
+    pub(super) largest: u64,
+    /// Bytes of chunks, and of what is on its way.
+    pub(super) reserved: u64,
+    /// Growths under way, and those of them that get a chunk of the usual size.
+    pub(super) growing: u64,
+    pub(super) growing_chunks: u64,
+    /// How many pieces are on their way back to the source.
+    pub(super) giving_back: usize,
+    /// How often pieces have come back to the source.
+    pub(super) returns_to_source: u64,
+    pub(super) next_serial: u64,
+    /// Blocks with smaller numbers were taken back by a reset.
+    pub(super) first_since_reset: u64,
+    pub(super) disposed: bool,
+    pub(super) counts: Counts,
+}
+
+/// Running numbers for the statistics.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) blocks: u64,
+    pub(super) in_use: u64,
+    pub(super) requested: u64,
+    pub(super) leased_blocks: u64,
+    pub(super) peak_in_use: u64,
+    pub(super) peak_reserved: u64,
+    pub(super) returned: u64,
+    pub(super) growths: u64,
+    pub(super) refusals: u64,
+    pub(super) resets: u64,
+}
+
+impl Book {
+    pub(crate) fn new(pool: u64, maximum: u64) -> Self {
+        Self {
+            pool,
+            maximum,
+            regions: Regions::new(),
+            chunks: Chunks::new(),
+            largest: 0,
+            reserved: 0,
+            growing: 0,
+            growing_chunks: 0,
+            giving_back: 0,
+            returns_to_source: 0,
+            next_serial: 0,
+            first_since_reset: 0,
+            disposed: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next chunk of a pool that is being made and is to hold `initial` bytes.
+    pub(crate) fn preallocate(&mut self, initial: u64) -> Option<Growth> {
+        let room = (self.maximum - self.reserved) / GRANULE * GRANULE;
+        let bytes = CHUNK.min(room);
+        (self.reserved < initial && bytes > 0).then(|| self.begin_growth(bytes, CHUNK))
+    }
+
+    /// A chunk of a pool that is being made; [`offer_anew`](Self::offer_anew) comes after the last one.
+    pub(crate) fn preallocated(&mut self, growth: Growth, address: u64) {
+        self.end_growth(growth);
+        let piece = Piece { address, bytes: growth.bytes };
+        self.add_chunk(piece, growth.wanted, false);
+    }
+
+    /// What a request needs next. `refused` is what the source has refused for it, in bytes. Who may not wait
+    /// for what is on its way does without it.
+    pub(crate) fn step<E>(
+        &mut self,
+        request: &Request,
+        refused: Option<u64>,
+        may_wait: bool,
+    ) -> Result<AllocationStep, GraphMemoryError<E>> {
+        self.check_alive()?;
+        if self.regions.is_full() {
+            return Err(GraphMemoryError::TooManyBlocks { blocks: self.regions.count() });
+        }
+        if let Some(block) = self.take(request) {
+            return Ok(AllocationStep::Taken(block));
+        }
+        let is_waited_for = request.growth() == CHUNK && self.growing_chunks > 0;
+        if may_wait && refused.is_none() && is_waited_for {
+            return Ok(AllocationStep::Wait);
+        }
+        let room = self.maximum - self.reserved;
+        if request.anywhere > room {
+            return self.make_room(request, request.anywhere - room, may_wait);
+        }
+        let bytes = match refused {
+            None => request.growth().min(room / GRANULE * GRANULE),
+            Some(bytes) if bytes > request.anywhere => request.anywhere,
+            Some(_) => return Ok(self.give_back_or_up(may_wait)),
+        };
+        Ok(AllocationStep::Grow(self.begin_growth(bytes, request.growth())))
+    }
+
+    /// The memory of a growth has come: the request's block in it. `None` where it does not fit.
+    pub(crate) fn grown(
+        &mut self,
+        growth: Growth,
+        address: u64,
+        request: &Request,
+    ) -> Option<GraphMemoryBlock> {
+        self.end_growth(growth);
+        self.counts.growths += 1;
+        let piece = Piece { address, bytes: growth.bytes };
+        let place = self.add_chunk(piece, growth.wanted, true);
+        let first = self.chunks.get(place)?.first;
+        self.carve(first, request)
+    }
+
+    /// The memory of a growth has not come, or has gone back.
+    pub(crate) fn not_grown(&mut self, growth: Growth) {
+        self.end_growth(growth);
+        self.reserved -= growth.bytes;
+        self.counts.refusals += 1;
+    }
+
+    /// A piece is back at the source.
+    pub(crate) fn gave_back(&mut self, piece: Piece) {
+        self.giving_back -= 1;
+        self.returns_to_source += 1;
+        self.reserved -= piece.bytes;
+    }
+
+    /// The block of a name.
+    pub(crate) fn find<E>(&self, id: BlockId) -> Result<GraphMemoryBlock, GraphMemoryError<E>> {
+        let slot = self.slot_of(id)?;
+        self.block(slot).ok_or(GraphMemoryError::AlreadyReturned { block: id.serial })
+    }
+
+    /// Takes a block back.
+    pub(crate) fn give<E>(&mut self, id: BlockId) -> Result<(), GraphMemoryError<E>> {
+        let slot = self.slot_of(id)?;
+        let leases = self.regions.taken(slot).map_or(0, |taken| taken.leases);
+        if leases > 0 {
+            return Err(GraphMemoryError::LeasedBlock { block: id.serial, leases });
+        }
+        self.counts.returned += 1;
+        self.release(slot);
+        Ok(())
+    }
+
+    /// Leases all of these blocks, or none; into a list that has room for them.
+    pub(crate) fn lease<E>(
+        &mut self,
+        ids: &[BlockId],
+        leased: &mut Vec<GraphMemoryBlock>,
+    ) -> Result<(), GraphMemoryError<E>> {
+        self.check_alive()?;
+        for &id in ids {
+            self.slot_of(id)?;
+        }
+        for id in ids {
+            if let Some(taken) = self.regions.taken_mut(id.slot) {
+                self.counts.leased_blocks += u64::from(taken.leases == 0);
+                taken.leases += 1;
+            }
+        }
+        leased.extend(ids.iter().filter_map(|id| self.block(id.slot)));
+        Ok(())
+    }
+
+    /// Ends a lease of these blocks; what is to be given back.
+    pub(crate) fn end_lease(&mut self, blocks: &[GraphMemoryBlock]) -> LeavingPieces {
+        for block in blocks {
+            // A leased region stays what and where it is, so the slot is the block's.
+            let Some(taken) = self.regions.taken_mut(block.id.slot) else { continue };
+            taken.leases -= 1;
+            if taken.leases > 0 {
+                continue;
+            }
+            let orphaned = taken.orphaned;
+            self.counts.leased_blocks -= 1;
+            if orphaned {
+                self.release(block.id.slot);
+            }
+        }
+        if self.disposed { self.take_idle(u64::MAX) } else { LeavingPieces::NOTHING }
+    }
+
+    pub(crate) fn returns_to_source(&self) -> u64 {
+        self.returns_to_source
+    }
+
+    pub(crate) fn is_disposed(&self) -> bool {
+        self.disposed
+    }
+
+    pub(super) fn check_alive<E>(&self) -> Result<(), GraphMemoryError<E>> {
+        if self.disposed { Err(GraphMemoryError::Disposed) } else { Ok(()) }
+    }
+
+    /// Where the block of a name is, if it can be named still.
+    fn slot_of<E>(&self, id: BlockId) -> Result<u32, GraphMemoryError<E>> {
+        self.check_alive()?;
+        if id.pool != self.pool {
+            return Err(GraphMemoryError::UnknownBlock { pool: self.pool, made_by: id.pool });
+        }
+        match self.regions.taken(id.slot) {
+            Some(taken) if taken.serial == id.serial && !taken.orphaned => Ok(id.slot),
+            _ if id.serial < self.first_since_reset => {
+                Err(GraphMemoryError::StaleBlock { block: id.serial })
+            }
+            _ => Err(GraphMemoryError::AlreadyReturned { block: id.serial }),
+        }
+    }
+
+    fn block(&self, slot: u32) -> Option<GraphMemoryBlock> {
+        let taken = self.regions.taken(slot)?;
+        let leased = taken.leases > 0;
+        Some(GraphMemoryBlock {
+            id: BlockId { pool: self.pool, serial: taken.serial, slot },
+            address: self.regions.get(slot)?.address,
+            size: taken.size,
+            alignment: taken.alignment,
+            state: if leased { BlockState::Leased } else { BlockState::Allocated },
+        })
+    }
+
+    /// A block of what is there: the best fit of what is offered, else a sleeping chunk.
+    fn take(&mut self, request: &Request) -> Option<GraphMemoryBlock> {
+        if let Some(slot) = self.regions.best_fit(request) {
+            self.regions.withdraw(slot);
+            return self.carve(slot, request);
+        }
+        let place = self.chunks.to_wake(request)?;
+        let chunk = self.chunks.get_mut(place)?;
+        chunk.asleep = false;
+        let first = chunk.first;
+        self.carve(first, request)
+    }
+
+    /// A block in a region that is not offered.
+    fn carve(&mut self, slot: u32, request: &Request) -> Option<GraphMemoryBlock> {
+        let taken = BlockRecord {
+            serial: self.next_serial,
+            size: request.size,
+            alignment: request.asked_alignment,
+            leases: 0,
+            orphaned: false,
+        };
+        let slot = self.regions.carve(slot, request, taken)?;
+        self.next_serial += 1;
+        let counts = &mut self.counts;
+        counts.blocks += 1;
+        counts.in_use += request.bytes;
+        counts.requested += request.size;
+        counts.peak_in_use = counts.peak_in_use.max(counts.in_use);
+        let place = self.regions.get(slot)?.chunk;
+        self.chunks.get_mut(place)?.blocks += 1;
+        self.block(slot)
+    }
+
+    fn release(&mut self, slot: u32) {
+        let (Some(&ChunkRegion { bytes, chunk, .. }), Some(&BlockRecord { size, .. })) =
+            (self.regions.get(slot), self.regions.taken(slot))
+        else {
+            return;
+        };
+        self.counts.forget(bytes, size);
+        if let Some(chunk) = self.chunks.get_mut(chunk) {
+            chunk.blocks -= 1;
+        }
+        self.regions.release(slot);
+    }
+
+    /// What a request needs that is `missing` bytes above the maximum.
+    fn make_room<E>(
+        &mut self,
+        request: &Request,
+        missing: u64,
+        may_wait: bool,
+    ) -> Result<AllocationStep, GraphMemoryError<E>> {
+        let idle: u64 = self.idle().map(|(_, bytes)| bytes).sum();
+        if idle >= missing {
+            return Ok(AllocationStep::GiveBack(self.take_idle(missing)));
+        }
+        if may_wait && (self.growing > 0 || self.giving_back > 0) {
+            return Ok(AllocationStep::Wait);
+        }
+        Err(GraphMemoryError::CapacityExceeded {
+            requested: request.size,
+            used: self.counts.in_use,
+            reserved: self.reserved,
+            capacity: self.maximum,
+        })
+    }
+
+    /// After the source has refused the least that would do.
+    fn give_back_or_up(&mut self, may_wait: bool) -> AllocationStep {
+        let idle = self.take_idle(u64::MAX);
+        match idle.pieces {
+            0 if may_wait && self.giving_back > 0 => AllocationStep::Wait,
+            0 => AllocationStep::GiveUp,
+            _ => AllocationStep::GiveBack(idle),
+        }
+    }
+
+    /// A chunk as one region, which is not offered.
+    fn add_chunk(&mut self, piece: Piece, wanted: u64, grown: bool) -> u32 {
+        self.largest += largest_in(piece.bytes);
+        let whole = |place| self.regions.add_whole(piece.address, piece.bytes, place);
+        self.chunks.add(piece, wanted, grown, whole)
+    }
+
+    fn begin_growth(&mut self, bytes: u64, wanted: u64) -> Growth {
+        self.reserved += bytes;
+        self.counts.peak_reserved = self.counts.peak_reserved.max(self.reserved);
+        self.growing += 1;
+        self.growing_chunks += u64::from(wanted == CHUNK);
+        Growth { bytes, wanted }
+    }
+
+    fn end_growth(&mut self, growth: Growth) {
+        self.growing -= 1;
+        self.growing_chunks -= u64::from(growth.wanted == CHUNK);
+    }
+}
+
+impl Counts {
+    pub(super) fn forget(&mut self, bytes: u64, size: u64) {
+        self.blocks -= 1;
+        self.in_use -= bytes;
+        self.requested -= size;
+    }
+}

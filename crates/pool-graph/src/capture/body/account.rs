@@ -1,0 +1,378 @@
+//! The account of one body: all that is known of it while it runs. Its capture and the pools of its scopes
+//! [share](super::shared_account) it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::body_record::BodyRecord;
+use super::medium::{LiveCapture, Medium};
+use super::memory_use::Use;
+use super::region::{ArenaRange, Markers, Region};
+use super::scope_work::ScopeWork;
+use super::span::{NodeOwner, Span};
+use super::trace::{BodyStep, Memory, Trace};
+use crate::base::block::GraphMemoryBlock;
+use crate::capture::error::CaptureError;
+use crate::capture::sharing::Shares;
+use crate::driver::HostBuffer;
+
+/// The account of one body.
+pub(crate) struct Account {
+    /// The streams of the session; the first is the one that is captured.
+    streams: Arc<[Arc<CudaStream>]>,
+    pub(super) medium: Medium,
+    /// The trace of a dry run, or of the graph to update, which the body has to follow; none where it is free.
+    planned: Option<Trace>,
+    pub(super) record: BodyRecord,
+    /// The first error of a drop, which has nobody to answer it to.
+    first_unanswered: Option<CaptureError>,
+    /// The nodes that streams came to, by handle, each with its number in the order in which they were met.
+    pub(super) met: HashMap<u64, usize>,
+    /// The work of scopes and lent views on each stream.
+    pub(super) scope_work: Vec<ScopeWork>,
+    /// For each stream the nodes of other streams that it came behind by waits of the capture.
+    pub(super) brought: Vec<HashSet<u64>>,
+}
+
+impl Account {
+    /// The account of a dry run.
+    pub(crate) fn dry(streams: &[Arc<CudaStream>]) -> Self {
+        Self::new(streams.into(), Medium::DRY, None, None, Shares::default())
+    }
+
+    /// The account of a capture, which follows a trace where there is one. An update has the number of the graph's
+    /// captures. `shares` are the uses of leased blocks, all of them to be read.
+    pub(crate) fn live(
+        streams: Arc<[Arc<CudaStream>]>,
+        live: LiveCapture,
+        planned: Option<Trace>,
+        number: Option<u64>,
+        shares: Shares,
+    ) -> Self {
+        Self::new(streams, Medium::Live(live), planned, number, shares)
+    }
+
+    fn new(
+        streams: Arc<[Arc<CudaStream>]>,
+        medium: Medium,
+        planned: Option<Trace>,
+        number: Option<u64>,
+        shares: Shares,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = number.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        let count = streams.len();
+        Self {
+            streams,
+            medium,
+            planned,
+            record: BodyRecord::new(number, count, shares),
+            first_unanswered: None,
+            met: HashMap::new(),
+            scope_work: vec![ScopeWork::default(); count],
+            brought: vec![HashSet::new(); count],
+        }
+    }
+
+    /// Closes the account, of which nothing is left to whoever was forgotten with a part in it.
+    pub(super) fn close(&mut self) -> (Medium, BodyRecord) {
+        let nothing = BodyRecord::new(self.number(), 0, Shares::default());
+        let medium = std::mem::replace(&mut self.medium, Medium::Over);
+        (medium, std::mem::replace(&mut self.record, nothing))
+    }
+
+    /// The number of the capture.
+    pub(super) fn number(&self) -> u64 {
+        self.record.capture
+    }
+
+    /// Whether this is the account of a dry run.
+    pub(super) fn is_dry(&self) -> bool {
+        matches!(self.medium, Medium::Dry(_))
+    }
+
+    /// The streams of the session.
+    pub(super) fn streams(&self) -> &Arc<[Arc<CudaStream>]> {
+        &self.streams
+    }
+
+    /// How many steps the body has done.
+    pub(super) fn steps(&self) -> usize {
+        self.record.trace.steps()
+    }
+
+    /// Whether a stream takes part in the capture yet.
+    pub(super) fn has_begun(&self, stream: usize) -> bool {
+        self.record.model.has_begun(stream)
+    }
+
+    /// Notes an error of a drop, which has nobody to answer it to.
+    pub(super) fn note_unanswered(&mut self, error: CaptureError) {
+        self.first_unanswered.get_or_insert(error);
+    }
+
+    /// Answers the first error that nobody could be told.
+    pub(super) fn check_unanswered(&self) -> Result<(), CaptureError> {
+        self.first_unanswered.clone().map_or(Ok(()), Err)
+    }
+
+    /// Notes a step, which must be that of the plan, if there is one.
+    pub(super) fn step(&mut self, step: &BodyStep) -> Result<(), CaptureError> {
+        let trace = &mut self.record.trace;
+        trace.add(step);
+        match &self.planned {
+            Some(planned) if !trace.begins(planned) => {
+                Err(CaptureError::Diverged { step: trace.steps(), planned: planned.steps() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Names a host argument: the same steps give the same names.
+    pub(super) fn name_argument(&mut self) -> Result<usize, CaptureError> {
+        let number = self.record.arguments.len();
+        self.step(&BodyStep::Argument { number })?;
+        self.record.arguments.push(None);
+        Ok(number)
+    }
+
+    /// Keeps the memory of a host argument, whatever becomes of its copy.
+    pub(super) fn keep_argument(&mut self, number: usize, buffer: HostBuffer) {
+        if let Some(argument) = self.record.arguments.get_mut(number) {
+            *argument = Some(self.record.host.len());
+        }
+        self.keep_host(buffer);
+    }
+
+    /// Keeps host memory that a copy of the graph reads.
+    pub(super) fn keep_host(&mut self, buffer: HostBuffer) {
+        self.record.host.push(Some(buffer));
+    }
+
+    /// The handles of the nodes that a stream has come to by this capture's work, and by nobody else's;
+    /// none in a dry run. While a scope is open there, or a view is lent, their work is not told apart.
+    pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+        if self.may_hold_more(stream) {
+            return self.frontier(stream);
+        }
+        let begun = self.has_begun(stream);
+        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
+        let nodes = live.frontiers.check(&self.streams, stream, begun)?;
+        self.meet(&nodes);
+        Ok(nodes)
+    }
+
+    /// Notes that these streams stand where they were left just now; the handles of the nodes there.
+    pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
+        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
+        let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
+        let nodes = streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat();
+        self.meet(&nodes);
+        Ok(nodes)
+    }
+
+    /// The handles of the nodes that a stream has come to; none in a dry run.
+    pub(super) fn frontier(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
+        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
+        let nodes = live.frontiers.now(&self.streams[stream])?;
+        self.meet(&nodes);
+        Ok(nodes)
+    }
+
+    /// The handles of the nodes at which a stream was left; none in a dry run.
+    pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
+        self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
+    }
+
+    /// Notes that streams have come to these nodes.
+    pub(super) fn meet(&mut self, nodes: &[u64]) {
+        for &node in nodes {
+            let met = self.met.len();
+            self.met.entry(node).or_insert(met);
+        }
+    }
+
+    /// Begins what moves a stream on; how many spans were over then.
+    pub(super) fn begin_move(&mut self, stream: usize) -> usize {
+        if let Some(live) = self.medium.live() {
+            live.frontiers.leave(stream);
+        }
+        self.record.spans.len()
+    }
+
+    /// Ends what has moved a stream on from some nodes, as a span of its own; the nodes where the stream stands then.
+    pub(super) fn end_move(
+        &mut self,
+        stream: usize,
+        begun: usize,
+        before: &[u64],
+        owner: &NodeOwner,
+    ) -> Result<Vec<u64>, CaptureError> {
+        let after = self.arrive(&[stream])?;
+        let (before, owner) = (before.to_vec(), owner.clone());
+        self.record.spans.push(Span { begun, before, after: after.clone(), owner });
+        Ok(after)
+    }
+
+    /// Takes a stream into the capture: it comes after what the session's stream holds.
+    pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
+        if self.has_begun(stream) { Ok(()) } else { self.order(stream, 0) }
+    }
+
+    /// Makes a stream come after all that another one holds now, where it does not yet.
+    pub(super) fn order(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
+        if !self.must_wait(later, earlier) {
+            return Ok(());
+        }
+        if self.medium.live().is_some() {
+            self.order_live(later, earlier)?;
+        }
+        self.record.model.wait(later, earlier);
+        Ok(())
+    }
+
+    fn order_live(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
+        self.fork()?;
+        let stood = self.expect(later)?;
+        let before = [&stood[..], &self.expect(earlier)?].concat();
+        let begun = self.begin_move(later);
+        let ordered = match self.medium.live() {
+            Some(live) => live.event.order(&self.streams[later], &self.streams[earlier]),
+            None => Ok(()),
+        };
+        let after = self.end_move(later, begun, &before, &NodeOwner::NOTHING);
+        ordered?;
+        self.came_behind(later, &stood, &after?);
+        Ok(())
+    }
+
+    /// Whether a stream has to wait so that its next operation comes after all of another one's.
+    fn must_wait(&mut self, later: usize, earlier: usize) -> bool {
+        if later != earlier && self.may_hold_more(earlier) {
+            self.record.model.operation(earlier);
+        }
+        self.record.model.must_wait(later, earlier)
+    }
+
+    /// Notes an operation of its kind, and orders its stream after who used the same memory.
+    pub(super) fn prepare_operation(
+        &mut self,
+        kind: &'static str,
+        stream: usize,
+        uses: &[Use<'_>],
+    ) -> Result<(), CaptureError> {
+        if uses.iter().any(|one| one.capture != self.number()) {
+            return Err(CaptureError::ForeignView);
+        }
+        self.check_not_lent(uses)?;
+        self.step(&BodyStep::Operation { kind, stream, uses: self.names(uses) })?;
+        self.share_written(uses)?;
+        self.begin(stream)?;
+        for one in uses {
+            for earlier in self.record.regions[one.region].waited_for(one.writes) {
+                self.order(stream, earlier)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that an operation, which came to these nodes, uses memory.
+    pub(super) fn used(&mut self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
+        let operation = self.record.model.operation(stream);
+        for one in uses {
+            let markers = Markers { operation, nodes: nodes.to_vec() };
+            self.record.regions[one.region].used(stream, one.writes, markers);
+        }
+    }
+
+    /// The names of the memory that is used, and whether it is written.
+    pub(super) fn names(&self, uses: &[Use<'_>]) -> Vec<(Memory, bool)> {
+        uses.iter().map(|one| (self.record.regions[one.region].name, one.writes)).collect()
+    }
+
+    /// Notes the blocks that are written from here on: no graph of another stream has them. All that are leased count
+    /// as read.
+    fn share_written(&mut self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
+        if self.is_dry() {
+            return Ok(());
+        }
+        let BodyRecord { regions, shares, .. } = &mut self.record;
+        for one in uses.iter().filter(|one| one.writes) {
+            let region = &mut regions[one.region];
+            if let (Memory::Block(block), false) = (region.name, region.written) {
+                shares.add(block, &self.streams[0], true)?;
+                region.written = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_not_lent(&self, uses: &[Use<'_>]) -> Result<(), CaptureError> {
+        let regions = uses.iter().map(|one| &self.record.regions[one.region]);
+        let lent = regions.into_iter().find(|region| region.lent);
+        lent.map_or(Ok(()), |region| Err(CaptureError::Lent { address: region.address }))
+    }
+
+    /// The address of a region.
+    pub(super) fn address(&self, region: usize) -> u64 {
+        self.record.regions[region].address
+    }
+
+    /// The number of the region of a block that the graph keeps.
+    pub(super) fn region_of_block(&mut self, block: &GraphMemoryBlock) -> usize {
+        let regions = &mut self.record.regions;
+        let same = |region: &Region| region.name == Memory::Block(block.id());
+        if let Some(region) = regions.iter().position(same) {
+            return region;
+        }
+        regions.push(Region::block(block));
+        regions.len() - 1
+    }
+
+    /// Takes bytes of a view for a stream that has begun; the number of their region.
+    pub(super) fn acquire(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
+        self.step(&BodyStep::Acquire { stream, bytes })?;
+        self.take_region(stream, bytes, false)
+    }
+
+    /// Takes bytes of a scope's pool, which are in use until the capture ends; their address.
+    pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
+        self.step(&BodyStep::Block { stream, bytes })?;
+        let region = self.take_region(stream, bytes, true)?;
+        Ok(self.address(region))
+    }
+
+    fn take_region(
+        &mut self,
+        stream: usize,
+        bytes: u64,
+        kept: bool,
+    ) -> Result<usize, CaptureError> {
+        let after = self.expect(stream)?;
+        let since = self.meet_all()?;
+        let (address, offset) = self.medium.take(bytes)?;
+        let taken_by = self.record.model.operation(stream);
+        let place = ArenaRange { address, bytes, offset };
+        let region = Region::temporary(self.record.name_temporary(), stream, place, after);
+        self.record.regions.push(Region { taken_by, since, kept, ..region });
+        Ok(self.record.regions.len() - 1)
+    }
+
+    /// Notes that a region is not used by its view any more: an arena that rewinds may have its bytes.
+    pub(super) fn release(&mut self, region: usize) {
+        let Some(region) = self.record.regions.get(region) else { return };
+        // What is lent still, to a guard that was forgotten, stays.
+        if let (Some(live), true, false) = (self.medium.live(), region.is_temporary(), region.lent)
+        {
+            let _ended = live.arena.deallocate(region.address);
+        }
+    }
+
+    /// Says that the capture forks: whether its arena allows that.
+    pub(super) fn fork(&mut self) -> Result<(), CaptureError> {
+        self.medium.live().map_or(Ok(()), |live| Ok(live.arena.forked()?))
+    }
+}

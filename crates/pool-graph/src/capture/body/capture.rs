@@ -1,0 +1,173 @@
+//! The scope of a body: it takes memory, puts work on the session's streams, and sees to it that what
+//! uses the same memory is ordered.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::account::Account;
+use super::body_record::BodyRecord;
+use super::memory_use::Use;
+use super::names::CaptureStream;
+use super::pools::Pools;
+use super::shared_account::SharedAccount;
+use super::span::NodeOwner;
+use super::trace::BodyStep;
+use crate::capture::error::CaptureError;
+use crate::lease::Lease;
+
+/// The body's side of a capture, or of a dry run: acquires come from the arena, and operations go to
+/// the streams of the session.
+///
+/// What uses the same memory on several streams is ordered by the capture: a stream waits for the last
+/// writer before it reads, and for readers, too, before it writes. Streams that use nothing in common
+/// stay apart, unless [`wait`](Self::wait) says otherwise.
+pub struct Capture<'c> {
+    pub(super) leases: &'c [Lease],
+    pub(super) account: SharedAccount,
+    /// The pools of scopes.
+    pub(super) pools: RefCell<Pools>,
+}
+
+/// An operation of a body.
+pub(crate) struct Operation<'o> {
+    pub(crate) kind: &'static str,
+    pub(crate) stream: CaptureStream,
+    pub(crate) uses: &'o [Use<'o>],
+    /// Who answers for what the operation puts on the stream.
+    pub(crate) owner: NodeOwner,
+}
+
+impl<'c> Capture<'c> {
+    /// The body's side of an account, with the leases of the session.
+    pub(crate) fn new(account: Account, leases: &'c [Lease]) -> Self {
+        let pools = RefCell::new(Pools::new(account.streams().len()));
+        Self { leases, account: SharedAccount::new(account), pools }
+    }
+
+    /// Ends the body; what it did.
+    pub(crate) fn into_record(self) -> BodyRecord {
+        self.finish()
+    }
+
+    /// Ends the pools, then the account, of which nothing is left to whoever was forgotten with a part in it.
+    fn finish(&self) -> BodyRecord {
+        let pools = self.pools.replace(Pools::new(0));
+        drop(pools);
+        let (medium, record) = self.account.open().close();
+        drop(medium);
+        record
+    }
+
+    /// Whether this is a dry run: nothing is put on streams, and memory is addresses alone.
+    #[must_use]
+    pub fn is_dry(&self) -> bool {
+        self.account.open().is_dry()
+    }
+
+    /// The first stream of the session, which is captured.
+    #[must_use]
+    pub fn main(&self) -> CaptureStream {
+        CaptureStream(0)
+    }
+
+    /// A branch of the session, counted from 0 in the order in which it got them.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NoSuchBranch`].
+    pub fn branch(&self, branch: usize) -> Result<CaptureStream, CaptureError> {
+        let branches = self.branches();
+        if branch < branches {
+            return Ok(CaptureStream(branch + 1));
+        }
+        Err(CaptureError::NoSuchBranch { asked: branch, branches })
+    }
+
+    /// Makes a stream come after all that another one holds now.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses, and where the arena allows one stream alone.
+    pub fn wait(&self, later: CaptureStream, earlier: CaptureStream) -> Result<(), CaptureError> {
+        let (later, earlier) = (self.check(later)?, self.check(earlier)?);
+        let mut account = self.account.open();
+        account.step(&BodyStep::Wait { later, earlier })?;
+        account.begin(later)?;
+        account.order(later, earlier)
+    }
+
+    /// Notes an operation, orders its stream after who used the same memory, and puts it there.
+    pub(crate) fn operation(
+        &self,
+        operation: &Operation<'_>,
+        work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
+    ) -> Result<(), CaptureError> {
+        let &Operation { kind, stream, uses, ref owner } = operation;
+        let stream = self.check(stream)?;
+        let mut account = self.account.open();
+        account.prepare_operation(kind, stream, uses)?;
+        let before = account.expect(stream)?;
+        if account.is_dry() {
+            account.used(stream, uses, &[]);
+            return Ok(());
+        }
+        let begun = account.begin_move(stream);
+        let streams = Arc::clone(account.streams());
+        // The work is the body's.
+        drop(account);
+        let worked = work(&streams[stream]);
+        let mut account = self.account.open();
+        // What failed halfway has put something on the stream by then, and that uses the memory.
+        let mut nodes = account.end_move(stream, begun, &before, owner)?;
+        nodes.retain(|node| !before.contains(node));
+        account.used(stream, uses, &nodes);
+        worked
+    }
+
+    /// Ends the pools of scopes, while what they may still put on the streams is captured, and joins every branch.
+    pub(crate) fn join_all(&self) -> Result<(), CaptureError> {
+        let scopes = std::mem::take(&mut self.pools.borrow_mut().scopes);
+        let end = self.account.open().begin_pools_end()?;
+        drop(scopes);
+        let mut account = self.account.open();
+        account.finish_pools_end(end)?;
+        account.check_unanswered()?;
+        account.join_all()
+    }
+
+    fn branches(&self) -> usize {
+        self.account.open().streams().len() - 1
+    }
+
+    pub(crate) fn check(&self, stream: CaptureStream) -> Result<usize, CaptureError> {
+        let branches = self.branches();
+        match stream.0 {
+            known if known <= branches => Ok(known),
+            other => Err(CaptureError::NoSuchBranch { asked: other - 1, branches }),
+        }
+    }
+}
+
+/// Ends the pools and the account of a body that failed or unwound, too.
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        drop(self.finish());
+    }
+}
+
+impl fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (dry, streams, steps) = {
+            let account = self.account.open();
+            (account.is_dry(), account.streams().len(), account.steps())
+        };
+        f.debug_struct("Capture")
+            .field("dry", &dry)
+            .field("streams", &streams)
+            .field("steps", &steps)
+            .finish_non_exhaustive()
+    }
+}

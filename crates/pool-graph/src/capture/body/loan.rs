@@ -1,0 +1,176 @@
+//! What a capture has, as device views: blocks that the graph keeps and temporaries of the capture, for
+//! code that knows views and launches alone.
+
+use std::fmt;
+
+use pool_core::{DynamicPool, Handle, PodElement};
+use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut};
+
+use super::capture::{Capture, Operation};
+use super::memory_use::Use;
+use super::names::CaptureStream;
+use super::pools::config;
+use super::shared_account::SharedAccount;
+use super::source::FromView;
+use super::span::NodeOwner;
+use super::view::CaptureView;
+use crate::capture::error::CaptureError;
+
+/// A view of the capture, lent to a stream: it gives device views, for launches and copies beside those
+/// of a [scope](Capture::scope) on the same stream.
+///
+/// While it lives, the capture's own operations refuse the memory ([`CaptureError::Lent`]), because nobody
+/// notes what the device views do. Dropped, it says that this is over, and what the capture does next with
+/// the memory comes after it. Forgotten, the memory stays lent to the end.
+///
+/// ```compile_fail,E0505
+/// # use pool_cuda::DeviceViewMut;
+/// # use pool_graph::{Capture, CaptureError};
+/// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
+/// let mut view = capture.acquire::<f32>(8)?;
+/// let lent = capture.lend(capture.main(), &mut view)?;
+/// drop(view); // view_dropped_while_it_is_lent
+/// lent.view()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0505
+/// # use pool_graph::{Capture, CaptureError};
+/// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
+/// let mut view = capture.acquire::<f32>(8)?;
+/// let mut lent = capture.lend(capture.main(), &mut view)?;
+/// let mut device = lent.view_mut()?;
+/// drop(lent); // lent_view_kept
+/// device.fill(1.0)?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "dropped, it lends nothing any more"]
+pub struct ViewLoan<'v, T> {
+    // In this order: the pool brings other streams together, then the use is noted.
+    lender: Lender,
+    handle: Handle<T>,
+    _loan: LoanGuard<'v>,
+}
+
+/// The pool of one view.
+struct Lender {
+    pool: DynamicPool<Cuda>,
+    account: SharedAccount,
+}
+
+/// Other streams that have the memory come before whatever the pool's stream gets next.
+impl Drop for Lender {
+    fn drop(&mut self) {
+        let stream = self.pool.context();
+        let joined = stream.join_other_streams();
+        // A kernel may have got the address 0.
+        let unanswered = stream.take_unanswered().map_or(Ok(()), Err);
+        if let Err(error) = joined.and(unanswered) {
+            self.account.open().note_unanswered(error.into());
+        }
+    }
+}
+
+impl Capture<'_> {
+    /// Lends a view to work on a stream that the capture does not see: launches and copies of device
+    /// views. The stream comes after whoever used the memory, and counts as its writer.
+    ///
+    /// ```no_run
+    /// use pool_graph::{Capture, CaptureError, GraphMemoryBlock};
+    ///
+    /// fn body(capture: &Capture<'_>, block: &GraphMemoryBlock) -> Result<(), CaptureError> {
+    ///     let main = capture.main();
+    ///     let mut block = capture.block::<f32>(block)?;
+    ///     let mut state = capture.lend(main, &mut block)?;
+    ///     capture.scope(main, |scope| {
+    ///         let mut next = scope.try_acquire_like::<f32>(&state.view()?)?;
+    ///         next.copy_from(&state.view()?)?;
+    ///         // … `scope.launch(&kernel).arg(&next).arg(&mut state.view_mut()?)` …
+    ///         # state.view_mut()?.copy_from(&next.as_view())?;
+    ///         Ok(())
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::Lent`] where the memory is lent already, [`CaptureError::ForeignView`], and what
+    /// the driver refuses.
+    pub fn lend<'v, T: PodElement>(
+        &'v self,
+        stream: CaptureStream,
+        view: &'v mut CaptureView<'_, T>,
+    ) -> Result<ViewLoan<'v, T>, CaptureError> {
+        let (address, elements) = (view.device_pointer(), view.len());
+        let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
+        self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
+        let loan = LoanGuard::new(self, stream, view.write())?;
+        // SAFETY: the pool is private to the value that is made here, hands out one view of the region's
+        // elements, and is dropped before the region is the capture's again. Until then the region is
+        // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
+        let source = unsafe { FromView::new(&self.account, loan.place, address) };
+        let context = DeviceStream::of_source(self.pool_stream(loan.place)?, source)?;
+        let pool = DynamicPool::try_new(context, config())?;
+        let mut lender = Lender { pool, account: self.account.clone() };
+        let handle = lender.pool.try_acquire::<T>(elements)?;
+        Ok(ViewLoan { lender, handle, _loan: loan })
+    }
+}
+
+impl<T: PodElement> ViewLoan<'_, T> {
+    /// The elements, to be read.
+    ///
+    /// # Errors
+    ///
+    /// No error is known: the array is there as long as this value.
+    pub fn view(&self) -> Result<DeviceView<'_, T>, CaptureError> {
+        Ok(self.lender.pool.get(self.handle)?)
+    }
+
+    /// The elements, to be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view).
+    pub fn view_mut(&mut self) -> Result<DeviceViewMut<'_, T>, CaptureError> {
+        Ok(self.lender.pool.get_mut(self.handle)?)
+    }
+}
+
+/// A region that is lent, until it is dropped.
+struct LoanGuard<'v> {
+    capture: &'v Capture<'v>,
+    place: usize,
+    of: Use<'v>,
+    /// How many nodes had been met.
+    since: usize,
+}
+
+impl<'v> LoanGuard<'v> {
+    fn new(
+        capture: &'v Capture<'_>,
+        stream: CaptureStream,
+        of: Use<'v>,
+    ) -> Result<Self, CaptureError> {
+        let place = capture.check(stream)?;
+        let since = capture.account.open().lend(place, of.region)?;
+        Ok(Self { capture, place, of, since })
+    }
+}
+
+impl Drop for LoanGuard<'_> {
+    fn drop(&mut self) {
+        let mut account = self.capture.account.open();
+        if let Err(error) = account.end_loan(self.place, self.of, self.since) {
+            account.note_unanswered(error);
+        }
+    }
+}
+
+impl<T> fmt::Debug for ViewLoan<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewLoan").field("pool", &self.lender.pool).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! What a capture orders, as far as the session can tell without a driver: operations of streams, and
+//! streams that wait for each other. A dry run has nothing else; a capture follows it to know which
+//! waits it still needs.
+
+use std::collections::BTreeSet;
+
+/// Streams, the first of them the one that is captured, and the operations on them so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Model {
+    lines: Vec<Line>,
+    operations: usize,
+    edges: Vec<(usize, usize)>,
+}
+
+/// A stream, as far as the model knows of it.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    /// Whether the stream takes part in the capture yet.
+    begun: bool,
+    /// The operations that the next one on the stream comes after.
+    frontier: BTreeSet<usize>,
+    /// How many operations of each stream come before its next one.
+    seen: Vec<usize>,
+}
+
+impl Model {
+    /// A model of so many streams, at least one, with nothing on them yet.
+    pub(crate) fn new(streams: usize) -> Self {
+        let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
+        Self { lines: (0..streams).map(line).collect(), operations: 0, edges: Vec::new() }
+    }
+
+    /// Adds an operation to a stream; the number of the operation.
+    pub(crate) fn operation(&mut self, stream: usize) -> usize {
+        let operation = self.operations;
+        self.operations += 1;
+        let line = &mut self.lines[stream];
+        self.edges.extend(line.frontier.iter().map(|&before| (before, operation)));
+        line.frontier = BTreeSet::from([operation]);
+        line.seen[stream] += 1;
+        operation
+    }
+
+    /// Whether a stream has to wait so that its next operation comes after all of another one's.
+    pub(crate) fn must_wait(&self, later: usize, earlier: usize) -> bool {
+        let (later_line, earlier_line) = (&self.lines[later], &self.lines[earlier]);
+        let behind = later_line.seen.iter().zip(&earlier_line.seen).any(|(own, other)| own < other);
+        later != earlier && earlier_line.begun && (behind || !later_line.begun)
+    }
+
+    /// A stream is going to wait for another one, where the driver does not fail. One that takes part already is not
+    /// relied upon to come behind: it is made to wait once more where that matters.
+    pub(crate) fn is_to_wait(&mut self, later: usize, earlier: usize) {
+        if self.lines[later].begun {
+            self.come_behind(later, earlier);
+        } else {
+            self.wait(later, earlier);
+        }
+    }
+
+    /// Makes a stream wait for another one.
+    pub(crate) fn wait(&mut self, later: usize, earlier: usize) {
+        self.come_behind(later, earlier);
+        let seen = self.lines[earlier].seen.clone();
+        let later = &mut self.lines[later];
+        later.begun = true;
+        for (own, other) in later.seen.iter_mut().zip(seen) {
+            *own = (*own).max(other);
+        }
+    }
+
+    /// The next operation on a stream comes after those of another one.
+    fn come_behind(&mut self, later: usize, earlier: usize) {
+        let frontier = self.lines[earlier].frontier.clone();
+        self.lines[later].frontier.extend(frontier);
+    }
+
+    pub(crate) fn has_begun(&self, stream: usize) -> bool {
+        self.lines[stream].begun
+    }
+
+    pub(crate) fn operations(&self) -> usize {
+        self.operations
+    }
+
+    pub(crate) fn edges(&self) -> &[(usize, usize)] {
+        &self.edges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Model;
+
+    #[test]
+    fn a_wait_is_needed_once() {
+        let mut model = Model::new(3);
+        let first = model.operation(0);
+        assert!(model.must_wait(1, 0) && !model.has_begun(1));
+        model.wait(1, 0);
+        assert!(!model.must_wait(1, 0) && !model.must_wait(0, 1) && !model.must_wait(0, 0));
+        let branch = model.operation(1);
+        assert!(model.must_wait(0, 1));
+        assert!(!model.must_wait(0, 2), "nothing is on it");
+        model.wait(2, 1);
+        assert!(!model.must_wait(2, 0), "it came before the branch");
+        let main = model.operation(0);
+        model.wait(0, 1);
+        let joined = model.operation(0);
+        let edges = [(first, branch), (first, main), (branch, joined), (main, joined)];
+        assert_eq!(model.edges(), edges);
+        assert_eq!(model.operations(), 4);
+    }
+}

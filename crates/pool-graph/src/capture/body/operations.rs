@@ -1,0 +1,146 @@
+//! What a body puts on the streams of its session: fills, copies, and work of its own.
+
+use std::sync::Arc;
+
+use pool_core::{Element, PodElement, bytemuck};
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::capture::{Capture, Operation};
+use super::memory_use::Use;
+use super::names::{CaptureStream, HostArgument};
+use super::span::NodeOwner;
+use super::view::CaptureView;
+use crate::capture::error::CaptureError;
+use crate::driver::{self, HostBuffer, NodeKind};
+
+impl Capture<'_> {
+    /// Sets all bytes of a view.
+    ///
+    /// # Errors
+    ///
+    /// What the driver refuses.
+    pub fn fill_bytes<T: PodElement>(
+        &self,
+        stream: CaptureStream,
+        view: &mut CaptureView<'_, T>,
+        value: u8,
+    ) -> Result<(), CaptureError> {
+        let (address, bytes) = (view.device_pointer(), view.bytes());
+        let owner = NodeOwner::one(NodeKind::Fill, &[address], bytes);
+        let operation = Operation { kind: "fill", stream, uses: &[view.write()], owner };
+        self.operation(&operation, |stream| {
+            if bytes == 0 {
+                return Ok(());
+            }
+            // SAFETY: the view is memory of the arena or of a lease, which the graph will own.
+            unsafe { driver::set_bytes(stream, address, value, bytes) }.map_err(Into::into)
+        })
+    }
+
+    /// Copies a view to another one of the same length.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::LengthMismatch`], [`CaptureError::SameMemory`] for two views of one block, and
+    /// what the driver refuses.
+    pub fn copy<T: Element>(
+        &self,
+        stream: CaptureStream,
+        to: &mut CaptureView<'_, T>,
+        from: &CaptureView<'_, T>,
+    ) -> Result<(), CaptureError> {
+        check_lengths(from.len(), to.len())?;
+        let (target, source) = (to.device_pointer(), from.device_pointer());
+        if target == source && from.region == to.region {
+            return Err(CaptureError::SameMemory { address: target });
+        }
+        let bytes = to.bytes();
+        let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
+        let uses = &[from.read(), to.write()];
+        self.operation(&Operation { kind: "copy", stream, uses, owner }, |stream| {
+            if bytes == 0 {
+                return Ok(());
+            }
+            // SAFETY: as in `fill_bytes`, of two regions, which are apart while both are in use.
+            unsafe { driver::copy(stream, target, source, bytes) }.map_err(Into::into)
+        })
+    }
+
+    /// Copies from the host, in each replay: the graph owns the host's elements, and
+    /// [`set_argument`](crate::CapturedGraph::set_argument) changes them.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy`](Self::copy), and where there is no page-locked memory.
+    pub fn copy_from_host<T: Element>(
+        &self,
+        stream: CaptureStream,
+        to: &mut CaptureView<'_, T>,
+        from: &[T],
+    ) -> Result<HostArgument, CaptureError> {
+        check_lengths(from.len(), to.len())?;
+        let (capture, number) = {
+            let mut account = self.account.open();
+            (account.number(), account.name_argument()?)
+        };
+        let (target, bytes) = (to.device_pointer(), to.bytes());
+        let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
+        let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
+        let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
+        let uses = &[to.write()];
+        self.operation(&Operation { kind: "copy from host", stream, uses, owner }, |stream| {
+            let Some(buffer) = buffer else { return Ok(()) };
+            let from = buffer.address();
+            self.account.open().keep_argument(number, buffer);
+            // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
+            unsafe { driver::copy_from_host(stream, target, from, bytes) }.map_err(Into::into)
+        })?;
+        Ok(HostArgument { capture, number })
+    }
+
+    /// Puts work on a stream through cudarc: launches of kernels, calls of libraries. Not called in a
+    /// dry run.
+    ///
+    /// # Safety
+    ///
+    /// What the work reads and writes, in this and every later replay, is in the views of `uses`, and
+    /// written only where they say so; or it is memory of the caller's, or of the graph's state, that
+    /// stays, and is used by nothing else meanwhile, for as long as the graph lives, or until an
+    /// [update](crate::CapturedGraph::update) has replaced the work. A graph that is *forgotten* lives for
+    /// ever, and its runs are not waited for: a state that borrows memory (`S` is not `'static`) does not
+    /// keep it, so whoever relies on such a state sees to it that the graph is dropped.
+    ///
+    /// The work goes to this stream, and leaves the capture as it is. Meanwhile nobody else puts anything
+    /// there: whatever came onto the stream until the work returns is the caller's to answer for, kernels of
+    /// other threads included. The same holds for what work that fails has put there by then.
+    ///
+    /// # Errors
+    ///
+    /// What the work answers, [`CaptureError::ForeignWork`], [`CaptureError::SharedBlock`], and what the
+    /// driver refuses.
+    pub unsafe fn enqueue(
+        &self,
+        stream: CaptureStream,
+        uses: &[Use<'_>],
+        work: impl FnOnce(&Arc<CudaStream>) -> Result<(), CaptureError>,
+    ) -> Result<(), CaptureError> {
+        let owner = NodeOwner::Caller;
+        self.operation(&Operation { kind: "work", stream, uses, owner }, work)
+    }
+
+    /// What the graph copies from: none of no bytes, and none in a dry run.
+    fn host_buffer(&self, bytes: &[u8]) -> Result<Option<HostBuffer>, CaptureError> {
+        if self.is_dry() || bytes.is_empty() {
+            return Ok(None);
+        }
+        let streams = Arc::clone(self.account.open().streams());
+        Ok(Some(HostBuffer::new(bytes, streams[0].context())?))
+    }
+}
+
+fn check_lengths(source: usize, destination: usize) -> Result<(), CaptureError> {
+    if source == destination {
+        return Ok(());
+    }
+    Err(CaptureError::LengthMismatch { source, destination })
+}

@@ -1,0 +1,57 @@
+//! The pools of a body's scopes, and the stream that they have in a dry run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pool_core::{Pool, PoolConfig};
+use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
+use pool_cuda::{Cuda, with_relaxed_capture_mode};
+
+use crate::capture::error::CaptureError;
+use crate::driver::{CaptureMode, OrderEvent, StreamCapture, bind};
+
+/// The pools of a body's scopes, one for each stream that had one.
+pub(crate) struct Pools {
+    // Dropped in this order: what is on the stream, then the stream.
+    pub(super) scopes: Vec<Option<Pool<Cuda>>>,
+    pub(super) dry: Option<DryStream>,
+}
+
+/// A stream of a dry run: captured, so that what is launched on it is never run. Its capture cannot be ended
+/// there, for it began elsewhere.
+pub(super) struct DryStream {
+    // In this order: the capture is given up, then the stream goes.
+    _under_way: StreamCapture,
+    pub(super) stream: Arc<CudaStream>,
+}
+
+impl DryStream {
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
+        bind(context)?;
+        // What earlier calls left with the context is not this call's.
+        let _ = context.check_err();
+        let stream = with_relaxed_capture_mode(|| context.new_stream())?;
+        let event = Arc::new(OrderEvent::new(context)?);
+        let under_way = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
+            .ok_or(CaptureError::Invalidated)?;
+        Ok(Self { _under_way: under_way, stream })
+    }
+}
+
+impl Pools {
+    pub(crate) fn new(streams: usize) -> Self {
+        Self { scopes: (0..streams).map(|_| None).collect(), dry: None }
+    }
+}
+
+/// For pools that are made for one capture: a block grows to what is asked for and no further, because
+/// the body runs once.
+pub(crate) fn config() -> PoolConfig {
+    PoolConfig::new().name("capture").growth_factor(1.0)
+}
+
+impl fmt::Debug for Pools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pools").field("scopes", &self.scopes).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,164 @@
+//! Scopes in the body of a capture: the same [`Scope`] and the same device views as outside, of a pool
+//! whose blocks are the capture's.
+
+use std::sync::Arc;
+
+use pool_core::{Pool, Scope};
+use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::{Cuda, DeviceStream, announce};
+
+use super::capture::Capture;
+use super::names::CaptureStream;
+use super::pools::{DryStream, config};
+use super::source::FromArena;
+use super::trace::BodyStep;
+use crate::capture::error::CaptureError;
+
+impl<'c> Capture<'c> {
+    /// Runs `body` with a scope of a pool on this stream: what is written for
+    /// [`Scope<'_, Cuda>`](Scope) can be captured as it is.
+    ///
+    /// ```no_run
+    /// use pool_core::{PoolError, Scope};
+    /// use pool_cuda::{Cuda, CudaError};
+    /// use pool_graph::{Capture, CaptureError};
+    ///
+    /// /// Nothing here knows of captures.
+    /// fn step(scope: &Scope<'_, Cuda>) -> Result<(), PoolError<CudaError>> {
+    ///     let scratch = scope.try_acquire_zeroed::<f32>(1000)?;
+    ///     // … `scope.launch(&kernel).arg(&scratch)` …
+    ///     # drop(scratch);
+    ///     Ok(())
+    /// }
+    ///
+    /// fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
+    ///     capture.scope(capture.main(), |scope| Ok(step(scope)?))
+    /// }
+    /// ```
+    ///
+    /// Each stream of the session has one pool, which the capture makes at the first call and keeps to
+    /// its end. Calls one after the other use its blocks again, as outside. Each block is a region of the
+    /// arena *for the rest of the capture*: nobody notes which kernels use it, so its bytes are never
+    /// another temporary's; what is freed, because a slot grows or by `trim`, serves the same pool alone. A
+    /// [probe](crate::CaptureSession::probe) says how many bytes that takes. Where temporaries are many
+    /// and large, [`acquire`](Self::acquire) shares their bytes along the graph.
+    ///
+    /// Blocks of the graph, and temporaries of the capture, come into a scope by [`lend`](Self::lend).
+    ///
+    /// What waits for the device or copies host memory that the graph does not own is refused by
+    /// [`CudaError::Capturing`](pool_cuda::CudaError::Capturing): `to_vec`, `copy_to_host`, `copy_from_host`,
+    /// `acquire_from`. For the last two there is [`copy_from_host`](Self::copy_from_host) of the capture.
+    ///
+    /// **Other streams.** A view may be used on another stream of the session, by `view.on(&stream)`: it
+    /// becomes a part of the capture if it is none, and comes together with this one again when the scope
+    /// ends. A stream of no session is refused. In a dry run only streams of scopes will do: open one on
+    /// the branch and use `view.on(inner.context().stream())`.
+    ///
+    /// **Dry runs.** In a [probe](crate::CaptureSession::probe) addresses are of no memory, and the scope's
+    /// stream is one that is captured to be thrown away. Launches are to go to `scope.context().stream()`,
+    /// as `scope.launch` does: launched on the session's stream, a kernel would really run. A driver may refuse
+    /// cudarc's own copies and fills of such addresses, and the probe answers with its error: use those of the views.
+    ///
+    /// ```compile_fail,E0521
+    /// # use pool_cuda::{Cuda, DeviceViewMut};
+    /// # use pool_graph::{Capture, CaptureError};
+    /// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
+    /// let mut kept: Option<DeviceViewMut<'_, f32>> = None;
+    /// capture.scope(capture.main(), |scope| {
+    ///     kept = Some(scope.try_acquire::<f32>(8)?); // view_of_a_captured_scope_kept
+    ///     Ok::<(), CaptureError>(())
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0521
+    /// # use pool_core::Scope;
+    /// # use pool_cuda::Cuda;
+    /// # use pool_graph::{Capture, CaptureError};
+    /// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
+    /// let mut kept: Option<&mut Scope<'_, Cuda>> = None;
+    /// capture.scope(capture.main(), |scope| {
+    ///     kept = Some(scope); // captured_scope_kept
+    ///     Ok::<(), CaptureError>(())
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the body answers; [`CaptureError::ScopeOpen`] inside of a scope on the same stream;
+    /// [`CaptureError::Diverged`] and what the arena refuses, where the pool asked it for a block; and what
+    /// the driver refuses.
+    pub fn scope<R, E: From<CaptureError>>(
+        &self,
+        stream: CaptureStream,
+        body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let opened = OpenScopeGuard::new(self, self.check(stream)?)?;
+        // Dropped before `opened` where the body unwinds: then it brings the streams together.
+        let mut pool = self.take_pool(opened.stream)?;
+        let answer = body(&mut pool.scope());
+        let joined = pool.context().join_other_streams();
+        let unanswered = pool.context().take_unanswered();
+        self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
+        drop(opened);
+        self.account.open().check_unanswered()?;
+        joined.map_err(CaptureError::from)?;
+        match unanswered {
+            // A kernel may have got the address 0.
+            Some(error) if answer.is_ok() => Err(CaptureError::from(error).into()),
+            _ => answer,
+        }
+    }
+
+    /// A context for pools on a stream.
+    pub(crate) fn pool_stream(&self, stream: usize) -> Result<Arc<CudaStream>, CaptureError> {
+        let (streams, is_dry) = {
+            let account = self.account.open();
+            (Arc::clone(account.streams()), account.is_dry())
+        };
+        if !is_dry {
+            streams.iter().for_each(announce);
+            return Ok(Arc::clone(&streams[stream]));
+        }
+        if let Some(dry) = &self.pools.borrow().dry {
+            return Ok(Arc::clone(&dry.stream));
+        }
+        let dry = DryStream::new(streams[stream].context())?;
+        let dry_stream = Arc::clone(&dry.stream);
+        self.pools.borrow_mut().dry = Some(dry);
+        Ok(dry_stream)
+    }
+
+    fn take_pool(&self, stream: usize) -> Result<Pool<Cuda>, CaptureError> {
+        let kept = self.pools.borrow_mut().scopes[stream].take();
+        if let Some(pool) = kept {
+            return Ok(pool);
+        }
+        let source = FromArena::new(&self.account, stream);
+        let context = DeviceStream::of_source(self.pool_stream(stream)?, source)?;
+        Ok(Pool::try_new(context, config())?)
+    }
+}
+
+/// A scope that is open on a stream. Nothing else tells the account what is done there.
+struct OpenScopeGuard<'a> {
+    capture: &'a Capture<'a>,
+    stream: usize,
+}
+
+impl<'a> OpenScopeGuard<'a> {
+    fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
+        capture.account.open().open_scope(stream)?;
+        // From here on its drop closes the scope again.
+        let guard = Self { capture, stream };
+        capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;
+        Ok(guard)
+    }
+}
+
+impl Drop for OpenScopeGuard<'_> {
+    fn drop(&mut self) {
+        self.capture.account.open().close_scope(self.stream);
+    }
+}

@@ -1,0 +1,31 @@
+//! An account as its capture and the pools of its body have it together.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::account::Account;
+
+/// An account that a [`Capture`](crate::Capture), the pools of its scopes and its lent views have together.
+///
+/// One thread has them all, so nobody ever waits here. It is a lock and no `RefCell` because `pool-cuda` lets every
+/// pool be sent to another thread: [`BlockSource`](pool_cuda::BlockSource) is `Send`, so what a source holds must be
+/// good to share between threads, although no pool of a body leaves its thread.
+///
+/// **No code of the body runs under it, and no pool is used, made or dropped:** each of these may come back to the
+/// account, and would wait for itself. What runs under it is this crate's, the arena's, the host's allocator and the
+/// driver; none of them has the account, which is reached through its capture alone, and through the scopes and lent
+/// views that borrow from that.
+#[derive(Clone)]
+pub(super) struct SharedAccount(Arc<Mutex<Account>>);
+
+impl SharedAccount {
+    pub(super) fn new(account: Account) -> Self {
+        Self(Arc::new(Mutex::new(account)))
+    }
+
+    /// The account, for one step of a body.
+    pub(super) fn open(&self) -> MutexGuard<'_, Account> {
+        self.0.lock()
+    }
+}

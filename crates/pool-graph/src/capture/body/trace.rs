@@ -1,0 +1,93 @@
+//! What a body did, step by step, as one rolling hash: to tell where a capture leaves the dry run that
+//! its plan was made from.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use crate::base::block::BlockId;
+
+/// One step of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum BodyStep {
+    /// Memory was taken.
+    Acquire { stream: usize, bytes: u64 },
+    /// A pool of scopes took a block.
+    Block { stream: usize, bytes: u64 },
+    /// A scope was opened or closed.
+    Scope { stream: usize, opens: bool },
+    /// An operation, of its kind, on a stream; the memory that it uses, and whether it writes it.
+    Operation { kind: &'static str, stream: usize, uses: Vec<(Memory, bool)> },
+    /// A host argument got its number, counted from 0.
+    Argument { number: usize },
+    /// A stream waits for another one.
+    Wait { later: usize, earlier: usize },
+}
+
+/// What a step calls memory: by a name that is the same in every run of the body, and another's in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Memory {
+    /// The n-th temporary that the body takes, blocks of scopes included.
+    Temporary(usize),
+    /// A block of a pool. Another one is another step, for graphs share blocks with graphs.
+    Block(BlockId),
+}
+
+/// What a body did: the hash after each of its steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    after: Vec<u64>,
+}
+
+impl Trace {
+    pub(crate) fn add(&mut self, step: &BodyStep) {
+        let mut hasher = DefaultHasher::new();
+        (self.after.last(), step).hash(&mut hasher);
+        self.after.push(hasher.finish());
+    }
+
+    pub(crate) fn steps(&self) -> usize {
+        self.after.len()
+    }
+
+    /// The number, from 1, of the first step that is not the other trace's; where one trace has ended, that of the
+    /// step behind its end.
+    pub(crate) fn leaves(&self, other: &Self) -> Option<usize> {
+        let same = self.after.iter().zip(&other.after).take_while(|(own, other)| own == other);
+        (self != other).then(|| same.count() + 1)
+    }
+
+    /// Whether the other trace begins with the steps of this one.
+    pub(crate) fn begins(&self, other: &Self) -> bool {
+        match self.after.len().checked_sub(1) {
+            None => true,
+            Some(last) => other.after.get(last) == self.after.last(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BodyStep, Trace};
+
+    #[test]
+    fn a_trace_leaves_another_where_they_differ() {
+        let acquire = |bytes| BodyStep::Acquire { stream: 0, bytes };
+        let mut planned = Trace::default();
+        planned.add(&acquire(256));
+        planned.add(&acquire(512));
+        let mut followed = Trace::default();
+        assert!(followed.begins(&planned));
+        followed.add(&acquire(256));
+        assert!(followed.begins(&planned) && followed != planned);
+        let mut left = followed.clone();
+        left.add(&acquire(256));
+        assert!(!left.begins(&planned));
+        followed.add(&acquire(512));
+        assert_eq!(followed, planned);
+        followed.add(&acquire(512));
+        assert!(!followed.begins(&planned), "the other one has ended");
+        assert_eq!(planned.steps(), 2);
+        assert_eq!((planned.leaves(&planned), left.leaves(&planned)), (None, Some(2)));
+        assert_eq!((followed.leaves(&planned), planned.leaves(&followed)), (Some(3), Some(3)));
+    }
+}

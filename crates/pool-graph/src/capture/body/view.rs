@@ -1,0 +1,154 @@
+//! What a body uses: views of its temporaries and of the blocks that the graph keeps. They borrow the
+//! capture, so none leaves it.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use pool_core::{Element, PodElement};
+
+use super::capture::Capture;
+use super::memory_use::Use;
+use super::names::CaptureStream;
+use crate::base::block::GraphMemoryBlock;
+use crate::base::request::GRANULE;
+use crate::capture::error::CaptureError;
+use crate::capture::memory::check_block;
+
+/// Elements in device memory, in the body of a capture: a temporary, which another one may follow in
+/// its bytes once it is no longer used, or a block that the graph keeps.
+///
+/// It is an address and a length; dropping it says that nothing uses it any more.
+#[must_use]
+pub struct CaptureView<'c, T> {
+    pub(crate) capture: &'c Capture<'c>,
+    pub(crate) region: usize,
+    pub(crate) elements: usize,
+    element: PhantomData<*mut T>,
+}
+
+impl<'c, T> CaptureView<'c, T> {
+    pub(crate) fn new(capture: &'c Capture<'c>, region: usize, elements: usize) -> Self {
+        Self { capture, region, elements, element: PhantomData }
+    }
+
+    /// How many elements the view has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.elements
+    }
+
+    /// Whether the view has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.elements == 0
+    }
+
+    /// Its address on the device, for arguments of kernels. In a dry run it is one at which there is no
+    /// memory.
+    #[must_use]
+    pub fn device_pointer(&self) -> u64 {
+        self.capture.account.open().address(self.region)
+    }
+
+    /// Says that work reads the view.
+    #[must_use]
+    pub fn read(&self) -> Use<'_> {
+        self.to_use(false)
+    }
+
+    /// Says that work writes the view, or reads and writes it.
+    #[must_use]
+    pub fn write(&mut self) -> Use<'_> {
+        self.to_use(true)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        // Checked when the view was made.
+        self.elements * size_of::<T>()
+    }
+
+    pub(crate) fn to_use(&self, writes: bool) -> Use<'_> {
+        let capture = self.capture.account.open().number();
+        Use { capture, region: self.region, writes, view: PhantomData }
+    }
+}
+
+impl<'c> Capture<'c> {
+    /// A temporary of so many elements, first used on the session's stream or after what that holds
+    /// now. Its contents are whatever the bytes held.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire_on`](Self::acquire_on).
+    pub fn acquire<T: PodElement>(
+        &'c self,
+        elements: usize,
+    ) -> Result<CaptureView<'c, T>, CaptureError> {
+        self.acquire_on(self.main(), elements)
+    }
+
+    /// A temporary that is first used on this stream, or after what it holds now.
+    ///
+    /// # Errors
+    ///
+    /// If the arena has no room or another plan, and if the size is more than an address can say.
+    pub fn acquire_on<T: PodElement>(
+        &'c self,
+        stream: CaptureStream,
+        elements: usize,
+    ) -> Result<CaptureView<'c, T>, CaptureError> {
+        let stream = self.check(stream)?;
+        let bytes = rounded::<T>(elements)?;
+        let region = {
+            let mut account = self.account.open();
+            account.begin(stream)?;
+            account.acquire(stream, bytes)?
+        };
+        Ok(CaptureView::new(self, region, elements))
+    }
+
+    /// A block of a pool, as elements: what the graph reads and writes for others. The view has as many whole
+    /// elements as fit into the block.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NotLeased`] where no lease of the session holds it, [`CaptureError::WrongContext`]
+    /// where it is another device's.
+    pub fn block<T: Element>(
+        &'c self,
+        block: &GraphMemoryBlock,
+    ) -> Result<CaptureView<'c, T>, CaptureError> {
+        let bytes = block.size();
+        let region = {
+            let mut account = self.account.open();
+            check_block(self.leases, block, bytes, account.streams()[0].context())?;
+            account.region_of_block(block)
+        };
+        let elements = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<T>().max(1);
+        Ok(CaptureView::new(self, region, elements))
+    }
+}
+
+/// Bytes of so many elements, in whole granules: at least one.
+fn rounded<T>(elements: usize) -> Result<u64, CaptureError> {
+    let size = size_of::<T>();
+    let overflow = CaptureError::SizeOverflow { elements, size };
+    let bytes = elements.checked_mul(size).and_then(|bytes| u64::try_from(bytes).ok());
+    let whole = bytes.and_then(|bytes| bytes.max(1).checked_next_multiple_of(GRANULE));
+    whole.filter(|&bytes| i64::try_from(bytes).is_ok()).ok_or(overflow)
+}
+
+impl<T> Drop for CaptureView<'_, T> {
+    fn drop(&mut self) {
+        self.capture.account.open().release(self.region);
+    }
+}
+
+impl<T> fmt::Debug for CaptureView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaptureView")
+            .field("address", &format_args!("{:#x}", self.device_pointer()))
+            .field("elements", &self.elements)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,13 @@
+//! A captured graph that owns its memory.
+
+mod captured_graph;
+mod feeding;
+mod runs;
+mod staging_pool;
+mod ticket;
+mod transfer;
+mod update;
+
+pub use captured_graph::CapturedGraph;
+pub use staging_pool::{StagingConfig, StagingPool};
+pub use ticket::ReadTicket;

@@ -1,0 +1,145 @@
+//! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the device.
+
+use pool_core::{PodElement, bytemuck};
+use pool_cuda::CudaError;
+
+use super::captured_graph::CapturedGraph;
+use super::runs::Parts;
+use crate::base::block::GraphMemoryBlock;
+use crate::capture::body::HostArgument;
+use crate::capture::error::CaptureError;
+use crate::capture::sharing::Shares;
+use crate::driver::{self, HostBuffer};
+
+impl<S> CapturedGraph<S> {
+    /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
+    /// ones, as many as there is room for.
+    ///
+    /// Waits for them; [`enqueue_read`](Self::enqueue_read) does not. The graph keeps page-locked memory for the bytes
+    /// of its largest copy, through which they go: nothing is copied to the caller's elements after an error.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NotLeased`] where the graph does not keep the block, or the block is smaller,
+    /// [`CaptureError::WrongContext`] where it is another device's; where there is no page-locked memory; and as
+    /// [`synchronize`](Self::synchronize).
+    pub fn read<T: PodElement>(
+        &mut self,
+        block: &GraphMemoryBlock,
+        elements: &mut [T],
+    ) -> Result<(), CaptureError> {
+        let address = self.kept(block, size_of_val(elements))?;
+        let operation = "be read from";
+        drop(self.check_stream(operation)?);
+        let bytes = bytemuck::cast_slice_mut(elements);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut staged = self.stage(bytes)?;
+        let in_use = self.check_stream(operation)?;
+        // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
+        // in either case. The stream is that of all its runs.
+        let copied = unsafe { driver::read(self.stream(), &mut staged, bytes.len(), address) };
+        // A hook of the allocator, or of the caller's, may capture the stream from here on.
+        drop(in_use);
+        if copied.is_ok() {
+            bytes.copy_from_slice(&staged.bytes_mut()[..bytes.len()]);
+        }
+        self.unstage(staged, copied)
+    }
+
+    /// Copies elements from the host to the start of a block that the graph keeps, after all runs so
+    /// far and before those to come. Waits for the copy; [`enqueue_write`](Self::enqueue_write) does not.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), and [`CaptureError::SharedBlock`] where a graph of another stream has the
+    /// block, too. Where the driver fails, the block may be written later: it counts as one that the graph
+    /// writes.
+    pub fn write<T: PodElement>(
+        &mut self,
+        block: &GraphMemoryBlock,
+        elements: &[T],
+    ) -> Result<(), CaptureError> {
+        let address = self.kept(block, size_of_val(elements))?;
+        let operation = "be written to";
+        drop(self.check_stream(operation)?);
+        // A graph of another stream may read the block whenever it likes.
+        let mut alone = Shares::default();
+        alone.add(block.id(), self.stream(), true)?;
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut staged = self.stage(bytes)?;
+        staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        let in_use = self.check_stream(operation)?;
+        // SAFETY: as in `read`.
+        let copied = unsafe { driver::write(self.stream(), address, &mut staged, bytes.len()) };
+        drop(in_use);
+        if copied.is_err() {
+            // The block may be written later.
+            self.runs.parts()?.shares.keep(alone);
+        }
+        self.unstage(staged, copied)
+    }
+
+    /// Changes what a copy from the host copies from the next run on. Waits for the runs before, which read it. A
+    /// number that changes with every run is better read from a block, to which
+    /// [`enqueue_write`](Self::enqueue_write) writes it without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`CaptureError::NoSuchArgument`] for another graph's, or another length; and as
+    /// [`synchronize`](Self::synchronize).
+    pub fn set_argument<T: PodElement>(
+        &mut self,
+        argument: HostArgument,
+        elements: &[T],
+    ) -> Result<(), CaptureError> {
+        self.synchronize()?;
+        let bytes: &[u8] = bytemuck::cast_slice(elements);
+        let HostArgument { capture, number } = argument;
+        let is_own = capture == self.pattern.capture;
+        let Parts { host, arguments, .. } = self.runs.parts()?;
+        let none = CaptureError::NoSuchArgument { asked: number, arguments: arguments.len() };
+        let Some(place) = arguments.get(number).filter(|_| is_own) else { return Err(none) };
+        match place.and_then(|place| host.get_mut(place)).and_then(Option::as_mut) {
+            None if bytes.is_empty() => Ok(()),
+            Some(buffer) if buffer.len() == bytes.len() => {
+                buffer.bytes_mut().copy_from_slice(bytes);
+                Ok(())
+            }
+            _ => Err(none),
+        }
+    }
+
+    /// The address of a block that the graph keeps, and that has as many bytes.
+    pub(super) fn kept(&self, block: &GraphMemoryBlock, bytes: usize) -> Result<u64, CaptureError> {
+        self.setup.resources().memory().check_block(
+            block,
+            bytes as u64,
+            self.stream().context(),
+        )?;
+        Ok(block.device_pointer())
+    }
+
+    /// Page-locked memory for a copy of so many bytes; the context is bound.
+    fn stage(&mut self, bytes: &[u8]) -> Result<HostBuffer, CaptureError> {
+        Ok(self.runs.parts()?.staged.take(bytes, self.setup.resources().stream().context())?)
+    }
+
+    /// Keeps the memory of a copy, whether that was waited for or may still be made.
+    fn unstage(
+        &mut self,
+        buffer: HostBuffer,
+        copied: Result<(), CudaError>,
+    ) -> Result<(), CaptureError> {
+        let staged = &mut self.runs.parts()?.staged;
+        match copied {
+            Ok(()) => staged.done(buffer),
+            Err(_) => staged.pending(buffer),
+        }
+        Ok(copied?)
+    }
+}

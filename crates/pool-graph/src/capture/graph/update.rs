@@ -1,0 +1,120 @@
+//! Other parameters for a captured graph: one more capture in the place of the first, whose nodes the
+//! executable takes over.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::captured_graph::{CapturedGraph, state_of};
+use super::runs::Runs;
+use crate::capture::body::Capture;
+use crate::capture::copy_buffers::CopyBuffers;
+use crate::capture::error::CaptureError;
+use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::setup::{Purpose, VerifiedGraph};
+use crate::capture::sharing::Shares;
+use crate::driver::{Graph, HostBuffer};
+
+impl<S> CapturedGraph<S> {
+    /// Runs a body again, and gives what its nodes have for parameters now to the graph: scalars of
+    /// kernels, values, what is copied from the host. Runs from then on use them, runs before do not.
+    ///
+    /// The body does the same steps as the one that the graph was captured from, and its temporaries lie
+    /// where the graph has them; it may be the same one, with another state. It is captured once more, on
+    /// the same streams and in the same memory, and what comes out is verified like the first time. Then
+    /// the executable takes it over (`cuGraphExecUpdate`), which costs less than another executable. Host
+    /// arguments keep their names and get the values that the body gives them.
+    ///
+    /// Runs are waited for first, for the body is lent the state.
+    ///
+    /// **After any error, and after a panic of the body, the graph is as before**, except for its state,
+    /// which is what the body made of it: what the graph's own work uses there must stay until an update
+    /// has replaced that work.
+    ///
+    /// ```no_run
+    /// # use pool_graph::{Capture, CaptureError, GraphMemoryBlock, PreparedCapture};
+    /// # fn f(prepared: PreparedCapture, block: GraphMemoryBlock) -> Result<(), CaptureError> {
+    /// let body = |capture: &Capture<'_>, value: &mut u8| {
+    ///     capture.fill_bytes(capture.main(), &mut capture.block::<u8>(&block)?, *value)
+    /// };
+    /// let mut graph = prepared.capture(1, body)?;
+    /// graph.replay()?; // fills with 1
+    /// *graph.state()? = 2;
+    /// graph.update(body)?;
+    /// graph.replay()?; // fills with 2
+    /// # Ok::<(), CaptureError>(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the body answers; [`CaptureError::Diverged`] where it does something else than before,
+    /// [`CaptureError::Moved`], [`CaptureError::Update`] where the graph that came out has other nodes, or
+    /// nodes that CUDA does not update; those of a [capture](crate::PreparedCapture::capture); and
+    /// [`CaptureError::Capturing`].
+    pub fn update<E: From<CaptureError>>(
+        &mut self,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.setup.resources().memory().check()?;
+        // Only looked at: the capture takes the stream for itself.
+        drop(self.check_stream("be updated")?);
+        let purpose = Purpose::Update(&self.pattern);
+        let state = state_of(&mut self.state)?;
+        let outcome = self.setup.run(purpose, state, body)?;
+        let verified_graph = self.setup.examine(outcome, purpose)?;
+        let (footprint, verified) = (verified_graph.footprint, verified_graph.verified);
+        self.runs.update(verified_graph)?;
+        (self.footprint, self.verified) = (footprint, verified);
+        Ok(())
+    }
+}
+
+impl Runs {
+    fn update(&mut self, verified_graph: VerifiedGraph) -> Result<(), CaptureError> {
+        let VerifiedGraph { graph, host, arguments, contents, shares, .. } = verified_graph;
+        let place = LeftoversPlace::new()?;
+        let parts = self.parts()?;
+        match parts.executable.update(&graph, |node| contents.kind_of(node)) {
+            Ok(Ok(())) => {
+                let old = mem::replace(&mut parts.graph, graph);
+                let unused = mem::replace(&mut parts.host, host);
+                parts.arguments = arguments;
+                let given_up = mem::replace(&mut parts.shares, shares);
+                self.end(place, old, unused, given_up);
+                Ok(())
+            }
+            Ok(Err(refused)) => Err(CaptureError::Update(refused)),
+            Err(error) => {
+                // The executable may have the one or the other: what the new nodes read stays, too.
+                parts.doubtful.extend(host.into_iter().flatten());
+                parts.shares.keep(shares);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Destroys the old nodes and what they read: no launch to come reads it, and the runs before were waited for.
+    fn end(
+        &self,
+        place: LeftoversPlace,
+        graph: Graph,
+        host: Vec<Option<HostBuffer>>,
+        shares: Shares,
+    ) {
+        let (staged, doubtful) = (CopyBuffers::default(), Vec::new());
+        let (resources, streams) =
+            (Some(Arc::clone(&self.resources)), self.resources.all_streams());
+        let executable = None;
+        let remains = GraphLeftovers {
+            executable,
+            graph,
+            host,
+            doubtful,
+            staged,
+            shares,
+            resources,
+            streams,
+        };
+        place.end(remains);
+    }
+}

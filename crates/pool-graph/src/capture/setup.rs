@@ -1,0 +1,219 @@
+//! What the captures of one session run on: it runs a body, and examines what came out. The session's
+//! graphs keep it, for an update is one more capture in the same place.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::body::{Account, BodyRecord, Capture, LiveCapture, Trace};
+use super::closed_world::ClosedWorld;
+use super::error::CaptureError;
+use super::footprint::{self, Footprint};
+use super::leftovers::ActiveCapture;
+use super::resources::SessionResources;
+use super::sharing::Shares;
+use crate::arena::ArenaMark;
+use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, StreamCapture, bind};
+use crate::lease::Lease;
+use crate::verify::{Access, RegionLayout, Verification, verify_layout};
+
+/// Streams, mode and memory of captures, and where they begin in the arena.
+#[derive(Debug)]
+pub(crate) struct CaptureSetup {
+    pub(super) mode: CaptureMode,
+    /// The trace of a dry run, which captures follow.
+    pub(super) planned: Option<Trace>,
+    pub(super) begin: ArenaMark,
+    pub(super) resources: Arc<SessionResources>,
+}
+
+/// What a body is run for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'p> {
+    /// A graph, which has its regions of the arena from then on.
+    Graph,
+    /// Other parameters for a graph, in the regions that it has.
+    Update(&'p Pattern),
+}
+
+/// The steps and the places that an update of a graph has to repeat.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    /// The number of the graph's captures, by which it knows its host arguments.
+    pub(crate) capture: u64,
+    trace: Trace,
+    /// Where the temporaries lie in the arena, in the order in which they were taken.
+    offsets: Vec<u64>,
+}
+
+/// What a body was captured as: a graph, and the account of the body.
+pub(crate) struct CaptureOutcome {
+    pub(super) graph: Graph,
+    pub(super) record: BodyRecord,
+    /// The end of the highest region that was taken of the arena.
+    peak: u64,
+}
+
+/// A graph that was read back and verified, with what its nodes read on the host.
+pub(crate) struct VerifiedGraph {
+    pub(crate) graph: Graph,
+    pub(crate) host: Vec<Option<HostBuffer>>,
+    /// Where each host argument is in `host`.
+    pub(crate) arguments: Vec<Option<usize>>,
+    pub(crate) contents: Contents,
+    pub(crate) pattern: Pattern,
+    pub(crate) shares: Shares,
+    pub(crate) footprint: Footprint,
+    pub(crate) verified: Verification,
+}
+
+impl CaptureSetup {
+    /// What graphs of the session keep.
+    pub(crate) fn resources(&self) -> &Arc<SessionResources> {
+        &self.resources
+    }
+
+    /// The graph that the body makes, and what it did. Where there is none, streams and arena are as
+    /// before.
+    pub(crate) fn run<S, E: From<CaptureError>>(
+        &self,
+        purpose: Purpose<'_>,
+        state: &mut S,
+        body: impl FnOnce(&Capture<'_>, &mut S) -> Result<(), E>,
+    ) -> Result<CaptureOutcome, E> {
+        let own = self.resources.stream().context();
+        bind(own).map_err(CaptureError::from)?;
+        // Whoever captures with the same arena has the same first stream: from here on, the arena's
+        // books are this capture's.
+        let _capturing = ActiveCapture::enter(self.resources.streams())?;
+        self.resources.memory().check()?;
+        let arena = self.resources.memory().arena.arena();
+        let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
+        let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
+        let followed = purpose.followed().or(self.planned.as_ref());
+        let shares = self.share_blocks()?;
+        // Declared before the driver's capture, so that it is dropped after that when the body fails or unwinds: the
+        // stream is captured no more when the rest goes.
+        let capture;
+        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)
+            .map_err(CaptureError::from)?
+            .ok_or(CaptureError::Invalidated)?;
+        let streams = self.resources.all_streams();
+        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
+        let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
+        capture = Capture::new(account, &self.resources.memory().leases);
+        body(&capture, state)?;
+        bind(own).map_err(CaptureError::from)?;
+        capture.join_all()?;
+        let graph = under_way.end().map_err(CaptureError::from)?;
+        let record = capture.into_record();
+        let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
+        if let Some((step, planned)) = followed.and_then(leaves) {
+            return Err(CaptureError::Diverged { step, planned }.into());
+        }
+        // A body that reset the arena had its bytes handed out a second time.
+        self.resources.memory().check()?;
+        let graph = graph.ok_or(CaptureError::Invalidated)?;
+        let peak = arena.stats().high_water_bytes;
+        if matches!(purpose, Purpose::Graph) {
+            regions.keep();
+        }
+        Ok(CaptureOutcome { graph, record, peak })
+    }
+
+    /// All blocks that are leased, to be read. The operations that write one say so themselves.
+    fn share_blocks(&self) -> Result<Shares, CaptureError> {
+        let mut shares = Shares::default();
+        for block in self.resources.memory().leases.iter().flat_map(Lease::blocks) {
+            shares.add(block.id(), self.resources.stream(), false)?;
+        }
+        Ok(shares)
+    }
+
+    /// Reads the graph back, node by node and edge by edge, and compares what it orders with where its
+    /// temporaries lie.
+    pub(crate) fn examine(
+        &self,
+        outcome: CaptureOutcome,
+        purpose: Purpose<'_>,
+    ) -> Result<VerifiedGraph, CaptureError> {
+        let CaptureOutcome { graph, record, peak } = outcome;
+        let (contents, verified) = self.verify(&graph, &record)?;
+        let footprint = footprint::of_capture(&record.model, &record.regions, peak)?;
+        let offsets: Vec<u64> = record.regions.iter().filter_map(|region| region.offset).collect();
+        purpose.check_offsets(&offsets)?;
+        let BodyRecord { capture, trace, host, arguments, shares, .. } = record;
+        let pattern = Pattern { capture, trace, offsets };
+        Ok(VerifiedGraph { graph, host, arguments, contents, pattern, shares, footprint, verified })
+    }
+
+    /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.
+    pub(super) fn verify(
+        &self,
+        graph: &Graph,
+        record: &BodyRecord,
+    ) -> Result<(Contents, Verification), CaptureError> {
+        let contents = Contents::of(graph)?;
+        if contents.memory_nodes > 0 {
+            return Err(CaptureError::MemoryNodes { nodes: contents.memory_nodes });
+        }
+        let handles = contents.nodes.iter().map(|node| node.handle);
+        let numbers: HashMap<u64, usize> = handles.zip(0..).collect();
+        // A handle that the graph does not have becomes a number that it does not have: refused.
+        let number = |node: &u64| numbers.get(node).copied().unwrap_or(usize::MAX);
+        let BodyRecord { regions, spans, host, .. } = record;
+        let memory = self.resources.memory();
+        ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
+        let layout: Vec<RegionLayout> = regions
+            .iter()
+            .filter_map(|region| {
+                let users = || region.users.values();
+                let last = || users().flat_map(|uses| &uses.last.nodes);
+                let earlier = users().flat_map(|uses| &uses.earlier);
+                Some(RegionLayout {
+                    offset: region.offset?,
+                    bytes: region.bytes,
+                    uses: earlier.chain(last()).map(number).collect(),
+                    after: region.after.iter().map(number).collect(),
+                    until: last().map(number).collect(),
+                })
+            })
+            .collect();
+        let arena = &self.resources.memory().arena;
+        let (base, capacity) = (arena.address(), arena.arena().capacity());
+        let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
+            let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
+            Some(Access { node, offset, bytes })
+        };
+        let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
+        let verified = verify_layout(&contents.order, &layout, &accesses)?;
+        Ok((contents, verified))
+    }
+}
+
+impl<'p> Purpose<'p> {
+    /// The number that the capture has: an update's is that of the graph.
+    fn capture(self) -> Option<u64> {
+        match self {
+            Purpose::Graph => None,
+            Purpose::Update(pattern) => Some(pattern.capture),
+        }
+    }
+
+    fn followed(self) -> Option<&'p Trace> {
+        match self {
+            Purpose::Graph => None,
+            Purpose::Update(pattern) => Some(&pattern.trace),
+        }
+    }
+
+    /// The temporaries of an update lie where the graph has them. The same steps see to that, except
+    /// where an arena rewinds by the order in which views are dropped.
+    fn check_offsets(self, offsets: &[u64]) -> Result<(), CaptureError> {
+        let Purpose::Update(pattern) = self else { return Ok(()) };
+        let differs = pattern.offsets.iter().zip(offsets).position(|(before, now)| before != now);
+        differs.map_or(Ok(()), |temporary| {
+            let (before, now) = (pattern.offsets[temporary], offsets[temporary]);
+            Err(CaptureError::Moved { temporary, before, now })
+        })
+    }
+}

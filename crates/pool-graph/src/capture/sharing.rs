@@ -1,0 +1,82 @@
+//! Which graphs have which blocks of pools. Graphs of one stream run one after the other; those of two
+//! streams run whenever they like, so they may only read what they have together.
+
+use parking_lot::Mutex;
+use pool_cuda::cudarc::driver::CudaStream;
+
+use super::error::CaptureError;
+use crate::base::block::BlockId;
+use crate::base::room::{NoRoom, lock_with_room};
+
+/// The uses of blocks in the process, in the order of the blocks. The lock is held for a look or a change; room is
+/// made before.
+static SHARES: Mutex<Vec<BlockUse>> = Mutex::new(Vec::new());
+
+/// Who uses a block, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BlockUse {
+    /// The pool of the block and the block's number.
+    block: (u64, u64),
+    /// The handle and the context of the stream.
+    stream: (usize, usize),
+    writes: bool,
+}
+
+/// Uses of blocks, until they are dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Shares(Vec<BlockUse>);
+
+impl Shares {
+    /// Adds the use of a block by all that runs on a stream.
+    pub(crate) fn add(
+        &mut self,
+        block: BlockId,
+        stream: &CudaStream,
+        writes: bool,
+    ) -> Result<(), CaptureError> {
+        let own = (stream.cu_stream().addr(), stream.context().cu_ctx().addr());
+        let added = BlockUse { block: (block.pool(), block.number()), stream: own, writes };
+        let requested = (self.0.len() + 1) * size_of::<BlockUse>();
+        self.0.try_reserve(1).map_err(|_| NoRoom { requested })?;
+        let mut shares = lock_with_room(|| SHARES.lock(), |shares| shares, 1)?;
+        let place = shares.partition_point(|other| other.block < added.block);
+        let of_block = shares[place..].iter().take_while(|other| other.block == added.block);
+        let races = |other: &&BlockUse| other.stream != own && (other.writes || writes);
+        if let Some(other) = of_block.copied().find(|other| races(&other)) {
+            return Err(CaptureError::SharedBlock {
+                block: block.number(),
+                session: own.0 as u64,
+                graph: other.stream.0 as u64,
+            });
+        }
+        shares.insert(place, added);
+        drop(shares);
+        self.0.push(added);
+        Ok(())
+    }
+
+    /// Whether a block is among these uses as one that is written.
+    pub(crate) fn writes(&self, block: BlockId) -> bool {
+        let block = (block.pool(), block.number());
+        self.0.iter().any(|own| own.writes && own.block == block)
+    }
+
+    /// Takes other uses over; they last for ever where the host has no memory to note them.
+    pub(crate) fn keep(&mut self, mut others: Self) {
+        match self.0.try_reserve(others.0.len()) {
+            Ok(()) => self.0.append(&mut others.0),
+            Err(_) => std::mem::forget(others),
+        }
+    }
+}
+
+impl Drop for Shares {
+    fn drop(&mut self) {
+        let mut shares = SHARES.lock();
+        for added in &self.0 {
+            let from = shares.partition_point(|other| other.block < added.block);
+            let place = shares[from..].iter().position(|other| other == added);
+            place.map(|place| shares.remove(from + place));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a captured graph looks like: whether its nodes stand in one row.
+
+use std::collections::BTreeSet;
+
+use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::sys;
+
+use super::graph_reading::{child_graph, edges, kind_of, nodes};
+use super::refusal::NodeKind;
+
+/// Whether a graph forks, or a graph in one of its nodes does: whether the order in which it was captured is not the
+/// order of its nodes.
+///
+/// # Safety
+///
+/// The graph is neither changed nor destroyed meanwhile.
+pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
+    let mut open = vec![graph];
+    while let Some(graph) = open.pop() {
+        // SAFETY: the caller's promise; a graph in a node is the outer graph's.
+        let nodes = unsafe { nodes(graph) }?;
+        // SAFETY: as above.
+        if !unsafe { stands_in_one_row(graph, nodes.len()) }? {
+            return Ok(true);
+        }
+        for node in nodes {
+            // SAFETY: the node is of that graph.
+            if unsafe { kind_of(node) }? == NodeKind::ChildGraph {
+                // SAFETY: as above, and it is of that kind.
+                open.push(unsafe { child_graph(node) }?);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// # Safety
+///
+/// As for [`forks`].
+unsafe fn stands_in_one_row(graph: sys::CUgraph, nodes: usize) -> Result<bool, CudaError> {
+    // SAFETY: the caller's promise.
+    let edges = unsafe { edges(graph) }?;
+    let sources: BTreeSet<usize> = edges.iter().map(|edge| edge.from.addr()).collect();
+    let targets: BTreeSet<usize> = edges.iter().map(|edge| edge.to.addr()).collect();
+    // So many edges from as many nodes to as many nodes, without a circle: one row.
+    Ok(edges.iter().all(|edge| edge.full)
+        && [sources.len(), targets.len(), nodes.saturating_sub(1)] == [edges.len(); 3])
+}

@@ -1,0 +1,137 @@
+//! The driver's handles of a captured graph: owned, launched, and destroyed once.
+//!
+//! What the proofs rely on:
+//!
+//! 1. **A handle is good** from its making until its owner here is dropped, and its owner alone has it:
+//!    none is given out but that of an unverified capture, which only tests have, and which is never made
+//!    executable.
+//! 2. **The context lives** as long as its `Arc`, which every owner has; it is bound before a call that
+//!    needs it.
+//! 3. **Places outlive the call** that they are given to.
+
+use std::ptr;
+use std::sync::Arc;
+
+use pool_cuda::cudarc::driver::{CudaContext, CudaStream, sys};
+use pool_cuda::{CudaError, with_relaxed_capture_mode};
+
+use super::calls::{answer, bind};
+use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
+
+/// A graph: what the executable was made from.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    handle: sys::CUgraph,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut` and
+// the lack of `Sync` see to.
+unsafe impl Send for Graph {}
+
+impl Graph {
+    /// Takes a graph of the driver over; none where the handle is 0.
+    ///
+    /// # Safety
+    ///
+    /// The handle is 0, or that of a graph of this context that nobody else has.
+    pub(crate) unsafe fn new(handle: sys::CUgraph, context: &Arc<CudaContext>) -> Option<Self> {
+        (!handle.is_null()).then(|| Self { handle, context: Arc::clone(context) })
+    }
+
+    /// The handle, for tests that change an unverified graph.
+    pub(crate) fn handle(&self) -> sys::CUgraph {
+        self.handle
+    }
+
+    /// Makes the graph executable.
+    pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
+        let mut handle = ptr::null_mut();
+        // SAFETY: the graph is good (1), the place, too (3).
+        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle, 0) };
+        answer("cuGraphInstantiate", made.result())?;
+        Ok(Executable { handle, context: Arc::clone(&self.context) })
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the handle is good, and this is its last use (1).
+        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(self.handle) });
+    }
+}
+
+/// `CUgraphExecUpdateResultInfo`, with the result as a number: a driver may know more of them than the
+/// bindings, whose enum is `repr(u32)`.
+#[repr(C)]
+struct UpdateResultInfo {
+    result: u32,
+    node: sys::CUgraphNode,
+    _from: sys::CUgraphNode,
+}
+
+/// A graph ready to be launched. Never given out.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    handle: sys::CUgraphExec,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: as for `Graph`.
+unsafe impl Send for Executable {}
+
+impl Executable {
+    /// Enqueues a run; the context is bound.
+    pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: the executable is good (1), and the stream while its owner is borrowed.
+        let launched = unsafe { sys::cuGraphLaunch(self.handle, stream.cu_stream()) };
+        answer("cuGraphLaunch", launched.result())
+    }
+
+    /// Sends to the device what a launch needs there; the context is bound.
+    pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
+        // SAFETY: as above.
+        let uploaded = unsafe { sys::cuGraphUpload(self.handle, stream.cu_stream()) };
+        answer("cuGraphUpload", uploaded.result())
+    }
+
+    /// Takes the parameters of the nodes of another graph; the context is bound. `kind_of` says what kind of node
+    /// a handle is in that graph.
+    ///
+    /// "Updates take effect the next time the graph is launched, so they do not impact previous graph
+    /// launches, even if they are running at the time of the update" (CUDA Programming Guide, "Updating
+    /// Instantiated Graphs"). With `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` "the graph update was not
+    /// performed" (driver API, `cuGraphExecUpdate`).
+    ///
+    /// The inner answer is the driver's refusal: the update was not performed.
+    ///
+    /// # Errors
+    ///
+    /// Of any other answer of the driver CUDA does not say what it leaves: what both graphs name must stay.
+    pub(crate) fn update(
+        &mut self,
+        graph: &Graph,
+        kind_of: impl FnOnce(u64) -> Option<NodeKind>,
+    ) -> Result<Result<(), UpdateRefusal>, CudaError> {
+        let mut told =
+            UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
+        let place = (&raw mut told).cast();
+        // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
+        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.handle, graph.handle, place) };
+        if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
+            return answer("cuGraphExecUpdate", updated.result()).map(Ok);
+        }
+        let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
+        // Only compared: the driver may name one of its own.
+        Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        let _ = bind(&self.context);
+        // SAFETY: the handle is good, and this is its last use (1).
+        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
+    }
+}

@@ -1,0 +1,141 @@
+//! Why an executable graph cannot take the parameters of another one.
+
+use std::error::Error;
+use std::fmt;
+
+/// What the driver says of an update that it did not perform; the graph is as before.
+///
+/// An update may change what the nodes of a graph are given: the parameters, sizes and functions of
+/// kernels, addresses and values of copies and fills. How many nodes there are, of which kinds, and what
+/// they wait for, stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct UpdateRefusal {
+    /// Why the driver did not perform the update.
+    pub reason: UpdateReason,
+    /// The kind of the node, where it is about one: as the update would have it.
+    pub node: Option<NodeKind>,
+}
+
+/// A `CUgraphExecUpdateResult` that is no success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UpdateReason {
+    /// There are more nodes or fewer, or they wait for others.
+    TopologyChanged,
+    /// A node is of another kind.
+    NodeTypeChanged,
+    /// The function of a kernel is another one, and may not be.
+    FunctionChanged,
+    /// Parameters changed that must stay.
+    ParametersChanged,
+    /// Attributes changed that must stay.
+    AttributesChanged,
+    /// A node of this kind, or as it is configured, cannot be updated.
+    NotSupported,
+    /// A reason that this crate has no name for, with the driver's number.
+    Other(u32),
+}
+
+/// What a node of a graph does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// Launches a kernel.
+    Kernel,
+    /// Copies memory.
+    Copy,
+    /// Fills memory.
+    Fill,
+    /// Calls the host.
+    Host,
+    /// Runs another graph.
+    ChildGraph,
+    /// Does nothing.
+    Empty,
+    /// Waits for an event from outside of the graph.
+    Wait,
+    /// Records an event for others outside of the graph.
+    Record,
+    /// Allocates memory.
+    Allocate,
+    /// Frees memory.
+    Free,
+    /// Runs parts of itself or not.
+    Conditional,
+    /// Does something that this crate has no name for: a `CUgraphNodeType`.
+    Other(u32),
+}
+
+impl UpdateReason {
+    pub(super) fn of_driver(result: u32) -> Self {
+        match result {
+            2 => Self::TopologyChanged,
+            3 => Self::NodeTypeChanged,
+            4 | 7 => Self::FunctionChanged,
+            5 => Self::ParametersChanged,
+            6 => Self::NotSupported,
+            8 => Self::AttributesChanged,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl NodeKind {
+    pub(super) fn of_driver(kind: u32) -> Self {
+        match kind {
+            0 => Self::Kernel,
+            1 => Self::Copy,
+            2 => Self::Fill,
+            3 => Self::Host,
+            4 => Self::ChildGraph,
+            5 => Self::Empty,
+            6 => Self::Wait,
+            7 => Self::Record,
+            10 => Self::Allocate,
+            11 => Self::Free,
+            13 => Self::Conditional,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for UpdateRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the graph cannot be updated and is as before: ")?;
+        match self.reason {
+            UpdateReason::TopologyChanged => {
+                f.write_str("the number of its nodes, or what they wait for, changed")
+            }
+            UpdateReason::NodeTypeChanged => f.write_str("a node is of another kind"),
+            UpdateReason::FunctionChanged => f.write_str("a kernel has a function that it may not"),
+            UpdateReason::ParametersChanged => f.write_str("parameters changed that must stay"),
+            UpdateReason::AttributesChanged => f.write_str("attributes changed that must stay"),
+            UpdateReason::NotSupported => f.write_str("it has a node that must stay as it is"),
+            UpdateReason::Other(result) => write!(f, "the driver's reason is {result}"),
+        }?;
+        if let Some(node) = self.node {
+            write!(f, " (at a node of kind {node:?})")?;
+        }
+        f.write_str(". Capture another graph for other work")
+    }
+}
+
+impl Error for UpdateRefusal {}
+
+#[cfg(test)]
+mod tests {
+    use super::{NodeKind, UpdateReason, UpdateRefusal};
+
+    #[test]
+    fn a_refusal_names_reason_and_node() {
+        let refused = UpdateRefusal {
+            reason: UpdateReason::of_driver(3),
+            node: Some(NodeKind::of_driver(1)),
+        };
+        let text = refused.to_string();
+        assert!(text.contains("of another kind (at a node of kind Copy)"), "{text}");
+        let unknown = UpdateRefusal { reason: UpdateReason::of_driver(99), node: None };
+        assert!(unknown.to_string().contains("reason is 99. Capture"), "{unknown}");
+    }
+}

@@ -1,0 +1,117 @@
+//! The memory of a device as a source: plain allocations, which stay where they are, made in a way
+//! that no capture notices.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pool_core::Device;
+use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
+use pool_cuda::{CudaDevice, CudaError, with_relaxed_capture_mode};
+
+use super::contract::MemorySource;
+use crate::driver::{answer, bind};
+
+/// The memory of a CUDA device, by `cuMemAlloc`: at addresses that stay, and no part of any graph.
+///
+/// Allocating and freeing are legal while a stream is captured, in this thread or another: the thread
+/// is told not to mind captures meanwhile. Freeing waits for the work of the whole device.
+///
+/// Kernels of another device reach it once
+/// `device.clone().without_memory_pool().let_peer(&other)` has let them
+/// ([`CudaDevice::let_peer`]).
+///
+/// ```no_run
+/// use pool_cuda::Cuda;
+/// use pool_graph::{CUDAGraphMemoryPool, DeviceMemory, GraphPoolConfig};
+///
+/// let device = Cuda::device(0)?;
+/// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), GraphPoolConfig::default());
+/// let block = pool.allocate(1 << 20).unwrap();
+/// println!("{:#x}\n{}", block.device_pointer(), pool.stats());
+/// # Ok::<(), pool_cuda::CudaError>(())
+/// ```
+#[derive(Clone)]
+pub struct DeviceMemory {
+    context: Arc<CudaContext>,
+    unanswered: Arc<Mutex<Option<CudaError>>>,
+}
+
+impl DeviceMemory {
+    /// The memory of this device.
+    #[must_use]
+    pub fn new(device: &CudaDevice) -> Self {
+        Self::of_context(Arc::clone(device.context()))
+    }
+
+    /// The memory of the device of a context.
+    #[must_use]
+    pub fn of_context(context: Arc<CudaContext>) -> Self {
+        Self { context, unanswered: Arc::default() }
+    }
+
+    /// cudarc's context of the device.
+    #[must_use]
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.context
+    }
+
+    /// Takes the last error of a free, which cannot answer one. Clones share it.
+    #[must_use]
+    pub fn take_unanswered(&self) -> Option<CudaError> {
+        self.unanswered.lock().take()
+    }
+
+    /// Makes the context the calling thread's current one.
+    pub(crate) fn bind(&self) -> Result<(), CudaError> {
+        bind(&self.context)
+    }
+
+    fn out_of_memory(requested: usize) -> CudaError {
+        let memory = result::mem_get_info().ok();
+        let memory = memory.map(|(free, total)| pool_cuda::MemoryInfo { free, total });
+        CudaError::OutOfMemory { requested, memory }
+    }
+}
+
+// SAFETY: the driver gives ranges of its own to each allocation, aligned to 256 bytes at least, which
+// stay, with their pages, until they are freed; its calls may be made from any thread with the context
+// current, which both see to. An address of 0 or near the end would be noticed by who asked.
+unsafe impl MemorySource for DeviceMemory {
+    type Error = CudaError;
+
+    fn device(&self) -> Device {
+        Device { kind: "cuda", ordinal: u32::try_from(self.context.ordinal()).ok() }
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, CudaError> {
+        self.bind()?;
+        let Ok(bytes) = usize::try_from(bytes) else {
+            return Err(Self::out_of_memory(usize::MAX));
+        };
+        // SAFETY: what is allocated is nobody's yet, and is never read as a value here.
+        let allocated = with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) });
+        match allocated {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                Err(Self::out_of_memory(bytes))
+            }
+            _ => answer("cuMemAlloc", allocated),
+        }
+    }
+
+    unsafe fn free(&self, address: u64, _: u64) {
+        let freed = self.bind().and_then(|()| {
+            // SAFETY: the address came from `cuMemAlloc`, is freed once, and nothing uses it (caller).
+            answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
+        });
+        if let Err(error) = freed {
+            *self.unanswered.lock() = Some(error);
+        }
+    }
+}
+
+impl fmt::Debug for DeviceMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceMemory").field(&self.device().to_string()).finish()
+    }
+}

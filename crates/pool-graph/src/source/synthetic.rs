@@ -1,0 +1,241 @@
+//! Addresses without memory: for tests, for planning, and where there is no device.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pool_core::Device;
+
+use crate::base::request::SOURCE_ALIGNMENT;
+use crate::base::room::{NoRoom, lock_with_room};
+
+use super::contract::MemorySource;
+
+/// Where the first address is: aligned to no more than a source must.
+const FIRST: u64 = 0x7f00_0000_0000 + SOURCE_ALIGNMENT;
+
+/// A [`MemorySource`] of addresses that nothing lies behind. It can have a limit, refuses on request,
+/// and keeps count; clones share all of that.
+///
+/// Ranges follow each other without a gap, so whoever runs over the end of one is in the next. An
+/// address is given out once.
+///
+/// ```
+/// use pool_graph::{MemorySource, SyntheticMemory};
+///
+/// let source = SyntheticMemory::with_limit(1 << 20);
+/// let address = source.allocate(1 << 20)?;
+/// assert!(source.allocate(256).is_err());
+/// // SAFETY: allocated above, and used by nobody.
+/// unsafe { source.free(address, 1 << 20) };
+/// assert_eq!((source.held(), source.mistakes()), (0, 0));
+/// # Ok::<(), pool_graph::SyntheticRefusal>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SyntheticMemory(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    next: u64,
+    limit: u64,
+    held: u64,
+    /// The ranges that are given out, by address; addresses only grow.
+    pieces: Vec<(u64, u64)>,
+    allocations: u64,
+    /// Allocations from now until the one that is refused, and whether all after it are, too.
+    refused: Option<(u64, bool)>,
+    mistakes: u64,
+}
+
+/// Why there is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SyntheticRefusal {
+    /// The limit is reached.
+    Full {
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes that are given out.
+        held: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A test asked for this refusal.
+    OnRequest {
+        /// Bytes asked for.
+        requested: u64,
+    },
+    /// The host has no memory to note what is given out.
+    Bookkeeping {
+        /// Bytes of host memory asked for.
+        requested: usize,
+    },
+}
+
+impl SyntheticMemory {
+    /// Synthetic memory with as many bytes as there are addresses.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_limit(u64::MAX)
+    }
+
+    /// Synthetic memory of which `limit` bytes can be given out at one time.
+    #[must_use]
+    pub fn with_limit(limit: u64) -> Self {
+        Self::starting_at(FIRST, limit)
+    }
+
+    /// Synthetic memory of which `limit` bytes can be given out at one time, the first of them at `address`: a
+    /// multiple of 256 that is not 0.
+    #[must_use]
+    pub fn starting_at(address: u64, limit: u64) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            next: address,
+            limit,
+            held: 0,
+            pieces: Vec::new(),
+            allocations: 0,
+            refused: None,
+            mistakes: 0,
+        })))
+    }
+
+    /// Refuses the n-th allocation from now (1 is the next), and none after it.
+    pub fn refuse(&self, nth: u64) {
+        self.state().refused = Some((nth, false));
+    }
+
+    /// Refuses every allocation from the n-th from now on.
+    pub fn refuse_from(&self, nth: u64) {
+        self.state().refused = Some((nth, true));
+    }
+
+    /// Refuses nothing more on request.
+    pub fn refuse_none(&self) {
+        self.state().refused = None;
+    }
+
+    /// Bytes that are given out.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.state().held
+    }
+
+    /// The ranges that are given out: address and bytes of each, in order of address.
+    #[must_use]
+    pub fn pieces(&self) -> Vec<(u64, u64)> {
+        let mut pieces = Vec::new();
+        loop {
+            let state = self.state();
+            if state.pieces.len() <= pieces.capacity() {
+                pieces.extend_from_slice(&state.pieces);
+                return pieces;
+            }
+            let wanted = state.pieces.len();
+            // Nothing is allocated under the lock.
+            drop(state);
+            pieces.reserve_exact(wanted);
+        }
+    }
+
+    /// How often memory was asked for, with and without success.
+    #[must_use]
+    pub fn allocations(&self) -> u64 {
+        self.state().allocations
+    }
+
+    /// How often something was freed that was not given out, or with another size.
+    #[must_use]
+    pub fn mistakes(&self) -> u64 {
+        self.state().mistakes
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_refused(&mut self) -> bool {
+        match &mut self.refused {
+            None => false,
+            Some((0 | 1, always)) => {
+                if !*always {
+                    self.refused = None;
+                }
+                true
+            }
+            Some((left, _)) => {
+                *left -= 1;
+                false
+            }
+        }
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<u64, SyntheticRefusal> {
+        self.allocations += 1;
+        if self.is_refused() {
+            return Err(SyntheticRefusal::OnRequest { requested: bytes });
+        }
+        let full = SyntheticRefusal::Full { requested: bytes, held: self.held, limit: self.limit };
+        let held = self.held.checked_add(bytes).filter(|&held| held <= self.limit).ok_or(full)?;
+        let end = self.next.checked_add(bytes).ok_or(full)?;
+        let address = std::mem::replace(&mut self.next, end);
+        self.held = held;
+        self.pieces.push((address, bytes));
+        Ok(address)
+    }
+
+    fn free(&mut self, address: u64, bytes: u64) {
+        let Ok(place) = self.pieces.binary_search(&(address, bytes)) else {
+            self.mistakes += 1;
+            return;
+        };
+        self.pieces.remove(place);
+        self.held -= bytes;
+    }
+}
+
+impl Default for SyntheticMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// SAFETY: addresses only grow from a multiple of 256 that is not 0, by the multiples of 256 that are
+// asked for, and stop at what can be added to without wrapping, so ranges never overlap. There is no
+// memory to move, and a lock around everything.
+unsafe impl MemorySource for SyntheticMemory {
+    type Error = SyntheticRefusal;
+
+    fn device(&self) -> Device {
+        Device { kind: "synthetic", ordinal: None }
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<u64, SyntheticRefusal> {
+        let no_room = |NoRoom { requested }| SyntheticRefusal::Bookkeeping { requested };
+        let room = lock_with_room(|| self.state(), |state| &mut state.pieces, 1);
+        room.map_err(no_room)?.allocate(bytes)
+    }
+
+    unsafe fn free(&self, address: u64, bytes: u64) {
+        self.state().free(address, bytes);
+    }
+}
+
+impl fmt::Display for SyntheticRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { requested, held, limit } => write!(
+                f,
+                "{requested} bytes on top of {held} are more than the {limit} that there are"
+            ),
+            Self::OnRequest { requested } => write!(f, "{requested} bytes were refused on request"),
+            Self::Bookkeeping { requested } => {
+                write!(f, "the host has no {requested} bytes to note what is given out")
+            }
+        }
+    }
+}
+
+impl Error for SyntheticRefusal {}

@@ -1,0 +1,29 @@
+//! What stands for a device's memory where the crate was built without CUDA: nothing of that type can
+//! be made.
+
+use std::convert::Infallible;
+
+use pool_core::Device;
+
+use super::contract::MemorySource;
+
+/// The memory of a CUDA device. This crate was built without its feature `cuda`, so there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum DeviceMemory {}
+
+// SAFETY: there is no value of it, so none of its methods is ever called.
+unsafe impl MemorySource for DeviceMemory {
+    type Error = Infallible;
+
+    fn device(&self) -> Device {
+        match *self {}
+    }
+
+    fn allocate(&self, _: u64) -> Result<u64, Infallible> {
+        match *self {}
+    }
+
+    unsafe fn free(&self, _: u64, _: u64) {
+        match *self {}
+    }
+}

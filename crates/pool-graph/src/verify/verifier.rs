@@ -1,0 +1,152 @@
+//! The check of a layout against a graph, by the parts beside it.
+
+use super::error::LayoutViolation;
+use super::layout::{Access, GraphOrder, RegionLayout};
+use super::order::Order;
+use super::questions::Questions;
+use super::regions::Regions;
+use super::sweep::{SweepResult, sweep};
+
+/// Counts of what was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// Pairs of regions that share bytes; all are ordered.
+    pub sharing: usize,
+    /// Accesses that nodes name; all lie in a region, at a time when it is that region's.
+    pub accesses: usize,
+}
+
+/// How many accesses are judged together.
+const TRIED_TOGETHER: usize = 1 << 20;
+
+/// Checks a layout against a graph: regions that share bytes are used one after the other, and what
+/// nodes access lies in a region at a time when the bytes are its own.
+///
+/// ```
+/// use pool_graph::{GraphOrder, RegionLayout, LayoutViolation, OrderEdge, verify_layout};
+///
+/// // 0 → 1 → 2, and both regions at offset 0: one is used by node 0, one by node 2.
+/// let edge = |from, to| OrderEdge { from, to, full: true };
+/// let mut graph = GraphOrder { nodes: 3, edges: vec![edge(0, 1), edge(1, 2)] };
+/// let first = RegionLayout { offset: 0, bytes: 256, uses: vec![0], after: vec![], until: vec![0] };
+/// let second = RegionLayout { offset: 0, bytes: 512, uses: vec![2], after: vec![1], until: vec![2] };
+/// let layout = [first, second];
+/// assert_eq!(verify_layout(&graph, &layout, &[]).unwrap().sharing, 1);
+///
+/// for edge in 0..2 {
+///     graph.edges[edge].full = false; // a programmatic edge orders no memory
+///     let refused = verify_layout(&graph, &layout, &[]).unwrap_err();
+///     assert_eq!(refused, LayoutViolation::Unordered { first: 0, second: 1 });
+///     graph.edges[edge].full = true;
+/// }
+/// ```
+///
+/// Memory grows with the nodes that are named, the edges, the regions and the accesses; nothing takes
+/// memory for two of them at a time.
+///
+/// # Errors
+///
+/// The first thing that is wrong, by the numbers of regions and nodes. Of regions that share bytes and are
+/// not ordered it names the first one, in the order of their offsets, that is in the way of one before it.
+pub fn verify_layout(
+    graph: &GraphOrder,
+    layout: &[RegionLayout],
+    accesses: &[Access],
+) -> Result<Verification, LayoutViolation> {
+    let of_layout = layout
+        .iter()
+        .flat_map(|region| region.uses.iter().chain(&region.after).chain(&region.until));
+    let named = of_layout.copied().chain(accesses.iter().map(|access| access.node));
+    let order = Order::of(graph, named.clone())?;
+    check_names(graph, named, layout)?;
+    let regions = Regions::new(layout, &order);
+    let swept = sweep(&order, &regions, accesses);
+    let questions = Questions::new(&order, &regions);
+    if let Some((first, second)) = unordered(&questions, layout, &swept) {
+        return Err(LayoutViolation::Unordered { first, second });
+    }
+    if let Some(stray) = stray(&order, &questions, layout, accesses, &swept.owners) {
+        let Access { node, offset, bytes } = accesses[stray];
+        return Err(LayoutViolation::StrayAccess { node, offset, bytes });
+    }
+    Ok(Verification { sharing: swept.sharing, accesses: accesses.len() })
+}
+
+/// Two regions that share bytes of which neither is before the other: of those regions that are in the
+/// way of one of no higher offset the first, and of these others the first. The lower index first.
+fn unordered(
+    questions: &Questions<'_>,
+    layout: &[RegionLayout],
+    swept: &SweepResult,
+) -> Option<(usize, usize)> {
+    let pairs: Vec<(usize, usize)> =
+        swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
+    let ordered = questions.are_before(&pairs);
+    let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
+    // That pair is one; a region of lower offset may be in the way, too.
+    let new = swept.by_offset[found.at];
+    let before = swept.by_offset[..found.at].iter().copied();
+    let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
+    let both_ways: Vec<(usize, usize)> =
+        others.iter().flat_map(|&other| [(other, new), (new, other)]).collect();
+    let ordered = questions.are_before(&both_ways);
+    let in_the_way = ordered.chunks(2).position(|either| !either.contains(&true));
+    let next_to = if found.earlier == new { found.later } else { found.earlier };
+    let other = in_the_way.map_or(next_to, |one| others[one]);
+    Some((new.min(other), new.max(other)))
+}
+
+/// The first access that is not one to a region while the bytes are its own.
+fn stray(
+    order: &Order,
+    questions: &Questions<'_>,
+    layout: &[RegionLayout],
+    accesses: &[Access],
+    owners: &[Option<usize>],
+) -> Option<usize> {
+    let mut is_stray = vec![true; accesses.len()];
+    // Accesses and the regions that they may be to; judged whenever there are many.
+    let mut tried: Vec<(usize, usize)> = Vec::new();
+    let mut judge = |tried: &mut Vec<(usize, usize)>| {
+        let placed =
+            |&(access, region): &(usize, usize)| (order.place(accesses[access].node), region);
+        let timely = questions.are_timely(&tried.iter().map(placed).collect::<Vec<_>>());
+        for ((access, _), timely) in tried.drain(..).zip(timely) {
+            is_stray[access] &= !timely;
+        }
+    };
+    for (index, access) in accesses.iter().enumerate() {
+        if access.has_first_byte() {
+            tried.extend(owners[index].map(|region| (index, region)));
+        } else {
+            // It lies in regions that share nothing with each other.
+            let around = (0..layout.len()).filter(|&region| layout[region].contains(access));
+            tried.extend(around.map(|region| (index, region)));
+        }
+        if tried.len() >= TRIED_TOGETHER {
+            judge(&mut tried);
+        }
+    }
+    judge(&mut tried);
+    is_stray.into_iter().position(|is_stray| is_stray)
+}
+
+/// Every node that is named exists, and no region leaves what an offset can say.
+fn check_names(
+    graph: &GraphOrder,
+    mut named: impl Iterator<Item = usize>,
+    layout: &[RegionLayout],
+) -> Result<(), LayoutViolation> {
+    let nodes = graph.nodes;
+    if let Some(node) = named.find(|&node| node >= nodes) {
+        return Err(LayoutViolation::UnknownNode { node, nodes });
+    }
+    let too_long = |region: &RegionLayout| region.offset.checked_add(region.bytes).is_none();
+    match layout.iter().position(too_long) {
+        Some(region) => {
+            let RegionLayout { offset, bytes, .. } = layout[region];
+            Err(LayoutViolation::Overflow { region, offset, bytes })
+        }
+        None => Ok(()),
+    }
+}
