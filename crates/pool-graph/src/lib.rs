@@ -32,6 +32,15 @@
 //! device.
 //!
 //! What each call does in each state is in `docs/graphs.md` of the repository.
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `cuda` (default) | `DeviceMemory`, arenas on streams, captures and their graphs, for drivers of CUDA 12.3 and newer | pool-cuda with cudarc |
+//! | `any-cuda-version` | cudarc finds the version of its bindings, as with the feature of that name of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod arena;
 mod base;
