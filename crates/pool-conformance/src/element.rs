@@ -68,7 +68,7 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// How many elements of a content differ, before they begin anew: all of them, but under an interpreter, where
-/// each takes a microsecond and more, no more than so many, which is no length that blocks come in.
+/// each takes a microsecond and more, no more than 61, which is no length that blocks come in.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// The elements of the content `seed`.

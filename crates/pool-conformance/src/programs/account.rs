@@ -68,7 +68,7 @@ impl Account {
         self.most_allowed = self.allowed;
     }
 
-    /// Another pool was open in between and is gone; it made so many allocations.
+    /// Notes that another pool, which made `allocations` of them, was open in between and is gone.
     pub(super) fn was_beside(&mut self, allocations: usize) {
         if let Some(before) = &mut self.before {
             before.allocations += allocations;

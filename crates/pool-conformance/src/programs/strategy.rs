@@ -66,7 +66,7 @@ impl<'a> Choices<'a> {
         start + self.below(end - start)
     }
 
-    /// True so many times in ten.
+    /// Chooses `true` as often as `times` in ten.
     fn of_ten(&mut self, times: usize) -> bool {
         self.below(10) >= 10 - times
     }
