@@ -1,5 +1,5 @@
-//! Records and fields of a text, each with where it begins. What is quoted is `csv-core`'s affair; here
-//! are positions, blank lines, and blanks around fields that are not quoted.
+//! Records and fields of a text, each with where it begins. `csv-core` reads what is quoted; this module counts
+//! positions, skips blank lines, and cuts the blanks around fields that are not quoted.
 
 use std::borrow::Cow;
 
