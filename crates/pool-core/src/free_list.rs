@@ -129,7 +129,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops the pools that are in the list now. The list stays open.
     pub fn clear(&self) {
-        // The pools are detached before any is dropped: what a backend does in `free` may come back to the list.
+        // The pools are detached before any is dropped: what a backend does in `free` may come back to the
+        // list.
         drop_pools(&self.detach());
     }
 

@@ -1,6 +1,6 @@
-//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes no slot, and a
-//! refusal that freeing idle blocks makes up for is no error. Where somebody sweeps over failing allocations and
-//! so decides which of them fail, these cases do nothing.
+//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes no slot,
+//! and a refusal that freeing idle blocks makes up for is no error. Where somebody sweeps over failing
+//! allocations and so decides which of them fail, these cases do nothing.
 
 use pool_core::{Pool, PoolError, error_chain};
 

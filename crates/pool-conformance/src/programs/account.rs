@@ -20,7 +20,8 @@ pub(super) struct Account {
     allowed: usize,
     /// The largest of these since the pool was made or cleared.
     most_allowed: usize,
-    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this pool's.
+    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this
+    /// pool's.
     before: Option<Held>,
     /// Acquires whose shape went through the shape cache.
     pub(super) shaped: u64,
