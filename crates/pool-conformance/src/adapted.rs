@@ -1,6 +1,6 @@
 //! A backend around a backend: the outer one does what the inner one does, but for the methods that an
-//! [`Adaptor`] overrides. Whatever watches, limits or fails another backend is an adaptor, and so is each of the broken
-//! backends with which the suite itself is tested.
+//! [`Adaptor`] overrides. Whatever watches, limits or fails another backend is an adaptor, and so is each of
+//! the broken backends with which the suite itself is tested.
 
 use std::borrow::BorrowMut;
 use std::fmt;

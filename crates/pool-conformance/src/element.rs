@@ -11,13 +11,13 @@ use pool_core::{
 
 /// An element with a content to recognise it by.
 pub trait Sample: Element + PartialEq + Debug {
-    /// Whether recycled contents may be handed out: for these the methods below do.
+    /// Whether recycled contents may be handed out; the methods below hand them out for such elements alone.
     const RECYCLES: bool;
 
     /// The element at `index` of the content `seed`.
     fn sample(seed: u64, index: usize) -> Self;
 
-    /// Recycled elements, or zeroed ones where recycled contents are no value.
+    /// Acquires recycled elements, or zeroed ones where recycled contents are no value.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// As [`recycle`](Self::recycle), as long as a model of another type.
+    /// As [`recycle`](Self::recycle), with the length of a model of another type.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ pub trait Sample: Element + PartialEq + Debug {
 }
 
 /// How many elements of a content differ, before they begin anew: all of them, but under an interpreter, where
-/// each takes a microsecond and more, no more than so many, which is no length that blocks come in.
+/// each takes a microsecond and more, no more than 61, which is no length that blocks come in.
 const PERIOD: usize = if cfg!(miri) { 61 } else { isize::MAX as usize };
 
 /// The elements of the content `seed`.

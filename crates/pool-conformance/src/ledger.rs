@@ -38,7 +38,8 @@ pub struct Ledger(Arc<Mutex<Entries>>);
 struct Entries {
     /// Every block that is allocated, by its address.
     live: BTreeMap<usize, BlockEntry>,
-    /// Bytes of blocks that the pools gave back, and whose memory is not back yet, by the addresses of the blocks.
+    /// Bytes of blocks that the pools gave back, and whose memory is not back yet, by the addresses of the
+    /// blocks.
     returning: BTreeMap<usize, usize>,
     held: Held,
     refuse: Refusal,

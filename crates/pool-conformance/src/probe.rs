@@ -1,5 +1,5 @@
-//! The probe: what the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to look
-//! into a view and put work on it, and who counts its blocks. A probe is a value of its own, so that the
+//! The probe: what the tests need to know about a backend beyond `PoolBackend`: how to make a context, how to
+//! look into a view and put work on it, and who counts its blocks. A probe is a value of its own, so that the
 //! tests of any crate can write one for a backend that is defined elsewhere.
 
 use std::fmt;

@@ -25,7 +25,8 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     #[track_caller]
     pub fn acquire<T: PodElement>(&self, length: usize) -> B::View<'s, T> {
-        // Not by way of `try_acquire`: a cold function that panics leaves nothing to be looked at here.
+        // This body is not that of `try_acquire`: a cold function that panics returns a slot and no result, so
+        // the hot path has nothing to look at but the slot.
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.reserve::<T>(length) };
         // SAFETY: just reserved through this cursor.

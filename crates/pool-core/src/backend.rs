@@ -179,8 +179,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// The backend's own error where the order cannot be established. The block is then not handed out (the acquire fails
-    /// with this error), or is leaked instead of being freed.
+    /// The backend's own error where the order cannot be established. The block is then not handed out (the
+    /// acquire fails with this error), or is leaked instead of being freed.
     ///
     /// # Safety
     ///

@@ -57,8 +57,8 @@ impl PoolConfig {
     /// Sets how much larger than before a block becomes when it is too small: finite and at least 1.
     ///
     /// A block always becomes as large as what is asked for; the factor adds to that where lengths
-    /// creep up. Beyond 64 KiB of old capacity the factor adds a quarter of what it says: with 1.5, a block of 10 MiB that is
-    /// a little too small becomes one of 11.3 MiB.
+    /// creep up. Beyond 64 KiB of old capacity the factor adds a quarter of what it says: with 1.5, a block
+    /// of 10 MiB that is a little too small becomes one of 11.3 MiB.
     #[must_use]
     pub const fn growth_factor(mut self, factor: f64) -> Self {
         self.growth_factor = factor;

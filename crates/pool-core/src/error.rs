@@ -8,7 +8,8 @@ use thiserror::Error;
 
 /// Why a pool could not do what it was asked. The pool is usable after every one of them.
 ///
-/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)).
+/// `E` is the backend's own error ([`PoolBackend::Error`](crate::PoolBackend::Error)). `Display` says the
+/// pool's part, and [`source`](Error::source) is the backend's error; [`error_chain`] is both in one line.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum PoolError<E> {

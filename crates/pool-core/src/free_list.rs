@@ -57,8 +57,8 @@ impl<B: PoolBackend> FreeList<B> {
         self.put_root(pool.into_root());
     }
 
-    /// As [`put`](Self::put), for a pool that was taken from here: less work where the list is as it was
-    /// left then, as it is where pools come back in the opposite order.
+    /// As [`put`](Self::put), for a pool that was taken from this list: less work where the list is as the
+    /// taking left it, which it is where pools come back in the opposite order.
     ///
     /// # Safety
     ///
@@ -129,7 +129,8 @@ impl<B: PoolBackend> FreeList<B> {
 
     /// Drops the pools that are in the list now. The list stays open.
     pub fn clear(&self) {
-        // The pools are detached before any is dropped: what a backend does in `free` may come back to the list.
+        // The pools are detached before any is dropped: what a backend does in `free` may come back to the
+        // list.
         drop_pools(&self.detach());
     }
 

@@ -80,6 +80,7 @@ pub use pool_core::{
     Acquired, Compaction, ConfigError, Device, DynamicPool, DynamicShape, Element, Extent, Handle,
     Handles, HostBackend, NdAcquired, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig,
     PoolError, PoolStats, PoolView, Released, Reshape, Scope, Shape, ShapeError, bytemuck,
+    error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

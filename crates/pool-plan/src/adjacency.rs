@@ -18,7 +18,7 @@ impl Lists {
         self.items.push(item);
     }
 
-    /// Ends the last list: items that are added from here on are in the next one.
+    /// Ends the last list: items that are added afterwards are in the next one.
     pub(crate) fn end_row(&mut self) {
         self.starts.push(index(self.items.len()));
     }

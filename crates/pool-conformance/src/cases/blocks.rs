@@ -1,5 +1,5 @@
-//! Blocks and the views of them: every block is one, apart from all others, and as the ledger says; every
-//! view is where its block is, as long as was asked for, and nothing that is done to it is done elsewhere.
+//! Blocks and their views: every block lies apart from all others, where and as long as the ledger says; every
+//! view lies in its block, is as long as was asked for, and what is done to one view is done to no other.
 
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolView};
 
@@ -40,7 +40,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     Ok(())
 }
 
-/// Lengths around whole blocks of every alignment there is.
+/// Lengths in bytes around whole blocks, for every alignment of blocks that backends have.
 const LENGTHS: &[usize] =
     if cfg!(miri) { &[1, 65] } else { &[1, 2, 7, 31, 33, 63, 65, 257, 1_025] };
 
@@ -206,8 +206,8 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     Ok(())
 }
 
-/// Arrays that nearly fill their block, which has room for an element more, and hardly for two. Where a block's end is
-/// seen by nobody, as in plain memory, it takes a sanitizer to notice.
+/// Arrays that nearly fill their block, which has room for one element more, and hardly for two. Where nobody
+/// watches a block's end, as in plain memory, it takes a sanitizer to notice a write beyond it.
 fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     type Large = [f64; 3];
     let size = size_of::<Large>();

@@ -61,7 +61,7 @@ impl<P: Probe> Case<P> {
         self.name
     }
 
-    /// Whether the case moves hundreds of mebibytes: for those who run the others many times.
+    /// Whether the case moves hundreds of mebibytes: for those who run the other cases many times.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.is_long
@@ -69,8 +69,8 @@ impl<P: Probe> Case<P> {
 
     /// Runs the case with a new pool. What the backend was told to refuse stays in force for the
     /// case alone; whatever happened in it, the pool must be usable afterwards, no block may be left,
-    /// and none misused. Cases that are about refusals of their own leave it at that where something is
-    /// being refused already.
+    /// and none misused. Cases that refuse allocations themselves end at once where allocations are being
+    /// refused already.
     ///
     /// # Panics
     ///
@@ -101,7 +101,7 @@ impl<P: Probe> Case<P> {
     }
 }
 
-/// Runs a body: how it ended, or the text of the check that failed.
+/// Runs the body of a case; returns how the body ended, or the text of the check that failed.
 fn judge<P: Probe>(body: impl FnOnce() -> Outcome<P>) -> Result<Ending, String> {
     match catch_quietly(body) {
         Ok(Ok(())) => Ok(Ending::Passed),

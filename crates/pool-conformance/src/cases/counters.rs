@@ -41,7 +41,7 @@ fn counters<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     Ok(())
 }
 
-/// The ends of slot tables are crossed by outer and by inner scopes, forth and back.
+/// Outer and inner scopes cross the ends of slot tables, forth and back.
 fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let ends: &[u64] = if cfg!(miri) { &[30] } else { &[0, 29, 30, 31, 32, 61, 62, 63] };
     for &taken in ends {

@@ -1,4 +1,4 @@
-//! The dynamic pool: checkpoints, rewinding at the root, depths that there are not, handles that are
+//! The dynamic pool: checkpoints, rewinding at the root, depths that no checkpoint has, handles that are
 //! stale or foreign, and a scope beside the handles.
 
 use pool_core::{DynamicPool, PoolError};
@@ -86,8 +86,8 @@ fn rewind_to<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     Ok(())
 }
 
-/// A checkpoint that remembers more than is active any more: only possible after a reset, which cuts
-/// the stack, or a rewind past it, which pops it.
+/// A checkpoint that remembers more slots than are active: possible only after a reset, which cuts the stack of
+/// checkpoints, or after a rewind past the checkpoint, which pops it.
 fn never_raises<P: Probe>(_: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
     for _ in 0..4 {
         pool.try_acquire::<u8>(9)?;

@@ -1,5 +1,5 @@
 //! Work that the pool does not see: a slot that a view armed is put in order, by `reuse`, before its
-//! block is handed out again or freed. Skipped where views have no such work.
+//! block is handed out again or freed. These cases are skipped where views have no such work.
 
 use pool_core::{PodElement, Pool, PoolBackend};
 
@@ -17,7 +17,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// Writes a view elsewhere; false where there is no such thing.
+/// Writes a view from another queue; false where the backend has no other queue.
 fn elsewhere<P: Probe, T: Sample + PodElement>(
     world: &World<'_, P>,
     view: &mut <P::Backend as PoolBackend>::View<'_, T>,

@@ -1,5 +1,5 @@
 //! Every way to leave a scope: panic, early return, `?`, break through two levels, forgetting it.
-//! The outer scope is always where it was.
+//! However a scope is left, the cursor of the outer scope is where it was.
 
 use std::mem::forget;
 

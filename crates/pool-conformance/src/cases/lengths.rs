@@ -1,4 +1,4 @@
-//! Long arrays: what fills, zeroes, copies, writes and reads does so to the last element, at every length
+//! Long arrays: filling, zeroing, copying, writing and reading reach the last element, at every length
 //! around a power of two up to a mebibyte and one element, for elements of 1, 2, 4, 8, 12 and 16 bytes.
 
 use pool_core::Pool;
@@ -26,7 +26,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// Bytes of the longest array, less an element.
 const MOST: u32 = if cfg!(miri) { 10 } else { 20 };
 
-/// The same where a case is run once for every allocation that it makes.
+/// Bytes of the longest array, less an element, where a case is run once for every allocation that it makes.
 const MOST_SWEPT: u32 = 8;
 
 fn of_all_sizes<P: Probe>(

@@ -22,7 +22,7 @@ use crate::probe::Probe;
 pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
 
-/// Runs every case. Those that the probe cannot serve are printed, as `SKIPPED`, with its reason.
+/// Runs every case. The cases that the probe cannot serve are printed, as `SKIPPED`, with its reason.
 ///
 /// # Panics
 ///
@@ -37,7 +37,7 @@ pub fn run_all<P: Probe>(probe: &P) {
     }
 }
 
-/// Every case.
+/// Every acceptance case.
 #[must_use]
 pub fn all<P: Probe>() -> Vec<Case<P>> {
     let groups = [

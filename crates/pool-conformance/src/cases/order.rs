@@ -1,6 +1,6 @@
 //! Order: what an acquire puts into a block comes after all work that former views of the block enqueued,
-//! and before all that later ones do. Nothing here waits until the end: on a queue, all of it is still to
-//! run when it is first read.
+//! and before all work that later views enqueue. These cases do not wait until their end: on a queue, all the
+//! work is still to run when a view is first read.
 
 use pool_core::{DynamicPool, Pool, PoolConfig, PoolView};
 
@@ -40,7 +40,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     ]
 }
 
-/// From one element to more than a page.
+/// Lengths from one element to more than a page.
 const LENGTHS: &[usize] = if cfg!(miri) { &[1, 33] } else { &[1, 33, 1_000, 5_000] };
 
 /// Work writes and reads a block through a view that is gone when an acquire of another type fills it.
@@ -254,7 +254,7 @@ fn dynamic_history<P: Probe>(
     Ok(())
 }
 
-/// Work of one pool is neither lost nor early because another one of the same probe is waited for.
+/// Work of one pool is neither lost nor early because another pool of the same probe is waited for.
 fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {

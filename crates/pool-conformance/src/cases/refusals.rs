@@ -1,6 +1,6 @@
-//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes nothing,
-//! and one that can be made up for is. Who sweeps over failing allocations decides what fails; then these
-//! cases do nothing.
+//! Allocations that fail, as the ledger is told: a refusal is an error with its numbers and takes no slot,
+//! and a refusal that freeing idle blocks makes up for is no error. Where somebody sweeps over failing
+//! allocations and so decides which of them fail, these cases do nothing.
 
 use pool_core::{Pool, PoolError, error_chain};
 
@@ -24,7 +24,7 @@ fn ledger<'p, P: Probe>(world: &World<'p, P>) -> Option<&'p Ledger> {
     world.offered(world.probe.refusal()).filter(|_| !world.is_swept())
 }
 
-/// Elements of a block that had none before, or a smaller one.
+/// Elements of an acquire in a slot that had no block before, or a smaller one.
 const MORE: usize = if cfg!(miri) { 300 } else { 10_000 };
 
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {

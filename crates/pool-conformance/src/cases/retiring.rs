@@ -1,5 +1,5 @@
 //! Blocks that are freed while work on them is enqueued: grown, trimmed, compacted, cleared, dropped with
-//! their pool. The work still finds the memory, and nobody else gets it before.
+//! their pool. The work still finds the memory, and nobody else gets the memory before.
 
 use pool_core::{Compaction, DynamicPool, Pool, PoolView};
 
@@ -23,7 +23,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 /// How many elements the blocks have that are retired.
 const LENGTH: usize = if cfg!(miri) { 50 } else { 3_000 };
 
-/// Enqueues work on three slots and leaves them; what the work read last is returned.
+/// Enqueues work on three slots and leaves them; returns the read that was enqueued last.
 fn work<'p, P: Probe>(
     world: &World<'p, P>,
     pool: &mut Pool<P::Backend>,
@@ -40,7 +40,7 @@ fn work<'p, P: Probe>(
     Ok(reads)
 }
 
-/// Puts something else wherever the backend gives out memory that it took back.
+/// Writes other contents into all memory that the backend gives out again after taking it back.
 fn scribble<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for seed in 0..4 {
@@ -151,7 +151,7 @@ fn dynamic<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -
     Ok(())
 }
 
-/// `settle`: what was freed is free when the pool says so, though work on it was still to run.
+/// `settle`: freed blocks are free when the pool says so, though work on them was still to run.
 fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     if world.offered(world.probe.accounting()).is_none() {
         return Ok(());

@@ -1,5 +1,6 @@
-//! The descriptor that a backend keeps beside a cached shape is of that shape: also after others were
-//! there, were evicted, or lost their block. Skipped where the probe cannot look at it.
+//! The descriptor that a backend keeps beside a cached shape is of that shape: also after other shapes
+//! were cached, were evicted, or lost their block. These cases are skipped where the probe cannot look at
+//! descriptors.
 
 use pool_core::{DescribedBlock, PodElement, Pool, Scope};
 
@@ -30,7 +31,7 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     Ok(())
 }
 
-/// Checks the descriptor of a shape in the scope's next slot; false where it cannot be looked at.
+/// Checks the descriptor of a shape in the scope's next slot; false where the probe cannot look at it.
 fn describes<P: Probe, T: PodElement>(
     world: &World<'_, P>,
     scope: &Scope<'_, P::Backend>,

@@ -1,4 +1,4 @@
-//! Sizes: nothing at all, more than there can be, growth, and capacity that is kept.
+//! Sizes: acquires of no elements, acquires of more than any memory holds, growth, and capacity that is kept.
 
 use pool_core::{Pool, PoolBackend, PoolConfig, PoolError, PoolView, ShapeError};
 

@@ -29,8 +29,8 @@ impl<'p, P: Probe> World<'p, P> {
         }
     }
 
-    /// Whether somebody else is making allocations fail: who sweeps over them runs each case many times,
-    /// and decides what is refused.
+    /// Whether somebody else is making allocations fail: a sweep over failing allocations runs each case many
+    /// times, and decides which allocations are refused.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
     }
@@ -99,7 +99,7 @@ impl<'p, P: Probe> World<'p, P> {
         assert!(end <= other || other_end <= start, "two live views overlap");
     }
 
-    /// Whatever happened to it: no slot of the pool is active, and acquires work.
+    /// Checks that, whatever happened to a pool, none of its slots is active, and acquires work.
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
@@ -113,7 +113,7 @@ impl<'p, P: Probe> World<'p, P> {
         self.assert_holds(&second, 2);
     }
 
-    /// Whatever happened to it: acquires of the dynamic pool work, and so do rewind and reset.
+    /// Checks that, whatever happened to a dynamic pool, acquires work, and so do rewind and reset.
     pub(super) fn check_dynamic_usable(&self, pool: &mut DynamicPool<P::Backend>) {
         let depth = pool.checkpoint();
         let handle = pool.acquire_zeroed::<f64>(33);

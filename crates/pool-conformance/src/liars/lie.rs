@@ -1,5 +1,5 @@
-//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so that the cases are compiled
-//! once for all liars over one backend.
+//! The lies, by name: the ways in which a backend can be wrong. A lie is a value and not a type, so that the
+//! cases are compiled once for all liars over one backend.
 
 use std::fmt;
 

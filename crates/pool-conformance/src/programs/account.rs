@@ -20,7 +20,8 @@ pub(super) struct Account {
     allowed: usize,
     /// The largest of these since the pool was made or cleared.
     most_allowed: usize,
-    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this pool's.
+    /// The blocks that the backend held when the pool was made; those that it holds beyond them are this
+    /// pool's.
     before: Option<Held>,
     /// Acquires whose shape went through the shape cache.
     pub(super) shaped: u64,
@@ -68,7 +69,7 @@ impl Account {
         self.most_allowed = self.allowed;
     }
 
-    /// Another pool was open in between and is gone; it made so many allocations.
+    /// Notes that another pool, which made `allocations` of them, was open in between and is gone.
     pub(super) fn was_beside(&mut self, allocations: usize) {
         if let Some(before) = &mut self.before {
             before.allocations += allocations;

@@ -92,7 +92,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire. `None` where it was refused, for a reason.
+    /// Calls an acquire; `None` where the acquire was refused for a reason that the model knows.
     fn take<V>(
         &mut self,
         scope: &Scope<'_, P::Backend>,

@@ -147,7 +147,8 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped unless it is the root.
+    /// Notes that the pool went back to the checkpoint of depth `depth`, which was popped unless it is the
+    /// root.
     fn rewound(&mut self, subject: &mut Subject<P>, depth: usize) {
         let popped = subject.checkpoints.split_off(depth.max(1).min(subject.checkpoints.len()));
         let lowest = popped.into_iter().min().unwrap_or(0);

@@ -64,7 +64,7 @@ pub fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::XorShift, &seed))
 }
 
-/// Runs `test` with so many random values, and shrinks the first that fails.
+/// Runs `test` with `cases` random values, and shrinks the first value for which it fails.
 ///
 /// # Panics
 ///
@@ -80,7 +80,7 @@ pub fn for_all<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
     }
 }
 
-/// Runs so many random lexical programs, each with a probe of its own.
+/// Runs `cases` random lexical programs, each with a probe of its own.
 ///
 /// # Panics
 ///
@@ -95,7 +95,7 @@ pub fn run_random_lexical<P: Probe>(cases: u32, probe: impl Fn() -> P) -> Tally 
     sum.get()
 }
 
-/// Runs so many random dynamic programs, each with a probe of its own.
+/// Runs `cases` random dynamic programs, each with a probe of its own.
 ///
 /// # Panics
 ///

@@ -108,7 +108,7 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    /// Calls an acquire. `None` where it was refused, for a reason.
+    /// Calls an acquire; `None` where the acquire was refused for a reason that the model knows.
     fn take_named<T>(
         &mut self,
         subject: &mut Subject<P>,

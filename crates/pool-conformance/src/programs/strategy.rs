@@ -2,7 +2,8 @@
 //!
 //! A program is read off a list of random numbers, its choices, and a list that ends reads as zeros.
 //! So a program is made in no time, also where every step is interpreted, and shrinks with its list:
-//! with fewer choices the program ends earlier, and with smaller choices it does what stands first in this file.
+//! with fewer choices the program ends earlier, and with smaller choices it does what stands first in this
+//! file.
 
 use pool_core::Compaction;
 use proptest::collection::vec;
@@ -66,7 +67,7 @@ impl<'a> Choices<'a> {
         start + self.below(end - start)
     }
 
-    /// True so many times in ten.
+    /// Chooses `true` as often as `times` in ten.
     fn of_ten(&mut self, times: usize) -> bool {
         self.below(10) >= 10 - times
     }

@@ -1,6 +1,7 @@
 //! The cold function: everything that is rare about an acquire. End of a table, first use of a slot,
-//! a block too small, an armed slot, zero length: one compare sends all of these to [`prepare`]. Code that is not ours
-//! may run inside (invariant 9), so the pool is marked, and the slot at the cursor advertises nothing.
+//! a block too small, an armed slot, zero length: one compare sends all of these to [`prepare`]. Code that is
+//! not ours may run inside (invariant 9), so the pool is marked, and the slot at the cursor advertises
+//! nothing.
 
 use core::ptr::NonNull;
 
@@ -172,9 +173,9 @@ unsafe fn grow<B: PoolBackend>(
 /// Up to how many bytes a block grows by the whole factor.
 ///
 /// The bytes of a block beyond what its acquires need are held for good, and a large block is rarely grown,
-/// so beyond this size the factor adds a quarter of what it says: a slot whose lengths vary at random holds an eighth more than it ever
-/// needed, and not half as much again, while lengths that creep up still cost a number of growths
-/// that is logarithmic.
+/// so beyond this size the factor adds a quarter of what it says: a slot whose lengths vary at random holds
+/// an eighth more than it ever needed, and not half as much again, while lengths that creep up still cost a
+/// number of growths that is logarithmic.
 const WHOLE_FACTOR_BYTES: usize = 64 << 10;
 
 /// The old capacity times the growth factor, less for large blocks, at most what an address space

@@ -56,8 +56,8 @@ pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize)
     released
 }
 
-/// Has the slots from number `from` on advertise nothing: from here on, what reaches for one of them
-/// comes to the cold function, which sees that the pool is busy.
+/// Has the slots from number `from` on advertise nothing: from then on an acquire that reaches for
+/// one of them comes to the cold function, which sees that the pool is busy.
 ///
 /// # Safety
 ///

@@ -83,7 +83,7 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     ///
     /// # Safety
     ///
-    /// The cursor still stands here, so that no view of the slot or of one above it is in use.
+    /// The cursor still stands at this place, so that no view of the slot or of one above it is in use.
     pub(crate) unsafe fn prepare<T>(
         self,
         length: usize,

@@ -1,5 +1,5 @@
 //! One slot, seen from the outside: [`SlotPointer`] is what a cursor reserved and the acquire family
-//! fills; of a [`SlotRef`], which is what a backend's view may keep, it is what stands behind it.
+//! fills, and the slot that a [`SlotRef`] in a view of a backend stands for.
 
 use core::fmt;
 use core::marker::PhantomData;

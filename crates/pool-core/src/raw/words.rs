@@ -15,7 +15,7 @@ pub(super) struct Record {
     pub(super) real: usize,
     /// The serial of the handle that the dynamic pool gave out for this slot; 0 is no handle.
     pub(super) serial: u64,
-    /// Elements of the array that the dynamic pool keeps here.
+    /// Elements of the array that the dynamic pool keeps in the slot.
     pub(super) length: usize,
     /// The largest block, in bytes, that an acquire needed since sampling began.
     pub(super) largest_sample: usize,

@@ -44,8 +44,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
-        /// No flow of the network can exceed the weight that the antichain leaves: so where both are equal, flow
-        /// and antichain are the best there are.
+        /// No flow of the network can exceed the weight that the antichain leaves: so where both are equal,
+        /// flow and antichain are the best there are.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
             let kept = heaviest(&precedes, &weights);

@@ -35,13 +35,13 @@ impl<'a> Transport<'a> {
         Self { precedes, supply, demand, taken: vec![Vec::new(); weights.len()] }
     }
 
-    /// Sends as much as possible. The loop ends: each round sends something, for `block` is called only where a path leads
-    /// from a sender with something left to a receiver that can take it, and its first path carries at least one;
-    /// and no more can be sent than there is supply. (By Dinic's argument, paths are longer in each round, so that
-    /// there are no more rounds than elements.)
+    /// Sends as much as possible. The loop ends: each round sends something, for `block` is called only where a
+    /// path leads from a sender with something left to a receiver that can take it, and the first path of
+    /// `block` carries at least one; and no more can be sent than there is supply. (By Dinic's argument,
+    /// paths are longer in each round, so that there are no more rounds than elements.)
     ///
-    /// Returns, for each element, whether more could be sent from it if there
-    /// were somebody to take it, and whether it could take more from a sender with something left.
+    /// Returns, for each element, whether more could be sent from it if there were somebody to take it, and
+    /// whether it could take more from a sender with something left.
     pub(super) fn maximise(&mut self) -> (Vec<bool>, Vec<bool>) {
         loop {
             let mut levels = self.levels();
@@ -95,9 +95,10 @@ impl<'a> Transport<'a> {
     /// Fills every path that goes from level to level.
     ///
     /// The loop ends: each turn takes one of the following steps, and between two steps of one kind there are
-    /// finitely many of each kind before it: the path grows, and is no longer than there are levels; a receiver is cleared, or
-    /// looks at its next giver, and neither is ever taken back; something is sent, and the supply is finite. What
-    /// `send` adds to a receiver's givers comes from a level before it, so that no path goes there.
+    /// finitely many of each kind before it: the path grows, and is no longer than there are levels; a
+    /// receiver is cleared, or looks at its next giver, and neither is ever taken back; something is sent,
+    /// and the supply is finite. The givers that `send` adds to a receiver are of a level before it, so that
+    /// no path goes to them.
     fn block(&mut self, levels: &mut Levels) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =

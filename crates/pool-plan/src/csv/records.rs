@@ -1,5 +1,5 @@
-//! Records and fields of a text, each with where it begins. What is quoted is `csv-core`'s affair; here
-//! are positions, blank lines, and blanks around fields that are not quoted.
+//! Records and fields of a text, each with where it begins. `csv-core` reads what is quoted; this module counts
+//! positions, skips blank lines, and cuts the blanks around fields that are not quoted.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ const MOST_FIELDS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Record<'a> {
     pub(super) line: usize,
-    /// The first of them.
+    /// The fields of the record; of very many, only the first ones.
     pub(super) fields: Vec<Field<'a>>,
-    /// How many there are.
+    /// How many fields the record has, those included that are not kept.
     pub(super) count: usize,
-    /// The column behind the last one.
+    /// The column behind the last field.
     pub(super) end: usize,
 }
 
@@ -31,7 +31,7 @@ impl Record<'_> {
 /// A field, and where it begins.
 #[derive(Clone, Debug)]
 pub(super) struct Field<'a> {
-    /// Without quotes, or without the blanks around it.
+    /// The text of the field, without its quotes, or without the blanks around it.
     pub(super) text: Cow<'a, str>,
     pub(super) line: usize,
     pub(super) column: usize,
@@ -67,7 +67,7 @@ impl<'a> Records<'a> {
         Self { text, reader: Reader::new(), at: 0, line: 1, column: 1, unquoted }
     }
 
-    /// Goes on over the next bytes.
+    /// Goes on over the next `bytes` bytes, and counts their lines and columns.
     fn advance(&mut self, bytes: usize) {
         for letter in self.text[self.at..self.at + bytes].chars() {
             (self.line, self.column) =

@@ -17,11 +17,11 @@ pub(crate) struct Order {
 /// The numbers that orders are made of, one of each kind for each item.
 #[derive(Debug)]
 pub(crate) struct Measures {
-    /// Bytes.
+    /// The bytes of the item.
     pub(crate) sizes: Vec<u64>,
     /// How long the item is in the way of others.
     pub(crate) durations: Vec<u64>,
-    /// When it is first needed.
+    /// When the item is first needed.
     pub(crate) begins: Vec<usize>,
 }
 

@@ -43,9 +43,9 @@ impl Ranges {
 /// The rule by which one of the free ranges that are large enough is taken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fit {
-    /// The smallest, and the lowest of equal ones.
+    /// The smallest range is taken, and the lowest of several equal ones.
     Best,
-    /// The lowest.
+    /// The lowest range is taken.
     Lowest,
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::options::Monitor;
 
-/// When to stop.
+/// When the planner has to stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit<'a> {
     /// When the budget is spent; none where that is beyond the end of time.

@@ -60,7 +60,7 @@ struct Progress<'a> {
     failures: Vec<u64>,
     /// Halvings between the goal and the best plan that make the easier capacity.
     easier: u32,
-    /// Offsets and peaks are multiples of this.
+    /// The number of bytes that offsets and peaks are multiples of.
     granule: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Items are placed in order of their offsets, each at its lowest offset: 0, or on top of a
 //! conflicting item below. Every plan can be pushed down into such a canonical one (`MiniMalloc`,
-//! ASPLOS 2023), so no other needs to be tried. What it implies for a section: its open items lie
+//! ASPLOS 2023), so no other needs to be tried. What a partial plan implies for a section: its open items lie
 //! above its floor, so floor plus open bytes must fit the capacity. Of a section where something
 //! was raised more is asked: each open item begins at its own lowest offset or later, so that
 //! stacking them in that order gives the lowest top there can be (one machine with release dates,
@@ -26,11 +26,11 @@ pub(super) struct State<'a> {
     /// The lowest offset that is possible for each item; for placed items, their offsets.
     pub(super) lowest: Vec<u64>,
     placed: Vec<bool>,
-    /// No open item of the section is below this.
+    /// For each section, the offset that none of its open items is below.
     floor: Vec<u64>,
-    /// Bytes of the section's open items.
+    /// For each section, the bytes of its open items.
     open: Vec<u64>,
-    /// How many open items cross from the section before into this one.
+    /// For each section, how many open items cross into it from the section before.
     crossing: Vec<u32>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
