@@ -13,7 +13,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use pool_conformance::{Declined, Ledger, Probe, Watch, Watched, run_all, slice_access};
+use pool_conformance::{
+    Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
+};
 use pool_core::{
     Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, bytemuck,
 };
@@ -134,20 +136,20 @@ struct PagesProbe {
 }
 
 impl Probe for PagesProbe {
-    type Backend = Watched<Pages>;
+    type Backend = LedgeredBackend<Pages>;
 
-    fn context(&self) -> Watch<Pages> {
+    fn context(&self) -> LedgeredContext<Pages> {
         // SAFETY: the views of `Pages` are slices.
-        unsafe { Watch::new((), self.ledger.clone()) }
+        unsafe { LedgeredContext::new((), self.ledger.clone()) }
     }
 
     slice_access!();
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

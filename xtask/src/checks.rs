@@ -12,11 +12,11 @@ pub(crate) struct Checks {
 }
 
 /// Whether an assertion holds, or why it does not.
-pub(crate) type Held = Result<(), String>;
+pub(crate) type Outcome = Result<(), String>;
 
 impl Checks {
     /// Counts an assertion.
-    pub(crate) fn that(&mut self, name: &str, held: Held) {
+    pub(crate) fn that(&mut self, name: &str, held: Outcome) {
         match held {
             Ok(()) => {
                 self.passed += 1;
@@ -49,11 +49,11 @@ impl fmt::Display for Checks {
 }
 
 /// That two things are the same.
-pub(crate) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Held {
+pub(crate) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
     if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }
 
 /// That a text has another one in it.
-pub(crate) fn says(text: &str, part: &str) -> Held {
+pub(crate) fn says(text: &str, part: &str) -> Outcome {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

@@ -10,14 +10,14 @@ use std::mem::transmute_copy;
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
 use thiserror::Error;
 
-use crate::ledger::Refused;
+use crate::ledger::RefusalError;
 
 /// The backend of an adaptor, whose values are its contexts.
-pub struct Adapted<A>(PhantomData<A>);
+pub struct AdaptedBackend<A>(PhantomData<A>);
 
-impl<A> fmt::Debug for Adapted<A> {
+impl<A> fmt::Debug for AdaptedBackend<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Adapted")
+        f.write_str("AdaptedBackend")
     }
 }
 
@@ -41,7 +41,7 @@ pub type InnerError<A> = <<A as Adaptor>::Inner as PoolBackend>::Error;
 ///
 /// # Safety
 ///
-/// - [`Adapted`] with this adaptor keeps the contract of [`PoolBackend`]; or else, where it is a broken
+/// - [`AdaptedBackend`] with this adaptor keeps the contract of [`PoolBackend`]; or else, where it is a broken
 ///   backend for a test of tests, breaks it in a way that misuses no memory.
 /// - The inner backend's views do not use their [`SlotRef`], or `view` and `view_ref` are overridden.
 pub unsafe trait Adaptor: Sized + 'static {
@@ -85,7 +85,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// As for [`PoolBackend::view`].
     unsafe fn view<'s, T: Element>(
         block: Block<Self>,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerView<'s, Self, T> {
         // SAFETY: the caller's promise; the slot is not used (trait).
@@ -99,7 +99,7 @@ pub unsafe trait Adaptor: Sized + 'static {
     /// As for [`PoolBackend::view_ref`].
     unsafe fn view_ref<'s, T: Element>(
         block: Block<Self>,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> InnerViewRef<'s, Self, T> {
         // SAFETY: as in `view`.
@@ -182,7 +182,7 @@ pub unsafe trait Adaptor: Sized + 'static {
 pub enum AdaptedError<A: Adaptor> {
     /// The test refused an allocation.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] RefusalError),
     /// The inner backend's error.
     #[error(transparent)]
     Inner(InnerError<A>),
@@ -208,7 +208,7 @@ pub(crate) fn unused_slot<B: PoolBackend, I: PoolBackend>(slot: SlotRef<B>) -> S
 
 // SAFETY: what an adaptor promises: its own methods keep the contract, and the others are those of the
 // inner backend, which keeps it, with the inner backend's context, blocks and views.
-unsafe impl<A: Adaptor> PoolBackend for Adapted<A> {
+unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type Context = A;
     type Block = Block<A>;
     type View<'s, T: Element> = InnerView<'s, A, T>;
@@ -290,7 +290,7 @@ unsafe impl<A: Adaptor> PoolBackend for Adapted<A> {
 }
 
 // SAFETY: blocks are the inner backend's, and an adaptor does not change where they are.
-unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for Adapted<A> {
+unsafe impl<A: Adaptor<Inner: HostBackend>> HostBackend for AdaptedBackend<A> {
     fn host_pointer(block: Block<A>) -> *mut u8 {
         A::Inner::host_pointer(block)
     }

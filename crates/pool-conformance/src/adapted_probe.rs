@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 
 use pool_core::{Element, PodElement, PoolBackend};
 
-use crate::adapted::{Adapted, Adaptor};
+use crate::adapted::{AdaptedBackend, Adaptor};
 use crate::ledger::Ledger;
-use crate::probe::{Declined, Later, Probe, SharedView, View};
+use crate::probe::{Later, Probe, SharedView, SkipReason, View};
 
-/// Looks into [`Adapted`] memory as `P` does into the inner backend's. An adaptor is made of a context of
+/// Looks into [`AdaptedBackend`] memory as `P` does into the inner backend's. An adaptor is made of a context of
 /// the inner backend and a setting, the same for all.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedProbe<P, A, S> {
@@ -32,7 +32,7 @@ where
     S: Clone + 'static,
     A: Adaptor<Inner = P::Backend> + From<(<P::Backend as PoolBackend>::Context, S)>,
 {
-    type Backend = Adapted<A>;
+    type Backend = AdaptedBackend<A>;
 
     fn context(&self) -> A {
         A::from((self.inner.context(), self.setting.clone()))
@@ -70,7 +70,7 @@ where
         &self,
         view: &mut View<'_, P, T>,
         elements: &[T],
-    ) -> Result<(), Declined> {
+    ) -> Result<(), SkipReason> {
         self.inner.write_elsewhere::<T>(view, elements)
     }
 
@@ -78,15 +78,15 @@ where
         &self,
         descriptor: &mut A::Descriptor,
         dims: &[usize],
-    ) -> Result<Vec<usize>, Declined> {
+    ) -> Result<Vec<usize>, SkipReason> {
         self.inner.kept_shape(descriptor.borrow_mut(), dims)
     }
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         self.inner.accounting()
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         self.inner.refusal()
     }
 }

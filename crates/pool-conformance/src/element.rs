@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 use pool_core::bytemuck::Pod;
 use pool_core::{
-    Acquired, DynamicPool, Element, Handle, NdAcquired, NdArray, PoolBackend, PoolError, Scope,
-    Shape,
+    AcquireResult, DynamicPool, Element, Handle, NdAcquireResult, NdArray, PoolBackend, PoolError,
+    Scope, Shape,
 };
 
 /// An element with a content to recognise it by.
@@ -22,7 +22,10 @@ pub trait Sample: Element + PartialEq + Debug {
     /// # Errors
     ///
     /// As [`Scope::try_acquire`].
-    fn recycle<'s, B: PoolBackend>(scope: &Scope<'s, B>, length: usize) -> Acquired<'s, B, Self>;
+    fn recycle<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        length: usize,
+    ) -> AcquireResult<'s, B, Self>;
 
     /// As [`recycle`](Self::recycle), by the twin that panics.
     fn recycle_or_panic<'s, B: PoolBackend>(
@@ -38,7 +41,7 @@ pub trait Sample: Element + PartialEq + Debug {
     fn recycle_like<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         model: &[u8],
-    ) -> Acquired<'s, B, Self>;
+    ) -> AcquireResult<'s, B, Self>;
 
     /// As [`recycle`](Self::recycle), with a shape.
     ///
@@ -48,7 +51,7 @@ pub trait Sample: Element + PartialEq + Debug {
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
-    ) -> NdAcquired<'s, B, Self, S>;
+    ) -> NdAcquireResult<'s, B, Self, S>;
 
     /// As [`recycle_nd`](Self::recycle_nd), by the twin that panics.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
@@ -99,7 +102,7 @@ macro_rules! recycles {
         fn recycle<'s, B: PoolBackend>(
             scope: &Scope<'s, B>,
             length: usize,
-        ) -> Acquired<'s, B, Self> {
+        ) -> AcquireResult<'s, B, Self> {
             scope.try_acquire(length)
         }
 
@@ -113,14 +116,14 @@ macro_rules! recycles {
         fn recycle_like<'s, B: PoolBackend>(
             scope: &Scope<'s, B>,
             model: &[u8],
-        ) -> Acquired<'s, B, Self> {
+        ) -> AcquireResult<'s, B, Self> {
             scope.try_acquire_like(model)
         }
 
         fn recycle_nd<'s, B: PoolBackend, S: Shape>(
             scope: &Scope<'s, B>,
             shape: S,
-        ) -> NdAcquired<'s, B, Self, S> {
+        ) -> NdAcquireResult<'s, B, Self, S> {
             scope.try_acquire_nd(shape)
         }
 
@@ -211,7 +214,10 @@ impl Sample for bool {
         bytes(seed, index)[0] & 1 == 1
     }
 
-    fn recycle<'s, B: PoolBackend>(scope: &Scope<'s, B>, length: usize) -> Acquired<'s, B, Self> {
+    fn recycle<'s, B: PoolBackend>(
+        scope: &Scope<'s, B>,
+        length: usize,
+    ) -> AcquireResult<'s, B, Self> {
         scope.try_acquire_zeroed(length)
     }
 
@@ -225,14 +231,14 @@ impl Sample for bool {
     fn recycle_like<'s, B: PoolBackend>(
         scope: &Scope<'s, B>,
         model: &[u8],
-    ) -> Acquired<'s, B, Self> {
+    ) -> AcquireResult<'s, B, Self> {
         scope.try_acquire_zeroed(model.len())
     }
 
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
-    ) -> NdAcquired<'s, B, Self, S> {
+    ) -> NdAcquireResult<'s, B, Self, S> {
         scope.try_acquire_nd_zeroed(shape)
     }
 

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
 
-use crate::ledger::{Ledger, Refused};
+use crate::ledger::{Ledger, RefusalError};
 
 /// Host memory from the global allocator, watched by a [`Ledger`].
 #[derive(Debug)]
@@ -40,7 +40,7 @@ unsafe impl PoolBackend for HeapBackend {
     type View<'s, T: Element> = &'s mut [T];
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = u64;
-    type Error = Refused;
+    type Error = RefusalError;
 
     const ALIGN: usize = 64;
     const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();
@@ -49,12 +49,12 @@ unsafe impl PoolBackend for HeapBackend {
         Device { kind: "heap", ordinal: None }
     }
 
-    fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, Refused> {
+    fn allocate(ledger: &Ledger, bytes: usize, _: Advice) -> Result<NonNull<u8>, RefusalError> {
         let layout = layout(bytes);
         ledger.ask(bytes)?;
         // SAFETY: the layout has a size.
         let pointer = unsafe { alloc_zeroed(layout) };
-        let block = NonNull::new(pointer).ok_or(Refused { bytes })?;
+        let block = NonNull::new(pointer).ok_or(RefusalError { bytes })?;
         ledger.given_on_heap(block, bytes);
         Ok(block)
     }
@@ -90,7 +90,7 @@ unsafe impl PoolBackend for HeapBackend {
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
-    unsafe fn reuse(ledger: &Ledger, _: NonNull<u8>, why: Reuse) -> Result<(), Refused> {
+    unsafe fn reuse(ledger: &Ledger, _: NonNull<u8>, why: Reuse) -> Result<(), RefusalError> {
         ledger.note_reuse(why)
     }
 
@@ -99,7 +99,7 @@ unsafe impl PoolBackend for HeapBackend {
         block: NonNull<u8>,
         value: u8,
         bytes: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         // SAFETY: the block holds `bytes` bytes and nothing views it (caller).
         unsafe { block.write_bytes(value, bytes) };
         Ok(())
@@ -110,7 +110,7 @@ unsafe impl PoolBackend for HeapBackend {
         block: NonNull<u8>,
         value: T,
         length: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
             let place = unsafe { block.cast::<T>().add(index) };
@@ -124,7 +124,7 @@ unsafe impl PoolBackend for HeapBackend {
         _: &Ledger,
         block: NonNull<u8>,
         source: &[T],
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         let from = NonNull::from(source).cast::<T>();
         // SAFETY: the block holds as many elements (caller); a live slice is no part of it.
         unsafe { block.cast::<T>().copy_from_nonoverlapping(from, source.len()) };

@@ -1,10 +1,10 @@
 //! The probe of the [`HeapBackend`], whose context is a ledger.
 
-use pool_core::{Acquired, DynamicPool, Element, Handle, Scope};
+use pool_core::{AcquireResult, DynamicPool, Element, Handle, Scope};
 
 use crate::heap::HeapBackend;
 use crate::ledger::Ledger;
-use crate::probe::{Declined, Failure, Probe};
+use crate::probe::{Failure, Probe, SkipReason};
 
 /// The probe of the [`HeapBackend`]: all its contexts share one ledger.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ impl Probe for HeapProbe {
         scope: &Scope<'s, HeapBackend>,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Acquired<'s, HeapBackend, T> {
+    ) -> AcquireResult<'s, HeapBackend, T> {
         scope.try_acquire_with(length, element)
     }
 
@@ -40,11 +40,11 @@ impl Probe for HeapProbe {
         pool.try_acquire_with(length, element)
     }
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

@@ -41,7 +41,7 @@ struct Entries {
     /// Bytes of blocks that the pools gave back, and whose memory is not back yet, by the addresses of the
     /// blocks.
     returning: BTreeMap<usize, usize>,
-    held: Held,
+    held: BlockCounts,
     refuse: Refusal,
     faults: Vec<Fault>,
     reuses: Vec<Reuse>,
@@ -61,7 +61,7 @@ unsafe impl Send for BlockEntry {}
 
 /// The blocks that a backend has allocated, as counted outside the pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct BlockCounts {
     /// Blocks that are allocated now.
     pub blocks: usize,
     /// Bytes of those blocks.
@@ -95,7 +95,7 @@ pub enum Refusal {
 /// The answer of [`Ledger::ask`] where the test refuses: the error of a backend that was told to refuse.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the test refused {bytes} bytes")]
-pub struct Refused {
+pub struct RefusalError {
     /// Bytes that were asked for.
     pub bytes: usize,
 }
@@ -156,12 +156,12 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Refused`], which the backend turns into its own error, or returns.
+    /// [`RefusalError`], which the backend turns into its own error, or returns.
     ///
     /// # Panics
     ///
     /// Where the test said so ([`Refusal::PanicOnce`]): the backend lets the panic pass through `allocate`.
-    pub fn ask(&self, bytes: usize) -> Result<(), Refused> {
+    pub fn ask(&self, bytes: usize) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         let live = entries.held.bytes;
         let refused = match &mut entries.refuse {
@@ -184,7 +184,7 @@ impl Ledger {
             }
         };
         entries.held.refused += usize::from(refused);
-        if refused { Err(Refused { bytes }) } else { Ok(()) }
+        if refused { Err(RefusalError { bytes }) } else { Ok(()) }
     }
 
     /// Told by a backend that it allocated a block, by its address or whatever tells blocks apart.
@@ -271,7 +271,7 @@ impl Ledger {
 
     /// The blocks that are allocated, and the number of requests so far.
     #[must_use]
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> BlockCounts {
         self.entries().held
     }
 
@@ -346,11 +346,11 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`Refused`] where the test said so.
-    pub fn note_reuse(&self, why: Reuse) -> Result<(), Refused> {
+    /// [`RefusalError`] where the test said so.
+    pub fn note_reuse(&self, why: Reuse) -> Result<(), RefusalError> {
         let mut entries = self.entries();
         entries.reuses.push(why);
-        if entries.refuse_reuse { Err(Refused { bytes: 0 }) } else { Ok(()) }
+        if entries.refuse_reuse { Err(RefusalError { bytes: 0 }) } else { Ok(()) }
     }
 
     /// Whether `reuse` fails from now on.

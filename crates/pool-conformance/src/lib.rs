@@ -5,7 +5,7 @@
 //! test, of a host backend whose views are slices:
 //!
 //! ```
-//! use pool_conformance::{Declined, Ledger, Probe, Toy, Watch, Watched, run_all, slice_access};
+//! use pool_conformance::{SkipReason, Ledger, Probe, Toy, LedgeredContext, LedgeredBackend, run_all, slice_access};
 //!
 //! /// How the tests look into the memory of the backend, here `Toy`.
 //! #[derive(Default)]
@@ -14,10 +14,10 @@
 //! }
 //!
 //! impl Probe for ToyProbe {
-//!     // `Watched` tells a ledger of every block. A backend with a hook of its own needs none.
-//!     type Backend = Watched<Toy>;
+//!     // `LedgeredBackend` tells a ledger of every block. A backend with a hook of its own needs none.
+//!     type Backend = LedgeredBackend<Toy>;
 //!
-//!     fn context(&self) -> Watch<Toy> {
+//!     fn context(&self) -> LedgeredContext<Toy> {
 //!         // SAFETY: the views of `Toy` are slices, which do not use their slot.
 //!         unsafe { Watch::new((), self.ledger.clone()) }
 //!     }
@@ -25,12 +25,12 @@
 //!     // Where views are, and what is in them.
 //!     slice_access!();
 //!
-//!     // Who counts blocks, and who makes allocations fail: the ledger, or `Err(Declined("why"))`.
-//!     fn accounting(&self) -> Result<&Ledger, Declined> {
+//!     // Who counts blocks, and who makes allocations fail: the ledger, or `Err(SkipReason("why"))`.
+//!     fn accounting(&self) -> Result<&Ledger, SkipReason> {
 //!         Ok(&self.ledger)
 //!     }
 //!
-//!     fn refusal(&self) -> Result<&Ledger, Declined> {
+//!     fn refusal(&self) -> Result<&Ledger, SkipReason> {
 //!         Ok(&self.ledger)
 //!     }
 //! }
@@ -46,9 +46,9 @@
 //! | to begin from | what it is |
 //! |---|---|
 //! | [`Toy`] | the smallest backend there can be, in sixty lines |
-//! | [`Deferred`] | opaque blocks behind a queue of commands that run late |
+//! | [`DeferredBackend`] | opaque blocks behind a queue of commands that run late |
 //! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
-//! | [`Watched`], [`Adapted`] | a backend around yours, which counts, refuses, or does what you override |
+//! | [`LedgeredBackend`], [`AdaptedBackend`] | a backend around yours, which counts, refuses, or does what you override |
 //!
 //! That the cases notice what is wrong is tested, too: [`liars`] are backends with one mistake each, and
 //! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of them.
@@ -79,16 +79,16 @@ mod toy;
 mod toy_probe;
 mod watched;
 
-pub use adapted::Adapted;
+pub use adapted::AdaptedBackend;
 pub use adapted_probe::AdaptedProbe;
 pub use cases::run_all;
-pub use deferred::{Deferred, DeferredProbe};
+pub use deferred::{DeferredBackend, DeferredProbe};
 pub use heap::HeapBackend;
 pub use heap_probe::HeapProbe;
-pub use ledger::{Fault, Held, Ledger, Refusal, Refused};
+pub use ledger::{BlockCounts, Fault, Ledger, Refusal, RefusalError};
 #[doc(hidden)] // for `slice_access`
 pub use pool_core::Element;
-pub use probe::{Declined, Failure, Later, Probe, SharedView, View};
+pub use probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 pub use toy::Toy;
 pub use toy_probe::ToyProbe;
-pub use watched::{Watch, Watched};
+pub use watched::{LedgeredBackend, LedgeredContext};

@@ -5,10 +5,10 @@
 use std::fmt;
 
 use pool_core::{
-    Acquired, DynamicPool, Element, Handle, PodElement, PoolBackend, PoolError, Scope,
+    AcquireResult, DynamicPool, Element, Handle, PodElement, PoolBackend, PoolError, Scope,
 };
 
-use crate::ledger::{Held, Ledger, Refusal};
+use crate::ledger::{BlockCounts, Ledger, Refusal};
 
 /// The exclusive view of a probe's backend.
 pub type View<'s, P, T> = <<P as Probe>::Backend as PoolBackend>::View<'s, T>;
@@ -24,9 +24,9 @@ pub type Later<'p, T> = Box<dyn FnOnce() -> Vec<T> + 'p>;
 
 /// Why a probe does not offer something. Cases that need it are then skipped, and say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Declined(pub &'static str);
+pub struct SkipReason(pub &'static str);
 
-impl fmt::Display for Declined {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -78,14 +78,14 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// [`Declined`] where all work of views is on the pool's own queue, or is done at once.
+    /// [`SkipReason`] where all work of views is on the pool's own queue, or is done at once.
     fn write_elsewhere<T: PodElement>(
         &self,
         view: &mut View<'_, Self, T>,
         elements: &[T],
-    ) -> Result<(), Declined> {
+    ) -> Result<(), SkipReason> {
         let _ = (view, elements);
-        Err(Declined("the backend's views have no work that the pool cannot see"))
+        Err(SkipReason("the backend's views have no work that the pool cannot see"))
     }
 
     /// The shape that a descriptor of the shape cache keeps, with a descriptor that is new put to use for
@@ -93,14 +93,14 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// [`Declined`] where the backend keeps nothing beside a shape, or the probe cannot look at it.
+    /// [`SkipReason`] where the backend keeps nothing beside a shape, or the probe cannot look at it.
     fn kept_shape(
         &self,
         descriptor: &mut <Self::Backend as PoolBackend>::Descriptor,
         dims: &[usize],
-    ) -> Result<Vec<usize>, Declined> {
+    ) -> Result<Vec<usize>, SkipReason> {
         let _ = (descriptor, dims);
-        Err(Declined("the backend keeps nothing beside a shape that the probe can look at"))
+        Err(SkipReason("the backend keeps nothing beside a shape that the probe can look at"))
     }
 
     /// Elements made one by one, by code that may acquire from the same scope: `try_acquire_with`
@@ -114,7 +114,7 @@ pub trait Probe: 'static {
         scope: &Scope<'s, Self::Backend>,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Acquired<'s, Self::Backend, T> {
+    ) -> AcquireResult<'s, Self::Backend, T> {
         let mut view = scope.try_acquire_zeroed(length)?;
         self.write(&mut view, &(0..length).map(element).collect::<Vec<_>>());
         Ok(view)
@@ -141,13 +141,13 @@ pub trait Probe: 'static {
     /// what [`address`](Self::address) says of a view at their start.
     ///
     /// The backend writes it itself ([`HeapBackend`](crate::HeapBackend)), through a hook of its own, or
-    /// an adaptor does that knows what the pool asked for ([`Watched`](crate::Watched)).
+    /// an adaptor does that knows what the pool asked for ([`LedgeredBackend`](crate::LedgeredBackend)).
     ///
     /// # Errors
     ///
-    /// [`Declined`] where nobody can count the blocks. That blocks leak, overlap or are freed twice is
+    /// [`SkipReason`] where nobody can count the blocks. That blocks leak, overlap or are freed twice is
     /// then not noticed.
-    fn accounting(&self) -> Result<&Ledger, Declined>;
+    fn accounting(&self) -> Result<&Ledger, SkipReason>;
 
     /// The ledger that the backend [asks](Ledger::ask) before every allocation: by it the tests choose
     /// which allocations fail, and how. A refusal is an error of `allocate`, which the pool reports as
@@ -155,14 +155,14 @@ pub trait Probe: 'static {
     ///
     /// # Errors
     ///
-    /// [`Declined`] where the backend cannot be made to fail. What it does then is not tested.
-    fn refusal(&self) -> Result<&Ledger, Declined>;
+    /// [`SkipReason`] where the backend cannot be made to fail. What it does then is not tested.
+    fn refusal(&self) -> Result<&Ledger, SkipReason>;
 }
 
 /// The questions that the tests ask of a probe's ledgers.
 pub(crate) trait Watching: Probe {
     /// The blocks that the backend has allocated; `None` where nobody counts.
-    fn held(&self) -> Option<Held> {
+    fn held(&self) -> Option<BlockCounts> {
         self.accounting().ok().map(Ledger::held)
     }
 

@@ -1,9 +1,9 @@
 //! The probe of the [`Toy`], with a ledger around it: all that a backend of slices needs.
 
 use crate::ledger::Ledger;
-use crate::probe::{Declined, Probe};
+use crate::probe::{Probe, SkipReason};
 use crate::toy::Toy;
-use crate::watched::{Watch, Watched};
+use crate::watched::{LedgeredBackend, LedgeredContext};
 
 /// The probe of the [`Toy`], watched.
 #[derive(Clone, Debug, Default)]
@@ -13,20 +13,20 @@ pub struct ToyProbe {
 }
 
 impl Probe for ToyProbe {
-    type Backend = Watched<Toy>;
+    type Backend = LedgeredBackend<Toy>;
 
-    fn context(&self) -> Watch<Toy> {
+    fn context(&self) -> LedgeredContext<Toy> {
         // SAFETY: the toy's views are slices.
-        unsafe { Watch::new((), self.ledger.clone()) }
+        unsafe { LedgeredContext::new((), self.ledger.clone()) }
     }
 
     crate::slice_access!();
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

@@ -5,22 +5,22 @@ use std::fmt;
 
 use pool_core::{Advice, HostBackend, PoolBackend};
 
-use crate::adapted::{Adapted, AdaptedError, Adaptor};
+use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
 use crate::ledger::Ledger;
 
-/// A host backend with a [`Ledger`]: `Pool::<Watched<B>>::new(Watch::new(context, ledger))`.
+/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(LedgeredContext::new(context, ledger))`.
 ///
 /// The ledger sees what the pool asks for and gives back. What the backend does about it is its own: that
 /// its `free` really frees, a leak checker tells.
-pub type Watched<B> = Adapted<Watch<B>>;
+pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
-/// The context of a [`Watched`] backend.
-pub struct Watch<B: PoolBackend> {
+/// The context of a [`LedgeredBackend`] backend.
+pub struct LedgeredContext<B: PoolBackend> {
     context: B::Context,
     ledger: Ledger,
 }
 
-impl<B: HostBackend> Watch<B> {
+impl<B: HostBackend> LedgeredContext<B> {
     /// A context that is watched.
     ///
     /// # Safety
@@ -33,15 +33,15 @@ impl<B: HostBackend> Watch<B> {
     }
 }
 
-impl<B: PoolBackend> fmt::Debug for Watch<B> {
+impl<B: PoolBackend> fmt::Debug for LedgeredContext<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("ledger", &self.ledger).finish_non_exhaustive()
+        f.debug_struct("LedgeredContext").field("ledger", &self.ledger).finish_non_exhaustive()
     }
 }
 
 // SAFETY: blocks are those of `B`, allocated and freed by it alone. That its views do not use their slot
 // was promised where the context was made.
-unsafe impl<B: HostBackend> Adaptor for Watch<B> {
+unsafe impl<B: HostBackend> Adaptor for LedgeredContext<B> {
     type Inner = B;
     type Descriptor = B::Descriptor;
 

@@ -3,7 +3,7 @@
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::deferred::Queue;
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
-use pool_conformance::{Deferred, DeferredProbe, Ledger};
+use pool_conformance::{DeferredBackend, DeferredProbe, Ledger};
 use pool_core::Pool;
 
 /// Of how many cases one runs: under Miri, where every command of the queue is interpreted and all of them
@@ -28,7 +28,7 @@ fn random_programs_agree_with_the_model() {
 
 #[test]
 fn work_waits_until_somebody_does() {
-    let mut pool = Pool::<Deferred>::new(Queue::new(Ledger::new()));
+    let mut pool = Pool::<DeferredBackend>::new(Queue::new(Ledger::new()));
     {
         let scope = pool.scope();
         let mut view = scope.acquire_filled(3, 1_u8);
@@ -44,7 +44,7 @@ fn work_waits_until_somebody_does() {
 
 #[test]
 fn work_elsewhere_comes_last_where_nothing_orders_it() {
-    let mut pool = Pool::<Deferred>::new(Queue::new(Ledger::new()));
+    let mut pool = Pool::<DeferredBackend>::new(Queue::new(Ledger::new()));
     let mut scope = pool.scope();
     {
         let inner = scope.scope();

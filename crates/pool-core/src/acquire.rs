@@ -10,7 +10,7 @@ use crate::scope::Scope;
 use crate::view::Extent;
 
 /// What a `try_` acquire of a one-dimensional view returns.
-pub type Acquired<'s, B, T> =
+pub type AcquireResult<'s, B, T> =
     Result<<B as PoolBackend>::View<'s, T>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
@@ -48,7 +48,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// [`PoolError::Reentered`] where an allocator's hook, a `tracing` subscriber or a backend calls while
     /// the pool runs it inside another acquire or a trim.
     #[inline]
-    pub fn try_acquire<T: PodElement>(&self, length: usize) -> Acquired<'s, B, T> {
+    pub fn try_acquire<T: PodElement>(&self, length: usize) -> AcquireResult<'s, B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_slice(length, |_| Ok(())) }
     }
@@ -70,7 +70,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> Acquired<'s, B, T> {
+    pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
         let zero = |slot: SlotPointer<'s, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
@@ -94,7 +94,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_filled<T: Element>(&self, length: usize, value: T) -> Acquired<'s, B, T> {
+    pub fn try_acquire_filled<T: Element>(
+        &self,
+        length: usize,
+        value: T,
+    ) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
         let fill = |slot: SlotPointer<'s, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
@@ -118,7 +122,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> Acquired<'s, B, T> {
+    pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
         // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_slice`);
         // `source` is a live slice, so it is no part of a block that nothing views.
         let copy = |slot: SlotPointer<'s, B>| unsafe { slot.copy_from_host(source) };
@@ -146,7 +150,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_like<T: PodElement>(
         &self,
         model: &(impl Extent + ?Sized),
-    ) -> Acquired<'s, B, T> {
+    ) -> AcquireResult<'s, B, T> {
         self.try_acquire(model.extent())
     }
 
@@ -161,7 +165,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         length: usize,
         fill: impl FnOnce(SlotPointer<'s, B>) -> Result<(), PoolError<B::Error>>,
-    ) -> Acquired<'s, B, T> {
+    ) -> AcquireResult<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
         let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
         // SAFETY: just reserved through this cursor.
@@ -201,7 +205,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Acquired<'s, B, T> {
+    ) -> AcquireResult<'s, B, T> {
         let write = |slot: SlotPointer<'s, B>| {
             // SAFETY: reserved for `length` elements, stepped past, and nothing views it (`acquire_slice`).
             unsafe { slot.write_with(length, element) };

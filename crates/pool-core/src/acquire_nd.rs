@@ -16,7 +16,7 @@ pub type NdArray<'s, B, T, S> =
     NdView<<B as PoolBackend>::View<'s, T>, <<S as Shape>::Dims as Dims>::Stored<'s>>;
 
 /// What a `try_` acquire of an array returns.
-pub type NdAcquired<'s, B, T, S> =
+pub type NdAcquireResult<'s, B, T, S> =
     Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
@@ -68,7 +68,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// [`PoolError::Shape`] where the product of the axes overflows, [`PoolError::Bookkeeping`] where
     /// the host has no memory for a new shape, and all of [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_nd<T: PodElement, S: Shape>(&self, shape: S) -> NdAcquired<'s, B, T, S> {
+    pub fn try_acquire_nd<T: PodElement, S: Shape>(
+        &self,
+        shape: S,
+    ) -> NdAcquireResult<'s, B, T, S> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
         unsafe { self.acquire_array(shape, |_, _| Ok(())) }
     }
@@ -90,7 +93,10 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire_nd`](Self::try_acquire_nd).
     #[inline]
-    pub fn try_acquire_nd_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdAcquired<'s, B, T, S> {
+    pub fn try_acquire_nd_zeroed<T: Element, S: Shape>(
+        &self,
+        shape: S,
+    ) -> NdAcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it.
         let zero = |slot: SlotPointer<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
@@ -122,7 +128,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         shape: S,
         value: T,
-    ) -> NdAcquired<'s, B, T, S> {
+    ) -> NdAcquireResult<'s, B, T, S> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it.
         let fill = |slot: SlotPointer<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
@@ -155,7 +161,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         shape: S,
         source: &[T],
-    ) -> NdAcquired<'s, B, T, S> {
+    ) -> NdAcquireResult<'s, B, T, S> {
         let copy = |slot: SlotPointer<'s, B>, length| {
             if source.len() != length {
                 let error = ShapeError::LengthMismatch { asked: length, length: source.len() };
@@ -195,7 +201,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     pub fn try_acquire_nd_like<T: PodElement, V: PoolView, const N: usize>(
         &self,
         model: &NdView<V, [usize; N]>,
-    ) -> NdAcquired<'s, B, T, [usize; N]>
+    ) -> NdAcquireResult<'s, B, T, [usize; N]>
     where
         [usize; N]: Shape,
     {
@@ -213,7 +219,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         &self,
         shape: S,
         fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
-    ) -> NdAcquired<'s, B, T, S> {
+    ) -> NdAcquireResult<'s, B, T, S> {
         let dims = shape.into_dims();
         // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
         let place: Place<'s, B> = unsafe { self.cursor.place() };
@@ -283,7 +289,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         &self,
         dims: [usize; N],
         mut element: impl FnMut([usize; N]) -> T,
-    ) -> NdAcquired<'s, B, T, [usize; N]>
+    ) -> NdAcquireResult<'s, B, T, [usize; N]>
     where
         [usize; N]: Shape<Dims = [usize; N]> + for<'a> Dims<Stored<'a> = [usize; N]>,
     {

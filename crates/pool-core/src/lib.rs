@@ -70,8 +70,8 @@ pub mod soundness;
 mod stats;
 mod view;
 
-pub use acquire::Acquired;
-pub use acquire_nd::{NdAcquired, NdArray};
+pub use acquire::AcquireResult;
+pub use acquire_nd::{NdAcquireResult, NdArray};
 pub use backend::{Advice, HostBackend, PoolBackend, Reuse};
 pub use bytemuck;
 pub use config::{Compaction, PoolConfig};
@@ -91,5 +91,5 @@ pub use pool::Pool;
 pub use scope::Scope;
 pub use shape::{Dims, Shape};
 pub use slot_ref::SlotRef;
-pub use stats::{PoolStats, Released};
+pub use stats::{PoolStats, ReleaseReport};
 pub use view::{Extent, PoolView};

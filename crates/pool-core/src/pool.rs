@@ -9,7 +9,7 @@ use crate::config::{Compaction, PoolConfig};
 use crate::error::{PoolError, panic_with};
 use crate::raw::{Root, State};
 use crate::scope::Scope;
-use crate::stats::{PoolStats, Released};
+use crate::stats::{PoolStats, ReleaseReport};
 
 /// Memory for the temporaries of one thread at a time, on one device.
 ///
@@ -81,13 +81,13 @@ impl<B: PoolBackend> Pool<B> {
     }
 
     /// Frees every block. The slots stay, and their next acquires allocate again.
-    pub fn trim(&mut self) -> Released {
+    pub fn trim(&mut self) -> ReleaseReport {
         // SAFETY: no scope is open, so no view is in use.
         unsafe { self.state().trim(0) }
     }
 
     /// Swaps oversized blocks for smaller ones; see [`Compaction`].
-    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+    pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.scope().compact(compaction)
     }
 
@@ -97,7 +97,7 @@ impl<B: PoolBackend> Pool<B> {
     }
 
     /// Frees every block and forgets the peaks: the pool is as new.
-    pub fn clear(&mut self) -> Released {
+    pub fn clear(&mut self) -> ReleaseReport {
         let released = self.trim();
         self.state().forget_peaks();
         released

@@ -8,7 +8,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use crate::backend::PoolBackend;
 use crate::config::Compaction;
 use crate::raw::Cursor;
-use crate::stats::{PoolStats, Released};
+use crate::stats::{PoolStats, ReleaseReport};
 
 /// A region whose temporaries are all given back when it ends, at no cost.
 ///
@@ -104,13 +104,13 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// Frees the blocks of all slots that this scope and those around it have not handed out. Where the call
     /// comes from code that the pool runs inside another operation (see
     /// [`PoolError::Reentered`](crate::PoolError::Reentered)), nothing is freed.
-    pub fn trim(&self) -> Released {
+    pub fn trim(&self) -> ReleaseReport {
         self.cursor.trim()
     }
 
     /// Swaps oversized blocks of slots that are not handed out for smaller ones; see [`Compaction`]. Where
     /// [`trim`](Self::trim) would free nothing, no block is swapped.
-    pub fn compact(&self, compaction: &Compaction) -> Released {
+    pub fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 

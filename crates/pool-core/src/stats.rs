@@ -112,7 +112,7 @@ impl fmt::Display for Bytes {
 /// What `trim` or `compact` gave back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Released {
+pub struct ReleaseReport {
     /// Slots whose block was freed or swapped.
     pub slots: usize,
     /// Bytes that the pool no longer holds, those included that it had to leak: see
@@ -120,7 +120,7 @@ pub struct Released {
     pub bytes: usize,
 }
 
-impl Released {
+impl ReleaseReport {
     pub(crate) fn note(&mut self, bytes: usize) {
         self.slots += usize::from(bytes > 0);
         self.bytes += bytes;

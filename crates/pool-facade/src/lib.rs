@@ -77,10 +77,10 @@ pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    Acquired, Compaction, ConfigError, Device, DynamicPool, DynamicShape, Element, Extent, Handle,
-    Handles, HostBackend, NdAcquired, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig,
-    PoolError, PoolStats, PoolView, Released, Reshape, Scope, Shape, ShapeError, bytemuck,
-    error_chain,
+    AcquireResult, Compaction, ConfigError, Device, DynamicPool, DynamicShape, Element, Extent,
+    Handle, Handles, HostBackend, NdAcquireResult, NdArray, NdView, PodElement, Pool, PoolBackend,
+    PoolConfig, PoolError, PoolStats, PoolView, ReleaseReport, Reshape, Scope, Shape, ShapeError,
+    bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use pool_core::{
-    Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, Released, Scope,
-    error_chain,
+    Compaction, FreeList, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, ReleaseReport,
+    Scope, error_chain,
 };
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
@@ -140,14 +140,14 @@ impl<B: LocalPool> LocalGuard<B> {
     }
 
     /// Frees every block of this pool and of the thread's idle pools.
-    pub fn trim(&mut self) -> Released {
+    pub fn trim(&mut self) -> ReleaseReport {
         let mut released = self.pool.trim();
         for_each_idle::<B>(|pool| released = released.plus(pool.trim()));
         released
     }
 
     /// Swaps oversized blocks of this pool and of the thread's idle pools; see [`Compaction`].
-    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+    pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         let mut released = self.pool.compact(compaction);
         for_each_idle::<B>(|pool| released = released.plus(pool.compact(compaction)));
         released
@@ -155,7 +155,7 @@ impl<B: LocalPool> LocalGuard<B> {
 
     /// Frees every block of this pool and of the thread's idle pools, and forgets their peaks. Idle
     /// pools that hold more than memory are dropped: those of [`Cuda`](crate::Cuda), with their streams.
-    pub fn clear(&mut self) -> Released {
+    pub fn clear(&mut self) -> ReleaseReport {
         let mut released = self.pool.clear();
         for_each_idle::<B>(|pool| released = released.plus(pool.clear()));
         B::drop_holders(KEY);

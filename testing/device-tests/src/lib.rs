@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use pool_conformance::{Declined, Later, Ledger, Probe};
+use pool_conformance::{Later, Ledger, Probe, SkipReason};
 use pool_core::{Element, PodElement, Pool};
 use pool_cuda::{BlockWatch, Cuda, CudaDevice, DeviceStream, DeviceView, DeviceViewMut};
 
@@ -114,7 +114,7 @@ impl Probe for CudaProbe {
         &self,
         view: &mut DeviceViewMut<'_, T>,
         elements: &[T],
-    ) -> Result<(), Declined> {
+    ) -> Result<(), SkipReason> {
         let pool = &mut *self.elsewhere.borrow_mut();
         let stream = pool.context().stream().clone();
         let source = pool.scope().try_acquire_from(elements).unwrap();
@@ -122,11 +122,11 @@ impl Probe for CudaProbe {
         Ok(())
     }
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

@@ -9,7 +9,7 @@ use super::disguise::{Disguised, Signs, replace};
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
-use crate::checks::{Checks, Held, says};
+use crate::checks::{Checks, Outcome, says};
 use crate::gpu_test::{Packed, Purpose, sha256};
 
 /// The archive of a few tests.
@@ -42,7 +42,7 @@ fn on_driver(stage: &Stage, name: &str, archive: &str, driver: &Path) -> Result<
 }
 
 /// Kernels that no driver takes: tests of the real programs fail.
-fn planted_failure(stage: &Stage) -> Result<Held, TaskError> {
+fn planted_failure(stage: &Stage) -> Result<Outcome, TaskError> {
     let of_kernels = |one: &Packed| one.program.package.ends_with("pool-kernels");
     let mut programs = stage.some(|one| one.program.purpose == Purpose::Probe || of_kernels(one));
     for one in programs.iter_mut().filter(|one| of_kernels(one)) {
@@ -62,7 +62,7 @@ fn planted_failure(stage: &Stage) -> Result<Held, TaskError> {
 }
 
 /// The manifest counts a test of a program that the archive does not have.
-fn missing_test(stage: &Stage) -> Result<Held, TaskError> {
+fn missing_test(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     contents.manifest.gpu_tests += 1;
     contents.write(&stage.machine.path("missing.tar.gz"))?;
@@ -75,7 +75,7 @@ fn missing_test(stage: &Stage) -> Result<Held, TaskError> {
 }
 
 /// Half of the archive, or all but the last bytes.
-fn truncated(stage: &Stage, part: usize) -> Result<Held, TaskError> {
+fn truncated(stage: &Stage, part: usize) -> Result<Outcome, TaskError> {
     let whole = std::fs::read(stage.machine.path(ARCHIVE))?;
     let end = if part == 1 { whole.len() - 4 } else { whole.len() / part };
     stage.machine.put("truncated.tar.gz", &whole[..end])?;
@@ -84,7 +84,7 @@ fn truncated(stage: &Stage, part: usize) -> Result<Held, TaskError> {
 }
 
 /// The fault of the first archives: a program is not the one that was hashed.
-fn changed_program(stage: &Stage) -> Result<Held, TaskError> {
+fn changed_program(stage: &Stage) -> Result<Outcome, TaskError> {
     let mut contents = stage.ready.contents(stage.few());
     let changed = contents.programs.last_mut().ok_or("there is no program")?;
     changed.bytes.push(0);
@@ -100,14 +100,14 @@ fn changed_program(stage: &Stage) -> Result<Held, TaskError> {
 }
 
 /// Where there is a driver after all, it is shown no device.
-fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Held, TaskError> {
+fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Outcome, TaskError> {
     let call =
         Call { arguments: arguments.to_vec(), variables: vec![("CUDA_VISIBLE_DEVICES", "")] };
     let run = stage.machine.run("no driver", ARCHIVE, &call)?;
     Ok(run.ended_with(code).and_then(|()| nothing_ran(&run)))
 }
 
-fn nothing_ran(run: &Run) -> Held {
+fn nothing_ran(run: &Run) -> Outcome {
     let report = run.report()?;
     crate::checks::same(&report["passed"], &serde_json::Value::from(0))?;
     says(&report["outcome"].to_string(), "no GPU")
@@ -148,7 +148,7 @@ fn refused_as_a_driver(
     signs: Signs,
     file: &str,
     sentence: &str,
-) -> Result<Held, TaskError> {
+) -> Result<Outcome, TaskError> {
     let directory = format!("drivers {name}");
     let bytes = match signs {
         Signs { symbol: true, device_name: true } => stage.plain.clone(),
@@ -173,7 +173,7 @@ fn refused_as_a_driver(
 }
 
 /// Neither an abbreviation nor an option without its file does anything.
-fn switch_in_part(stage: &Stage) -> Result<Held, TaskError> {
+fn switch_in_part(stage: &Stage) -> Result<Outcome, TaskError> {
     let driver = stage.disguised.display().to_string();
     let joined = format!("--simulated-driver={driver}");
     let calls = [

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::machine::Run;
-use crate::checks::{Held, same, says};
+use crate::checks::{Outcome, same, says};
 use crate::gpu_test::Manifest;
 
 /// What the last line, and every complaint, of a run on a simulated driver ends with.
@@ -21,14 +21,14 @@ pub(super) enum Runner {
 }
 
 /// That all tests of the manifest ran and passed, and that no report says otherwise.
-pub(super) fn all_passed(run: &Run, manifest: &Manifest) -> Held {
+pub(super) fn all_passed(run: &Run, manifest: &Manifest) -> Outcome {
     run.ended_with(0)?;
     let all = manifest.gpu_tests;
     same(&run.last_line(), &&*format!("{all} passed, 0 failed, 0 skipped{NOTE}"))
 }
 
 /// That the report names the tests of the manifest, each as passed, and nothing else.
-pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Held {
+pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let report = run.report()?;
     let all = manifest.gpu_tests;
     let expected = [("expected", all), ("passed", all), ("failed", 0), ("skipped", 0)];
@@ -47,7 +47,7 @@ pub(super) fn report_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> He
 }
 
 /// The same of the report in the form that CI systems read.
-pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Held {
+pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Outcome {
     let junit = run.file("junit.xml")?;
     let cases: Vec<&str> = junit.split("<testcase ").skip(1).collect();
     same(&cases.len(), &manifest.gpu_tests)?;
@@ -72,7 +72,7 @@ pub(super) fn junit_is_of(run: &Run, manifest: &Manifest, runner: Runner) -> Hel
 }
 
 /// That a report can be taken for nothing else than it is.
-pub(super) fn says_that_it_is_simulated(run: &Run) -> Held {
+pub(super) fn says_that_it_is_simulated(run: &Run) -> Outcome {
     let report = run.report()?;
     same(&report["simulated"], &Value::from(true))?;
     same(&report["kind"], &Value::from("gpu-test-on-a-simulated-driver"))?;

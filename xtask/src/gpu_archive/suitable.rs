@@ -4,7 +4,7 @@ use super::Stage;
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
-use crate::checks::{Checks, Held, same, says};
+use crate::checks::{Checks, Outcome, same, says};
 use crate::gpu_test::Needs;
 
 /// The archive whose manifest asks for too much.
@@ -57,7 +57,7 @@ fn run(
 }
 
 /// One line on the standard error, and no test was run.
-fn unsuitable(run: &Run, sentence: &str) -> Held {
+fn unsuitable(run: &Run, sentence: &str) -> Outcome {
     run.ended_with(4)?;
     same(&run.errors.lines().count(), &1).map_err(|why| format!("{why}: {run}"))?;
     says(&run.errors, sentence)?;

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::TaskError;
-use crate::checks::{Checks, Held};
+use crate::checks::{Checks, Outcome};
 use crate::test::features::LIBRARIES;
 use crate::test::workspace::{self, Workspace};
 
@@ -74,6 +74,6 @@ fn check(directory: &Path, name: &str, page: &str, checks: &mut Checks) -> Resul
 }
 
 /// That there is nothing to complain of.
-fn none(complaints: &[String]) -> Held {
+fn none(complaints: &[String]) -> Outcome {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n    ")) }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::TaskError;
-use crate::checks::{Checks, Held};
+use crate::checks::{Checks, Outcome};
 
 /// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
 const AT_MOST: u64 = 768 << 10;
@@ -44,7 +44,7 @@ pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(
     Ok(())
 }
 
-fn same(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> Held {
+fn same(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> Outcome {
     let missing: Vec<&String> = expected.difference(found).collect();
     let more: Vec<&String> = found.difference(expected).collect();
     if missing.is_empty() && more.is_empty() {

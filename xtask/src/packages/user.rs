@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use super::Unpacked;
 use crate::TaskError;
-use crate::checks::{Checks, Held, says};
+use crate::checks::{Checks, Outcome, says};
 use crate::programs::cargo;
 use crate::test::workspace::Workspace;
 
@@ -94,7 +94,7 @@ pub(super) fn check(
     Ok(())
 }
 
-fn run(package: &Path, target: &Path, features: &str, line: &str) -> Result<Held, TaskError> {
+fn run(package: &Path, target: &Path, features: &str, line: &str) -> Result<Outcome, TaskError> {
     let mut run = cargo();
     run.args(["run", "--quiet", "--features", features]).current_dir(package);
     run.env("CARGO_TARGET_DIR", target).stdin(Stdio::null()).stderr(Stdio::inherit());

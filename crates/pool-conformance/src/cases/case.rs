@@ -5,9 +5,9 @@ use std::any::Any;
 use pool_core::{DynamicPool, Pool, PoolBackend, PoolError, error_chain};
 
 use super::world::World;
-use crate::ledger::{Held, Refusal};
+use crate::ledger::{BlockCounts, Refusal};
 use crate::panics::{catch_quietly, is_in_allocation, text};
-use crate::probe::{Declined, Failure, Probe, Watching};
+use crate::probe::{Failure, Probe, SkipReason, Watching};
 
 /// The result of a case.
 pub(super) type Outcome<P> = Result<(), Failure<P>>;
@@ -39,7 +39,7 @@ pub enum Ending {
     /// The backend panicked in an allocation, as it was told to.
     Panicked,
     /// The probe does not offer what the case needs.
-    Skipped(Declined),
+    Skipped(SkipReason),
 }
 
 impl<P: Probe> Case<P> {
@@ -130,7 +130,7 @@ fn check_ledger<P: Probe>(probe: &P) {
     let Ok(ledger) = probe.accounting() else { return };
     let (faults, held) = (ledger.faults(), ledger.held());
     assert!(faults.is_empty(), "{AFTERWARDS}blocks were misused: {faults:?}");
-    let Held { blocks, bytes, .. } = held;
+    let BlockCounts { blocks, bytes, .. } = held;
     assert!(blocks == 0, "{AFTERWARDS}{blocks} blocks left, of {bytes} bytes");
     assert!(held.returning == 0, "{AFTERWARDS}memory of {} blocks is not back", held.returning);
 }

@@ -1,6 +1,6 @@
 //! The contents that an acquire can give: how a backend is asked to fill a block before it is viewed.
 
-use pool_core::{Acquired, Scope};
+use pool_core::{AcquireResult, Scope};
 
 use crate::element::{Sample, samples};
 use crate::probe::Probe;
@@ -25,7 +25,7 @@ impl InitialContent {
         scope: &Scope<'s, P::Backend>,
         length: usize,
         seed: u64,
-    ) -> Acquired<'s, P::Backend, T> {
+    ) -> AcquireResult<'s, P::Backend, T> {
         match self {
             Self::Zeros => scope.try_acquire_zeroed(length),
             Self::Value => scope.try_acquire_filled(length, T::sample(seed, 0)),

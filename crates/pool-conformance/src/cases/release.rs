@@ -1,7 +1,7 @@
 //! Giving memory back: trim frees what is idle and nothing else, compact swaps what is far too large,
 //! clear leaves a pool as new.
 
-use pool_core::{Compaction, DynamicPool, Pool, Released};
+use pool_core::{Compaction, DynamicPool, Pool, ReleaseReport};
 
 use super::case::{Case, Outcome};
 use super::world::World;
@@ -46,7 +46,7 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     assert_eq!(scope.stats().reserved_bytes, reserved - released.bytes);
     assert_freed(world, before, 2);
     assert_eq!(scope.active_slots(), 2);
-    assert_eq!(scope.trim(), Released::default());
+    assert_eq!(scope.trim(), ReleaseReport::default());
     world.assert_holds(&first, 1);
     world.assert_holds(&second, 2);
     let mut third = scope.try_acquire::<f64>(200)?;
@@ -106,7 +106,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
     // No block is far too large now, and a block in use is never swapped.
-    assert_eq!(scope.compact(&Compaction::default()), Released::default());
+    assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     world.assert_holds(&held, 1);
     world.assert_holds(&view, 3);
     Ok(())
@@ -122,9 +122,9 @@ fn compact_in_use<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -
     {
         let inner = scope.scope();
         inner.try_acquire::<f64>(10)?;
-        assert_eq!(inner.compact(&Compaction::default()), Released::default());
+        assert_eq!(inner.compact(&Compaction::default()), ReleaseReport::default());
     }
-    assert_eq!(scope.compact(&Compaction::default()), Released::default());
+    assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
     assert_eq!(world.probe.address(&held), address);
     world.assert_holds(&held, 1);
     Ok(())

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use pool_core::{DynamicPool, Pool, PoolView};
 
 use crate::element::{Sample, samples};
-use crate::probe::{Declined, Later, Probe, View, Watching};
+use crate::probe::{Later, Probe, SkipReason, View, Watching};
 
 /// The surroundings of one case.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct World<'p, P> {
     refused_before: usize,
     /// Whether allocations were being made to fail when the case began.
     is_swept: bool,
-    declined: Cell<Option<Declined>>,
+    declined: Cell<Option<SkipReason>>,
 }
 
 impl<'p, P: Probe> World<'p, P> {
@@ -36,12 +36,12 @@ impl<'p, P: Probe> World<'p, P> {
     }
 
     /// The value that the probe offers; where the probe declines, `None`, and the case counts as skipped.
-    pub(super) fn offered<T>(&self, offer: Result<T, Declined>) -> Option<T> {
+    pub(super) fn offered<T>(&self, offer: Result<T, SkipReason>) -> Option<T> {
         offer.map_err(|why| self.declined.set(Some(why))).ok()
     }
 
     /// Why the case could not be run to its end.
-    pub(super) fn declined(&self) -> Option<Declined> {
+    pub(super) fn declined(&self) -> Option<SkipReason> {
         self.declined.get()
     }
 

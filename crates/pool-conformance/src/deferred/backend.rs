@@ -5,12 +5,12 @@ use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
 use super::lane::{Command, DeferredBlock};
 use super::queue::Queue;
 use super::view::{AnySlot, DeferredView, DeferredViewRef, elements_bytes};
-use crate::ledger::Refused;
+use crate::ledger::RefusalError;
 
 /// Host memory behind a queue. Nothing that is enqueued runs before somebody waits: a read of a view, the
 /// pool's [`settle`](PoolBackend::settle), or the end of the queue.
 #[derive(Debug)]
-pub struct Deferred;
+pub struct DeferredBackend;
 
 /// The descriptor beside a cached shape: a copy of its lengths, as a device would have one in its memory.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +28,13 @@ impl KeptShape {
 // which is behind all that was enqueued before. A queue is not `Send`. Views keep offsets within their block;
 // a command that leaves one does nothing. No method re-enters the pool: commands run no code but this file's.
 // `free` and `settle` do not unwind: nothing of theirs is borrowed while they run.
-unsafe impl PoolBackend for Deferred {
+unsafe impl PoolBackend for DeferredBackend {
     type Context = Queue;
     type Block = DeferredBlock;
     type View<'s, T: Element> = DeferredView<'s, T>;
     type ViewRef<'s, T: Element> = DeferredViewRef<'s, T>;
     type Descriptor = KeptShape;
-    type Error = Refused;
+    type Error = RefusalError;
 
     const ALIGN: usize = DeferredBlock::ALIGN;
     const DANGLING: DeferredBlock = DeferredBlock::NOTHING;
@@ -43,7 +43,7 @@ unsafe impl PoolBackend for Deferred {
         Device { kind: "deferred", ordinal: None }
     }
 
-    fn allocate(queue: &Queue, bytes: usize, _: Advice) -> Result<DeferredBlock, Refused> {
+    fn allocate(queue: &Queue, bytes: usize, _: Advice) -> Result<DeferredBlock, RefusalError> {
         queue.lane().ledger.ask(bytes)?;
         Ok(queue.make(bytes))
     }
@@ -77,7 +77,7 @@ unsafe impl PoolBackend for Deferred {
         unsafe { DeferredViewRef::new(block, length) }
     }
 
-    unsafe fn reuse(queue: &Queue, block: DeferredBlock, why: Reuse) -> Result<(), Refused> {
+    unsafe fn reuse(queue: &Queue, block: DeferredBlock, why: Reuse) -> Result<(), RefusalError> {
         queue.lane().join(block);
         queue.lane().ledger.note_reuse(why)
     }
@@ -87,7 +87,7 @@ unsafe impl PoolBackend for Deferred {
         block: DeferredBlock,
         value: u8,
         bytes: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         block.enqueue(|block| Command::Repeat { block, pattern: vec![value; 64], bytes });
         Ok(())
     }
@@ -97,7 +97,7 @@ unsafe impl PoolBackend for Deferred {
         block: DeferredBlock,
         value: T,
         length: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         let pattern = bytemuck::bytes_of(&value).to_vec();
         let bytes = pattern.len() * length;
         block.enqueue(|block| Command::Repeat { block, pattern, bytes });
@@ -108,7 +108,7 @@ unsafe impl PoolBackend for Deferred {
         _: &Queue,
         block: DeferredBlock,
         source: &[T],
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         let bytes = elements_bytes(source).to_vec();
         block.enqueue(|block| Command::Write { block, offset: 0, bytes });
         Ok(())

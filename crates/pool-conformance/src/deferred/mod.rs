@@ -8,7 +8,7 @@ mod probe;
 mod queue;
 mod view;
 
-pub use backend::{Deferred, KeptShape};
+pub use backend::{DeferredBackend, KeptShape};
 pub use lane::DeferredBlock;
 pub use probe::DeferredProbe;
 pub use queue::Queue;

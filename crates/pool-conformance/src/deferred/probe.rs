@@ -2,11 +2,11 @@
 
 use pool_core::{Element, PodElement};
 
-use super::{Deferred, DeferredView, DeferredViewRef, KeptShape, Queue};
+use super::{DeferredBackend, DeferredView, DeferredViewRef, KeptShape, Queue};
 use crate::ledger::Ledger;
-use crate::probe::{Declined, Later, Probe};
+use crate::probe::{Later, Probe, SkipReason};
 
-/// The probe of [`Deferred`]: each context is a queue of its own, and all share one ledger.
+/// The probe of [`DeferredBackend`]: each context is a queue of its own, and all share one ledger.
 #[derive(Clone, Debug, Default)]
 pub struct DeferredProbe {
     /// The ledger of the blocks of all queues.
@@ -14,7 +14,7 @@ pub struct DeferredProbe {
 }
 
 impl Probe for DeferredProbe {
-    type Backend = Deferred;
+    type Backend = DeferredBackend;
 
     fn context(&self) -> Queue {
         Queue::new(self.ledger.clone())
@@ -52,20 +52,20 @@ impl Probe for DeferredProbe {
         &self,
         view: &mut DeferredView<'_, T>,
         elements: &[T],
-    ) -> Result<(), Declined> {
+    ) -> Result<(), SkipReason> {
         view.write_elsewhere(elements);
         Ok(())
     }
 
-    fn kept_shape(&self, kept: &mut KeptShape, dims: &[usize]) -> Result<Vec<usize>, Declined> {
+    fn kept_shape(&self, kept: &mut KeptShape, dims: &[usize]) -> Result<Vec<usize>, SkipReason> {
         Ok(kept.lengths(dims).to_vec())
     }
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

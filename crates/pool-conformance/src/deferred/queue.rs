@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::lane::{Buffer, DeferredBlock, Lane};
 use crate::ledger::Ledger;
 
-/// The context of a pool of [`Deferred`](super::Deferred) memory: a queue, and the table that owns the
+/// The context of a pool of [`DeferredBackend`](super::DeferredBackend) memory: a queue, and the table that owns the
 /// blocks' buffers.
 pub struct Queue {
     lane: Rc<Lane>,

@@ -198,7 +198,7 @@ macro_rules! both_kinds {
 both_kinds!(DeferredView { slot });
 both_kinds!(DeferredViewRef {});
 
-/// The slot of a view, whichever backend's pool it is in: [`Deferred`](super::Deferred)'s own or that of
+/// The slot of a view, whichever backend's pool it is in: [`DeferredBackend`](super::DeferredBackend)'s own or that of
 /// one around it.
 #[derive(Clone, Copy)]
 pub(crate) struct AnySlot {

@@ -10,12 +10,12 @@ use pool_core::bytemuck::bytes_of;
 use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
 
 use super::lie::Lie;
-use crate::adapted::{Adapted, AdaptedError, Adaptor};
+use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
 use crate::deferred::{
-    AnySlot, Command, Deferred, DeferredBlock, DeferredView, DeferredViewRef, KeptShape, Queue,
-    elements_bytes,
+    AnySlot, Command, DeferredBackend, DeferredBlock, DeferredView, DeferredViewRef, KeptShape,
+    Queue, elements_bytes,
 };
-use crate::ledger::Refused;
+use crate::ledger::RefusalError;
 use crate::sources::Source;
 
 /// A queue that lies.
@@ -40,7 +40,7 @@ impl From<(Queue, Lie)> for DeferredLiar {
     }
 }
 
-type BackendResult = Result<(), Refused>;
+type BackendResult = Result<(), RefusalError>;
 
 impl DeferredLiar {
     fn run(&self, command: Command) -> BackendResult {
@@ -76,7 +76,7 @@ impl DeferredLiar {
 
 // SAFETY: wrong on purpose, and without harm (module). The slot of a view is of its own backend.
 unsafe impl Adaptor for DeferredLiar {
-    type Inner = Deferred;
+    type Inner = DeferredBackend;
     type Descriptor = LiarsShape;
 
     fn inner(&self) -> &Queue {
@@ -84,20 +84,21 @@ unsafe impl Adaptor for DeferredLiar {
     }
 
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<DeferredBlock, AdaptedError<Self>> {
-        let honestly = |bytes| Deferred::allocate(&self.queue, bytes, advice);
+        let honestly = |bytes| DeferredBackend::allocate(&self.queue, bytes, advice);
         let given = match self.lie {
             Lie::Misaligned => {
                 self.queue.lane().ledger.ask(bytes)?;
                 Ok(self.queue.make_moved(bytes, 8))
             }
             Lie::Shares => self.in_use(bytes).map_or_else(|| honestly(bytes), Ok),
-            Lie::TooSmall => honestly((bytes / 2).next_multiple_of(Deferred::ALIGN)),
+            Lie::TooSmall => honestly((bytes / 2).next_multiple_of(DeferredBackend::ALIGN)),
             Lie::SwallowsRefusals => honestly(bytes).or_else(|_| Ok(self.queue.make(bytes))),
-            Lie::GivesLess => honestly(bytes).or_else(|_| Ok(self.queue.make(Deferred::ALIGN))),
-            Lie::SwallowsPanics => {
-                catch_unwind(AssertUnwindSafe(|| honestly(bytes))).unwrap_or(Err(Refused { bytes }))
+            Lie::GivesLess => {
+                honestly(bytes).or_else(|_| Ok(self.queue.make(DeferredBackend::ALIGN)))
             }
-            Lie::StaysRefused if self.was_refused.get() => Err(Refused { bytes }),
+            Lie::SwallowsPanics => catch_unwind(AssertUnwindSafe(|| honestly(bytes)))
+                .unwrap_or(Err(RefusalError { bytes })),
+            Lie::StaysRefused if self.was_refused.get() => Err(RefusalError { bytes }),
             _ => honestly(bytes),
         };
         self.was_refused.set(given.is_err());
@@ -106,7 +107,7 @@ unsafe impl Adaptor for DeferredLiar {
 
     unsafe fn free(&self, block: DeferredBlock, bytes: usize) {
         // SAFETY: the ledger is asked before anything is enqueued, and it knows blocks and their bytes.
-        let honestly = |bytes| unsafe { Deferred::free(&self.queue, block, bytes) };
+        let honestly = |bytes| unsafe { DeferredBackend::free(&self.queue, block, bytes) };
         match self.lie {
             Lie::LeaksAll => {}
             Lie::LeaksLarge if bytes > 64 << 10 => {}
@@ -114,7 +115,7 @@ unsafe impl Adaptor for DeferredLiar {
                 honestly(bytes);
                 honestly(bytes);
             }
-            Lie::FreesOtherBytes => honestly(bytes + Deferred::ALIGN),
+            Lie::FreesOtherBytes => honestly(bytes + DeferredBackend::ALIGN),
             Lie::FreesEarly => {
                 if self.queue.lane().ledger.freeing(block.address(), bytes) {
                     self.queue.lane().run(Command::Free { block });
@@ -136,14 +137,14 @@ unsafe impl Adaptor for DeferredLiar {
         match self.lie {
             Lie::SettlesNothing => {}
             Lie::SettlesSome => self.queue.lane().run_some(2),
-            _ => Deferred::settle(&self.queue),
+            _ => DeferredBackend::settle(&self.queue),
         }
         assert!(self.lie != Lie::SettleUnwinds || panicking(), "settle unwinds");
     }
 
     unsafe fn view<'s, T: Element>(
         block: DeferredBlock,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredView<'s, T> {
         // SAFETY: the view is about to be in use (caller).
@@ -157,7 +158,7 @@ unsafe impl Adaptor for DeferredLiar {
 
     unsafe fn view_ref<'s, T: Element>(
         block: DeferredBlock,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> DeferredViewRef<'s, T> {
         // SAFETY: the view is about to be in use (caller).
@@ -174,7 +175,7 @@ unsafe impl Adaptor for DeferredLiar {
             | (Lie::ReusesForHandOut, Reuse::Free)
             | (Lie::ReusesForFree, Reuse::HandOut) => Ok(()),
             // SAFETY: the caller's promise.
-            _ => unsafe { Deferred::reuse(&self.queue, block, why) },
+            _ => unsafe { DeferredBackend::reuse(&self.queue, block, why) },
         }
     }
 

@@ -8,8 +8,8 @@ use std::thread::panicking;
 use pool_core::{Advice, Element, HostBackend, PoolBackend, SlotRef};
 
 use super::lie::Lie;
-use crate::adapted::{Adapted, AdaptedError, Adaptor, InnerError, unused_slot};
-use crate::ledger::Refused;
+use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor, InnerError, unused_slot};
+use crate::ledger::RefusalError;
 
 /// Host memory that lies.
 pub(super) struct HostLiar<B: PoolBackend> {
@@ -37,7 +37,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     fn allocate(&self, bytes: usize, advice: Advice) -> Result<B::Block, AdaptedError<Self>> {
         if self.lie == Lie::StaysRefused && self.was_refused.get() {
-            return Err(Refused { bytes }.into());
+            return Err(RefusalError { bytes }.into());
         }
         let given = B::allocate(&self.context, bytes, advice);
         self.was_refused.set(given.is_err());
@@ -72,7 +72,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     unsafe fn view<'s, T: Element>(
         block: B::Block,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::View<'s, T> {
         // SAFETY: the view is about to be in use (caller).
@@ -85,7 +85,7 @@ unsafe impl<B: HostBackend> Adaptor for HostLiar<B> {
 
     unsafe fn view_ref<'s, T: Element>(
         block: B::Block,
-        slot: SlotRef<Adapted<Self>>,
+        slot: SlotRef<AdaptedBackend<Self>>,
         length: usize,
     ) -> B::ViewRef<'s, T> {
         // SAFETY: the view is about to be in use (caller).

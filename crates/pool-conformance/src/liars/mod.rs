@@ -6,7 +6,7 @@
 //! ```
 //!
 //! prints each of them with the case that caught it. None of them misuses memory: they lie over
-//! [`Deferred`](crate::Deferred) memory, which nothing but its own commands reaches, or within what a block
+//! [`DeferredBackend`](crate::DeferredBackend) memory, which nothing but its own commands reaches, or within what a block
 //! of the host has.
 //!
 //! Whoever changes a case finds out from the liars whether the case still does what it is for; whoever meets a
@@ -29,7 +29,7 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::Probe;
 use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
-use crate::watched::Watched;
+use crate::watched::LedgeredBackend;
 use deferred::DeferredLiar;
 use host::HostLiar;
 
@@ -57,7 +57,7 @@ impl fmt::Display for Liar {
 // The function is generic, so that only a caller compiles the cases three times more.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
-        tell(&run("Deferred", lie, &deferred_probe(lie)));
+        tell(&run("DeferredBackend", lie, &deferred_probe(lie)));
     }
     for &lie in Lie::OF_HEAPS {
         let probe = HeapProbe::default();
@@ -68,7 +68,11 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     }
     for &lie in Lie::OF_TOYS {
         let probe = ToyProbe::default();
-        tell(&run("Toy", lie, &AdaptedProbe::<_, HostLiar<Watched<Toy>>, _>::new(probe, lie)));
+        tell(&run(
+            "Toy",
+            lie,
+            &AdaptedProbe::<_, HostLiar<LedgeredBackend<Toy>>, _>::new(probe, lie),
+        ));
     }
 }
 

@@ -4,7 +4,7 @@
 use pool_core::PoolStats;
 
 use super::program::Setting;
-use crate::ledger::Held;
+use crate::ledger::BlockCounts;
 
 /// The numbers that one pool should have.
 #[derive(Debug)]
@@ -22,14 +22,14 @@ pub(super) struct Account {
     most_allowed: usize,
     /// The blocks that the backend held when the pool was made; those that it holds beyond them are this
     /// pool's.
-    before: Option<Held>,
+    before: Option<BlockCounts>,
     /// Acquires whose shape went through the shape cache.
     pub(super) shaped: u64,
 }
 
 impl Account {
     /// The account of a new pool.
-    pub(super) fn open(setting: Setting, held: Option<Held>) -> Self {
+    pub(super) fn open(setting: Setting, held: Option<BlockCounts>) -> Self {
         let allowed = setting.limit();
         Self {
             active: 0,
@@ -77,12 +77,12 @@ impl Account {
     }
 
     /// How many allocations the pool made, as the backend counts.
-    pub(super) fn allocations(&self, held: Option<Held>) -> usize {
+    pub(super) fn allocations(&self, held: Option<BlockCounts>) -> usize {
         held.zip(self.before).map_or(0, |(held, before)| held.allocations - before.allocations)
     }
 
     /// Compares everything that can be compared.
-    pub(super) fn check(&self, stats: &PoolStats, held: Option<Held>) {
+    pub(super) fn check(&self, stats: &PoolStats, held: Option<BlockCounts>) {
         assert_eq!(stats.active_slots, self.active, "active slots");
         assert_eq!(stats.high_water_slots, self.high_water, "high water");
         assert_eq!(stats.byte_limit, self.setting.limit(), "limit");
@@ -104,7 +104,7 @@ impl Account {
     }
 
     /// Checks that nothing but the blocks of active slots is held.
-    pub(super) fn check_nothing_idle(&self, held: Option<Held>) {
+    pub(super) fn check_nothing_idle(&self, held: Option<BlockCounts>) {
         if let (Some(held), Some(before)) = (held, self.before) {
             assert!(held.blocks - before.blocks <= self.active, "an idle slot still has a block");
         }

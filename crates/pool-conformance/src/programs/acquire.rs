@@ -5,15 +5,15 @@ use std::cell::{Cell, RefCell};
 
 use pool_core::bytemuck::cast_slice;
 use pool_core::{
-    Acquired, DynamicShape, NdAcquired, PoolBackend, PoolError, PoolView, Released, Scope, Shape,
-    ShapeError, error_chain,
+    AcquireResult, DynamicShape, NdAcquireResult, PoolBackend, PoolError, PoolView, ReleaseReport,
+    Scope, Shape, ShapeError, error_chain,
 };
 
 use super::frame::{Frame, LiveView};
 use super::machine::{Machine, Outcome};
 use super::program::{Acquire, Fill, Form, Impossible};
 use crate::element::{Sample, samples, with_kind};
-use crate::ledger::Held;
+use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, View, Watching};
 
@@ -112,9 +112,14 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    fn refused(&mut self, scope: &Scope<'_, P::Backend>, error: &Failure<P>, before: Option<Held>) {
+    fn refused(
+        &mut self,
+        scope: &Scope<'_, P::Backend>,
+        error: &Failure<P>,
+        before: Option<BlockCounts>,
+    ) {
         self.check_error(error, &scope.stats(), before);
-        assert_eq!(scope.trim(), Released::default(), "refused with idle blocks left");
+        assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
     /// Checks a view that was just handed out, tells the model, and keeps it with a new content.
@@ -305,7 +310,7 @@ fn flat<'s, P: Probe, T: Sample>(
     length: usize,
     seed: u64,
     panics: bool,
-) -> Acquired<'s, P::Backend, T> {
+) -> AcquireResult<'s, P::Backend, T> {
     if panics {
         return Ok(match fill {
             Fill::Recycled => T::recycle_or_panic(scope, length),
@@ -329,7 +334,7 @@ fn shaped<'s, P: Probe, T: Sample, S: Shape>(
     length: usize,
     seed: u64,
     panics: bool,
-) -> NdAcquired<'s, P::Backend, T, S> {
+) -> NdAcquireResult<'s, P::Backend, T, S> {
     if panics {
         return Ok(match fill {
             Fill::Recycled => T::recycle_nd_or_panic(scope, shape),
@@ -353,7 +358,7 @@ fn of_fixed_rank<'s, P: Probe, T: Sample>(
     dims: &[usize],
     seed: u64,
     panics: bool,
-) -> Acquired<'s, P::Backend, T> {
+) -> AcquireResult<'s, P::Backend, T> {
     match *dims {
         [a] => with_rank::<P, T, _>(scope, fill, [a], dims, seed, panics),
         [a, b] => with_rank::<P, T, _>(scope, fill, (a, b), dims, seed, panics),
@@ -374,7 +379,7 @@ fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
     dims: &[usize],
     seed: u64,
     panics: bool,
-) -> Acquired<'s, P::Backend, T> {
+) -> AcquireResult<'s, P::Backend, T> {
     let array = shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
     assert_eq!(array.shape(), dims, "an array of another shape than asked for");
     Ok(array.into_view())

@@ -4,11 +4,11 @@
 use std::any::Any;
 use std::panic::resume_unwind;
 
-use pool_core::{PoolError, PoolStats, Released, Scope};
+use pool_core::{PoolError, PoolStats, ReleaseReport, Scope};
 
 use super::model::Model;
 use super::tally::Tally;
-use crate::ledger::Held;
+use crate::ledger::BlockCounts;
 use crate::panics::{catch_quietly, is_in_allocation, is_planned, panic_as_planned, text};
 use crate::probe::{Failure, Probe, Watching};
 
@@ -52,7 +52,7 @@ impl<'p, P: Probe> Machine<'p, P> {
 
     /// Checks that a panic was planned or is the text of an error that there was a reason for, and
     /// goes on with it.
-    pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<Held>) -> ! {
+    pub(super) fn unwind(&self, payload: Box<dyn Any + Send>, before: Option<BlockCounts>) -> ! {
         if is_planned(payload.as_ref()) {
             resume_unwind(payload);
         }
@@ -85,7 +85,7 @@ impl<'p, P: Probe> Machine<'p, P> {
         &mut self,
         error: &Failure<P>,
         stats: &PoolStats,
-        before: Option<Held>,
+        before: Option<BlockCounts>,
     ) {
         match *error {
             PoolError::LimitExceeded { requested, reserved, limit } => {
@@ -106,7 +106,7 @@ impl<'p, P: Probe> Machine<'p, P> {
     }
 
     /// Checks that the backend has refused an allocation since `before`.
-    fn check_was_refused(&self, before: Option<Held>) {
+    fn check_was_refused(&self, before: Option<BlockCounts>) {
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert!(now.refused > before.refused, "out of memory, but nothing was refused");
         }
@@ -125,7 +125,7 @@ impl<'p, P: Probe> Machine<'p, P> {
     }
 
     /// Trims or compacts, and checks that what was given back is what the backend got.
-    pub(super) fn release(&mut self, call: impl FnOnce() -> Released) -> Released {
+    pub(super) fn release(&mut self, call: impl FnOnce() -> ReleaseReport) -> ReleaseReport {
         let before = self.probe.held();
         let released = self.call_plain(call);
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
@@ -136,13 +136,13 @@ impl<'p, P: Probe> Machine<'p, P> {
     }
 
     /// Trims, and checks that every idle block is gone.
-    pub(super) fn trim(&mut self, mut call: impl FnMut() -> Released) {
+    pub(super) fn trim(&mut self, mut call: impl FnMut() -> ReleaseReport) {
         let before = self.probe.held();
         let released = self.release(&mut call);
         if let (Some(before), Some(now)) = (before, self.probe.held()) {
             assert_eq!(released.slots, before.blocks - now.blocks, "slots that were trimmed");
         }
-        assert_eq!(call(), Released::default(), "a second trim found something");
+        assert_eq!(call(), ReleaseReport::default(), "a second trim found something");
         let held = self.probe.held();
         self.model.account().check_nothing_idle(held);
     }

@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use super::program::Setting;
-use crate::ledger::Held;
+use crate::ledger::BlockCounts;
 use crate::probe::{Probe, Watching};
 
 /// The bytes of one live view.
@@ -34,12 +34,12 @@ impl Model {
     }
 
     /// A pool was made; it is in use until it is closed.
-    pub(super) fn open(&mut self, setting: Setting, held: Option<Held>) {
+    pub(super) fn open(&mut self, setting: Setting, held: Option<BlockCounts>) {
         self.accounts.push(Account::open(setting, held));
     }
 
     /// The pool in use was dropped.
-    pub(super) fn close(&mut self, held: Option<Held>) {
+    pub(super) fn close(&mut self, held: Option<BlockCounts>) {
         self.give_back(0);
         let closed = self.accounts.pop().expect("an open pool");
         for resting in &mut self.accounts {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use pool_core::{DynamicPool, Handle, PoolError, PoolView, Released, error_chain};
+use pool_core::{DynamicPool, Handle, PoolError, PoolView, ReleaseReport, error_chain};
 
 use super::dynamic::Subject;
 use super::entry::Entry;
@@ -132,10 +132,10 @@ impl<P: Probe> Machine<'_, P> {
         &mut self,
         subject: &mut Subject<P>,
         error: &Failure<P>,
-        before: Option<crate::ledger::Held>,
+        before: Option<crate::ledger::BlockCounts>,
     ) {
         self.check_error(error, &subject.pool.stats(), before);
-        assert_eq!(subject.pool.trim(), Released::default(), "refused with idle blocks left");
+        assert_eq!(subject.pool.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
     /// Checks an array that was just named, tells the model, and writes a content of its own.

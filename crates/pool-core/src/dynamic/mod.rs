@@ -14,7 +14,7 @@ use crate::error::{PoolError, panic_with};
 use crate::pool::Pool;
 use crate::raw::{Cursor, SlotPointer};
 use crate::scope::Scope;
-use crate::stats::{PoolStats, Released};
+use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
 /// A pool whose arrays are named by [`Handle`]s and given back by rewinding to checkpoints.
@@ -34,7 +34,7 @@ pub use handle::{Handle, Handles};
 /// pool.rewind_to(depth)?;
 /// assert_eq!(pool.get(sum)?, [2.0; 3]);
 /// assert!(pool.get(term).is_err()); // a stale handle is a typed error
-/// # Ok::<(), pool_core::PoolError<pool_conformance::Refused>>(())
+/// # Ok::<(), pool_core::PoolError<pool_conformance::RefusalError>>(())
 /// ```
 ///
 /// A view keeps the pool borrowed, so it cannot be held over a rewind:
@@ -296,12 +296,12 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Frees the blocks of the slots that are not handed out.
-    pub fn trim(&mut self) -> Released {
+    pub fn trim(&mut self) -> ReleaseReport {
         self.cursor.trim()
     }
 
     /// Swaps oversized blocks of slots that are not handed out; see [`Compaction`].
-    pub fn compact(&mut self, compaction: &Compaction) -> Released {
+    pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
         self.cursor.compact(compaction)
     }
 
@@ -311,7 +311,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     }
 
     /// Gives back every slot, forgets every checkpoint, frees every block and forgets the peaks.
-    pub fn clear(&mut self) -> Released {
+    pub fn clear(&mut self) -> ReleaseReport {
         self.reset();
         let released = self.trim();
         self.pool.state().forget_peaks();

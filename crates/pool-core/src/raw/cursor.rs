@@ -15,7 +15,7 @@ use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::config::Compaction;
 use crate::error::{PoolError, panic_with};
-use crate::stats::Released;
+use crate::stats::ReleaseReport;
 
 /// The address of the next slot, or of the sentinel that ends its table.
 pub(crate) struct Cursor<B: PoolBackend> {
@@ -163,13 +163,13 @@ impl<B: PoolBackend> Cursor<B> {
     }
 
     /// Frees the blocks of the slots at or above the cursor.
-    pub(crate) fn trim(&self) -> Released {
+    pub(crate) fn trim(&self) -> ReleaseReport {
         // SAFETY: no view of a slot at or above the cursor is in use (`new`).
         unsafe { idle::trim(self.state(), self.active()) }
     }
 
     /// Swaps oversized blocks at or above the cursor for smaller ones.
-    pub(crate) fn compact(&self, compaction: &Compaction) -> Released {
+    pub(crate) fn compact(&self, compaction: &Compaction) -> ReleaseReport {
         // SAFETY: no view of a slot at or above the cursor is in use (`new`).
         unsafe { idle::compact(self.state(), self.active(), compaction) }
     }

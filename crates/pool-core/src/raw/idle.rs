@@ -8,7 +8,7 @@ use super::slot::SlotPointer;
 use super::state::State;
 use crate::backend::{Advice, PoolBackend};
 use crate::config::Compaction;
-use crate::stats::Released;
+use crate::stats::ReleaseReport;
 
 /// Frees the blocks of the slots from number `from` on, and has their memory given back, as well as that of
 /// blocks whose freeing was only begun before. Where the pool is busy, nothing is freed.
@@ -16,8 +16,8 @@ use crate::stats::Released;
 /// # Safety
 ///
 /// The slots from number `from` on are idle: no view of them is in use.
-pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
-    let Some(_busy) = state.busy() else { return Released::default() };
+pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
+    let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the slots are idle (caller), and stay so: acquires are refused while the pool is marked.
     unsafe { trim_busy(state, from) }
 }
@@ -27,7 +27,7 @@ pub(super) unsafe fn trim<B: PoolBackend>(state: &State<B>, from: usize) -> Rele
 /// # Safety
 ///
 /// As for [`trim`], and the pool is marked as busy.
-pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
+pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
     // The slots are withdrawn before the span is made: a subscriber may reach for the slot at the cursor.
     // SAFETY: the slots are idle (caller).
     unsafe { withdraw_from(state, from) };
@@ -47,8 +47,8 @@ pub(super) unsafe fn trim_busy<B: PoolBackend>(state: &State<B>, from: usize) ->
 ///
 /// The slots from number `from` on are idle, and the pool is exclusively borrowed, or marked as busy while
 /// the slots advertise nothing.
-pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> Released {
-    let mut released = Released::default();
+pub(super) unsafe fn release_from<B: PoolBackend>(state: &State<B>, from: usize) -> ReleaseReport {
+    let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
         // SAFETY: the slot is idle, and the pool marked or exclusively borrowed (caller).
         released.note(unsafe { release(slot) });
@@ -79,11 +79,11 @@ pub(super) unsafe fn compact<B: PoolBackend>(
     state: &State<B>,
     from: usize,
     compaction: &Compaction,
-) -> Released {
-    let Some(_busy) = state.busy() else { return Released::default() };
+) -> ReleaseReport {
+    let Some(_busy) = state.busy() else { return ReleaseReport::default() };
     // SAFETY: the slots are idle (caller), and stay so: acquires are refused while the pool is marked.
     unsafe { withdraw_from(state, from) };
-    let mut released = Released::default();
+    let mut released = ReleaseReport::default();
     for slot in state.slots_from(from) {
         // SAFETY: the slot is idle.
         if let Some(target) = unsafe { smaller_block(slot, compaction) } {
@@ -179,7 +179,7 @@ impl<B: PoolBackend> State<B> {
     /// # Safety
     ///
     /// No view of those slots is in use.
-    pub(crate) unsafe fn trim(&self, active: usize) -> Released {
+    pub(crate) unsafe fn trim(&self, active: usize) -> ReleaseReport {
         // SAFETY: the caller's promise.
         unsafe { trim(self, active) }
     }

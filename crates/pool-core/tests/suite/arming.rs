@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use pool_conformance::{Ledger, Refused};
+use pool_conformance::{Ledger, RefusalError};
 use pool_core::{Compaction, DynamicPool, Pool, PoolConfig, PoolError, Reuse};
 
 use crate::backends::{Arming, ArmingView};
@@ -226,7 +226,7 @@ fn refused_reuse_on_hand_out_is_a_typed_error() {
     let inner = outer.scope();
     let expected = PoolError::Backend {
         operation: "order a block after its last use",
-        source: Refused { bytes: 0 },
+        source: RefusalError { bytes: 0 },
     };
     for _ in 0..2 {
         assert_eq!(inner.try_acquire::<u64>(4).unwrap_err(), expected);

@@ -2,12 +2,12 @@
 
 use std::error::Error;
 
-use pool_conformance::{HeapBackend, Refused};
+use pool_conformance::{HeapBackend, RefusalError};
 use pool_core::{ConfigError, Pool, PoolError, PoolView, Reshape, ShapeError, error_chain};
 
 use crate::support::{dynamic_heap_pool, heap_pool, panic_text};
 
-type HeapError = PoolError<Refused>;
+type HeapError = PoolError<RefusalError>;
 
 /// Checks the whole text, that the error has a source with the given text, and that the chain is both.
 #[track_caller]
@@ -37,7 +37,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
             requested: 64,
             reserved: 32,
             largest: [24, 8, 0],
-            source: Refused { bytes: 63 },
+            source: RefusalError { bytes: 63 },
         },
         "no block of 64 bytes to be had, with 32 bytes of this pool in use (the largest blocks: 24, 8) \
          and its idle blocks freed: ask for less, end scopes earlier, or trim other pools",
@@ -49,7 +49,7 @@ fn every_error_says_its_numbers_and_what_to_do() {
         None,
     );
     assert_text(
-        &HeapError::Backend { operation: "zero a block", source: Refused { bytes: 9 } },
+        &HeapError::Backend { operation: "zero a block", source: RefusalError { bytes: 9 } },
         "the backend failed to zero a block",
         Some("the test refused 9 bytes"),
     );

@@ -1,7 +1,7 @@
 //! Operations that fail or panic half way: what was in use stays, the slot is valid, and the next
 //! acquire works.
 
-use pool_conformance::{Refusal, Refused};
+use pool_conformance::{Refusal, RefusalError};
 use pool_core::{PoolConfig, PoolError, error_chain};
 
 use crate::backends::{Event, logged_pool, take_events};
@@ -21,7 +21,7 @@ fn fail_nth_allocation() {
     stamp(second, 2);
 
     let error = inner.try_acquire::<u64>(50).unwrap_err();
-    let source = Refused { bytes: 448 };
+    let source = RefusalError { bytes: 448 };
     let largest = [1024, 1024, 0];
     assert_eq!(error, PoolError::OutOfMemory { requested: 448, reserved: 2048, largest, source });
     assert_eq!(panic_text(|| inner.acquire::<u64>(50)), error_chain(&error).to_string());
@@ -63,7 +63,7 @@ fn failed_growth_leaves_an_empty_slot_that_works_again() {
     ledger.refuse(Refusal::From(0));
     let scope = pool.scope();
     let error = scope.try_acquire::<u64>(128).unwrap_err();
-    let source = Refused { bytes: 1088 };
+    let source = RefusalError { bytes: 1088 };
     let largest = [0; 3];
     assert_eq!(error, PoolError::OutOfMemory { requested: 1088, reserved: 0, largest, source });
     assert_eq!((ledger.live_blocks(), scope.stats().reserved_bytes), (0, 0));
@@ -209,7 +209,7 @@ fn failing_writes_take_no_slot() {
     let held = scope.acquire::<u64>(4);
     stamp(held, 1);
     switches.fail_writes.set(true);
-    let source = Refused { bytes: 32 };
+    let source = RefusalError { bytes: 32 };
     let failed = |operation| PoolError::Backend { operation, source };
     assert_eq!(scope.try_acquire_zeroed::<u64>(4).unwrap_err(), failed("zero a block"));
     assert_eq!(scope.try_acquire_filled(4, 1_u64).unwrap_err(), failed("fill a block"));
@@ -238,7 +238,7 @@ fn failing_poison_is_a_typed_error_and_never_hands_out_old_contents() {
     switches.fail_writes.set(true);
     {
         let scope = pool.scope();
-        let source = Refused { bytes: 32 };
+        let source = RefusalError { bytes: 32 };
         for _ in 0..2 {
             let error = scope.try_acquire::<u64>(4).unwrap_err();
             assert_eq!(error, PoolError::Backend { operation: "poison a block", source });

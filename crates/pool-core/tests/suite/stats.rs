@@ -1,7 +1,7 @@
 //! The numbers of a pool: that they are the ledger's, and what they look like.
 
 use pool_conformance::HeapBackend;
-use pool_core::{Pool, PoolConfig, PoolStats, Released};
+use pool_core::{Pool, PoolConfig, PoolStats, ReleaseReport};
 
 use crate::backends::logged_pool;
 use crate::support::{heap_pool, heap_pool_with, slots_per_table, take};
@@ -131,5 +131,5 @@ fn released_adds_up() {
     pool.scope().acquire::<u64>(127);
     let both = first.plus(pool.trim());
     assert_eq!((both.slots, both.bytes), (2, 64 + 1024));
-    assert_eq!(pool.trim(), Released::default());
+    assert_eq!(pool.trim(), ReleaseReport::default());
 }

@@ -2,8 +2,10 @@
 //! against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
-use pool_conformance::{Declined, Failure, Ledger, Probe, Watch, Watched, run_all};
-use pool_core::{Acquired, DynamicPool, Element, Handle, Scope};
+use pool_conformance::{
+    Failure, Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all,
+};
+use pool_core::{AcquireResult, DynamicPool, Element, Handle, Scope};
 use pool_cpu::Cpu;
 
 /// Looks into slices.
@@ -13,38 +15,38 @@ struct CpuProbe {
 }
 
 impl Probe for CpuProbe {
-    type Backend = Watched<Cpu>;
+    type Backend = LedgeredBackend<Cpu>;
 
-    fn context(&self) -> Watch<Cpu> {
+    fn context(&self) -> LedgeredContext<Cpu> {
         // SAFETY: views of `Cpu` are slices.
-        unsafe { Watch::new((), self.ledger.clone()) }
+        unsafe { LedgeredContext::new((), self.ledger.clone()) }
     }
 
     pool_conformance::slice_access!();
 
     fn acquire_with<'s, T: Element>(
         &self,
-        scope: &Scope<'s, Watched<Cpu>>,
+        scope: &Scope<'s, LedgeredBackend<Cpu>>,
         length: usize,
         element: impl FnMut(usize) -> T,
-    ) -> Acquired<'s, Watched<Cpu>, T> {
+    ) -> AcquireResult<'s, LedgeredBackend<Cpu>, T> {
         scope.try_acquire_with(length, element)
     }
 
     fn acquire_named_with<T: Element>(
         &self,
-        pool: &mut DynamicPool<Watched<Cpu>>,
+        pool: &mut DynamicPool<LedgeredBackend<Cpu>>,
         length: usize,
         element: impl FnMut(usize) -> T,
     ) -> Result<Handle<T>, Failure<Self>> {
         pool.try_acquire_with(length, element)
     }
 
-    fn accounting(&self) -> Result<&Ledger, Declined> {
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 
-    fn refusal(&self) -> Result<&Ledger, Declined> {
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pool_facade::prelude::*;
-use pool_facade::{Compaction, LocalGuard, Released};
+use pool_facade::{Compaction, LocalGuard, ReleaseReport};
 
 use crate::support::{blocks_in_order, first_block, forget, on_fresh_thread};
 
@@ -42,7 +42,7 @@ impl Walk {
     }
 
     /// Frees the blocks of the idle pools, and notes the ones that they get next.
-    fn empty(&mut self, empty: fn(&mut LocalGuard<Cpu>) -> Released) {
+    fn empty(&mut self, empty: fn(&mut LocalGuard<Cpu>) -> ReleaseReport) {
         let (_, mut guard) = self.held.pop().expect("a guard is held");
         empty(&mut guard);
         let block = first_block(&mut guard);

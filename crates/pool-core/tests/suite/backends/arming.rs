@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
 
-use pool_conformance::{HeapBackend, Ledger, Refused};
+use pool_conformance::{HeapBackend, Ledger, RefusalError};
 use pool_core::{Advice, Device, Element, PoolBackend, PoolView, Reuse, ShapeError, SlotRef};
 
 /// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
@@ -78,7 +78,7 @@ unsafe impl PoolBackend for Arming {
     type View<'s, T: Element> = ArmingView<&'s mut [T]>;
     type ViewRef<'s, T: Element> = ArmingView<&'s [T]>;
     type Descriptor = ();
-    type Error = Refused;
+    type Error = RefusalError;
 
     const ALIGN: usize = HeapBackend::ALIGN;
     const DANGLING: NonNull<u8> = HeapBackend::DANGLING;
@@ -87,7 +87,11 @@ unsafe impl PoolBackend for Arming {
         HeapBackend::device(ledger)
     }
 
-    fn allocate(ledger: &Ledger, bytes: usize, advice: Advice) -> Result<NonNull<u8>, Refused> {
+    fn allocate(
+        ledger: &Ledger,
+        bytes: usize,
+        advice: Advice,
+    ) -> Result<NonNull<u8>, RefusalError> {
         HeapBackend::allocate(ledger, bytes, advice)
     }
 
@@ -120,7 +124,7 @@ unsafe impl PoolBackend for Arming {
         ArmingView { elements, slot }
     }
 
-    unsafe fn reuse(ledger: &Ledger, block: NonNull<u8>, why: Reuse) -> Result<(), Refused> {
+    unsafe fn reuse(ledger: &Ledger, block: NonNull<u8>, why: Reuse) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::reuse(ledger, block, why) }
     }
@@ -130,7 +134,7 @@ unsafe impl PoolBackend for Arming {
         block: NonNull<u8>,
         value: u8,
         bytes: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::set_bytes(ledger, block, value, bytes) }
     }
@@ -140,7 +144,7 @@ unsafe impl PoolBackend for Arming {
         block: NonNull<u8>,
         value: T,
         length: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::fill(ledger, block, value, length) }
     }
@@ -149,7 +153,7 @@ unsafe impl PoolBackend for Arming {
         ledger: &Ledger,
         block: NonNull<u8>,
         source: &[T],
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::copy_from_host(ledger, block, source) }
     }

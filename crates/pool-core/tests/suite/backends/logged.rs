@@ -7,7 +7,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use pool_conformance::{HeapBackend, Refused};
+use pool_conformance::{HeapBackend, RefusalError};
 use pool_core::{
     Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef,
 };
@@ -102,8 +102,8 @@ pub(crate) fn logged_pool(config: PoolConfig) -> (Pool<Logged>, Rc<Switches>) {
     (Pool::try_new(watch, config).unwrap(), switches)
 }
 
-fn written(watch: &Watch, bytes: usize) -> Result<(), Refused> {
-    if watch.switches.fail_writes.get() { Err(Refused { bytes }) } else { Ok(()) }
+fn written(watch: &Watch, bytes: usize) -> Result<(), RefusalError> {
+    if watch.switches.fail_writes.get() { Err(RefusalError { bytes }) } else { Ok(()) }
 }
 
 // SAFETY: blocks are zeroed when first allocated and no view makes them uninitialised; they stay where
@@ -116,7 +116,7 @@ unsafe impl PoolBackend for Logged {
     type View<'s, T: Element> = &'s mut [T];
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = Descriptor;
-    type Error = Refused;
+    type Error = RefusalError;
 
     const ALIGN: usize = HeapBackend::ALIGN;
     const DANGLING: NonNull<u8> = HeapBackend::DANGLING;
@@ -125,7 +125,7 @@ unsafe impl PoolBackend for Logged {
         Device { kind: "logged", ordinal: Some(3) }
     }
 
-    fn allocate(watch: &Watch, bytes: usize, _: Advice) -> Result<NonNull<u8>, Refused> {
+    fn allocate(watch: &Watch, bytes: usize, _: Advice) -> Result<NonNull<u8>, RefusalError> {
         let mut memory = watch.memory.borrow_mut();
         let idle = memory.iter_mut().rev().find(|memory| memory.idle && memory.bytes == bytes);
         let block = if let Some(idle) = idle {
@@ -134,7 +134,7 @@ unsafe impl PoolBackend for Logged {
         } else {
             // SAFETY: the pool asks for at least one byte.
             let pointer = unsafe { alloc_zeroed(layout(bytes)) };
-            let block = NonNull::new(pointer).ok_or(Refused { bytes })?;
+            let block = NonNull::new(pointer).ok_or(RefusalError { bytes })?;
             memory.push(Memory { block, bytes, idle: false });
             block
         };
@@ -174,7 +174,7 @@ unsafe impl PoolBackend for Logged {
         unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
-    unsafe fn reuse(_: &Watch, _: NonNull<u8>, _: Reuse) -> Result<(), Refused> {
+    unsafe fn reuse(_: &Watch, _: NonNull<u8>, _: Reuse) -> Result<(), RefusalError> {
         Ok(())
     }
 
@@ -183,7 +183,7 @@ unsafe impl PoolBackend for Logged {
         block: NonNull<u8>,
         value: u8,
         bytes: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         written(watch, bytes)?;
         // SAFETY: the block holds `bytes` bytes and nothing views it (caller).
         unsafe { block.write_bytes(value, bytes) };
@@ -195,7 +195,7 @@ unsafe impl PoolBackend for Logged {
         block: NonNull<u8>,
         value: T,
         length: usize,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         written(watch, length * size_of::<T>())?;
         for index in 0..length {
             // SAFETY: the block holds `length` elements (caller).
@@ -210,7 +210,7 @@ unsafe impl PoolBackend for Logged {
         watch: &Watch,
         block: NonNull<u8>,
         source: &[T],
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalError> {
         written(watch, size_of_val(source))?;
         let from = NonNull::from(source).cast::<T>();
         // SAFETY: the block holds as many elements (caller); a live slice is no part of it.
