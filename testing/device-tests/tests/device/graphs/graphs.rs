@@ -209,7 +209,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
         assert!(matches!(huge, Err(CaptureError::SizeOverflow { size: 8, .. })));
         let (mut one, two) = (capture.acquire::<u8>(1)?, capture.acquire::<u8>(2)?);
         let lengths = capture.copy(capture.main(), &mut one, &two);
-        assert_eq!(lengths, Err(CaptureError::LengthMismatch { source: 2, destination: 1 }));
+        assert_eq!(lengths, Err(CaptureError::LengthMismatch { from: 2, to: 1 }));
         capture.fill_bytes(capture.main(), &mut one, 1)
     });
     drop(made.unwrap());
