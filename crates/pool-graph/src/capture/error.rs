@@ -3,11 +3,13 @@
 
 use pool_core::PoolError;
 use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 use thiserror::Error;
 
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
+use crate::base::room::NoRoom;
 use crate::driver::{NodeKind, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
@@ -285,4 +287,49 @@ pub enum CaptureError {
         /// How many the graph has.
         arguments: usize,
     },
+}
+
+impl From<NoRoom> for CaptureError {
+    fn from(no_room: NoRoom) -> Self {
+        Self::Memory(no_room.into())
+    }
+}
+
+/// The errors of cudarc's own calls in a body.
+impl From<DriverError> for CaptureError {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pool_core::error_chain;
+    use pool_cuda::CudaError;
+
+    use super::CaptureError;
+    use crate::base::error::GraphMemoryError;
+    use crate::capture::FailedCapture;
+    use crate::verify::LayoutViolation;
+
+    /// What is passed on as it is says its text once, and nothing between it and what is below it is lost.
+    #[test]
+    fn each_text_is_in_the_chain_once() {
+        let refused =
+            GraphMemoryError::Source { operation: "give memory back", source: CudaError::NoDevice };
+        let chain = format!("could not give memory back: {}", CudaError::NoDevice);
+        let error = CaptureError::from(refused);
+        assert_eq!(error.to_string(), "could not give memory back");
+        assert_eq!(error_chain(&error).to_string(), chain);
+        let failed = FailedCapture { error, state: () };
+        assert_eq!(failed.to_string(), "could not give memory back");
+        assert_eq!(error_chain(&failed).to_string(), chain);
+
+        let error = CaptureError::from(LayoutViolation::Circle);
+        assert_eq!(error.to_string(), "the graph is not right for its memory");
+        let chain = "the graph is not right for its memory: the edges form a circle";
+        assert_eq!(error_chain(&error).to_string(), chain);
+        let driver = CaptureError::from(CudaError::NoDevice);
+        assert_eq!(error_chain(&driver).to_string(), CudaError::NoDevice.to_string());
+    }
 }
