@@ -118,8 +118,8 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-// The derive's `transparent` takes a type of one field, so this is by hand what it would make: the text of a failed
-// capture is its error's text, and so its source is its error's source.
+// By hand, because the derive's `transparent` takes types of one field alone: the text of a failed capture is
+// its error's text, and so its source is its error's source.
 impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
