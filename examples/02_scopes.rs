@@ -9,6 +9,7 @@
 
 use std::error::Error;
 
+use pool_core::error_chain;
 use pool_facade::CpuError;
 use pool_facade::prelude::*;
 
@@ -62,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = PoolConfig::new().name("sort").byte_limit(4096);
     let mut small = Pool::<Cpu>::try_new((), config)?;
     let error = sort(&mut small.scope(), &mut [1.0; 10_000]).err().ok_or("it fits 4096 bytes")?;
-    println!("{error}");
+    println!("{}", error_chain(&error));
     sort(&mut small.scope(), &mut [2.0, 1.0])?;
     Ok(())
 }

@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::thread;
 
+use pool_core::error_chain;
 use pool_facade::CpuError;
 use pool_facade::prelude::*;
 
@@ -51,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Settings are the thread's, for pools that it has not made yet and those that are idle.
     local::<Cpu>().configure(PoolConfig::new().name("limited").byte_limit(4096))?;
     let error = try_spread(&[0.0; 1000]).err().ok_or("it fits 4096 bytes")?;
-    println!("{error}");
+    println!("{}", error_chain(&error));
     println!("and the pool goes on: {}", try_spread(&[1.0, 4.0])?);
     println!("given back by `clear`: {} bytes", local::<Cpu>().clear().bytes);
     Ok(())

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 
+use pool_core::error_chain;
 use pool_facade::prelude::*;
 
 /// Reads formulas such as `[ x x * ] [ y y * ] + sqrt`.
@@ -131,7 +132,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match circle().evaluate("[ 1 2 ] +") {
         Ok(_) => Err("a value outlived its bracket".into()),
         Err(error) => {
-            println!("[ 1 2 ] +\n  {error}");
+            println!("[ 1 2 ] +\n  {}", error_chain(error.as_ref()));
             Ok(())
         }
     }

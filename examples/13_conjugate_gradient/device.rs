@@ -55,7 +55,17 @@ impl fmt::Display for Failure {
     }
 }
 
-impl Error for Failure {}
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            // Their text is this error's own, so what is below them is below this.
+            Self::Pool(error) => error.source(),
+            Self::Device(error) => error.source(),
+            // Its text is a part of this error's.
+            Self::Launch(_) => None,
+        }
+    }
+}
 
 impl Kernels {
     pub(crate) fn load(device: &CudaDevice) -> Result<Self, Box<dyn Error>> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use driver_conformance::driver::Device;
+use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         .measurement_time(Duration::from_millis(700))
         .configure_from_args();
     if let Err(error) = measure(&mut criterion) {
-        eprintln!("{error}");
+        eprintln!("{}", error_chain(&error));
         return ExitCode::FAILURE;
     }
     criterion.final_summary();

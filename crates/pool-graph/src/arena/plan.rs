@@ -1,10 +1,9 @@
 //! A plan that an arena follows: where each allocation of a capture goes, in the order of the calls.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use pool_plan::{HappensBeforeProblem, IntervalProblem, Plan, Violation};
+use thiserror::Error;
 
 use crate::base::request::GRANULE;
 
@@ -31,12 +30,17 @@ pub struct ArenaPlan {
 }
 
 /// Why a plan cannot be followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArenaPlanError {
     /// Two buffers share bytes that may not, or the offsets are not those of the problem.
-    Invalid(Violation),
+    #[error("the plan cannot be followed")]
+    Invalid(#[source] Violation),
     /// An offset is no multiple of 256: give the problem's buffers that alignment.
+    #[error(
+        "buffer #{buffer} is at offset {offset}, which is no multiple of {GRANULE}: give the problem's buffers \
+         that alignment"
+    )]
     Unaligned {
         /// Index of the buffer.
         buffer: usize,
@@ -102,28 +106,6 @@ impl ArenaPlan {
         match unaligned {
             Some(buffer) => Err(ArenaPlanError::Unaligned { buffer, offset: regions[buffer].0 }),
             None => Ok(Self { regions, peak, divergence: Divergence::default() }),
-        }
-    }
-}
-
-impl fmt::Display for ArenaPlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(violation) => write!(f, "the plan cannot be followed: {violation}"),
-            Self::Unaligned { buffer, offset } => write!(
-                f,
-                "buffer #{buffer} is at offset {offset}, which is no multiple of {GRANULE}: give the \
-                 problem's buffers that alignment"
-            ),
-        }
-    }
-}
-
-impl Error for ArenaPlanError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Invalid(violation) => Some(violation),
-            Self::Unaligned { .. } => None,
         }
     }
 }

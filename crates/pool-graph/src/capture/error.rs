@@ -1,44 +1,58 @@
-//! Why a capture, or a captured graph, could not do what it was asked.
-
-use std::error::Error;
-use std::fmt;
+//! Why a capture, or a captured graph, could not do what it was asked. `Display` says an error's own part,
+//! `source` what was below it.
 
 use pool_core::PoolError;
 use pool_cuda::CudaError;
+use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
+use thiserror::Error;
 
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
+use crate::base::room::NoRoom;
 use crate::driver::{NodeKind, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
 /// usable as before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 pub enum CaptureError {
     /// The driver refused something.
-    Driver(CudaError),
+    #[error(transparent)]
+    Driver(#[from] CudaError),
     /// The arena, or a lease.
-    Memory(GraphMemoryError<CudaError>),
+    #[error(transparent)]
+    Memory(#[from] GraphMemoryError<CudaError>),
     /// A pool of the body's scopes.
-    Pool(PoolError<CudaError>),
+    #[error(transparent)]
+    Pool(#[from] PoolError<CudaError>),
     /// The planner has no plan.
-    Plan(PlanError),
+    #[error("there is no plan for the capture")]
+    Plan(#[from] PlanError),
     /// The plan cannot be followed.
-    ArenaPlan(ArenaPlanError),
+    #[error(transparent)]
+    ArenaPlan(#[from] ArenaPlanError),
     /// The graph that came out does not order what shares bytes.
-    Layout(LayoutViolation),
+    #[error("the graph is not right for its memory")]
+    Layout(#[from] LayoutViolation),
     /// The executable graph cannot take what an update brings.
+    #[error(transparent)]
     Update(UpdateRefusal),
     /// The stream is the default one, which cannot be captured: what other streams do would enter.
+    #[error("a default stream cannot be captured: make one with `new_stream`")]
     DefaultStream,
     /// The session has the stream already.
+    #[error("the session has stream {stream:#x} already: give each stream once")]
     StreamTwice {
         /// The stream's handle, as a number.
         stream: u64,
     },
     /// The stream, or the arena, is one of another device or context.
+    #[error(
+        "the session is on device {session}, and what it was given on device {other} or in another \
+         context of it: use one context"
+    )]
     WrongContext {
         /// Ordinal of the session's device.
         session: usize,
@@ -46,21 +60,34 @@ pub enum CaptureError {
         other: usize,
     },
     /// A stream is being captured already.
+    #[error("stream {stream:#x} is being captured already: end that capture, or use other streams")]
     AlreadyCapturing {
         /// The stream's handle, as a number.
         stream: u64,
     },
     /// The graph's stream is being captured, and this cannot be a part of another graph.
+    #[error(
+        "the graph's stream is being captured, so it cannot {operation}: do it after the capture, or on \
+         another stream"
+    )]
     Capturing {
         /// What was asked.
         operation: &'static str,
     },
     /// The arena belongs to another graph, or to a session.
+    #[error(
+        "the arena at {address:#x} belongs to another graph: give each graph an arena, for two of them \
+         may run at once"
+    )]
     ArenaInUse {
         /// Where the arena begins.
         address: u64,
     },
     /// Graphs share an arena only where they run on one stream, one after the other.
+    #[error(
+        "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share an arena \
+         run one after the other, on one stream"
+    )]
     AnotherStream {
         /// The handle of the session's stream, as a number.
         session: u64,
@@ -68,6 +95,10 @@ pub enum CaptureError {
         graph: u64,
     },
     /// Graphs on two streams have a block together, and one of them writes it.
+    #[error(
+        "block {block} is a graph's on stream {graph:#x}, and stream {session:#x} comes neither before \
+         nor after that: use one stream, or only read the block on both"
+    )]
     SharedBlock {
         /// The block's number.
         block: u64,
@@ -77,6 +108,7 @@ pub enum CaptureError {
         graph: u64,
     },
     /// The session has no such branch.
+    #[error("there is no branch {asked}: the session has {branches}, counted from 0")]
     NoSuchBranch {
         /// The branch asked for, from 0.
         asked: usize,
@@ -84,18 +116,31 @@ pub enum CaptureError {
         branches: usize,
     },
     /// What was given belongs to another capture.
+    #[error("the memory belongs to another capture: use what this one gave")]
     ForeignView,
     /// A scope is open on the stream: a pool has one at a time.
+    #[error(
+        "a scope is open on stream {stream} of the session: use `scope.scope()` of that one, or end it \
+         first"
+    )]
     ScopeOpen {
         /// The stream: 0 is the session's, 1 its first branch.
         stream: usize,
     },
     /// Memory that is lent to device views, whose uses the capture does not see.
+    #[error(
+        "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the capture uses \
+         it"
+    )]
     Lent {
         /// Where it begins.
         address: u64,
     },
     /// Memory that no lease of the session holds.
+    #[error(
+        "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block before the \
+         capture, so that the graph owns it"
+    )]
     NotLeased {
         /// Where it begins.
         address: u64,
@@ -103,18 +148,21 @@ pub enum CaptureError {
         bytes: u64,
     },
     /// Two lengths differ that must agree.
+    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
     LengthMismatch {
         /// Elements of the source.
-        source: usize,
+        from: usize,
         /// Elements of the destination.
-        destination: usize,
+        to: usize,
     },
     /// A copy of memory to itself.
+    #[error("the memory at {address:#x} was to be copied to itself")]
     SameMemory {
         /// Its address.
         address: u64,
     },
     /// More bytes than an address can say.
+    #[error("{elements} elements of {size} bytes are more than an address can say")]
     SizeOverflow {
         /// Elements asked for.
         elements: usize,
@@ -124,6 +172,10 @@ pub enum CaptureError {
     /// The body does something else than in the dry run that its plan was made from, or than in the
     /// capture of the graph that it is to update. To use another block, or to write what was read, is
     /// something else.
+    #[error(
+        "step {step} is not that of the dry run or graph that the body has to follow, which had \
+         {planned}: probe, or capture, again with what it does now"
+    )]
     Diverged {
         /// Which step it was, from 1.
         step: usize,
@@ -132,6 +184,10 @@ pub enum CaptureError {
     },
     /// In an update, a temporary does not lie where the graph has it: views were dropped in another
     /// order.
+    #[error(
+        "temporary {temporary} of the update is at offset {now} of the arena, that of the graph at \
+         {before}: drop views in the same order, or capture another graph"
+    )]
     Moved {
         /// Which temporary, from 0.
         temporary: usize,
@@ -141,20 +197,33 @@ pub enum CaptureError {
         now: u64,
     },
     /// The graph allocates or frees memory by nodes of its own.
+    #[error(
+        "the graph has {nodes} nodes that allocate or free memory: the driver may move what they allocate \
+         between replays, and takes it back before each. Acquire from the capture, or allocate before it"
+    )]
     MemoryNodes {
         /// How many such nodes there are.
         nodes: usize,
     },
     /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
     /// body, or of another thread where the [mode](crate::CaptureMode) allows none.
+    #[error(
+        "the capture was invalidated while its body ran: do not begin or end captures of the session's \
+         streams there, nor wait for them"
+    )]
     Invalidated,
     /// The crate contradicts itself. This is a bug in `pool-graph`, and no fault of the caller's.
+    #[error("this is a bug in pool-graph, please report it: {found}")]
     Internal {
         /// What was found that cannot be.
         found: &'static str,
     },
     /// Something came onto a stream of the session, and so into the graph, that the body did not put
     /// there through the capture.
+    #[error(
+        "work came onto stream {stream:#x} past the capture, and the graph would not own the memory that \
+         it names: put it there by `enqueue`, or on another stream"
+    )]
     ForeignWork {
         /// The stream's handle, as a number.
         stream: u64,
@@ -162,12 +231,20 @@ pub enum CaptureError {
     /// A node of the graph is of no operation of the capture, of no scope and of no work that was
     /// [enqueued](crate::Capture::enqueue): it came from elsewhere, or is of a kind that a scope does not put
     /// there.
+    #[error(
+        "a node of kind {kind:?} came into the graph, and nothing that the body did through the capture \
+         put it there: put it there by `enqueue`, or keep other threads off the streams of the session"
+    )]
     ForeignNode {
         /// What it does.
         kind: NodeKind,
     },
     /// A fill or a copy in the graph names memory that the graph does not own, and that no operation of the
     /// capture answers for.
+    #[error(
+        "a fill or a copy of {bytes} bytes at {address:#x} came into the graph, which does not own them: \
+         lease the block, or put the work there by `enqueue`"
+    )]
     ForeignMemory {
         /// Where it begins.
         address: u64,
@@ -175,6 +252,10 @@ pub enum CaptureError {
         bytes: u64,
     },
     /// All buffers of the [`StagingPool`](crate::StagingPool) are out.
+    #[error(
+        "all {buffers} buffers of the staging pool are out: tickets hold {held}, and {pending} are being \
+         copied. Wait for a ticket, and drop it, or make the pool with more"
+    )]
     StagingExhausted {
         /// How many there are.
         buffers: usize,
@@ -185,6 +266,10 @@ pub enum CaptureError {
         pending: usize,
     },
     /// The buffers of the [`StagingPool`](crate::StagingPool) are too small.
+    #[error(
+        "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: make the pool \
+         with larger ones"
+    )]
     StagingTooSmall {
         /// Bytes asked for.
         requested: usize,
@@ -192,6 +277,10 @@ pub enum CaptureError {
         capacity: usize,
     },
     /// The graph has no such argument: it is another capture's, or of another length.
+    #[error(
+        "host argument {asked} is another capture's or of another length: the graph has {arguments}, use \
+         what its own capture gave"
+    )]
     NoSuchArgument {
         /// The argument asked for, from 0.
         asked: usize,
@@ -200,151 +289,47 @@ pub enum CaptureError {
     },
 }
 
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Driver(error) => error.fmt(f),
-            Self::Memory(error) => error.fmt(f),
-            Self::Pool(error) => error.fmt(f),
-            Self::Plan(error) => write!(f, "there is no plan for the capture: {error}"),
-            Self::ArenaPlan(error) => error.fmt(f),
-            Self::Update(error) => error.fmt(f),
-            Self::Layout(error) => write!(f, "the graph is not right for its memory: {error}"),
-            Self::DefaultStream => {
-                f.write_str("a default stream cannot be captured: make one with `new_stream`")
-            }
-            Self::StreamTwice { stream } => {
-                write!(f, "the session has stream {stream:#x} already: give each stream once")
-            }
-            Self::WrongContext { session, other } => write!(
-                f,
-                "the session is on device {session}, and what it was given on device {other} or in \
-                 another context of it: use one context"
-            ),
-            Self::AlreadyCapturing { stream } => write!(
-                f,
-                "stream {stream:#x} is being captured already: end that capture, or use other streams"
-            ),
-            Self::Capturing { operation } => write!(
-                f,
-                "the graph's stream is being captured, so it cannot {operation}: do it after the \
-                 capture, or on another stream"
-            ),
-            Self::ArenaInUse { address } => write!(
-                f,
-                "the arena at {address:#x} belongs to another graph: give each graph an arena, for \
-                 two of them may run at once"
-            ),
-            Self::AnotherStream { session, graph } => write!(
-                f,
-                "the session is on stream {session:#x} and the graph on {graph:#x}: graphs that share \
-                 an arena run one after the other, on one stream"
-            ),
-            Self::SharedBlock { block, session, graph } => write!(
-                f,
-                "block {block} is a graph's on stream {graph:#x}, and stream {session:#x} comes neither \
-                 before nor after that: use one stream, or only read the block on both"
-            ),
-            Self::NoSuchBranch { asked, branches } => {
-                write!(f, "there is no branch {asked}: the session has {branches}, counted from 0")
-            }
-            Self::ForeignView => {
-                f.write_str("the memory belongs to another capture: use what this one gave")
-            }
-            Self::ScopeOpen { stream } => write!(
-                f,
-                "a scope is open on stream {stream} of the session: use `scope.scope()` of that one, \
-                 or end it first"
-            ),
-            Self::Lent { address } => write!(
-                f,
-                "the memory at {address:#x} is lent to device views: drop the `ViewLoan` before the \
-                 capture uses it"
-            ),
-            Self::NotLeased { address, bytes } => write!(
-                f,
-                "no lease of the session holds the {bytes} bytes at {address:#x}: lease the block \
-                 before the capture, so that the graph owns it"
-            ),
-            Self::LengthMismatch { source, destination } => write!(
-                f,
-                "{source} elements cannot be copied to {destination}: the lengths must agree"
-            ),
-            Self::SameMemory { address } => {
-                write!(f, "the memory at {address:#x} was to be copied to itself")
-            }
-            Self::SizeOverflow { elements, size } => {
-                write!(f, "{elements} elements of {size} bytes are more than an address can say")
-            }
-            Self::Diverged { step, planned } => write!(
-                f,
-                "step {step} is not that of the dry run or graph that the body has to follow, which \
-                 had {planned}: probe, or capture, again with what it does now"
-            ),
-            Self::Moved { temporary, before, now } => write!(
-                f,
-                "temporary {temporary} of the update is at offset {now} of the arena, that of the graph \
-                 at {before}: drop views in the same order, or capture another graph"
-            ),
-            Self::MemoryNodes { nodes } => write!(
-                f,
-                "the graph has {nodes} nodes that allocate or free memory: the driver may move what \
-                 they allocate between replays, and takes it back before each. Acquire from the \
-                 capture, or allocate before it"
-            ),
-            Self::Invalidated => f.write_str(
-                "the capture was invalidated while its body ran: do not begin or end captures of the \
-                 session's streams there, nor wait for them",
-            ),
-            Self::Internal { found } => {
-                write!(f, "this is a bug in pool-graph, please report it: {found}")
-            }
-            Self::ForeignWork { stream } => write!(
-                f,
-                "work came onto stream {stream:#x} past the capture, and the graph would not own the \
-                 memory that it names: put it there by `enqueue`, or on another stream"
-            ),
-            Self::ForeignNode { kind } => write!(
-                f,
-                "a node of kind {kind:?} came into the graph, and nothing that the body did through the \
-                 capture put it there: put it there by `enqueue`, or keep other threads off the streams \
-                 of the session"
-            ),
-            Self::ForeignMemory { address, bytes } => write!(
-                f,
-                "a fill or a copy of {bytes} bytes at {address:#x} came into the graph, which does not own \
-                 them: lease the block, or put the work there by `enqueue`"
-            ),
-            Self::StagingExhausted { buffers, held, pending } => write!(
-                f,
-                "all {buffers} buffers of the staging pool are out: tickets hold {held}, and {pending} are \
-                 being copied. Wait for a ticket, and drop it, or make the pool with more"
-            ),
-            Self::StagingTooSmall { requested, capacity } => write!(
-                f,
-                "{requested} bytes do not fit a buffer of the staging pool, which has {capacity}: make the \
-                 pool with larger ones"
-            ),
-            Self::NoSuchArgument { asked, arguments } => write!(
-                f,
-                "host argument {asked} is another capture's or of another length: the graph has \
-                 {arguments}, use what its own capture gave"
-            ),
-        }
+impl From<NoRoom> for CaptureError {
+    fn from(no_room: NoRoom) -> Self {
+        Self::Memory(no_room.into())
     }
 }
 
-impl Error for CaptureError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Driver(error) => Some(error),
-            Self::Memory(error) => Some(error),
-            Self::Pool(error) => Some(error),
-            Self::Plan(error) => Some(error),
-            Self::ArenaPlan(error) => Some(error),
-            Self::Layout(error) => Some(error),
-            Self::Update(error) => Some(error),
-            _ => None,
-        }
+/// The errors of cudarc's own calls in a body.
+impl From<DriverError> for CaptureError {
+    fn from(error: DriverError) -> Self {
+        Self::Driver(CudaError::Call { call: "a call of cudarc", code: error.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pool_core::error_chain;
+    use pool_cuda::CudaError;
+
+    use super::CaptureError;
+    use crate::base::error::GraphMemoryError;
+    use crate::capture::FailedCapture;
+    use crate::verify::LayoutViolation;
+
+    /// What is passed on as it is says its text once, and nothing between it and what is below it is lost.
+    #[test]
+    fn each_text_is_in_the_chain_once() {
+        let refused =
+            GraphMemoryError::Source { operation: "give memory back", source: CudaError::NoDevice };
+        let chain = format!("could not give memory back: {}", CudaError::NoDevice);
+        let error = CaptureError::from(refused);
+        assert_eq!(error.to_string(), "could not give memory back");
+        assert_eq!(error_chain(&error).to_string(), chain);
+        let failed = FailedCapture { error, state: () };
+        assert_eq!(failed.to_string(), "could not give memory back");
+        assert_eq!(error_chain(&failed).to_string(), chain);
+
+        let error = CaptureError::from(LayoutViolation::Circle);
+        assert_eq!(error.to_string(), "the graph is not right for its memory");
+        let chain = "the graph is not right for its memory: the edges form a circle";
+        assert_eq!(error_chain(&error).to_string(), chain);
+        let driver = CaptureError::from(CudaError::NoDevice);
+        assert_eq!(error_chain(&driver).to_string(), CudaError::NoDevice.to_string());
     }
 }

@@ -4,7 +4,6 @@ mod body;
 mod closed_world;
 mod copy_buffers;
 mod error;
-mod error_sources;
 mod footprint;
 mod graph;
 mod leftovers;

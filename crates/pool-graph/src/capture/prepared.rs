@@ -118,8 +118,10 @@ impl<S, E: fmt::Display> fmt::Display for FailedCapture<S, E> {
     }
 }
 
-impl<S: fmt::Debug, E: Error + 'static> Error for FailedCapture<S, E> {
+// By hand, because the derive's `transparent` takes types of one field alone: the text of a failed capture is
+// its error's text, and so its source is its error's source.
+impl<S: fmt::Debug, E: Error> Error for FailedCapture<S, E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.error)
+        self.error.source()
     }
 }

@@ -1,14 +1,20 @@
 //! Why an executable graph cannot take the parameters of another one.
 
-use std::error::Error;
 use std::fmt;
+
+use thiserror::Error;
 
 /// What the driver says of an update that it did not perform; the graph is as before.
 ///
 /// An update may change what the nodes of a graph are given: the parameters, sizes and functions of
 /// kernels, addresses and values of copies and fills. How many nodes there are, of which kinds, and what
 /// they wait for, stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq, Hash)]
+#[error(
+    "the graph cannot be updated and is as before: {}{}. Capture another graph for other work",
+    ReasonText(*reason),
+    AtNode(*node)
+)]
 #[non_exhaustive]
 pub struct UpdateRefusal {
     /// Why the driver did not perform the update.
@@ -100,28 +106,33 @@ impl NodeKind {
     }
 }
 
-impl fmt::Display for UpdateRefusal {
+/// What an [`UpdateReason`] says in the text of a refusal.
+struct ReasonText(UpdateReason);
+
+impl fmt::Display for ReasonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the graph cannot be updated and is as before: ")?;
-        match self.reason {
+        f.write_str(match self.0 {
             UpdateReason::TopologyChanged => {
-                f.write_str("the number of its nodes, or what they wait for, changed")
+                "the number of its nodes, or what they wait for, changed"
             }
-            UpdateReason::NodeTypeChanged => f.write_str("a node is of another kind"),
-            UpdateReason::FunctionChanged => f.write_str("a kernel has a function that it may not"),
-            UpdateReason::ParametersChanged => f.write_str("parameters changed that must stay"),
-            UpdateReason::AttributesChanged => f.write_str("attributes changed that must stay"),
-            UpdateReason::NotSupported => f.write_str("it has a node that must stay as it is"),
-            UpdateReason::Other(result) => write!(f, "the driver's reason is {result}"),
-        }?;
-        if let Some(node) = self.node {
-            write!(f, " (at a node of kind {node:?})")?;
-        }
-        f.write_str(". Capture another graph for other work")
+            UpdateReason::NodeTypeChanged => "a node is of another kind",
+            UpdateReason::FunctionChanged => "a kernel has a function that it may not",
+            UpdateReason::ParametersChanged => "parameters changed that must stay",
+            UpdateReason::AttributesChanged => "attributes changed that must stay",
+            UpdateReason::NotSupported => "it has a node that must stay as it is",
+            UpdateReason::Other(result) => return write!(f, "the driver's reason is {result}"),
+        })
     }
 }
 
-impl Error for UpdateRefusal {}
+/// The node that a refusal is about, behind its reason, where it is about one.
+struct AtNode(Option<NodeKind>);
+
+impl fmt::Display for AtNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |node| write!(f, " (at a node of kind {node:?})"))
+    }
+}
 
 #[cfg(test)]
 mod tests {

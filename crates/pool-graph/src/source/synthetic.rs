@@ -1,10 +1,9 @@
 //! Addresses without memory: for tests, for planning, and where there is no device.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::Device;
+use thiserror::Error;
 
 use crate::base::request::SOURCE_ALIGNMENT;
 use crate::base::room::{NoRoom, lock_with_room};
@@ -48,10 +47,11 @@ struct State {
 }
 
 /// Why there is no address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SyntheticRefusal {
     /// The limit is reached.
+    #[error("{requested} bytes on top of {held} are more than the {limit} that there are")]
     Full {
         /// Bytes asked for.
         requested: u64,
@@ -61,11 +61,13 @@ pub enum SyntheticRefusal {
         limit: u64,
     },
     /// A test asked for this refusal.
+    #[error("{requested} bytes were refused on request")]
     OnRequest {
         /// Bytes asked for.
         requested: u64,
     },
     /// The host has no memory to note what is given out.
+    #[error("the host has no {requested} bytes to note what is given out")]
     Bookkeeping {
         /// Bytes of host memory asked for.
         requested: usize,
@@ -222,20 +224,3 @@ unsafe impl MemorySource for SyntheticMemory {
         self.state().free(address, bytes);
     }
 }
-
-impl fmt::Display for SyntheticRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full { requested, held, limit } => write!(
-                f,
-                "{requested} bytes on top of {held} are more than the {limit} that there are"
-            ),
-            Self::OnRequest { requested } => write!(f, "{requested} bytes were refused on request"),
-            Self::Bookkeeping { requested } => {
-                write!(f, "the host has no {requested} bytes to note what is given out")
-            }
-        }
-    }
-}
-
-impl Error for SyntheticRefusal {}

@@ -1,14 +1,17 @@
 //! Why a layout is not right for a graph.
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 /// What the verifier found. Regions are named by their index, nodes by their number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutViolation {
     /// Two regions share bytes, and the graph does not finish with the one before it begins with the
     /// other.
+    #[error(
+        "regions #{first} and #{second} share bytes, and no edges of full completion lead from all uses of the \
+         one to the other"
+    )]
     Unordered {
         /// The region of lower index.
         first: usize,
@@ -16,6 +19,9 @@ pub enum LayoutViolation {
         second: usize,
     },
     /// A node accesses bytes of the arena that are no region's at that time.
+    #[error(
+        "node {node} accesses {bytes} bytes at offset {offset} of the arena, which are no region's at that time"
+    )]
     StrayAccess {
         /// The node.
         node: usize,
@@ -25,6 +31,7 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// A node was named that the graph does not have.
+    #[error("there is no node {node}: the graph has {nodes}")]
     UnknownNode {
         /// The node.
         node: usize,
@@ -32,6 +39,7 @@ pub enum LayoutViolation {
         nodes: usize,
     },
     /// A region ends beyond what an offset can say.
+    #[error("region #{region} does not end: {bytes} bytes at offset {offset}")]
     Overflow {
         /// The region.
         region: usize,
@@ -41,31 +49,6 @@ pub enum LayoutViolation {
         bytes: u64,
     },
     /// The edges form a circle.
+    #[error("the edges form a circle")]
     Circle,
 }
-
-impl fmt::Display for LayoutViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unordered { first, second } => write!(
-                f,
-                "regions #{first} and #{second} share bytes, and no edges of full completion lead \
-                 from all uses of the one to the other"
-            ),
-            Self::StrayAccess { node, offset, bytes } => write!(
-                f,
-                "node {node} accesses {bytes} bytes at offset {offset} of the arena, which are no \
-                 region's at that time"
-            ),
-            Self::UnknownNode { node, nodes } => {
-                write!(f, "there is no node {node}: the graph has {nodes}")
-            }
-            Self::Overflow { region, offset, bytes } => {
-                write!(f, "region #{region} does not end: {bytes} bytes at offset {offset}")
-            }
-            Self::Circle => f.write_str("the edges form a circle"),
-        }
-    }
-}
-
-impl Error for LayoutViolation {}

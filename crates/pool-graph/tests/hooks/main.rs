@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use allocator::{Rule, with_rule};
+use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig, MemorySource,
     SyntheticMemory, SyntheticRefusal,
@@ -203,7 +204,7 @@ fn the_books_answer_an_error_when_memory_is_out() {
                         ..
                     },
                 ) => assert!(requested > 0),
-                Err(error) => panic!("allocation {nth}: {error}"),
+                Err(error) => panic!("allocation {nth}: {}", error_chain(&error)),
             }
             ground.assert_is_in_order();
         }

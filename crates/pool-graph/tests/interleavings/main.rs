@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::sync::Arc;
 use loom::thread;
+use pool_core::error_chain;
 use pool_graph::{
     BlockId, CUDAGraphMemoryPool, GraphMemoryError, GraphPoolConfig, SyntheticMemory,
 };
@@ -112,7 +113,7 @@ fn disposal_against_allocation() {
             thread::spawn(move || match pool.allocate(MIB) {
                 Ok(block) => assert_eq!(block.size(), MIB),
                 Err(GraphMemoryError::Disposed) => {}
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{}", error_chain(&error)),
             })
         };
         pool.dispose();

@@ -1,5 +1,6 @@
 //! What people read: tables and texts.
 
+use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, CudaArena, GraphMemoryError, GraphPoolConfig,
     SyntheticMemory, SyntheticRefusal,
@@ -74,8 +75,12 @@ fn errors_say_what_to_do() {
         (Error::ForkedCapture { rewinds: 4 }, "Monotone or Planned"),
         (Error::StaleLease { leased: 0, current: 1 }, "capture again"),
     ] {
-        assert!(error.to_string().contains(words), "{error}");
-        let has_source = std::error::Error::source(&error).is_some();
+        let text = error_chain(&error).to_string();
+        assert!(text.contains(words), "{text}");
+        let below = std::error::Error::source(&error).map(ToString::to_string);
+        // Each says its own part alone.
+        assert!(below.as_ref().is_none_or(|below| !error.to_string().contains(below)), "{error}");
+        let has_source = below.is_some();
         assert_eq!(has_source, matches!(error, Error::OutOfMemory { .. }));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, Footprint,
     GraphMemoryError,
@@ -36,7 +37,7 @@ pub(crate) fn planned(memory: &DeviceMemory, program: &Program, clock: Clock) ->
 pub(crate) fn monotone(memory: &DeviceMemory, program: &Program, clock: Clock) -> Outcome {
     match with_arena(memory, program, ArenaPolicy::Monotone) {
         Ok(graph) => measured(graph, clock),
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{}", error_chain(&error)),
     }
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn linear(memory: &DeviceMemory, program: &Program, clock: Clock) -> 
     match with_arena(memory, program, ArenaPolicy::Linear) {
         Ok(graph) => measured(graph, clock),
         Err(CaptureError::Memory(GraphMemoryError::ForkedCapture { .. })) => Outcome::Refused,
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{}", error_chain(&error)),
     }
 }
 

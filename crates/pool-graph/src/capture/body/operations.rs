@@ -138,9 +138,9 @@ impl Capture<'_> {
     }
 }
 
-fn check_lengths(source: usize, destination: usize) -> Result<(), CaptureError> {
-    if source == destination {
+fn check_lengths(from: usize, to: usize) -> Result<(), CaptureError> {
+    if from == to {
         return Ok(());
     }
-    Err(CaptureError::LengthMismatch { source, destination })
+    Err(CaptureError::LengthMismatch { from, to })
 }

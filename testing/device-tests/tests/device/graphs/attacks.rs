@@ -3,6 +3,7 @@
 
 use std::sync::Barrier;
 
+use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureMode, CaptureSession, CapturedGraph, CudaArena,
     GraphMemoryError, Probe,
@@ -197,7 +198,8 @@ fn dry_runs_of_more_than_there_are_addresses() {
             Ok(probe) => assert_eq!(probe.footprint().peak, elements as u64 * count),
             Err(error) => assert!(
                 matches!(error, CaptureError::SizeOverflow { .. } | CaptureError::Plan(_)),
-                "{error}"
+                "{}",
+                error_chain(&error)
             ),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
@@ -53,7 +54,7 @@ pub(crate) fn captured(
 ) -> (CapturedGraph, [GraphMemoryBlock; 2]) {
     let (prepared, blocks) = prepared(stream, pool);
     let graph = prepared.capture((), |capture, ()| through(capture, blocks));
-    (graph.unwrap_or_else(|error: CaptureError| panic!("{error}")), blocks)
+    (graph.unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error))), blocks)
 }
 
 pub(crate) fn runs<S>(graph: &mut CapturedGraph<S>, blocks: [GraphMemoryBlock; 2], value: u8) {
@@ -118,7 +119,7 @@ fn a_reset_arena_stops_its_graph() {
     let prepared = session.lease(lease).prepare(arena).unwrap();
     let mut graph: CapturedGraph = prepared
         .capture((), |capture, ()| through(capture, blocks))
-        .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+        .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
     runs(&mut graph, blocks, 1);
     // Whoever has the arena besides cannot capture with it …
     let shared = CaptureSession::new(&stream).unwrap().prepare(second);
@@ -209,7 +210,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
         assert!(matches!(huge, Err(CaptureError::SizeOverflow { size: 8, .. })));
         let (mut one, two) = (capture.acquire::<u8>(1)?, capture.acquire::<u8>(2)?);
         let lengths = capture.copy(capture.main(), &mut one, &two);
-        assert_eq!(lengths, Err(CaptureError::LengthMismatch { source: 2, destination: 1 }));
+        assert_eq!(lengths, Err(CaptureError::LengthMismatch { from: 2, to: 1 }));
         capture.fill_bytes(capture.main(), &mut one, 1)
     });
     drop(made.unwrap());
@@ -257,7 +258,8 @@ fn work_outside_of_its_views_is_refused() {
         unsafe { capture.enqueue(capture.main(), &[view.write()], stray) }
     });
     let error = made.expect_err("it strays");
-    assert!(error.to_string().contains("1 bytes at offset 256"), "{error}");
+    let text = error_chain(&error).to_string();
+    assert!(text.contains("1 bytes at offset 256"), "{text}");
 }
 
 #[test]
@@ -316,7 +318,8 @@ fn two_captures_at_once_on_two_threads() {
                         Ok(())
                     });
                     barrier.wait();
-                    let mut graph = graph.unwrap_or_else(|error: CaptureError| panic!("{error}"));
+                    let mut graph = graph
+                        .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
                     runs(&mut graph, blocks, value);
                 });
             }

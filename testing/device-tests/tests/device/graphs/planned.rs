@@ -1,5 +1,6 @@
 //! Plan, capture, verify: random captures under the three policies.
 
+use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, CaptureError, CapturedGraph, CudaArena, Divergence, GraphMemoryError,
     LayoutViolation,
@@ -37,7 +38,7 @@ fn planned_captures_are_right_and_near_the_bound() {
         let dry = |capture: &pool_graph::Capture<'_>, (): &mut ()| program.body(capture, &outputs);
         let probe: pool_graph::Probe = session
             .probe_with(&options, &mut (), dry)
-            .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+            .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
         let footprint = probe.footprint();
         assert_eq!(probe.temporaries(), program.sizes.len());
         assert_eq!(footprint.sum, program.sum());
@@ -45,7 +46,7 @@ fn planned_captures_are_right_and_near_the_bound() {
         let body = |capture: &pool_graph::Capture<'_>, (): &mut ()| program.body(capture, &outputs);
         let mut graph: CapturedGraph = prepared
             .capture((), body)
-            .unwrap_or_else(|error: CaptureError| panic!("seed {seed}: {error}"));
+            .unwrap_or_else(|error: CaptureError| panic!("seed {seed}: {}", error_chain(&error)));
         assert_eq!(graph.footprint(), footprint, "what was foreseen is what it is");
         assert!(graph.verified().sharing > 0 && graph.verified().accesses > 0);
         check_results(&mut graph, &program, &outputs, 3);
@@ -80,12 +81,12 @@ fn monotone_is_right_and_linear_is_refused_where_it_forks() {
                     check_results(&mut graph, &program, &outputs, 2);
                 }
                 Err(error) => {
-                    assert!(linear && program.streams > 1, "seed {seed}: {error}");
+                    assert!(linear && program.streams > 1, "seed {seed}: {}", error_chain(&error));
                     let refused = matches!(
                         &error,
                         CaptureError::Memory(GraphMemoryError::ForkedCapture { .. })
                     );
-                    assert!(refused, "{error}");
+                    assert!(refused, "{}", error_chain(&error));
                 }
             }
         }
@@ -109,7 +110,7 @@ fn naive_reuse_is_refused_in_all_of_18_forked_captures() {
             prepared.capture((), |capture, ()| program.body(capture, &outputs));
         let error = captured.expect_err("it races");
         let unordered = matches!(error, CaptureError::Layout(LayoutViolation::Unordered { .. }));
-        assert!(unordered, "{setting:?}: {error}");
+        assert!(unordered, "{setting:?}: {}", error_chain(&error));
     }
 }
 

@@ -1,6 +1,7 @@
 //! After a body that failed or panicked, the next capture has the same memory; after one that did not,
 //! too.
 
+use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, GraphMemoryError,
@@ -56,7 +57,7 @@ fn graphs_of_one_prepared_capture_share_its_arena() {
             *at = capture.acquire::<u8>(BYTES)?.device_pointer();
             through(capture, blocks)
         });
-        graphs.push(graph.unwrap_or_else(|error: CaptureError| panic!("{error}")));
+        graphs.push(graph.unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error))));
     }
     let refused = pool.deallocate(blocks[0].id());
     assert!(matches!(refused, Err(GraphMemoryError::LeasedBlock { .. })));

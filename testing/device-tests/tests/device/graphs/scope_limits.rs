@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::{Pool, PoolError};
+use pool_core::{Pool, PoolError, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaError, DeviceStream};
 use pool_graph::{ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena};
 
@@ -52,7 +52,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     };
     let (session, ends) = Ends::of_session(&[&stream]).unwrap();
     let probe = session.probe(&mut (), |capture, ()| body(capture, ends));
-    drop(probe.unwrap_or_else(|error: CaptureError| panic!("{error}")));
+    drop(probe.unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error))));
     let (mut graph, ends) = captured(&[&stream], body).unwrap();
     assert_same_bits(&ends.run(&mut graph, &input(2)).unwrap(), &input(2));
 }
@@ -162,7 +162,7 @@ fn an_arena_without_room_is_a_pools_error() {
         .prepare(arena)
         .unwrap()
         .capture((), body)
-        .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+        .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
     assert_same_bits(&ends.run(&mut graph, &input(3)).unwrap(), &input(3));
 }
 

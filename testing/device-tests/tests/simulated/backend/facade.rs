@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cuda_sim_control::Settings;
+use pool_core::error_chain;
 use pool_facade::prelude::*;
 use pool_facade::{LocalPool, PoolBackend, half::f16, set_stream};
 
@@ -149,7 +150,7 @@ fn a_device_that_cannot_be_opened_is_an_error_of_try_with_pool() {
     let simulator = start();
     simulator.fail_call("cuDevicePrimaryCtxRetain", 1, 999);
     let refused = try_with_pool!(Cuda, scope => { scope.active_slots() }).unwrap_err();
-    let text = refused.to_string();
+    let text = error_chain(&refused).to_string();
     assert!(text.contains("open the device") && text.contains("999 UNKNOWN"), "{text}");
     assert_eq!(try_with_pool!(Cuda, scope => { scope.active_slots() }), Ok(0));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Pool, PoolError};
+use pool_core::{Pool, PoolError, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, announce};
 
 use crate::support::{start, start_anew};
@@ -66,7 +66,7 @@ fn run(simulator: Simulator) -> Ended {
         // Nobody answers for what failed: the same script runs through.
         let _ = pool.context().take_unanswered();
         if let Err(error) = script(&mut pool, &others) {
-            panic!("after {ended:?} the script answers {error}");
+            panic!("after {ended:?} the script answers {}", error_chain(&error));
         }
         assert_eq!(pool.context().take_unanswered(), None);
     }
@@ -104,7 +104,8 @@ fn every_call_may_fail() {
         };
         if let Err(error) = &ended {
             failures += 1;
-            assert!(error.to_string().contains("999 UNKNOWN"), "{name}: {error}");
+            let text = error_chain(error).to_string();
+            assert!(text.contains("999 UNKNOWN"), "{name}: {text}");
         } else {
             absorbed += 1;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, result};
-use pool_core::Pool;
+use pool_core::{Pool, error_chain};
 use pool_cuda::{Cuda, CudaDevice, announce, record_use};
 
 use crate::support::{
@@ -321,7 +321,8 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
         let stream = Arc::clone(pool.context().stream());
         stream.begin_capture(LOCAL).unwrap();
         let refused = pool.scope().try_acquire::<u8>(N).unwrap_err();
-        assert!(refused.to_string().contains("captured"), "{refused}");
+        let text = error_chain(&refused).to_string();
+        assert!(text.contains("captured"), "{text}");
         assert_eq!(pool.trim().slots, 1);
         let mut kept = other.alloc_zeros::<u8>(N).unwrap();
         let (address, _guard) = kept.device_ptr_mut(&other);

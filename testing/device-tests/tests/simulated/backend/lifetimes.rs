@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pool_core::{DynamicPool, Pool};
+use pool_core::{DynamicPool, Pool, error_chain};
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 
 use crate::support::{in_many_orders, pool, start};
@@ -100,8 +100,9 @@ fn a_pool_rests_while_its_stream_is_captured() {
         let scope = pool.scope();
         let mut warm = scope.acquire::<u8>(1000);
         stream.memset_zeros(&mut warm).unwrap();
-        let refused = scope.try_acquire::<u8>(5000).unwrap_err().to_string();
-        assert!(refused.contains("captured"), "{refused}");
+        let refused = scope.try_acquire::<u8>(5000).unwrap_err();
+        let text = error_chain(&refused).to_string();
+        assert!(text.contains("captured"), "{text}");
         assert!(matches!(warm.to_vec(), Err(CudaError::Capturing { .. })));
     }
     // What is freed is freed after the capture.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Mistake, Settings, Simulator};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
-use pool_core::{Pool, PoolError};
+use pool_core::{Pool, PoolError, error_chain};
 use pool_cuda::{Cuda, CudaDevice, CudaError, record_use};
 use pool_kernels::elementwise;
 
@@ -197,8 +197,9 @@ fn every_call_fails(simulator: Simulator, plain: bool) -> usize {
         let failed = simulator.log().iter().any(|call| call.code == 999);
         if let Err(error) = &ended {
             failures += 1;
-            assert!(error.to_string().contains("999 UNKNOWN"), "{error}");
-            assert_eq!(run().unwrap(), [7.0; N], "after {error}");
+            let text = error_chain(error).to_string();
+            assert!(text.contains("999 UNKNOWN"), "{text}");
+            assert_eq!(run().unwrap(), [7.0; N], "after {text}");
         }
         drop((pool, axpy, stream, near, far));
         assert_eq!(Cuda::give_back_leftovers(), 0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use fastrand::Rng;
-use pool_core::{Pool, Scope};
+use pool_core::{Pool, Scope, error_chain};
 use pool_cuda::{Cuda, CudaDevice, DeviceStream, DeviceViewMut, announce, record_use};
 
 use crate::shrink;
@@ -204,7 +204,8 @@ impl<'s> Open<'s> {
         match step {
             Step::Acquire { pool, length, value } => {
                 let acquired = self.scopes[pool % POOLS].try_acquire_filled(length, value);
-                let elements = acquired.map_err(|error| format!("{step:?}: {error}"))?;
+                let elements =
+                    acquired.map_err(|error| format!("{step:?}: {}", error_chain(&error)))?;
                 self.views.push(View { elements, value });
             }
             Step::Release { view } if !self.views.is_empty() => {

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pool_core::{Pool, PoolError, Scope};
+use pool_core::{Pool, PoolError, Scope, error_chain};
 use pool_cuda::{Cuda, CudaDevice, CudaError, DeviceViewMut, record_use};
 use tracing::{Event, Metadata, Subscriber, span, subscriber};
 
@@ -28,7 +28,7 @@ impl Acquiring {
         match scope.try_acquire_filled(N, 9_u8) {
             Ok(view) => VIEWS.with_borrow_mut(|views| views.push(view)),
             Err(PoolError::Reentered) => REFUSED.set(REFUSED.get() + 1),
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{}", error_chain(&error)),
         }
         SCOPE.set(Some(scope));
     }

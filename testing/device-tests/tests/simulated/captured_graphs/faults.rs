@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::error_chain;
 use pool_graph::{CUDAGraphMemoryPool, Capture, CaptureSession, DeviceMemory, GraphPoolConfig};
 
 use crate::cases::{BYTES, body, graph_of, replay, script, streams, update};
@@ -43,7 +44,7 @@ fn every_call_from_probe_to_drop_may_fail() {
                 failures += 1;
                 // Where a thread cannot be told not to mind captures, the call after that is refused.
                 let refused = failed.name == "cuThreadExchangeStreamCaptureMode";
-                let named = error.to_string().contains("999 UNKNOWN");
+                let named = error_chain(error).to_string().contains("999 UNKNOWN");
                 assert!(named || refused, "{}: {error:?}", failed.name);
             }
             Ok(()) => absorbed += 1,

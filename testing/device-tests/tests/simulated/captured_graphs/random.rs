@@ -6,6 +6,7 @@ use std::ptr;
 
 use cuda_sim_control::{Mistake, Settings, Simulator};
 use cudarc::driver::{CudaStream, sys};
+use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, GraphMemoryError,
@@ -148,7 +149,7 @@ fn linear_captures_are_exact_in_one_row_and_refused_where_they_fork() {
                 assert_ne!(program.streams, 1);
                 refused += 1;
             }
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{}", error_chain(&error)),
         }
     });
     println!(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
 use cudarc::driver::result::DriverError;
+use pool_core::error_chain;
 use pool_cuda::{Cuda, CudaError};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
@@ -91,7 +92,8 @@ fn every_call_may_fail() {
         match &ended {
             Err(error) => {
                 failures += 1;
-                assert!(error.to_string().contains("999 UNKNOWN"), "{name}: {error}");
+                let text = error_chain(error).to_string();
+                assert!(text.contains("999 UNKNOWN"), "{name}: {text}");
             }
             Ok(()) => absorbed += 1,
         }

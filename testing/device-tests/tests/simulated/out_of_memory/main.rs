@@ -15,7 +15,7 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Compaction, Pool, PoolConfig, PoolError};
+use pool_core::{Compaction, Pool, PoolConfig, PoolError, error_chain};
 use pool_cuda::{
     AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
 };
@@ -263,7 +263,7 @@ fn with_graph(device: &CudaDevice) -> WithGraph {
         .prepare(arena())
         .unwrap()
         .capture((), body)
-        .unwrap_or_else(|error: CaptureError| panic!("{error}"));
+        .unwrap_or_else(|error: CaptureError| panic!("{}", error_chain(&error)));
     WithGraph { arena: arena(), pool, stream, block, graph: Some(graph) }
 }
 

@@ -2,6 +2,7 @@
 //! the same buffers serve afterwards.
 
 use cuda_sim_control::Settings;
+use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{CaptureError, StagingPool};
 
@@ -49,9 +50,10 @@ fn every_call_of_feeding_may_fail() {
             simulator.forget_failures();
             match &ended {
                 Err(error) => {
-                    let named = error.to_string().contains("999 UNKNOWN");
+                    let text = error_chain(error).to_string();
+                    let named = text.contains("999 UNKNOWN");
                     // Where a thread cannot be told not to mind captures, nothing else is refused here.
-                    assert!(named, "{failed:?}: {error}");
+                    assert!(named, "{failed:?}: {text}");
                     answered += 1;
                 }
                 Ok(results) => {
@@ -99,7 +101,7 @@ fn a_copy_that_cannot_be_marked_keeps_its_buffer() {
         simulator.fail_call("cuEventRecord", 1, 999);
         let refused = fed.begin(&mut staging);
         assert!(
-            refused.as_ref().is_err_and(|error| error.to_string().contains("999")),
+            refused.as_ref().is_err_and(|error| error_chain(error).to_string().contains("999")),
             "{refused:?}"
         );
         let refused = fed.begin(&mut staging);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
+use pool_core::error_chain;
 use pool_graph::{CaptureError, ReadTicket, StagingConfig, StagingPool};
 
 use super::{Fed, OUT, bits, input, output_of};
@@ -202,7 +203,7 @@ fn is_done_or_exhausted(
             *refusals += 1;
             false
         }
-        Err(error) => panic!("{error}"),
+        Err(error) => panic!("{}", error_chain(&error)),
     }
 }
 
