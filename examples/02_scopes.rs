@@ -9,8 +9,8 @@
 
 use std::error::Error;
 
-use pool_core::error_chain;
 use pool_facade::CpuError;
+use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
 type Refused = PoolError<CpuError>;

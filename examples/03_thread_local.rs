@@ -7,8 +7,8 @@
 use std::error::Error;
 use std::thread;
 
-use pool_core::error_chain;
 use pool_facade::CpuError;
+use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
 /// The spread of some samples. `with_pool!` borrows a pool of the thread that runs this; `?` gives it back.

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::error::Error;
 
-use pool_core::error_chain;
+use pool_facade::error_chain;
 use pool_facade::prelude::*;
 
 /// Reads formulas such as `[ x x * ] [ y y * ] + sqrt`.

@@ -82,7 +82,7 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", pool_facade::error_chain(&*error));
         ExitCode::FAILURE
     })
 }
