@@ -6,6 +6,8 @@
 //! ```text
 //! cargo run --release --example 10_own_backend
 //! ```
+//!
+//! In a crate of its own the tests are a test, and `pool-conformance` one of the `[dev-dependencies]`.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::error::Error;
@@ -13,12 +15,16 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
+use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::{
     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
 };
 use pool_core::{
     Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, bytemuck,
 };
+
+/// Random programs of each kind, held against a naive model.
+const PROGRAMS: u32 = 50;
 
 /// Bytes of a page, as device drivers and the kernel's direct input and output want their buffers aligned.
 const PAGE: usize = align_of::<Page>();
@@ -169,5 +175,7 @@ fn main() {
     println!("{}", pool.stats());
 
     run_all(&PagesProbe::default());
+    run_random_lexical(PROGRAMS, PagesProbe::default);
+    run_random_dynamic(PROGRAMS, PagesProbe::default);
     println!("everything that a backend must do, it does");
 }

@@ -12,8 +12,7 @@ use thiserror::Error;
 use crate::panics::panic_in_allocation;
 
 /// A record of the blocks that a backend allocated and freed, and of the allocations that it is to refuse. A
-/// clone is the same ledger, so that the
-/// contexts of several pools, and the probe that looks on, share one.
+/// clone is the same ledger, so that the contexts of several pools, and the probe that looks on, share one.
 ///
 /// ```
 /// use pool_conformance::{Ledger, Refusal};

@@ -5,7 +5,10 @@
 //! test, of a host backend whose views are slices:
 //!
 //! ```
-//! use pool_conformance::{SkipReason, Ledger, Probe, Toy, LedgeredContext, LedgeredBackend, run_all, slice_access};
+//! use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
+//! use pool_conformance::{
+//!     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, Toy, run_all, slice_access,
+//! };
 //!
 //! /// How the tests look into the memory of the backend, here `Toy`.
 //! #[derive(Default)]
@@ -19,7 +22,7 @@
 //!
 //!     fn context(&self) -> LedgeredContext<Toy> {
 //!         // SAFETY: the views of `Toy` are slices, which do not use their slot.
-//!         unsafe { Watch::new((), self.ledger.clone()) }
+//!         unsafe { LedgeredContext::new((), self.ledger.clone()) }
 //!     }
 //!
 //!     // Where views are, and what is in them.
@@ -36,19 +39,21 @@
 //! }
 //!
 //! run_all(&ToyProbe::default());
+//! run_random_lexical(test_cases(), ToyProbe::default);
+//! run_random_dynamic(test_cases(), ToyProbe::default);
 //! ```
 //!
 //! What a backend over a queue of work writes besides is in [`DeferredProbe`]: work that is enqueued and not
 //! waited for ([`Probe::write_later`], [`Probe::read_later`]), which is how order is tested, and work that
 //! the pool cannot see ([`Probe::write_elsewhere`]). A probe that declines something is told which
-//! cases were `SKIPPED` for it.
+//! cases were `SKIPPED` for it: `cargo test -- --nocapture` shows them.
 //!
 //! | to begin from | what it is |
 //! |---|---|
-//! | [`Toy`] | the smallest backend there can be, in sixty lines |
+//! | [`Toy`] | the smallest backend there can be, in eighty lines |
 //! | [`DeferredBackend`] | opaque blocks behind a queue of commands that run late |
 //! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
-//! | [`LedgeredBackend`], [`AdaptedBackend`] | a backend around yours, which counts, refuses, or does what you override |
+//! | [`LedgeredBackend`], [`AdaptedBackend`] | a host backend around yours whose views are slices, which counts, refuses, or does what you override; over a queue tell the ledger yourself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
 //! That the cases notice what is wrong is tested, too: [`liars`] are backends with one mistake each, and
 //! `cargo test -p pool-conformance --test liars -- --nocapture` prints which case caught each of them.

@@ -141,7 +141,9 @@ pub trait Probe: 'static {
     /// what [`address`](Self::address) says of a view at their start.
     ///
     /// The backend writes it itself ([`HeapBackend`](crate::HeapBackend)), through a hook of its own, or
-    /// an adaptor does that knows what the pool asked for ([`LedgeredBackend`](crate::LedgeredBackend)).
+    /// an adaptor does that knows what the pool asked for ([`LedgeredBackend`](crate::LedgeredBackend)). That work
+    /// uses a block which was freed is seen only where the backend keeps freed memory and notes the use
+    /// ([`Ledger::note_fault`]); else a sanitizer or Miri sees it.
     ///
     /// # Errors
     ///

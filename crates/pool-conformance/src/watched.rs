@@ -8,13 +8,13 @@ use pool_core::{Advice, HostBackend, PoolBackend};
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
 use crate::ledger::Ledger;
 
-/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(LedgeredContext::new(context, ledger))`.
+/// A host backend with a [`Ledger`]: `Pool::<LedgeredBackend<B>>::new(unsafe { LedgeredContext::new(context, ledger) })`.
 ///
 /// The ledger sees what the pool asks for and gives back. What the backend does about it is its own: that
 /// its `free` really frees, a leak checker tells.
 pub type LedgeredBackend<B> = AdaptedBackend<LedgeredContext<B>>;
 
-/// The context of a [`LedgeredBackend`] backend.
+/// The context of a [`LedgeredBackend`].
 pub struct LedgeredContext<B: PoolBackend> {
     context: B::Context,
     ledger: Ledger,

@@ -61,7 +61,9 @@ use crate::view::PoolView;
 ///
 /// - [`free`](Self::free) and [`settle`](Self::settle) may wait, and may not unwind. A library below that
 ///   panics, as one may whose default is to panic on errors, is caught.
-/// - No method keeps the context beyond `'s`, nor re-enters the pool that calls it. Methods may run code
+/// - No method keeps the reference to the context beyond its call; views reach it through their
+///   [`SlotRef`] until `'s` ends. What the context counts (`Rc`, `Arc`) may be cloned. No method re-enters
+///   the pool that calls it. Methods may run code
 ///   that is not the backend's own (an allocator's hooks, a driver's callbacks, a subscriber of logs), and
 ///   that code may reach the same pool: an acquire is refused there with
 ///   [`PoolError::Reentered`](crate::PoolError::Reentered), and
@@ -199,7 +201,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `bytes` bytes and no view of it is in use.
+    /// `block` holds at least `bytes` bytes, which are more than 0, and no view of it is in use.
     unsafe fn set_bytes(
         context: &Self::Context,
         block: Self::Block,
@@ -215,7 +217,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `length` elements of `T` and no view of it is in use.
+    /// `block` holds at least `length` elements of `T`, of more than 0 bytes, and no view of it is in use.
     unsafe fn fill<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -232,7 +234,7 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ///
     /// # Safety
     ///
-    /// `block` holds at least `source.len()` elements of `T` and no view of it is in use.
+    /// `block` holds at least `source.len()` elements of `T`, of more than 0 bytes, and no view of it is in use.
     unsafe fn copy_from_host<T: Element>(
         context: &Self::Context,
         block: Self::Block,
@@ -240,7 +242,10 @@ pub unsafe trait PoolBackend: Sized + 'static {
     ) -> Result<(), Self::Error>;
 }
 
-/// A backend whose blocks the host can write through a pointer.
+/// A backend whose blocks the host can write through a pointer, at any moment.
+///
+/// Code of the host writes there without asking a queue: a backend whose fills and copies run later is none, even
+/// where its memory is the host's.
 ///
 /// # Safety
 ///

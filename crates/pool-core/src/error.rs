@@ -193,7 +193,7 @@ pub enum ConfigError {
 /// ```
 /// use pool_core::{PoolError, error_chain};
 /// # use pool_conformance::RefusalError;
-/// let error = PoolError::Backend { operation: "zero a block", source: Refused { bytes: 64 } };
+/// let error = PoolError::Backend { operation: "zero a block", source: RefusalError { bytes: 64 } };
 /// assert_eq!(error.to_string(), "the backend failed to zero a block");
 /// let whole = error_chain(&error).to_string();
 /// assert_eq!(whole, "the backend failed to zero a block: the test refused 64 bytes");

@@ -16,6 +16,39 @@ use crate::raw::Root;
 /// [`close`](Self::close) it where its thread ends. A pool that was taken is owned by whoever took
 /// it, wherever the list is; pools may come back in any order, also after the list was closed.
 ///
+/// The pools of a thread, for a backend of one's own:
+///
+/// ```
+/// use pool_core::{FreeList, Pool};
+/// # use pool_conformance::HeapBackend as Memory;
+///
+/// thread_local! {
+///     static IDLE: FreeList<Memory> = const { FreeList::new() };
+///     static CLOSER: Closer = const { Closer };
+/// }
+///
+/// /// Closes the list where its thread ends: from then on pools that come back are dropped.
+/// struct Closer;
+///
+/// impl Drop for Closer {
+///     fn drop(&mut self) {
+///         IDLE.with(FreeList::close);
+///     }
+/// }
+///
+/// let make = || {
+///     CLOSER.with(|_| ());
+///     Pool::new(Default::default())
+/// };
+/// let mut pool = IDLE.with(FreeList::take).unwrap_or_else(make);
+/// pool.scope().acquire_zeroed::<u8>(100);
+/// IDLE.with(|idle| idle.put(pool));
+/// let again = IDLE.with(FreeList::take).expect("the pool that was put");
+/// assert!(again.stats().reserved_bytes >= 100);
+/// ```
+///
+/// A list is one thread's:
+///
 /// ```compile_fail,E0277
 /// # use pool_conformance::HeapBackend as Memory;
 /// static SHARED: pool_core::FreeList<Memory> = pool_core::FreeList::new(); // list_not_shared

@@ -7,7 +7,8 @@ use core::ptr::NonNull;
 /// A view's hold on the slot that it came from, for backends whose views must tell the pool
 /// something, such as a use on a stream that the pool does not order.
 ///
-/// A `SlotRef` is one word. Host backends ignore it, and then it costs nothing.
+/// A `SlotRef` is one word. Host backends ignore it, and then it costs nothing. It is neither `Send` nor `Sync`: a view
+/// that keeps one stays on its pool's thread.
 pub struct SlotRef<B> {
     slot: NonNull<()>,
     /// Invariant: what is at the address depends on the backend in every way.

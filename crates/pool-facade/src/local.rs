@@ -10,12 +10,13 @@ use pool_core::{
 };
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
-/// ask for. Implemented by the markers whose feature is on.
+/// ask for. Implemented by the markers whose feature is on, and sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no backend that is built in, so it has no thread-local pools",
     label = "not built in",
     note = "`Cpu` needs the feature `cpu` of `pool-facade`, which is on by default: `pool-facade = {{ features = [\"cpu\"] }}`",
-    note = "`Cuda` needs the feature `cuda` of `pool-facade`: `pool-facade = {{ features = [\"cuda\"] }}`"
+    note = "`Cuda` needs the feature `cuda` of `pool-facade`: `pool-facade = {{ features = [\"cuda\"] }}`",
+    note = "a backend of another crate keeps a `pool_core::FreeList` in a thread-local"
 )]
 pub trait LocalPool: PoolBackend + sealed::Storage {}
 
