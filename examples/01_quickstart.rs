@@ -1,4 +1,8 @@
 //! Temporaries from a pool: a scope hands out memory and takes all of it back when it ends.
+//!
+//! ```text
+//! cargo run --release --example 01_quickstart
+//! ```
 
 use pool_facade::prelude::*;
 

@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !numbers.is_sorted() {
             return Err("the numbers are not sorted".into());
         }
-        // Calls that follow each other share a slot, so one block of half the length is enough for all of them.
+        // Calls that follow each other share one slot. It grows with the longest half so far, in the first round alone.
         println!("round {round}: {} allocations so far", pool.stats().growths);
     }
     println!("{}", pool.stats());

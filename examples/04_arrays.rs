@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err("the method did not converge".into());
         }
 
-        // One array, three shapes: nothing is copied.
+        // The same memory in another shape, and in two parts: nothing is copied.
         let matrix = matrix.reshape([4, 2, size]);
         println!("as {:?}, strides {:?}", matrix.dims(), matrix.strides());
         let (upper, lower) = matrix.split_at(1);

@@ -1,4 +1,4 @@
-//! One pool a worker thread: how sure is the median flow of the Nile? The series is drawn again
+//! A pool for each worker thread. A bootstrap: how sure is the median flow of the Nile? The series is drawn again
 //! 20,000 times, with replacement, on all cores; each draw is a temporary of its worker's own pool.
 //!
 //! ```text

@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let axpy = pool_examples::kernel(&device, elementwise::MODULE, elementwise::AXPY.f32)?;
     let mut pool = Pool::<Cuda>::new(device.new_stream()?);
     let other = device.context().new_stream()?;
-    // A stream that the pool can keep alive: without this it would wait on the host in its place.
+    // Tells pools of this stream, so that it can wait and be waited for on the device. Without this the host would wait
+    // for the whole context.
     announce(&other);
 
     let grid = pool_kernels::Launch::over_elements(ELEMENTS);

@@ -75,6 +75,7 @@ pub mod element;
 mod heap;
 mod heap_probe;
 mod ledger;
+mod ledgered;
 pub mod liars;
 pub mod panics;
 mod probe;
@@ -82,7 +83,6 @@ pub mod programs;
 mod sources;
 mod toy;
 mod toy_probe;
-mod watched;
 
 pub use adapted::AdaptedBackend;
 pub use adapted_probe::AdaptedProbe;
@@ -91,9 +91,9 @@ pub use deferred::{DeferredBackend, DeferredProbe};
 pub use heap::HeapBackend;
 pub use heap_probe::HeapProbe;
 pub use ledger::{BlockCounts, Fault, Ledger, Refusal, RefusalError};
+pub use ledgered::{LedgeredBackend, LedgeredContext};
 #[doc(hidden)] // for `slice_access`
 pub use pool_core::Element;
 pub use probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 pub use toy::Toy;
 pub use toy_probe::ToyProbe;
-pub use watched::{LedgeredBackend, LedgeredContext};

@@ -1,11 +1,11 @@
 //! The probe of the [`Toy`], with a ledger around it: all that a backend of slices needs.
 
 use crate::ledger::Ledger;
+use crate::ledgered::{LedgeredBackend, LedgeredContext};
 use crate::probe::{Probe, SkipReason};
 use crate::toy::Toy;
-use crate::watched::{LedgeredBackend, LedgeredContext};
 
-/// The probe of the [`Toy`], watched.
+/// The probe of the [`Toy`] with a ledger around it.
 #[derive(Clone, Debug, Default)]
 pub struct ToyProbe {
     /// The ledger of the blocks that the pools took and gave back.

@@ -1,8 +1,8 @@
 //! The state machine of adaptive memory pools, generic over the kind of memory.
 //!
 //! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
-//! it: the i-th [`acquire`](Scope::acquire) gets slot i, whatever its element type, and when the
-//! scope ends the outer scope's cursor is simply where it was. Nothing is counted, pushed or popped,
+//! it: the i-th [`acquire`](Scope::acquire) of a scope gets the i-th slot above those that the scopes
+//! around it have taken, whatever its element type, and when the scope ends the outer scope's cursor is simply where it was. Nothing is counted, pushed or popped,
 //! so a scope costs nothing, and the second pass through the same code allocates nothing.
 //!
 //! The kind of memory is a [`PoolBackend`]: `pool-cpu` has one for the host. Work that is not lexical

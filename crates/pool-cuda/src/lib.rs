@@ -27,7 +27,8 @@
 //!
 //! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
-//! the memory back to the device when they return; nothing else but reading waits.
+//! the memory back to the device when they return. Else the host waits only where it reads, before an allocation
+//! fails for good, and where memory was used on a stream that nobody [announced](announce).
 //!
 //! Drivers of CUDA 12.0 and newer will do, one build for all of them.
 //!

@@ -6,7 +6,7 @@
 //! its [`Answers`] what it saw beside what is expected and why. One line is printed for each:
 //!
 //! ```text
-//! answer: capture: wait on a completed outside event = 905 STREAM_CAPTURE_ISOLATION (expected 905 STREAM_CAPTURE_ISOLATION, assumed)
+//! answer: capture waits on a completed outside event: cuStreamWaitEvent = 905 STREAM_CAPTURE_ISOLATION (expected 905 STREAM_CAPTURE_ISOLATION, assumed)
 //! ```
 //!
 //! Every question leaves its handles to the end of its process, and some leave the device unusable:

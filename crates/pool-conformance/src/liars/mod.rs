@@ -25,11 +25,11 @@ use crate::cases::{AFTERWARDS, Ending, all};
 use crate::deferred::DeferredProbe;
 use crate::heap::HeapBackend;
 use crate::heap_probe::HeapProbe;
+use crate::ledgered::LedgeredBackend;
 use crate::panics::{catch_quietly, text};
 use crate::probe::Probe;
 use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
-use crate::watched::LedgeredBackend;
 use deferred::DeferredLiar;
 use host::HostLiar;
 

@@ -21,7 +21,7 @@ pub struct LedgeredContext<B: PoolBackend> {
 }
 
 impl<B: HostBackend> LedgeredContext<B> {
-    /// A context that is watched.
+    /// A context whose blocks a ledger counts.
     ///
     /// # Safety
     ///
