@@ -24,6 +24,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
     message = "`{Self}` is not plain data, so it cannot live in a pool",
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
+    note = "an array is one for the lengths that bytemuck knows: up to 32, and powers of two",
     note = "a type with pointers, `Drop` or padding cannot be an element: keep it in a `Vec`"
 )]
 pub trait Element: NoUninit + Zeroable {}

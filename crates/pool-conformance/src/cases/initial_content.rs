@@ -17,6 +17,7 @@ pub(super) enum InitialContent {
 }
 
 impl InitialContent {
+    /// All of them: a new content belongs here, too.
     pub(super) const ALL: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
 
     /// Acquires elements with this content; `seed` says which value, and what is copied.

@@ -190,7 +190,7 @@ fn enter<'p, P: Probe, T: Sample>(
     round: usize,
     reads: &mut Reads<'p>,
 ) -> Outcome<P> {
-    let (given, seed) = (InitialContent::ALL[round % 3], round as u64);
+    let (given, seed) = (InitialContent::ALL[round % InitialContent::ALL.len()], round as u64);
     let length = 1 + (round * 7) % 50 + if round % 11 == 10 { 900 } else { 0 };
     let inner = scope.scope();
     let mut first = given.acquire::<P, T>(&inner, length, seed)?;
@@ -213,7 +213,7 @@ fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     pool.scope().try_acquire_zeroed::<u32>(64)?;
     let mut reads = Reads(Vec::new());
     for round in 0..LONG {
-        let (given, seed) = (InitialContent::ALL[round % 3], round as u64);
+        let (given, seed) = (InitialContent::ALL[round % InitialContent::ALL.len()], round as u64);
         let length = 1 + round % 40;
         let scope = pool.scope();
         let view = given.acquire::<P, u32>(&scope, length, seed)?;
