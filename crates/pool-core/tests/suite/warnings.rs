@@ -7,7 +7,7 @@ use pool_conformance::HeapBackend;
 use pool_core::{Pool, PoolConfig};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber, subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber, subscriber};
 
 use crate::support::{dynamic_heap_pool, heap_pool_with, take};
 
@@ -76,6 +76,9 @@ impl Collector {
     /// What was told during `body`, on this thread.
     fn during(body: impl FnOnce()) -> Vec<Told> {
         let collector = Self::default();
+        // With one subscriber alone, tracing asks the default one of whichever thread meets a span first, which other
+        // tests do, too, without any, and keeps the answer for all threads. With two it asks them.
+        let _another = Dispatch::new(Self::default());
         subscriber::with_default(collector.clone(), body);
         let told = collector.0.lock().unwrap();
         told.clone()
