@@ -5,14 +5,14 @@
 //! case: the memory pool that they allocate from keeps all it has. `gpu_pool_peers.py` beside this
 //! file does the same sequences with PyTorch, CuPy and RMM.
 
+mod support;
+
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
 use cudarc::driver::{CudaStream, DriverError, result, sys};
-use driver_conformance::driver::Device;
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaError};
 
@@ -20,30 +20,7 @@ const ACQUIRES: [usize; 3] = [1, 3, 16];
 const BYTES: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 64 << 20];
 
 fn main() -> ExitCode {
-    if let Err(why) = Device::open() {
-        return without_device(&why.to_string());
-    }
-    let mut criterion = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_millis(700))
-        .configure_from_args();
-    if let Err(error) = measure(&mut criterion) {
-        eprintln!("{error}");
-        return ExitCode::FAILURE;
-    }
-    criterion.final_summary();
-    ExitCode::SUCCESS
-}
-
-/// As a test there is nothing to do; who asks for measurements is told that there are none.
-fn without_device(why: &str) -> ExitCode {
-    if std::env::args().any(|argument| argument == "--bench") {
-        eprintln!("no GPU: {why}");
-        return ExitCode::from(3);
-    }
-    println!("SKIPPED: {why}");
-    ExitCode::SUCCESS
+    support::run(measure)
 }
 
 fn measure(criterion: &mut Criterion) -> Result<(), String> {

@@ -4,12 +4,12 @@
 //! `cargo bench -p device-tests --bench graph_feeding`, on hardware alone: on the simulated driver a time means
 //! nothing. The step is a copy on the device as long as the input, so what is measured is the feeding.
 
+mod support;
+
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
-use driver_conformance::driver::Device;
 use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
@@ -22,30 +22,7 @@ const BYTES: [usize; 3] = [4 << 10, 256 << 10, 4 << 20];
 const IN_FLIGHT: [usize; 3] = [1, 2, 3];
 
 fn main() -> ExitCode {
-    if let Err(why) = Device::open() {
-        return without_device(&why.to_string());
-    }
-    let mut criterion = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_millis(700))
-        .configure_from_args();
-    if let Err(error) = measure(&mut criterion) {
-        eprintln!("{}", error_chain(&error));
-        return ExitCode::FAILURE;
-    }
-    criterion.final_summary();
-    ExitCode::SUCCESS
-}
-
-/// As a test there is nothing to do; who asks for measurements is told that there are none.
-fn without_device(why: &str) -> ExitCode {
-    if std::env::args().any(|argument| argument == "--bench") {
-        eprintln!("no GPU: {why}");
-        return ExitCode::from(3);
-    }
-    println!("SKIPPED: {why}");
-    ExitCode::SUCCESS
+    support::run(|criterion| measure(criterion).map_err(|error| error_chain(&error).to_string()))
 }
 
 /// A graph from the one block to the other.

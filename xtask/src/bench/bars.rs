@@ -209,10 +209,12 @@ fn by(cell: &Cell, other: &Cell, most: f64, name: &str) -> Option<(String, Strin
         BUMP => this.by_bump_scope.unwrap_or(this.median / that.median),
         _ => this.median / that.median,
     };
-    let met = match this.median <= most * that.median + CYCLE {
-        _ if ratio <= most => Met::Yes,
-        true => Met::WithinTolerance,
-        false => Met::No,
+    let met = if ratio <= most {
+        Met::Yes
+    } else if this.median <= most * that.median + CYCLE {
+        Met::WithinTolerance
+    } else {
+        Met::No
     };
     Some((format!("≤ {most} × {name}"), format!("{ratio:.2}"), met))
 }

@@ -116,11 +116,10 @@ fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> 
 #[cfg(test)]
 mod tests {
     use super::{Modules, imports};
+    use crate::imports::circles::shown;
 
     /// The imports of modules given as texts, each as `from → to`.
     fn of(texts: &[(&str, &str)]) -> Vec<String> {
-        let shown =
-            |path: &[String]| if path.is_empty() { "lib".to_owned() } else { path.join("::") };
         let imports = imports(&Modules::of(texts));
         imports.iter().map(|(from, to)| format!("{} → {}", shown(from), shown(to))).collect()
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::TaskError;
-use crate::checks::{Checks, Outcome};
+use crate::checks::{Checks, same};
 
 /// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
 const AT_MOST: u64 = 768 << 10;
@@ -42,15 +42,6 @@ pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(
         checks.that(&format!("{name}: {licence} is the text and not a link to it"), whole);
     }
     Ok(())
-}
-
-fn same(found: &BTreeSet<String>, expected: &BTreeSet<String>) -> Outcome {
-    let missing: Vec<&String> = expected.difference(found).collect();
-    let more: Vec<&String> = found.difference(expected).collect();
-    if missing.is_empty() && more.is_empty() {
-        return Ok(());
-    }
-    Err(format!("missing: {missing:?}, too much: {more:?}"))
 }
 
 fn bytes_under(directory: &Path) -> std::io::Result<u64> {

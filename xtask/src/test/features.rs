@@ -202,10 +202,11 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
         for feature in features(&crates()) {
             let Some((package, name)) = feature.split_once('/') else { panic!("{feature}") };
+            if !LIBRARIES.contains(&package) {
+                continue;
+            }
             for page in ["README.md", "src/lib.rs"] {
-                let Ok(text) = std::fs::read_to_string(root.join(package).join(page)) else {
-                    continue;
-                };
+                let text = std::fs::read_to_string(root.join(package).join(page)).unwrap();
                 assert!(
                     text.contains(&format!("| `{name}`")),
                     "{page} of {package} lacks `{name}`"

@@ -1,0 +1,35 @@
+//! How criterion runs a bench that needs a device.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use criterion::Criterion;
+use driver_conformance::driver::Device;
+
+/// Measures where there is a device; what went wrong is in words.
+pub(crate) fn run(measure: impl FnOnce(&mut Criterion) -> Result<(), String>) -> ExitCode {
+    if let Err(why) = Device::open() {
+        return without_device(&why.to_string());
+    }
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(700))
+        .configure_from_args();
+    if let Err(error) = measure(&mut criterion) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    criterion.final_summary();
+    ExitCode::SUCCESS
+}
+
+/// As a test there is nothing to do; who asks for measurements is told that there are none.
+fn without_device(why: &str) -> ExitCode {
+    if std::env::args().any(|argument| argument == "--bench") {
+        eprintln!("no GPU: {why}");
+        return ExitCode::from(3);
+    }
+    println!("SKIPPED: {why}");
+    ExitCode::SUCCESS
+}
