@@ -37,8 +37,11 @@ pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(
     let small = if bytes <= AT_MOST { Ok(()) } else { Err(format!("{bytes} bytes")) };
     checks.that(&format!("{name}: {bytes} bytes, of {AT_MOST} at most"), small);
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        let text = fs::read_to_string(package.join(licence))?;
-        let whole = if text.lines().count() > 10 { Ok(()) } else { Err(format!("{text:?}")) };
+        let whole = match fs::read_to_string(package.join(licence)) {
+            Ok(text) if text.lines().count() > 10 => Ok(()),
+            Ok(text) => Err(format!("{text:?}")),
+            Err(error) => Err(error.to_string()),
+        };
         checks.that(&format!("{name}: {licence} is the text and not a link to it"), whole);
     }
     Ok(())
