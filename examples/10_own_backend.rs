@@ -1,7 +1,8 @@
 //! A backend of one's own: host memory that begins at a page, made to pass the tests that every backend passes.
 //!
 //! A backend says how blocks are allocated, freed, filled and viewed. Everything else (scopes, growth, limits,
-//! statistics, arrays, the dynamic pool) is there as soon as it does.
+//! statistics, arrays, the dynamic pool) is there as soon as it does. `local_pools!` gives it the pools of a thread,
+//! and so `with_pool!`.
 //!
 //! ```text
 //! cargo run --release --example 10_own_backend
@@ -22,6 +23,7 @@ use pool_conformance::{
 use pool_core::{
     Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, bytemuck,
 };
+use pool_facade::{local, with_pool};
 
 /// Random programs of each kind, held against a naive model.
 const PROGRAMS: u32 = 50;
@@ -135,6 +137,10 @@ unsafe impl HostBackend for Pages {
     }
 }
 
+pool_facade::local_pools! {
+    Pages, context: || Ok(())
+}
+
 /// How the tests look into the memory of [`Pages`].
 #[derive(Clone, Debug, Default)]
 struct PagesProbe {
@@ -173,6 +179,9 @@ fn main() {
         assert_eq!(buffer.as_ptr().addr() % PAGE, 0, "a block begins at a page");
     }
     println!("{}", pool.stats());
+
+    let sum = with_pool!(Pages, scope => { scope.acquire_filled(1000, 2_u64).iter().sum::<u64>() });
+    println!("a pool of this thread: {sum}, on {}", local::<Pages>().stats().device);
 
     run_all(&PagesProbe::default());
     run_random_lexical(PROGRAMS, PagesProbe::default);

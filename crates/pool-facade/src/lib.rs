@@ -70,7 +70,9 @@ mod macros;
 mod markers;
 pub mod prelude;
 
-pub use local::{LocalGuard, LocalPool, local, try_local};
+#[doc(hidden)]
+pub use local::ListAccess;
+pub use local::{IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local};
 pub use markers::{Cpu, Cuda};
 #[cfg(feature = "half")]
 pub use pool_core::half;

@@ -1,4 +1,4 @@
-//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread.
+//! `with_pool!` and `try_with_pool!`: scopes in the pools of this thread; `local_pools!`: a backend that has them.
 
 /// Runs a block with a scope of one of this thread's pools; the block's value is the macro's.
 ///
@@ -160,4 +160,62 @@ macro_rules! try_with_pool {
         }
     }};
     (@ $($more:tt)+) => { $crate::try_with_pool!($($more)+) };
+}
+
+/// Gives a backend thread-local pools, and with them [`with_pool!`] and [`local()`](crate::local()), in the
+/// crate that the backend is of.
+///
+/// `context` is what makes the context of a new pool: it is called with nothing and answers with
+/// `Result<Context, Error>`. `is_of_thread`, which may be left out, is called with an idle pool's
+/// context, and says whether the calling thread may take that pool now: for devices of which a thread
+/// chooses one.
+///
+/// ```text
+/// pool_facade::local_pools! {
+///     Pages, context: || Ok(())
+/// }
+/// ```
+///
+/// The repository's example `10_own_backend` has the whole of such a backend.
+///
+/// The backend is a type without parameters: each has a thread-local of its own, which cannot be generic.
+#[macro_export]
+macro_rules! local_pools {
+    ($backend:ty, context: $context:expr $(, is_of_thread: $is_of_thread:expr)? $(,)?) => {
+        const _: () = {
+            ::std::thread_local! {
+                static IDLE: $crate::IdlePools<$backend> = const { $crate::IdlePools::new() };
+                static CLOSER: $crate::IdlePoolsCloser<$backend> =
+                    const { $crate::IdlePoolsCloser::new() };
+            }
+
+            impl $crate::LocalPool for $backend {
+                #[inline]
+                fn with_idle_pools<R>(
+                    f: impl ::core::ops::FnOnce(&$crate::IdlePools<Self>) -> R,
+                ) -> R {
+                    IDLE.with(f)
+                }
+
+                fn with_closer(f: impl ::core::ops::FnOnce(&$crate::IdlePoolsCloser<Self>)) {
+                    let _ = CLOSER.try_with(f);
+                }
+
+                fn thread_context() -> ::core::result::Result<
+                    <Self as $crate::PoolBackend>::Context,
+                    <Self as $crate::PoolBackend>::Error,
+                > {
+                    ($context)()
+                }
+
+                $(
+                    fn is_of_thread(context: &<Self as $crate::PoolBackend>::Context) -> bool {
+                        let is_of_thread: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
+                            $is_of_thread;
+                        is_of_thread(context)
+                    }
+                )?
+            }
+        };
+    };
 }

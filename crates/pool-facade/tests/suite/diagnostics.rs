@@ -182,11 +182,32 @@ macro_rules! reaching {
     };
 }
 
-const REACHING: [(&str, Program); 4] = [
-    ("take", reaching!("reaching_take", "let _ = (mine, B::take());")),
-    ("put", reaching!("reaching_put", "B::put(mine);")),
-    ("with_list", reaching!("reaching_with_list", "B::with_list(|list| list.close());")),
-    ("set_config", reaching!("reaching_set_config", "B::set_config(PoolConfig::new());")),
+const REACHING: [(&str, Program); 7] = [
+    (
+        "take",
+        reaching!("reaching_take", "B::with_idle_pools(|idle| { let _ = (mine, idle.take()); });"),
+    ),
+    ("`list`", reaching!("reaching_list", "B::with_idle_pools(|idle| idle.list.close());")),
+    (
+        "`config`",
+        reaching!(
+            "reaching_config",
+            "B::with_idle_pools(|idle| idle.config.set(PoolConfig::new()));"
+        ),
+    ),
+    ("`armed`", reaching!("reaching_closer", "B::with_closer(|closer| closer.armed.set(true));")),
+    ("E0507", reaching!("reaching_by_value", "B::with_idle_pools(|idle| drop(*idle));")),
+    (
+        "E0594",
+        reaching!(
+            "reaching_set",
+            "B::with_idle_pools(|idle| *idle = pool_facade::IdlePools::new());"
+        ),
+    ),
+    (
+        "direct",
+        reaching!("reaching_access", "let _ = unsafe { pool_facade::ListAccess::<B>::direct() };"),
+    ),
 ];
 
 /// The package that the programs are in, written once.
@@ -253,13 +274,13 @@ fn right_programs_compile() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn a_marker_whose_feature_is_off_names_the_feature() {
     let of_cpu = [
-        "Cpu` is no backend that is built in, so it has no thread-local pools",
+        "Cpu` has no thread-local pools",
         "`Cpu` needs the feature `cpu` of `pool-facade`",
         "E0277",
     ];
     refused(&CPU_WITHOUT_ITS_FEATURE, &of_cpu);
     refused(&LOCAL_WITHOUT_ITS_FEATURE, &of_cpu);
-    let of_cuda = ["Cuda` is no backend that is built in", "the feature `cuda`", "E0277"];
+    let of_cuda = ["Cuda` has no thread-local pools", "the feature `cuda`", "E0277"];
     refused(&CUDA_WITHOUT_ITS_FEATURE, &of_cuda);
 }
 

@@ -1,0 +1,7 @@
+//! The thread-local pools of `Cuda`: one list for all devices and streams that a thread chooses, of which a
+//! pool is taken by its stream.
+
+use pool_cuda::{Cuda, DeviceStream};
+
+// The pools share the thread's stream, and keep it as long as they need it.
+crate::local_pools!(Cuda, context: DeviceStream::of_thread, is_of_thread: DeviceStream::is_of_thread);

@@ -1,0 +1,156 @@
+//! The guard that owns a pool of its thread, and the functions that make one.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+
+use pool_core::{
+    Compaction, Pool, PoolConfig, PoolError, PoolStats, ReleaseReport, Scope, error_chain,
+};
+
+use super::LocalPool;
+use super::idle_pools;
+
+/// A pool of this thread, in your hands until the guard is dropped.
+///
+/// The guard owns its pool. Dropping it, in any order with other guards, gives the pool back to the
+/// thread that drops it; forgetting it leaks that one pool.
+///
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>() {}
+/// is_send::<pool_facade::LocalGuard<pool_facade::Cpu>>(); // guard_not_send
+/// ```
+pub struct LocalGuard<B: LocalPool> {
+    pool: ManuallyDrop<Pool<B>>,
+    /// The idle pools that `stats`, `trim` and `clear` reach are those of this thread.
+    thread: PhantomData<*mut ()>,
+}
+
+/// A pool of this thread: the function form of [`with_pool!`](crate::with_pool), and the place for
+/// statistics, trimming and configuration.
+///
+/// ```
+/// # #[cfg(feature = "cpu")] {
+/// use pool_facade::prelude::*;
+///
+/// let mut guard = local::<Cpu>();
+/// guard.configure(PoolConfig::new().byte_limit(1 << 20))?;
+/// {
+///     let scope = guard.scope();
+///     assert!(scope.try_acquire::<u8>(2 << 20).is_err());
+///     scope.acquire_zeroed::<u8>(1000);
+/// }
+/// assert!(guard.stats().reserved_bytes >= 1000);
+/// guard.trim();
+/// assert_eq!(guard.stats().reserved_bytes, 0);
+/// # }
+/// # Ok::<(), pool_facade::PoolError<pool_facade::CpuError>>(())
+/// ```
+///
+/// # Panics
+///
+/// With the text of the error that [`try_local`] returns.
+#[inline]
+#[must_use]
+#[track_caller]
+pub fn local<B: LocalPool>() -> LocalGuard<B> {
+    let pool = match idle_pools::take() {
+        Some(pool) => pool,
+        None => make_or_panic(),
+    };
+    LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData }
+}
+
+/// As [`local()`].
+///
+/// # Errors
+///
+/// [`PoolError::Bookkeeping`] where the host has no memory for a new pool's slot table, and
+/// [`PoolError::Backend`] where the backend cannot start.
+#[inline]
+pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
+    let pool = match idle_pools::take() {
+        Some(pool) => pool,
+        None => idle_pools::make()?,
+    };
+    Ok(LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData })
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(clippy::panic, reason = "the documented behaviour of the twin without `try_`")]
+fn make_or_panic<B: LocalPool>() -> Pool<B> {
+    idle_pools::make().unwrap_or_else(|error| panic!("{}", error_chain(&error)))
+}
+
+impl<B: LocalPool> LocalGuard<B> {
+    /// Opens a scope in the guard's pool.
+    #[inline]
+    pub fn scope(&mut self) -> Scope<'_, B> {
+        self.pool.scope()
+    }
+
+    /// The numbers of this pool and of the thread's idle pools together.
+    #[must_use]
+    pub fn stats(&self) -> PoolStats {
+        let mut stats = self.pool.stats();
+        idle_pools::for_each::<B>(|pool| stats = stats.plus(&pool.stats()));
+        stats
+    }
+
+    /// Frees every block of this pool and of the thread's idle pools.
+    pub fn trim(&mut self) -> ReleaseReport {
+        let mut released = self.pool.trim();
+        idle_pools::for_each::<B>(|pool| released = released.plus(pool.trim()));
+        released
+    }
+
+    /// Swaps oversized blocks of this pool and of the thread's idle pools; see [`Compaction`].
+    pub fn compact(&mut self, compaction: &Compaction) -> ReleaseReport {
+        let mut released = self.pool.compact(compaction);
+        idle_pools::for_each::<B>(|pool| released = released.plus(pool.compact(compaction)));
+        released
+    }
+
+    /// Frees every block of this pool and of the thread's idle pools, and forgets their peaks. Idle
+    /// pools that may hold more than memory are dropped, which are those of every backend but
+    /// [`Cpu`](crate::Cpu): those of [`Cuda`](crate::Cuda), with their streams.
+    pub fn clear(&mut self) -> ReleaseReport {
+        let mut released = self.pool.clear();
+        idle_pools::for_each::<B>(|pool| released = released.plus(pool.clear()));
+        idle_pools::drop_holders::<B>();
+        released
+    }
+
+    /// Takes a configuration for this pool, the thread's idle pools, and every pool that this thread
+    /// makes from now on. Pools that other guards hold stay as they are. A byte limit is each pool's
+    /// own.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Config`] for a value out of its range; nothing is then changed.
+    pub fn configure(&mut self, config: PoolConfig) -> Result<(), PoolError<B::Error>> {
+        self.pool.configure(config)?;
+        // First: what is called back meanwhile may make pools.
+        idle_pools::set_config::<B>(config);
+        let mut result = Ok(());
+        idle_pools::for_each::<B>(|pool| result = pool.configure(config));
+        result
+    }
+}
+
+impl<B: LocalPool> Drop for LocalGuard<B> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the guard is being dropped, so the pool is not used through it again.
+        let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
+        idle_pools::put(pool);
+    }
+}
+
+impl<B: LocalPool> fmt::Debug for LocalGuard<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalGuard").field("pool", &*self.pool).finish()
+    }
+}

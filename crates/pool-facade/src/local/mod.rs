@@ -1,0 +1,57 @@
+//! The pools of a thread: what a backend has to have for them, the list of idle ones, and the guard that
+//! borrows one.
+
+#[cfg(feature = "cpu")]
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod guard;
+mod idle_pools;
+
+use pool_core::PoolBackend;
+
+pub use guard::{LocalGuard, local, try_local};
+pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
+
+/// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
+/// ask for.
+///
+/// The markers whose feature is on have it. A backend of another crate gets it there, from
+/// [`local_pools!`](crate::local_pools), which writes this implementation with no `unsafe`. What its functions
+/// hand out has no methods that anyone else can call: the idle pools of one backend are out of reach of
+/// another's implementation, and of code that is generic over `B: LocalPool`.
+///
+/// An implementation by hand that keeps no one list for a thread is harmless, but keeps fewer pools.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no thread-local pools",
+    label = "a backend without thread-local pools",
+    note = "`Cpu` needs the feature `cpu` of `pool-facade`, which is on by default: `pool-facade = {{ features = [\"cpu\"] }}`",
+    note = "`Cuda` needs the feature `cuda` of `pool-facade`: `pool-facade = {{ features = [\"cuda\"] }}`",
+    note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
+)]
+pub trait LocalPool: PoolBackend {
+    /// How pools are taken from the list and come back.
+    #[doc(hidden)]
+    const ACCESS: ListAccess<Self> = ListAccess::CHECKED;
+
+    /// Runs `f` on the idle pools of the calling thread.
+    fn with_idle_pools<R>(f: impl FnOnce(&IdlePools<Self>) -> R) -> R;
+
+    /// Runs `f` on what closes the list of the idle pools where the calling thread ends, unless it has done so.
+    fn with_closer(f: impl FnOnce(&IdlePoolsCloser<Self>));
+
+    /// The context of a new pool of the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// The backend's, where its device cannot be opened; [`try_local`] returns it as
+    /// [`PoolError::Backend`](crate::PoolError::Backend).
+    fn thread_context() -> Result<Self::Context, Self::Error>;
+
+    /// Whether the calling thread may take an idle pool of this context now; always, unless a thread can
+    /// choose between devices or streams.
+    fn is_of_thread(context: &Self::Context) -> bool {
+        let _ = context;
+        true
+    }
+}
