@@ -93,7 +93,7 @@ pub use heap_probe::HeapProbe;
 pub use ledger::{BlockCounts, Fault, Ledger, Refusal, RefusalError};
 pub use ledgered::{LedgeredBackend, LedgeredContext};
 #[doc(hidden)] // for `slice_access`
-pub use pool_core::Element;
+pub use pool_core::{AcquireResult, DynamicPool, Element, Handle, HostBackend, Scope};
 pub use probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 pub use toy::Toy;
 pub use toy_probe::ToyProbe;

@@ -34,8 +34,8 @@ impl fmt::Display for SkipReason {
 
 /// Looks into the memory of a backend for the tests.
 ///
-/// [`slice_access!`](crate::slice_access) writes everything about views for a backend whose views are
-/// slices; the page of this crate shows a whole probe.
+/// [`slice_access!`](crate::slice_access) writes everything about views for a host backend whose
+/// views are slices; the page of this crate shows a whole probe.
 pub trait Probe: 'static {
     /// The backend that is tested.
     type Backend: PoolBackend;
@@ -203,7 +203,8 @@ pub(crate) trait Watching: Probe {
 
 impl<P: Probe> Watching for P {}
 
-/// The methods of a [`Probe`] for views that are slices, to be put into its `impl`.
+/// The methods of a [`Probe`] for a [`HostBackend`](crate::HostBackend) whose views are slices, to be put into its
+/// `impl`.
 #[macro_export]
 macro_rules! slice_access {
     () => {
@@ -234,6 +235,24 @@ macro_rules! slice_access {
         fn read_later<T: $crate::Element>(&self, view: &&mut [T]) -> $crate::Later<'_, T> {
             let elements = view.to_vec();
             ::std::boxed::Box::new(|| elements)
+        }
+
+        fn acquire_with<'s, T: $crate::Element>(
+            &self,
+            scope: &$crate::Scope<'s, Self::Backend>,
+            length: usize,
+            element: impl FnMut(usize) -> T,
+        ) -> $crate::AcquireResult<'s, Self::Backend, T> {
+            scope.try_acquire_with(length, element)
+        }
+
+        fn acquire_named_with<T: $crate::Element>(
+            &self,
+            pool: &mut $crate::DynamicPool<Self::Backend>,
+            length: usize,
+            element: impl FnMut(usize) -> T,
+        ) -> ::std::result::Result<$crate::Handle<T>, $crate::Failure<Self>> {
+            pool.try_acquire_with(length, element)
         }
     };
 }

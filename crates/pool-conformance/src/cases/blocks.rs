@@ -102,9 +102,9 @@ fn lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let scope = pool.scope();
-            let view = given.acquire::<P, u8>(&scope, length, 1)?;
+            let view = given.acquire::<P, u8>(world.probe, &scope, length, 1)?;
             assert_eq!((view.len(), world.probe.read(&view).len()), (length, length));
-            let view = given.acquire::<P, [f32; 3]>(&scope, length, 1)?;
+            let view = given.acquire::<P, [f32; 3]>(world.probe, &scope, length, 1)?;
             assert_eq!((view.len(), world.probe.read(&view).len()), (length, length));
             let (rows, columns) = (length, 3);
             let matrix = scope.try_acquire_nd_zeroed::<u16, _>([rows, columns])?;
@@ -126,7 +126,7 @@ fn parts_of<P: Probe, T: Sample>(world: &World<'_, P>, pool: &mut Pool<P::Backen
     for &length in lengths {
         for at in [0, 1, length / 2, length] {
             let scope = pool.scope();
-            let view = InitialContent::Copy.acquire::<P, T>(&scope, length, 1)?;
+            let view = InitialContent::Copy.acquire::<P, T>(world.probe, &scope, length, 1)?;
             let start = world.probe.address(&view);
             let (mut before, mut after) = view.try_split_at(at)?;
             assert_eq!((before.len(), after.len()), (at, length - at));
@@ -188,14 +188,14 @@ fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
             let mut before = inner.try_acquire::<u8>(length)?;
             world.write(&mut before, 2);
             let mut after = {
-                let middle = given.acquire::<P, u8>(&inner, length, 3)?;
+                let middle = given.acquire::<P, u8>(world.probe, &inner, length, 3)?;
                 let mut after = inner.try_acquire::<u8>(length)?;
                 world.write_later(&mut after, 4);
                 assert_eq!(world.probe.read(&middle), given.content(length, 3));
                 world.assert_holds(&before, 2);
                 after
             };
-            let filled = given.acquire::<P, [u8; 3]>(&inner, length, 5)?;
+            let filled = given.acquire::<P, [u8; 3]>(world.probe, &inner, length, 5)?;
             world.assert_holds(&after, 4);
             world.write_later(&mut after, 6);
             assert_eq!(world.probe.read(&filled), given.content::<[u8; 3]>(length, 5));
@@ -219,7 +219,7 @@ fn stays<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         for given in InitialContent::ALL {
             pool.trim();
             let scope = pool.scope();
-            let view = given.acquire::<P, Large>(&scope, length, 1)?;
+            let view = given.acquire::<P, Large>(world.probe, &scope, length, 1)?;
             assert_eq!(world.probe.read(&view), given.content::<Large>(length, 1));
         }
     }

@@ -40,7 +40,7 @@ fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
                     return Ok(());
                 }
             }
-            let mut view = given.acquire::<P, f64>(&scope, length, 3)?;
+            let mut view = given.acquire::<P, f64>(world.probe, &scope, length, 3)?;
             let found = world.read_later(&view);
             world.write_later(&mut view, 4);
             world.assert_holds(&view, 4);
@@ -64,7 +64,8 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
             1 => drop(pool.clear()),
             _ => drop(pool.scope().try_acquire_zeroed::<f64>(5_000)?),
         }
-        let view = InitialContent::Value.acquire::<P, f64>(&pool.scope(), 200, round)?;
+        let view =
+            InitialContent::Value.acquire::<P, f64>(world.probe, &pool.scope(), 200, round)?;
         assert_eq!(world.probe.read(&view), InitialContent::Value.content(200, round));
     }
     Ok(())

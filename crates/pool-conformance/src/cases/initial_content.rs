@@ -14,15 +14,22 @@ pub(super) enum InitialContent {
     Value,
     /// A copy of host memory.
     Copy,
+    /// What code of the host gives, element by element: a host backend is not asked for it, and a queue may be
+    /// waited for.
+    EachByHost,
 }
 
 impl InitialContent {
+    /// What a backend itself puts into a block: on a queue, without waiting for it.
+    pub(super) const OF_BACKEND: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
+
     /// All of them: a new content belongs here, too.
-    pub(super) const ALL: [Self; 3] = [Self::Zeros, Self::Value, Self::Copy];
+    pub(super) const ALL: [Self; 4] = [Self::Zeros, Self::Value, Self::Copy, Self::EachByHost];
 
     /// Acquires elements with this content; `seed` says which value, and what is copied.
     pub(super) fn acquire<'s, P: Probe, T: Sample>(
         self,
+        probe: &P,
         scope: &Scope<'s, P::Backend>,
         length: usize,
         seed: u64,
@@ -31,6 +38,7 @@ impl InitialContent {
             Self::Zeros => scope.try_acquire_zeroed(length),
             Self::Value => scope.try_acquire_filled(length, T::sample(seed, 0)),
             Self::Copy => scope.try_acquire_from(&samples::<T>(seed, length)),
+            Self::EachByHost => probe.acquire_with(scope, length, |index| T::sample(seed, index)),
         }
     }
 
@@ -39,7 +47,7 @@ impl InitialContent {
         match self {
             Self::Zeros => vec![T::zeroed(); length],
             Self::Value => vec![T::sample(seed, 0); length],
-            Self::Copy => samples(seed, length),
+            Self::Copy | Self::EachByHost => samples(seed, length),
         }
     }
 }

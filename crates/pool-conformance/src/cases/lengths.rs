@@ -65,7 +65,7 @@ fn of_size<P: Probe, T: Sample>(
             assert!(found == junk[..length], "written and read: {}", wrong(&found, &junk));
         }
         let scope = pool.scope();
-        let view = given.acquire::<P, T>(&scope, length, 2)?;
+        let view = given.acquire::<P, T>(world.probe, &scope, length, 2)?;
         let (found, right) = (world.probe.read(&view), given.content::<T>(length, 2));
         assert!(found == right, "{given:?}: {}", wrong(&found, &right));
     }

@@ -22,6 +22,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
         Case::lexical("an upload comes after the work of former views", |world, pool| {
             after_former::<P>(world, pool, InitialContent::Copy)
         }),
+        Case::lexical(
+            "elements from the host come after the work of former views",
+            |world, pool| after_former::<P>(world, pool, InitialContent::EachByHost),
+        ),
         Case::lexical("zeroing comes before the work of later views", |world, pool| {
             before_later::<P>(world, pool, InitialContent::Zeros)
         }),
@@ -31,6 +35,10 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
         Case::lexical("an upload comes before the work of later views", |world, pool| {
             before_later::<P>(world, pool, InitialContent::Copy)
         }),
+        Case::lexical(
+            "elements from the host come before the work of later views",
+            |world, pool| before_later::<P>(world, pool, InitialContent::EachByHost),
+        ),
         Case::lexical("poison comes after former work and before later work", poison),
         Case::lexical("an upload has left its source when it returns", source_is_left),
         Case::lexical("a slot keeps its order through many types and scopes", history),
@@ -76,7 +84,7 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
         world.write_later(&mut former, 2);
         (before, world.read_later(&former))
     };
-    let view = given.acquire::<P, U>(&scope, length, 3)?;
+    let view = given.acquire::<P, U>(world.probe, &scope, length, 3)?;
     assert_eq!(world.probe.read(&view), given.content(length, 3), "{given:?} over former work");
     assert_eq!(before(), samples::<T>(1, length), "a read that came before {given:?}");
     assert_eq!(after(), samples::<T>(2, length), "the last read that came before {given:?}");
@@ -105,7 +113,7 @@ fn before_work_of<P: Probe, T: Sample>(
 ) -> Outcome<P> {
     for round in 0..2 {
         let scope = pool.scope();
-        let mut view = given.acquire::<P, T>(&scope, length, round)?;
+        let mut view = given.acquire::<P, T>(world.probe, &scope, length, round)?;
         let first = world.read_later(&view);
         world.write_later(&mut view, 8);
         let second = world.read_later(&view);
@@ -190,14 +198,15 @@ fn enter<'p, P: Probe, T: Sample>(
     round: usize,
     reads: &mut Reads<'p>,
 ) -> Outcome<P> {
-    let (given, seed) = (InitialContent::ALL[round % InitialContent::ALL.len()], round as u64);
+    let (given, seed) =
+        (InitialContent::OF_BACKEND[round % InitialContent::OF_BACKEND.len()], round as u64);
     let length = 1 + (round * 7) % 50 + if round % 11 == 10 { 900 } else { 0 };
     let inner = scope.scope();
-    let mut first = given.acquire::<P, T>(&inner, length, seed)?;
+    let mut first = given.acquire::<P, T>(world.probe, &inner, length, seed)?;
     let what = |which: &str| format!("round {round}: {which} of {given:?}");
     reads.expect(world.read_later(&first), given.content(length, seed), what("the content"));
     world.write_later(&mut first, seed + 100);
-    let second = given.acquire::<P, T>(&inner, length, seed + 1)?;
+    let second = given.acquire::<P, T>(world.probe, &inner, length, seed + 1)?;
     let right = given.content(length, seed + 1);
     reads.expect(world.read_later(&second), right, what("the neighbour's content"));
     let right = samples(seed + 100, length);
@@ -213,10 +222,11 @@ fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     pool.scope().try_acquire_zeroed::<u32>(64)?;
     let mut reads = Reads(Vec::new());
     for round in 0..LONG {
-        let (given, seed) = (InitialContent::ALL[round % InitialContent::ALL.len()], round as u64);
+        let (given, seed) =
+            (InitialContent::OF_BACKEND[round % InitialContent::OF_BACKEND.len()], round as u64);
         let length = 1 + round % 40;
         let scope = pool.scope();
-        let view = given.acquire::<P, u32>(&scope, length, seed)?;
+        let view = given.acquire::<P, u32>(world.probe, &scope, length, seed)?;
         if round % 97 == 0 || round + 3 >= LONG {
             let right = given.content(length, seed);
             reads.expect(world.read_later(&view), right, format!("round {round}: {given:?}"));
@@ -237,7 +247,7 @@ fn dynamic_history<P: Probe>(
         let zeros = pool.try_acquire_zeroed::<f64>(length)?;
         let filled = pool.try_acquire_filled(length, f64::sample(seed, 0))?;
         let copied = pool.try_acquire_from(&samples::<f64>(seed, length))?;
-        for (given, handle) in InitialContent::ALL.into_iter().zip([zeros, filled, copied]) {
+        for (given, handle) in InitialContent::OF_BACKEND.into_iter().zip([zeros, filled, copied]) {
             let mut view = pool.get_mut(handle)?;
             let what = format!("round {round}: {given:?}");
             reads.expect(world.read_later(&view), given.content(length, seed), what.clone());

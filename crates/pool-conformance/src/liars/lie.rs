@@ -32,6 +32,7 @@ lies! {
     FillsLate = "fills are enqueued at the next fill",
     ZeroesLate = "zeroing is enqueued at the next zeroing",
     UploadsLate = "uploads are enqueued at the next upload",
+    HostOvertakes = "what the host writes comes before the work that was enqueued",
     UploadsReadLate = "an upload reads its source when it runs",
     FreesEarly = "a block is freed before its work has run",
     FreesLate = "a block is freed when the next one is",
@@ -137,6 +138,9 @@ impl Lie {
         Self::ZeroesOnce,
         Self::LongZeroesFail,
     ];
+
+    /// The lies of queues that say they are the host's.
+    pub(super) const OF_HOST_QUEUES: &'static [Self] = &[Self::HostOvertakes];
 
     /// The lies of backends over heap blocks with a ledger.
     pub(super) const OF_HEAPS: &'static [Self] = &[

@@ -14,6 +14,7 @@
 
 mod deferred;
 mod host;
+mod host_queue;
 mod lie;
 
 use std::fmt;
@@ -32,6 +33,10 @@ use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
 use deferred::DeferredLiar;
 use host::HostLiar;
+use host_queue::HostQueueProbe;
+
+/// The probe of liars over deferred memory.
+type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
 /// A liar, and the case that caught it.
 #[derive(Clone, Debug)]
@@ -54,10 +59,13 @@ impl fmt::Display for Liar {
 }
 
 /// Runs the cases on every liar, each until one case fails; `tell` is told of each.
-// The function is generic, so that only a caller compiles the cases three times more.
+// The function is generic, so that only a caller compiles the cases four times more.
 pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     for &lie in Lie::OF_QUEUES {
         tell(&run("DeferredBackend", lie, &deferred_probe(lie)));
+    }
+    for &lie in Lie::OF_HOST_QUEUES {
+        tell(&run("DeferredBackend", lie, &HostQueueProbe(deferred_probe(lie))));
     }
     for &lie in Lie::OF_HEAPS {
         let probe = HeapProbe::default();
@@ -76,7 +84,7 @@ pub fn run_liars(mut tell: impl FnMut(&Liar)) {
     }
 }
 
-fn deferred_probe(lie: Lie) -> AdaptedProbe<DeferredProbe, DeferredLiar, Lie> {
+fn deferred_probe(lie: Lie) -> DeferredLiarProbe {
     deferred::keep_stale_shapes(lie == Lie::StaleDescriptors);
     AdaptedProbe::new(DeferredProbe::default(), lie)
 }

@@ -2,10 +2,7 @@
 //! against the naive model.
 
 use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
-use pool_conformance::{
-    Failure, Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all,
-};
-use pool_core::{AcquireResult, DynamicPool, Element, Handle, Scope};
+use pool_conformance::{Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all};
 use pool_cpu::Cpu;
 
 /// Looks into slices.
@@ -23,24 +20,6 @@ impl Probe for CpuProbe {
     }
 
     pool_conformance::slice_access!();
-
-    fn acquire_with<'s, T: Element>(
-        &self,
-        scope: &Scope<'s, LedgeredBackend<Cpu>>,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> AcquireResult<'s, LedgeredBackend<Cpu>, T> {
-        scope.try_acquire_with(length, element)
-    }
-
-    fn acquire_named_with<T: Element>(
-        &self,
-        pool: &mut DynamicPool<LedgeredBackend<Cpu>>,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> Result<Handle<T>, Failure<Self>> {
-        pool.try_acquire_with(length, element)
-    }
 
     fn accounting(&self) -> Result<&Ledger, SkipReason> {
         Ok(&self.ledger)
