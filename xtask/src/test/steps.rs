@@ -148,8 +148,10 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
 }
 
+/// Without the programs of the examples, which clippy compiles and the step `examples` runs: linking them takes longer
+/// than all their tests.
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let whole = Invocation::tests("test --workspace --all-targets --no-fail-fast");
+    let whole = Invocation::tests("test --workspace --lib --bins --tests --benches --no-fail-fast");
     let plain =
         Invocation::tests("test --lib --tests --no-fail-fast").with(packages(WITH_PLAIN_DEFAULTS));
     let both = [whole.with(everything()), plain];
