@@ -62,6 +62,10 @@ pub(crate) const STEPS: &[Step] = &[
         ..step("driver-versions", "drivers and bindings of other CUDA versions", driver_versions)
     },
     step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
+    Step {
+        only_in_full: true,
+        ..step("oldest-rust-for-cuda", "so do those that need a newer one", oldest_rust_for_cuda)
+    },
     miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
     Step {
@@ -272,6 +276,17 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
         LIBRARIES.iter().filter(|name| !MSRV_EXEMPT.contains(name)).copied().collect();
     let with_features = check.clone().with(old_features_in(&old));
     Ok(vec![check.with(packages(&old)), with_features])
+}
+
+/// The crates that [`MSRV_EXEMPT`] leaves out of that step, each with the compiler that its manifest names.
+fn oldest_rust_for_cuda(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let check = |name: &str| {
+        let oldest = setting.workspace.oldest_rust_of(name);
+        let oldest = oldest.ok_or_else(|| format!("{name} names no oldest Rust"))?;
+        let toolchain = setting.toolchains.release(oldest)?;
+        Ok(Invocation::check("check").on(&toolchain).with(everything_in(&[name])))
+    };
+    MSRV_EXEMPT.iter().filter(|name| LIBRARIES.contains(name)).map(|name| check(name)).collect()
 }
 
 fn cuda_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {

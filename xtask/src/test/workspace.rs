@@ -24,6 +24,8 @@ pub(crate) struct Workspace {
 struct Package {
     name: String,
     version: String,
+    /// The oldest compiler that the crate says it builds with.
+    rust_version: Option<String>,
     targets: Vec<Target>,
 }
 
@@ -50,6 +52,11 @@ impl Workspace {
     pub(crate) fn version_of(&self, name: &str) -> Option<&str> {
         let package = self.packages.iter().find(|package| package.name == name)?;
         Some(&package.version)
+    }
+
+    /// The oldest compiler that a crate says it builds with.
+    pub(crate) fn oldest_rust_of(&self, name: &str) -> Option<&str> {
+        self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
     }
 
     /// Every example, in the order of the manifests.
