@@ -13,7 +13,7 @@ use pool_facade::prelude::*;
 
 /// The spread of some samples. `with_pool!` borrows a pool of the thread that runs this; `?` gives it back.
 fn spread(samples: &[f64]) -> Option<f64> {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let sorted = scope.acquire_from(samples);
         sorted.sort_unstable_by(f64::total_cmp);
         Some(sorted.last()? - sorted.first()?)
@@ -22,7 +22,7 @@ fn spread(samples: &[f64]) -> Option<f64> {
 
 /// The same where a limit is to be an error and no panic.
 fn try_spread(samples: &[f64]) -> Result<f64, PoolError<CpuError>> {
-    try_with_pool!(scope => {
+    try_with_pool!(|scope| {
         let sorted = scope.try_acquire_from(samples)?;
         sorted.sort_unstable_by(f64::total_cmp);
         sorted.last().zip(sorted.first()).map_or(0.0, |(last, first)| last - first)

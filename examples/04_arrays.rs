@@ -37,7 +37,7 @@ fn largest_eigenvalue(scope: &mut Scope<'_, Cpu>, matrix: &Matrix<'_>, steps: us
 
 fn main() -> Result<(), Box<dyn Error>> {
     let size = 8;
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let matrix = laplacian(&scope, size);
         let found = largest_eigenvalue(&mut scope, &matrix, 500);
         let expected = 2.0 + 2.0 * (std::f64::consts::PI / 9.0).cos();
@@ -54,9 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
         // The same memory as an array of `ndarray`, with its arithmetic.
         let mut product = scope.acquire_array([size, size]);
-        let identity = scope.acquire_nd_with([size, size], |[row, column]| {
-            f64::from(u8::from(row == column))
-        });
+        let identity =
+            scope.acquire_nd_with([size, size], |[row, column]| f64::from(u8::from(row == column)));
         let mut array = laplacian(&scope, size).into_ndarray();
         array += &identity.into_ndarray();
         product.assign(&array);

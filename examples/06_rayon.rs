@@ -17,7 +17,7 @@ const DRAWS: u64 = 20_000;
 
 /// The median of one draw. `with_pool!` takes the pool of the thread that runs this.
 fn median_of_draw(flows: &[f64], seed: u64) -> f64 {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let mut random = fastrand::Rng::with_seed(seed);
         let draw = scope.acquire_with(flows.len(), |_| flows[random.usize(..flows.len())]);
         *draw.select_nth_unstable_by(flows.len() / 2, f64::total_cmp).1

@@ -180,7 +180,7 @@ fn main() {
     }
     println!("{}", pool.stats());
 
-    let sum = with_pool!(Pages, scope => { scope.acquire_filled(1000, 2_u64).iter().sum::<u64>() });
+    let sum = with_pool!(Pages, |scope| { scope.acquire_filled(1000, 2_u64).iter().sum::<u64>() });
     println!("a pool of this thread: {sum}, on {}", local::<Pages>().stats().device);
 
     run_all(&PagesProbe::default());

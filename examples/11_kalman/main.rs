@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = StateSpace::local_level(flows[0]);
 
     let expected = allocating::smooth(&model, &flows)?;
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let smoothed = pooled::smooth(&mut scope, &model, &flows)?;
         check(&expected, &smoothed)?;
 

@@ -17,13 +17,16 @@ use workload::{allocating, check, files, pooled};
 fn main() -> Result<(), Box<dyn Error>> {
     let photograph = files::photograph()?;
     let expected = allocating::pyramid(&photograph);
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let levels = pooled::pyramid(&mut scope, &photograph);
         check(&expected, &levels)?;
 
         for level in &levels {
             let edges = level.edges.pixels.iter().filter(|mark| **mark == 255).count();
-            println!("{:3} × {:3}: {edges:5} edge pixels", level.picture.width, level.picture.height);
+            println!(
+                "{:3} × {:3}: {edges:5} edge pixels",
+                level.picture.width, level.picture.height
+            );
         }
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = package.parent().unwrap_or(package).join("target/demo");

@@ -52,7 +52,7 @@ impl Column for ThreadLocal {
 
     #[inline(always)]
     fn scoped<R>(&mut self, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        with_pool!(scope => { body(&mut scope) })
+        with_pool!(|scope| { body(&mut scope) })
     }
 
     #[inline(always)]
@@ -69,7 +69,7 @@ impl NestingColumn for ThreadLocal {
     /// Through the macro again, as a helper would that is not given the scope.
     #[inline(always)]
     fn nested<R>(_: &mut Scope<'_, Cpu>, body: impl FnOnce(&mut Scope<'_, Cpu>) -> R) -> R {
-        with_pool!(scope => { body(&mut scope) })
+        with_pool!(|scope| { body(&mut scope) })
     }
 }
 

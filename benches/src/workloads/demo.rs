@@ -84,7 +84,7 @@ impl Work for NileLocal {
 
     #[inline(never)]
     fn run(&mut self, _: usize, _: usize, _: usize) {
-        with_pool!(scope => {
+        with_pool!(|scope| {
             let _ = black_box(kalman::pooled::smooth(&mut scope, &self.0.model, &self.0.flows));
         });
     }
@@ -140,6 +140,8 @@ impl Work for PhotographLocal {
 
     #[inline(never)]
     fn run(&mut self, _: usize, _: usize, _: usize) {
-        with_pool!(scope => { black_box(pyramid::pooled::pyramid(&mut scope, &self.0)); });
+        with_pool!(|scope| {
+            black_box(pyramid::pooled::pyramid(&mut scope, &self.0));
+        });
     }
 }

@@ -110,7 +110,7 @@ impl Work for LocalViews {
 
     #[inline(never)]
     fn run(&mut self, first: usize, second: usize, third: usize) {
-        with_pool!(scope => { pool_views(&scope, first, second, third) });
+        with_pool!(|scope| { pool_views(&scope, first, second, third) });
     }
 }
 

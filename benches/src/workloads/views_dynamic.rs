@@ -102,7 +102,7 @@ impl DynamicArrays for CachedLocal {
 
     #[inline(always)]
     fn three_arrays(&mut self, shape: &[usize]) {
-        with_pool!(scope => { cached_arrays(&scope, shape) });
+        with_pool!(|scope| { cached_arrays(&scope, shape) });
     }
 }
 

@@ -16,7 +16,7 @@
 //!
 //! let b = vec![1.0; 1000];
 //! for _ in 0..100 {
-//!     let norm = with_pool!(scope => {
+//!     let norm = with_pool!(|scope| {
 //!         let x = scope.acquire_filled(1000, 0.25);
 //!         residual(&scope, x, &b)
 //!     });
@@ -33,7 +33,7 @@
 //! # fn on_a_device(samples: &[f32]) -> Result<Vec<f32>, Box<dyn std::error::Error>> {
 //! use pool_facade::prelude::*;
 //!
-//! let found = with_pool!(Cuda, scope => {
+//! let found = with_pool!(Cuda, |scope| {
 //!     let input = scope.try_acquire_from(samples)?;
 //!     let mut output = scope.try_acquire_like::<f32>(&input)?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)`, or any function of cudarc …

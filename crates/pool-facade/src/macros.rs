@@ -6,7 +6,7 @@
 /// # #[cfg(feature = "cpu")] {
 /// use pool_facade::prelude::*;
 ///
-/// let sum = with_pool!(scope => {
+/// let sum = with_pool!(|scope| {
 ///     let x = scope.acquire_filled(100, 2.0_f64);
 ///     x.iter().sum::<f64>()
 /// });
@@ -14,19 +14,21 @@
 ///
 /// // The backend by name, also as a type parameter; several pools at once.
 /// fn zeros<B: pool_facade::LocalPool>(n: usize) -> usize {
-///     with_pool!(B, scope => { scope.acquire_zeroed::<u8>(n); scope.active_slots() })
+///     with_pool!(B, |scope| { scope.acquire_zeroed::<u8>(n); scope.active_slots() })
 /// }
 /// assert_eq!(zeros::<Cpu>(3), 1);
-/// with_pool!(Cpu: left, Cpu: right => {
+/// with_pool!(Cpu, Cpu, |left, right| {
 ///     left.acquire_zeroed::<u8>(1)[0] = right.acquire_zeroed::<u8>(1)[0];
 /// });
 /// # }
 /// ```
 ///
-/// The block stands in your function as written: `return`, `?`, `break` with labels and `.await`
+/// `|scope| { … }` is written like a closure, so that rustfmt formats it, and is none: the block stands in your
+/// function as written. `return`, `?`, `break` with labels and `.await`
 /// mean what they mean outside, and a panic is a panic. However the block is left, the pool goes back
 /// to its thread's list. `?` leaves the function, not the macro. Views and scopes cannot leave the
-/// block.
+/// block. `with_pool!(scope => { … })`, `with_pool!(Cpu, scope => { … })` and
+/// `with_pool!(Cpu: left, Cpu: right => { … })` are the same in the macro's older form, which rustfmt leaves alone.
 ///
 /// A `with_pool!` inside another takes another pool, so a helper that is called from inside should
 /// take the scope as an argument instead; recursion through the macro costs one pool a level.
@@ -40,50 +42,56 @@
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
-/// let view = with_pool!(scope => { scope.acquire::<u8>(1) }); // a view as the block's value
+/// let view = with_pool!(|scope| { scope.acquire::<u8>(1) }); // a view as the block's value
 /// view[0] = 1;
 /// ```
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
 /// let kept: &mut [u8];
-/// with_pool!(scope => { kept = scope.acquire::<u8>(1); }); // a view assigned outside
+/// with_pool!(|scope| { kept = scope.acquire::<u8>(1); }); // a view assigned outside
 /// kept[0] = 1;
 /// ```
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
-/// let kept = with_pool!(scope => { scope }); // the scope itself
+/// let kept = with_pool!(|scope| { scope }); // the scope itself
 /// kept.active_slots();
 /// ```
 ///
 /// ```compile_fail,E0515
 /// # use pool_facade::prelude::*;
 /// fn escape<'a>() -> &'a mut [u8] {
-///     with_pool!(scope => { return scope.acquire::<u8>(1); }) // a view returned
+///     with_pool!(|scope| { return scope.acquire::<u8>(1); }) // a view returned
 /// }
 /// ```
 ///
 /// ```compile_fail,E0425
 /// # use pool_facade::prelude::*;
-/// with_pool!(scope => { drop(guard); scope.active_slots() }); // macro_guard_not_nameable
+/// with_pool!(|scope| { drop(guard); scope.active_slots() }); // macro_guard_not_nameable
 /// ```
 ///
 /// ```compile_fail,E0133
 /// # use pool_facade::prelude::*;
 /// unsafe fn careful() {}
-/// with_pool!(scope => { careful(); scope.active_slots() }); // macro_body_not_unsafe
+/// with_pool!(|scope| { careful(); scope.active_slots() }); // macro_body_not_unsafe
 /// ```
 ///
 /// ```compile_fail
 /// # use pool_facade::prelude::*;
 /// fn is_send<T: Send>(_: T) {}
 /// is_send(async { // with_pool_future_not_send
-///     with_pool!(scope => { std::future::ready(()).await; scope.active_slots() })
+///     with_pool!(|scope| { std::future::ready(()).await; scope.active_slots() })
 /// });
 /// ```
 #[macro_export]
 macro_rules! with_pool {
+    (|$scope:ident| $body:block $(,)?) => {
+        $crate::with_pool!($crate::Cpu: $scope => $body)
+    };
+    (|$scope:ident| $value:expr $(,)?) => {
+        $crate::with_pool!($crate::Cpu: $scope => { $value })
+    };
     ($scope:ident => $body:block) => {
         $crate::with_pool!($crate::Cpu: $scope => $body)
     };
@@ -108,6 +116,12 @@ macro_rules! with_pool {
         $body
     }};
     (@ $($more:tt)+) => { $crate::with_pool!($($more)+) };
+    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
+        $crate::with_pool!($($backend: $scope),+ => $body)
+    };
+    ($($backend:ty),+, |$($scope:ident),+| $value:expr $(,)?) => {
+        $crate::with_pool!($($backend: $scope),+ => { $value })
+    };
 }
 
 /// As [`with_pool!`], but evaluates to `Ok` of the block's value, or to the error where the pool
@@ -117,7 +131,7 @@ macro_rules! with_pool {
 /// # #[cfg(feature = "cpu")] {
 /// use pool_facade::prelude::*;
 ///
-/// let sum = try_with_pool!(Cpu, scope => {
+/// let sum = try_with_pool!(Cpu, |scope| {
 ///     scope.acquire_filled(10, 1.0_f32).iter().sum::<f32>()
 /// });
 /// assert_eq!(sum?, 10.0);
@@ -128,6 +142,12 @@ macro_rules! with_pool {
 /// With several pools, which must share an error type, the first that cannot be made decides.
 #[macro_export]
 macro_rules! try_with_pool {
+    (|$scope:ident| $body:block $(,)?) => {
+        $crate::try_with_pool!($crate::Cpu: $scope => $body)
+    };
+    (|$scope:ident| $value:expr $(,)?) => {
+        $crate::try_with_pool!($crate::Cpu: $scope => { $value })
+    };
     ($scope:ident => $body:block) => {
         $crate::try_with_pool!($crate::Cpu: $scope => $body)
     };
@@ -160,6 +180,12 @@ macro_rules! try_with_pool {
         }
     }};
     (@ $($more:tt)+) => { $crate::try_with_pool!($($more)+) };
+    ($($backend:ty),+, |$($scope:ident),+| $body:block $(,)?) => {
+        $crate::try_with_pool!($($backend: $scope),+ => $body)
+    };
+    ($($backend:ty),+, |$($scope:ident),+| $value:expr $(,)?) => {
+        $crate::try_with_pool!($($backend: $scope),+ => { $value })
+    };
 }
 
 /// Gives a backend thread-local pools, and with them [`with_pool!`] and [`local()`](crate::local()), in the

@@ -16,7 +16,7 @@ pub use pool_cuda::Cuda;
 /// [`with_pool!`](crate::with_pool) is a compile error that says so.
 ///
 /// ```compile_fail,E0277
-/// pool_facade::with_pool!(pool_facade::Cuda, scope => { scope.active_slots() });
+/// pool_facade::with_pool!(pool_facade::Cuda, |scope| { scope.active_slots() });
 /// ```
 #[cfg(not(feature = "cuda"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

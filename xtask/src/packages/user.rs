@@ -16,7 +16,7 @@ const SOURCE: &str = r#"
 use pool_facade::prelude::*;
 
 fn norm(values: &[f64]) -> f64 {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let squares = scope.acquire_with(values.len(), |i| values[i] * values[i]);
         squares.iter().sum::<f64>().sqrt()
     })
@@ -24,7 +24,7 @@ fn norm(values: &[f64]) -> f64 {
 
 #[cfg(feature = "ndarray")]
 fn trace() -> f64 {
-    with_pool!(scope => {
+    with_pool!(|scope| {
         let ones = scope.acquire_nd_filled([3, 3], 1.0).into_ndarray();
         ones.diag().sum()
     })

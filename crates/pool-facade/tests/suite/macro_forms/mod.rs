@@ -7,6 +7,7 @@
 
 #![deny(warnings)]
 
+mod closure_form;
 mod leaving;
 mod naming;
 mod values;
