@@ -72,7 +72,9 @@ pub mod prelude;
 
 #[doc(hidden)]
 pub use local::ListAccess;
-pub use local::{IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local};
+pub use local::{
+    IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local, warn_of_many_slots,
+};
 pub use markers::{Cpu, Cuda};
 #[cfg(feature = "half")]
 pub use pool_core::half;

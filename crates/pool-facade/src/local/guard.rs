@@ -10,6 +10,7 @@ use pool_core::{
 
 use super::LocalPool;
 use super::idle_pools;
+use super::slot_watch::SlotWatch;
 
 /// A pool of this thread, in your hands until the guard is dropped.
 ///
@@ -22,6 +23,7 @@ use super::idle_pools;
 /// ```
 pub struct LocalGuard<B: LocalPool> {
     pool: ManuallyDrop<Pool<B>>,
+    slots: SlotWatch,
     /// The idle pools that `stats`, `trim` and `clear` reach are those of this thread.
     thread: PhantomData<*mut ()>,
 }
@@ -58,7 +60,7 @@ pub fn local<B: LocalPool>() -> LocalGuard<B> {
         Some(pool) => pool,
         None => make_or_panic(),
     };
-    LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData }
+    LocalGuard::of(pool)
 }
 
 /// As [`local()`].
@@ -73,7 +75,7 @@ pub fn try_local<B: LocalPool>() -> Result<LocalGuard<B>, PoolError<B::Error>> {
         Some(pool) => pool,
         None => idle_pools::make()?,
     };
-    Ok(LocalGuard { pool: ManuallyDrop::new(pool), thread: PhantomData })
+    Ok(LocalGuard::of(pool))
 }
 
 #[cold]
@@ -85,6 +87,12 @@ fn make_or_panic<B: LocalPool>() -> Pool<B> {
 }
 
 impl<B: LocalPool> LocalGuard<B> {
+    #[inline]
+    fn of(pool: Pool<B>) -> Self {
+        let slots = SlotWatch::begin(&pool);
+        Self { pool: ManuallyDrop::new(pool), slots, thread: PhantomData }
+    }
+
     /// Opens a scope in the guard's pool.
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
@@ -143,6 +151,7 @@ impl<B: LocalPool> LocalGuard<B> {
 impl<B: LocalPool> Drop for LocalGuard<B> {
     #[inline]
     fn drop(&mut self) {
+        self.slots.end(&self.pool);
         // SAFETY: the guard is being dropped, so the pool is not used through it again.
         let pool = unsafe { ManuallyDrop::take(&mut self.pool) };
         idle_pools::put(pool);

@@ -7,11 +7,13 @@ mod cpu;
 mod cuda;
 mod guard;
 mod idle_pools;
+mod slot_watch;
 
 use pool_core::PoolBackend;
 
 pub use guard::{LocalGuard, local, try_local};
 pub use idle_pools::{IdlePools, IdlePoolsCloser, ListAccess};
+pub use slot_watch::warn_of_many_slots;
 
 /// A backend that keeps pools for each thread: what [`with_pool!`](crate::with_pool) and [`local()`]
 /// ask for.

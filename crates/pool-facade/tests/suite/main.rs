@@ -13,6 +13,7 @@ mod guard_orders;
 mod guards;
 mod local_pools;
 mod macro_forms;
+mod many_slots;
 mod own_backend;
 mod repetition;
 #[cfg(feature = "tracing")]
