@@ -1,11 +1,12 @@
 //! The acquire family for one-dimensional views. Every member reserves a slot, steps the cursor, fills
 //! the slot where it has to, and makes the view. What fills it, a backend or a closure, may acquire from
-//! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`).
+//! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`). What needs memory that
+//! the host can write is in `host`.
 
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
-use crate::raw::{Cursor, SlotPointer};
+use crate::raw::{Cursor, FirstUse, SlotPointer};
 use crate::scope::Scope;
 use crate::view::Extent;
 
@@ -50,7 +51,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     #[inline]
     pub fn try_acquire<T: PodElement>(&self, length: usize) -> AcquireResult<'s, B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
-        unsafe { self.acquire_slice(length, |_| Ok(())) }
+        unsafe { self.acquire_slice(length, FirstUse::Read, |_| Ok(())) }
     }
 
     /// `length` elements of zero bytes.
@@ -74,7 +75,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
         let zero = |slot: SlotPointer<'s, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
-        unsafe { self.acquire_slice(length, zero) }
+        unsafe { self.acquire_slice(length, FirstUse::Write, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -102,7 +103,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
         let fill = |slot: SlotPointer<'s, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_slice(length, fill) }
+        unsafe { self.acquire_slice(length, FirstUse::Write, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -127,7 +128,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // `source` is a live slice, so it is no part of a block that nothing views.
         let copy = |slot: SlotPointer<'s, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
-        unsafe { self.acquire_slice(source.len(), copy) }
+        unsafe { self.acquire_slice(source.len(), FirstUse::Write, copy) }
     }
 
     /// As many elements as `model` has, of the same or of another type, with unspecified contents.
@@ -159,59 +160,20 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
-    /// it returns `Ok`, that many elements are valid as `T`.
+    /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
     #[inline(always)]
     unsafe fn acquire_slice<T: Element>(
         &self,
         length: usize,
+        first_use: FirstUse,
         fill: impl FnOnce(SlotPointer<'s, B>) -> Result<(), PoolError<B::Error>>,
     ) -> AcquireResult<'s, B, T> {
         // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
         // SAFETY: just reserved through this cursor.
         unsafe { self.cursor.step_and_fill(slot, || fill(slot)) }?;
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
         // elements are valid (caller).
         Ok(unsafe { slot.view(length) })
-    }
-}
-
-impl<'s, B: HostBackend> Scope<'s, B> {
-    /// `length` elements, each made by `element(index)`.
-    ///
-    /// `element` may acquire from this scope; what `element` acquires stays taken until the scope ends. Where
-    /// `element` panics, the slot of the elements stays taken as well.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
-    #[inline]
-    #[track_caller]
-    pub fn acquire_with<T: Element>(
-        &self,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> B::View<'s, T> {
-        self.try_acquire_with(length, element).unwrap_or_else(|error| Cursor::<B>::fail(&error))
-    }
-
-    /// As [`acquire_with`](Self::acquire_with).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
-    #[inline]
-    pub fn try_acquire_with<T: Element>(
-        &self,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> AcquireResult<'s, B, T> {
-        let write = |slot: SlotPointer<'s, B>| {
-            // SAFETY: reserved for `length` elements, stepped past, and nothing views it (`acquire_slice`).
-            unsafe { slot.write_with(length, element) };
-            Ok(())
-        };
-        // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_slice(length, write) }
     }
 }

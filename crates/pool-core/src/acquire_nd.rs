@@ -1,12 +1,12 @@
 //! The acquire family for arrays of any rank: the one-dimensional family with a shape. Fixed ranks
 //! cost a checked product; a dynamic rank is looked up in the slot's shape set.
 
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, ShapeError};
 use crate::lengths::element_count;
 use crate::nd_view::NdView;
-use crate::raw::{Cursor, Place, SlotPointer};
+use crate::raw::{Cursor, FirstUse, Place, SlotPointer};
 use crate::scope::Scope;
 use crate::shape::{ArraySlot, Dims, Shape};
 use crate::view::PoolView;
@@ -73,7 +73,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         shape: S,
     ) -> NdAcquireResult<'s, B, T, S> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
-        unsafe { self.acquire_array(shape, |_, _| Ok(())) }
+        unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
     /// An array of zero bytes.
@@ -100,7 +100,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it.
         let zero = |slot: SlotPointer<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
-        unsafe { self.acquire_array(shape, zero) }
+        unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
 
     /// An array whose elements all are `value`.
@@ -132,7 +132,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it.
         let fill = |slot: SlotPointer<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_array(shape, fill) }
+        unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
     /// An array with a copy of `source`, in row-major order.
@@ -171,7 +171,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
             unsafe { slot.copy_from_host(source) }
         };
         // SAFETY: all `length` elements are written, or there is an error.
-        unsafe { self.acquire_array(shape, copy) }
+        unsafe { self.acquire_array(shape, FirstUse::Write, copy) }
     }
 
     /// An array of the shape of `model`, of the same or of another element type, with unspecified
@@ -213,11 +213,12 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// # Safety
     ///
     /// `fill` is given a slot that was just taken and that nothing views, and the number of elements; when
-    /// it returns `Ok`, that many elements are valid as `T`.
+    /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
     #[inline]
     unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
         shape: S,
+        first_use: FirstUse,
         fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
     ) -> NdAcquireResult<'s, B, T, S> {
         let dims = shape.into_dims();
@@ -227,7 +228,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
         let (slot, length, stored) = match unsafe { dims.fitting::<B, T>(place) } {
             Some(fitting) => fitting,
             // SAFETY: the cursor is still where the place was taken.
-            None => unsafe { prepare::<B, T, S::Dims>(place, dims) }?,
+            None => unsafe { prepare::<B, T, S::Dims>(place, dims, first_use) }?,
         };
         // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
@@ -250,68 +251,11 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 unsafe fn prepare<'s, B: PoolBackend, T: Element, D: Dims>(
     place: Place<'s, B>,
     dims: D,
+    first_use: FirstUse,
 ) -> Result<ArraySlot<'s, B, D>, PoolError<B::Error>> {
     let length = element_count(dims.as_slice(), size_of::<T>())?;
     // SAFETY: the caller's promise.
-    let slot = unsafe { place.prepare::<T>(length) }?;
+    let slot = unsafe { place.prepare::<T>(length, first_use) }?;
     // SAFETY: just reserved for `length` elements, and not stepped past.
     Ok((slot, length, unsafe { dims.store::<B, T>(slot, length) }?))
-}
-
-impl<'s, B: HostBackend> Scope<'s, B> {
-    /// An array whose elements are made by `element(index)`, in row-major order.
-    ///
-    /// `element` may acquire from this scope, as in [`acquire_with`](Self::acquire_with).
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`try_acquire_nd_with`](Self::try_acquire_nd_with) returns.
-    #[inline]
-    #[track_caller]
-    pub fn acquire_nd_with<T: Element, const N: usize>(
-        &self,
-        dims: [usize; N],
-        element: impl FnMut([usize; N]) -> T,
-    ) -> NdArray<'s, B, T, [usize; N]>
-    where
-        [usize; N]: Shape<Dims = [usize; N]> + for<'a> Dims<Stored<'a> = [usize; N]>,
-    {
-        self.try_acquire_nd_with(dims, element).unwrap_or_else(|error| Cursor::<B>::fail(&error))
-    }
-
-    /// As [`acquire_nd_with`](Self::acquire_nd_with).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_acquire_nd`](Self::try_acquire_nd); `element` is then not called.
-    #[inline]
-    pub fn try_acquire_nd_with<T: Element, const N: usize>(
-        &self,
-        dims: [usize; N],
-        mut element: impl FnMut([usize; N]) -> T,
-    ) -> NdAcquireResult<'s, B, T, [usize; N]>
-    where
-        [usize; N]: Shape<Dims = [usize; N]> + for<'a> Dims<Stored<'a> = [usize; N]>,
-    {
-        let length = element_count(&dims, size_of::<T>())?;
-        let mut index = [0; N];
-        let view = self.try_acquire_with(length, |_| {
-            let value = element(index);
-            advance(&mut index, &dims);
-            value
-        })?;
-        // SAFETY: the view has `length` elements, the product of the dims.
-        Ok(unsafe { NdView::new_unchecked(view, dims) })
-    }
-}
-
-/// Steps an index to the next element in row-major order.
-fn advance(index: &mut [usize], dims: &[usize]) {
-    for (at, &extent) in index.iter_mut().zip(dims).rev() {
-        *at += 1;
-        if *at < extent {
-            return;
-        }
-        *at = 0;
-    }
 }

@@ -247,11 +247,20 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// Code of the host writes there without asking a queue: a backend whose fills and copies run later is none, even
 /// where its memory is the host's.
 ///
+/// Scopes of such a backend hand out slices of any `T: Copy`, made through this pointer and not by
+/// [`view`](PoolBackend::view): elements with padding, and memory without a value.
+///
 /// # Safety
 ///
-/// [`host_pointer`](Self::host_pointer) of an allocated block is valid for reads and writes of the
-/// whole block, and is aligned to [`ALIGN`](PoolBackend::ALIGN); that of
-/// [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
+/// - [`host_pointer`](Self::host_pointer) of an allocated block is valid for reads and writes of the
+///   whole block until the block is freed, and is aligned to [`ALIGN`](PoolBackend::ALIGN); that of
+///   [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
+/// - What [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
+///   [`copy_from_host`](PoolBackend::copy_from_host) write is there, for reads through this pointer, when they
+///   return.
+/// - The pool may leave bytes of a block uninitialised. So those methods write without reading before, and
+///   without a reference to elements that they have not written; and a backend that keeps freed blocks, to hand
+///   them out again, initialises them first.
 pub unsafe trait HostBackend: PoolBackend {
     /// The address of a block.
     fn host_pointer(block: Self::Block) -> *mut u8;

@@ -5,7 +5,7 @@ use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
 use crate::error::PoolError;
 use crate::lengths::{DynamicShape, element_count};
-use crate::raw::{Cursor, Place, SlotPointer, Way};
+use crate::raw::{Cursor, FirstUse, Place, SlotPointer, Way};
 use crate::scope::Scope;
 use crate::slot_ref::SlotRef;
 
@@ -103,7 +103,7 @@ unsafe fn prepare_described<'s, B: PoolBackend, T: Element>(
 ) -> Result<SlotAndShape<'s, B>, PoolError<B::Error>> {
     let length = element_count(dims, size_of::<T>())?;
     // SAFETY: the caller's promise.
-    let slot = unsafe { place.prepare::<T>(length) }?;
+    let slot = unsafe { place.prepare::<T>(length, FirstUse::Read) }?;
     // SAFETY: just reserved for `length` elements, the product of `dims`, and not stepped past.
     Ok((slot, unsafe { slot.cached_shape::<T>(dims, length) }?))
 }

@@ -59,6 +59,7 @@ mod dynamic;
 mod element;
 mod error;
 mod free_list;
+mod host;
 mod lengths;
 mod nd_view;
 mod pool;
@@ -83,6 +84,7 @@ pub use error::{ConfigError, PoolError, ShapeError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
+pub use host::{HostAcquireResult, HostArray, HostArrayResult};
 pub use lengths::{DynamicShape, element_count};
 pub use nd_view::{NdView, Reshape};
 #[cfg(feature = "complex")]

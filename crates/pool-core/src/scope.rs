@@ -46,8 +46,10 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// 3. Slots never move, and only slots at or above the cursor are grown or freed, so a view's memory
 ///    stays where it is until the view's borrow ends.
 /// 4. Recycled contents are handed out only as [`PodElement`](crate::PodElement)s, for which any
-///    bytes are a value; blocks start out initialised, and no view allows them to become
-///    uninitialised.
+///    bytes are a value; blocks start out initialised, and no view of plain data allows them to become
+///    uninitialised. Where the host writes other types (padding, pointers), the slot is marked before the
+///    first write with the longest length so written, and all of that is zeroed before the slot's contents
+///    are next handed out recycled.
 /// 5. Lengths, shapes and views that the user gives are turned into owned numbers exactly once,
 ///    before the cursor is read; closures, and what a backend writes, run after the cursor has stepped.
 ///    In between, an allocator's hook, a `tracing` subscriber or the backend may run, and may hold this

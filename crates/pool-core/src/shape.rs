@@ -7,7 +7,7 @@ use crate::backend::PoolBackend;
 use crate::element::Element;
 use crate::error::PoolError;
 use crate::lengths::{DynamicShape, element_count};
-use crate::raw::{Cursor, Place, SlotPointer};
+use crate::raw::{Cursor, FirstUse, Place, SlotPointer};
 
 /// The shape of an array that is acquired: `[usize; N]` and tuples for N from 1 to 6, and
 /// `&[usize]` for a rank known at run time.
@@ -53,7 +53,8 @@ pub trait Dims: Copy + sealed::Dims {
         place: Place<'s, B>,
     ) -> Option<ArraySlot<'s, B, Self>>;
 
-    /// As [`fitting`](Self::fitting), for the acquires that it leaves: everything rare, by a cold function that
+    /// As [`fitting`](Self::fitting), for the acquires of elements that may be read that it leaves: everything
+    /// rare, by a cold function that
     /// panics with the text of the error where something is wrong.
     ///
     /// # Safety
@@ -228,7 +229,7 @@ impl<'a> Shape for &'a [usize] {
     }
 }
 
-/// Prepares a slot for as many elements as the lengths say.
+/// Prepares a slot for as many elements as the lengths say, which may be read.
 ///
 /// # Panics
 ///
@@ -247,7 +248,7 @@ unsafe fn prepare_slot_or_panic<'s, B: PoolBackend, T: Element>(
         Err(error) => Cursor::<B>::fail(&error.into()),
     };
     // SAFETY: the caller's promise.
-    match unsafe { place.prepare::<T>(count) } {
+    match unsafe { place.prepare::<T>(count, FirstUse::Read) } {
         Ok(slot) => (slot, count),
         Err(error) => Cursor::<B>::fail(&error),
     }

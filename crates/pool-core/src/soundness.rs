@@ -153,6 +153,81 @@
 //! let pages = scope.acquire::<Page>(1); // overaligned_element
 //! ```
 //!
+//! # Elements of any type that is `Copy`
+//!
+//! ## A slice does not outlive what its elements refer to
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let names = {
+//!     let name = String::from("Ada");
+//!     scope.acquire_copy(&[name.as_str()]) // references_outlived_by_their_slice
+//! };
+//! assert_eq!(names, ["Ada"]);
+//! ```
+//!
+//! ## An array does not outlive what its elements refer to
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let cells = {
+//!     let value = 3_u8;
+//!     scope.acquire_nd_with([2, 2], |_| &value) // references_outlived_by_their_array
+//! };
+//! assert_eq!(cells[[1, 1]], &3);
+//! ```
+//!
+//! ## What a slice refers to is not changed while the slice lives
+//!
+//! ```compile_fail,E0506
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let mut value = 3_u8;
+//! let references = scope.acquire_repeat(2, &value);
+//! value = 4; // referent_changed_while_its_slice_lives
+//! assert_eq!(references, [&3, &3]);
+//! ```
+//!
+//! ## References are not handed out recycled
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let names = scope.acquire::<&str>(8); // recycled_references
+//! ```
+//!
+//! ## An element that owns something is not copied into a pool
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let texts = scope.acquire_with(8, |i| i.to_string()); // owner_made_element_by_element
+//! ```
+//!
+//! ## An element with padding is not an element of every backend
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let pairs = scope.acquire_filled(8, (1_u8, 2_u32)); // padding_on_every_backend
+//! ```
+//!
+//! ## The dynamic pool keeps plain data alone
+//!
+//! ```compile_fail,E0277
+//! # use pool_conformance::HeapBackend as Memory;
+//! let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+//! let handle = pool.acquire_with(8, |i| (1_u8, i)); // padding_in_the_dynamic_pool
+//! ```
+//!
 //! # Views and their scopes
 //!
 //! ## A view of an inner scope does not outlive the outer scope

@@ -63,6 +63,13 @@ impl<'s, T: Element> DeferredView<'s, T> {
         });
     }
 
+    /// Writes as many elements as the view has before all that is enqueued: for backends that are wrong on purpose.
+    pub(crate) fn write_at_once(&mut self, elements: &[T]) {
+        let Some(buffer) = self.part.block.buffer() else { return };
+        let Part { block, offset, .. } = self.part;
+        buffer.lane.run(Command::Write { block, offset, bytes: elements_bytes(elements).to_vec() });
+    }
+
     /// Enqueues a write where the pool does not see it, behind all that its queue holds.
     pub fn write_elsewhere(&mut self, elements: &[T]) {
         let Some(buffer) = self.part.block.buffer() else { return };

@@ -1,34 +1,15 @@
-//! A liar that says its queue is no queue: it claims [`HostBackend`] over deferred memory, so that the pool writes
-//! what the host gives at once, before older work on the block has run.
+//! A liar that takes its queue for host memory: what the host gives is written at once, before older work on the block
+//! has run.
 
-use std::cell::RefCell;
-
-use pool_core::{AcquireResult, DynamicPool, Element, Handle, HostBackend, PodElement, Scope};
+use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
 use super::DeferredLiarProbe;
 use super::deferred::DeferredLiar;
 use crate::adapted::AdaptedBackend;
-use crate::deferred::DeferredBlock;
 use crate::ledger::Ledger;
 use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};
 
 type Backend = AdaptedBackend<DeferredLiar>;
-
-/// What the pool writes where a block has no memory: views of no elements.
-#[repr(align(64))]
-struct Nowhere;
-
-// SAFETY: the pointer is to the words of a block that was not freed, which stay where they are, and is used before
-// anything runs that makes another one; or it is dangling and aligned. Words are aligned to 8, which is enough for the
-// elements of the cases: the alignment is as wrong as the order.
-unsafe impl HostBackend for Backend {
-    fn host_pointer(block: DeferredBlock) -> *mut u8 {
-        let words =
-            |memory: &RefCell<Option<Vec<u64>>>| Some(memory.borrow_mut().as_mut()?.as_mut_ptr());
-        let memory = block.buffer().and_then(|buffer| words(&buffer.memory));
-        memory.unwrap_or(std::ptr::dangling_mut::<Nowhere>().cast()).cast()
-    }
-}
 
 /// The probe of that liar: the one of liars over deferred memory, but for the host's writes.
 pub(super) struct HostQueueProbe(pub(super) DeferredLiarProbe);
@@ -82,7 +63,9 @@ impl Probe for HostQueueProbe {
         length: usize,
         element: impl FnMut(usize) -> T,
     ) -> AcquireResult<'s, Backend, T> {
-        scope.try_acquire_with(length, element)
+        let mut view = scope.try_acquire_zeroed(length)?;
+        view.write_at_once(&(0..length).map(element).collect::<Vec<_>>());
+        Ok(view)
     }
 
     fn acquire_named_with<T: Element>(
@@ -91,7 +74,9 @@ impl Probe for HostQueueProbe {
         length: usize,
         element: impl FnMut(usize) -> T,
     ) -> Result<Handle<T>, Failure<Self>> {
-        pool.try_acquire_with(length, element)
+        let handle = pool.try_acquire_zeroed(length)?;
+        pool.get_mut(handle)?.write_at_once(&(0..length).map(element).collect::<Vec<_>>());
+        Ok(handle)
     }
 
     fn accounting(&self) -> Result<&Ledger, SkipReason> {

@@ -4,7 +4,7 @@ use super::{DynamicPool, Handle};
 use crate::backend::{HostBackend, PoolBackend};
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
-use crate::raw::SlotPointer;
+use crate::raw::{FirstUse, SlotPointer};
 use crate::view::Extent;
 
 /// What a `try_` acquire of a dynamic pool returns.
@@ -33,7 +33,7 @@ impl<B: PoolBackend> DynamicPool<B> {
     #[inline]
     pub fn try_acquire<T: PodElement>(&mut self, length: usize) -> HandleResult<B, T> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
-        unsafe { self.acquire_named(length, |_| Ok(())) }
+        unsafe { self.acquire_named(length, FirstUse::Read, |_| Ok(())) }
     }
 
     /// `length` elements of zero bytes.
@@ -55,7 +55,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let zero = |slot: SlotPointer<'_, B>| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
-        unsafe { self.acquire_named(length, zero) }
+        unsafe { self.acquire_named(length, FirstUse::Write, zero) }
     }
 
     /// `length` elements that all are `value`.
@@ -81,7 +81,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_named`).
         let fill = |slot: SlotPointer<'_, B>| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_named(length, fill) }
+        unsafe { self.acquire_named(length, FirstUse::Write, fill) }
     }
 
     /// A copy of `source`. The copy has left `source` when this returns.
@@ -104,7 +104,7 @@ impl<B: PoolBackend> DynamicPool<B> {
         // `source` is a live slice, so it is no part of an idle block.
         let copy = |slot: SlotPointer<'_, B>| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
-        unsafe { self.acquire_named(source.len(), copy) }
+        unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
     /// As many elements as `model` has, with unspecified contents.
@@ -134,15 +134,16 @@ impl<B: PoolBackend> DynamicPool<B> {
     /// # Safety
     ///
     /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
-    /// it returns `Ok`, that many elements are valid as `T`.
+    /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
     #[inline(always)]
     unsafe fn acquire_named<T: Element>(
         &mut self,
         length: usize,
+        first_use: FirstUse,
         fill: impl FnOnce(SlotPointer<'_, B>) -> Result<(), PoolError<B::Error>>,
     ) -> HandleResult<B, T> {
         // SAFETY: the pool lives while the slot is used, which is until this returns.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length) }?;
+        let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
         // The slot is taken before a user's code runs; where that panics, the handle is never seen.
         // SAFETY: just reserved for `length` elements, which are valid where the handle is seen (caller).
         let handle = unsafe { self.take(slot, length) };
@@ -187,6 +188,6 @@ impl<B: HostBackend> DynamicPool<B> {
             Ok(())
         };
         // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_named(length, write) }
+        unsafe { self.acquire_named(length, FirstUse::Write, write) }
     }
 }

@@ -14,7 +14,11 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     let config = slot.state().config();
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_ref() };
-    let armed = config.poison || config.fresh || record.samples_left > 0 || record.armed_by_view;
+    let armed = config.poison
+        || config.fresh
+        || record.samples_left > 0
+        || record.armed_by_view
+        || record.uninitialised_words > 0;
     let words = if armed { 0 } else { record.real / WORD };
     // SAFETY: the slot is live and nothing holds a reference to it.
     unsafe { (*slot.slot.as_ptr()).advertised = words };

@@ -79,6 +79,9 @@ unsafe fn take_block<B: PoolBackend>(slot: SlotPointer<'_, B>) -> TakenBlock<'_,
     unsafe { (*record).serial = 0 };
     // SAFETY: as above.
     unsafe { (*record).armed_by_view = false };
+    // The mark is one of the block, and a new block is initialised.
+    // SAFETY: as above.
+    unsafe { (*record).uninitialised_words = 0 };
     let state = slot.state();
     state.note_released(bytes);
     TakenBlock { state, block, bytes, armed_by_view }

@@ -16,6 +16,15 @@ use super::words::Slot;
 use crate::backend::{Advice, PoolBackend, Reuse};
 use crate::error::{PoolError, panic_with};
 
+/// What an acquire does with the elements that it is given, before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstUse {
+    /// They may be read: what a former use left behind is handed out, and has to be initialised.
+    Read,
+    /// All of them are written before they are read, or handed out as memory that need not be initialised.
+    Write,
+}
+
 /// Makes the slot under a cursor ready for `length` elements of `element_size` bytes.
 ///
 /// # Safety
@@ -28,6 +37,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     slot: NonNull<Slot<B>>,
     length: usize,
     element_size: usize,
+    first_use: FirstUse,
 ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
     let Some(needed) = block_bytes(length, element_size, B::ALIGN) else {
         return Err(PoolError::SizeOverflow { elements: length, element_size });
@@ -49,7 +59,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     if needed > 0 {
         // SAFETY: the slot is idle, `needed` is what the length needs, and the pool is marked.
-        unsafe { provide(slot, needed, length * element_size) }?;
+        unsafe { provide(slot, needed, length * element_size, first_use) }?;
         let unrounded = block_bytes(length, element_size, WORD).unwrap_or(needed);
         // SAFETY: the slot is idle.
         unsafe { sample(slot, unrounded) };
@@ -59,7 +69,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     Ok(slot)
 }
 
-/// As [`prepare`], with a panic instead of an error.
+/// As [`prepare`] for elements that may be read, with a panic instead of an error.
 ///
 /// # Safety
 ///
@@ -73,14 +83,14 @@ pub(super) unsafe fn prepare_or_panic<'s, B: PoolBackend>(
     element_size: usize,
 ) -> SlotPointer<'s, B> {
     // SAFETY: the caller's promise.
-    match unsafe { prepare(slot, length, element_size) } {
+    match unsafe { prepare(slot, length, element_size, FirstUse::Read) } {
         Ok(slot) => slot,
         Err(error) => panic_with(&error),
     }
 }
 
-/// Sees to it that the idle slot has a block of at least `needed` bytes, in order and, if so
-/// configured, poisoned.
+/// Sees to it that the idle slot has a block of at least `needed` bytes, in order, initialised where it is
+/// first read, and, if so configured, poisoned.
 ///
 /// # Safety
 ///
@@ -89,6 +99,7 @@ unsafe fn provide<B: PoolBackend>(
     slot: SlotPointer<'_, B>,
     needed: usize,
     used: usize,
+    first_use: FirstUse,
 ) -> Result<(), PoolError<B::Error>> {
     let state = slot.state();
     let config = state.config();
@@ -107,6 +118,10 @@ unsafe fn provide<B: PoolBackend>(
         })?;
         // SAFETY: as for `real`.
         unsafe { (*record).armed_by_view = false };
+    }
+    if first_use == FirstUse::Read {
+        // SAFETY: the slot is idle (caller), and its block in order.
+        unsafe { slot.initialise() }?;
     }
     if config.poison {
         // SAFETY: the block holds `needed >= used` bytes and nothing views it.

@@ -4,7 +4,7 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::cold;
+use super::cold::{self, FirstUse};
 use super::fits::fits;
 use super::idle;
 use super::place::{Place, assert_aligned};
@@ -43,7 +43,8 @@ impl<B: PoolBackend> Cursor<B> {
         Self { slot: Cell::new(self.slot.get()) }
     }
 
-    /// Reserves a slot whose block holds `length` elements of `T`, without taking the slot: the hot path.
+    /// Reserves a slot whose block holds `length` elements of `T`, initialised, without taking the slot: the
+    /// hot path.
     ///
     /// # Safety
     ///
@@ -66,7 +67,8 @@ impl<B: PoolBackend> Cursor<B> {
         unsafe { cold::prepare_or_panic(slot, length, size_of::<T>()) }
     }
 
-    /// As [`reserve`](Self::reserve), with an error instead of a panic.
+    /// As [`reserve`](Self::reserve), with an error instead of a panic, and for whatever is done first with
+    /// the elements.
     ///
     /// # Safety
     ///
@@ -75,6 +77,7 @@ impl<B: PoolBackend> Cursor<B> {
     pub(crate) unsafe fn try_reserve<'s, T>(
         &self,
         length: usize,
+        first_use: FirstUse,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         const { assert_aligned::<B, T>() };
         let slot = self.slot.get();
@@ -84,7 +87,7 @@ impl<B: PoolBackend> Cursor<B> {
             return Ok(unsafe { SlotPointer::new(slot) });
         }
         // SAFETY: the cursor's slot, of a pool that lives for `'s`; no view of it is in use (`new`).
-        unsafe { cold::prepare(slot, length, size_of::<T>()) }
+        unsafe { cold::prepare(slot, length, size_of::<T>(), first_use) }
     }
 
     /// The place at which the cursor stands.

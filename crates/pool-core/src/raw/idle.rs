@@ -158,6 +158,13 @@ pub(super) unsafe fn sample_lengths<B: PoolBackend>(state: &State<B>, from: usiz
     unsafe { arm_for_samples(state, from) };
 }
 
+/// [`Compaction::SAMPLES`], as a slot's record counts them.
+#[expect(clippy::cast_possible_truncation, reason = "asserted")]
+const SAMPLES: u8 = {
+    assert!(Compaction::SAMPLES <= u8::MAX as u16, "a slot's record counts samples in a byte");
+    Compaction::SAMPLES as u8
+};
+
 /// # Safety
 ///
 /// The slots from number `from` on are idle.
@@ -167,7 +174,7 @@ unsafe fn arm_for_samples<B: PoolBackend>(state: &State<B>, from: usize) {
         let record = unsafe { slot.record().as_mut() };
         record.largest_sample = 0;
         record.samples_seen = 0;
-        record.samples_left = if record.real > 0 { Compaction::SAMPLES } else { 0 };
+        record.samples_left = if record.real > 0 { SAMPLES } else { 0 };
         // SAFETY: the slot is idle (caller).
         unsafe { advertise(slot) };
     }

@@ -32,7 +32,11 @@
 //!    with `PoolError::Reentered`; `trim`, `compact` and `sample_lengths` do nothing; reads are served.
 //!    The places and their operations are below. No lock, and no reference to anything that a read
 //!    touches, is held there. Unwinding takes the mark off, and leaves every slot valid (invariant 6).
-//! 10. **What a backend writes into a block it writes after the step**, as the closures of users do: the
+//! 10. **A block is initialised, or its slot is marked**: before anything could leave a byte of a block
+//!     uninitialised, the slot's record says up to which word (`mark`), and never less than before, until
+//!     all of those words were zeroed or the block is another one. A marked slot advertises nothing, and the
+//!     cold function zeroes before it hands the slot out to be read.
+//! 11. **What a backend writes into a block it writes after the step**, as the closures of users do: the
 //!     slot is then below the cursor, so there is nothing to protect and the pool is not marked.
 //!
 //! # Where code that is not ours runs
@@ -42,7 +46,7 @@
 //! | `State::push_table` | the global allocator (table, longer list, old list) | busy; the cursor at a sentinel |
 //! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
-//! | `cold::provide` | `reuse`, `set_bytes` (poison) | busy |
+//! | `cold::provide` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
@@ -60,6 +64,7 @@ mod fits;
 mod host;
 mod idle;
 mod lifecycle;
+mod mark;
 mod place;
 mod root;
 mod shape_cache;
@@ -71,6 +76,7 @@ mod table_list;
 mod tables;
 mod words;
 
+pub(crate) use cold::FirstUse;
 pub(crate) use cursor::Cursor;
 pub(crate) use place::Place;
 pub(crate) use root::Root;

@@ -5,7 +5,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::cold;
+use super::cold::{self, FirstUse};
 use super::fits::fits;
 use super::shape_cache;
 use super::shape_set::Way;
@@ -87,12 +87,13 @@ impl<'s, B: PoolBackend> Place<'s, B> {
     pub(crate) unsafe fn prepare<T>(
         self,
         length: usize,
+        first_use: FirstUse,
     ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
         // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
-        unsafe { cold::prepare(self.slot, length, size_of::<T>()) }
+        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
     }
 }
 

@@ -4,6 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use core::slice;
 
 use super::shape_set::ShapeSet;
 use super::state::State;
@@ -134,6 +135,33 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
             .map_err(|source| PoolError::Backend { operation: "copy from the host", source })
     }
 
+    /// Where the elements of the block begin.
+    #[inline(always)]
+    pub(crate) fn start<T>(self) -> *mut T
+    where
+        B: HostBackend,
+    {
+        B::host_pointer(self.block()).cast::<T>()
+    }
+
+    /// The block's first `length` elements, to be used for as long as the scope is open.
+    ///
+    /// # Safety
+    ///
+    /// As for [`view`](Self::view), for elements of any type.
+    #[inline(always)]
+    pub(crate) unsafe fn host_slice<T>(self, length: usize) -> &'s mut [T]
+    where
+        B: HostBackend,
+        T: 's,
+    {
+        // SAFETY: reserved for `length` elements: the block holds as many (invariants 3 and 4), or is dangling
+        // with zero bytes, and is aligned for them (`HostBackend`, `assert_aligned`); it stays allocated for
+        // `'s` because the slot is below the cursor (invariant 5); the caller answers for validity and for
+        // exclusiveness.
+        unsafe { slice::from_raw_parts_mut(self.start(), length) }
+    }
+
     /// Writes `length` elements, each made by `element(index)`.
     ///
     /// # Safety
@@ -141,14 +169,11 @@ impl<'s, B: PoolBackend> SlotPointer<'s, B> {
     /// As for [`zero`](Self::zero), and the cursor has stepped past the slot: `element` is user code
     /// that may acquire from the same scope.
     #[inline]
-    pub(crate) unsafe fn write_with<T: Element>(
-        self,
-        length: usize,
-        mut element: impl FnMut(usize) -> T,
-    ) where
+    pub(crate) unsafe fn write_with<T>(self, length: usize, mut element: impl FnMut(usize) -> T)
+    where
         B: HostBackend,
     {
-        let start = B::host_pointer(self.block()).cast::<T>();
+        let start = self.start::<T>();
         for index in 0..length {
             let value = element(index);
             // SAFETY: the block holds `length` elements of `T` (reserved).

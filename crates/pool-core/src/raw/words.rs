@@ -19,10 +19,14 @@ pub(super) struct Record {
     pub(super) length: usize,
     /// The largest block, in bytes, that an acquire needed since sampling began.
     pub(super) largest_sample: usize,
+    /// The mark: how many words at the start of the block may hold bytes that are not initialised; 0 is no
+    /// mark, [`WHOLE_BLOCK`](super::mark::WHOLE_BLOCK) all of them. A word of 32 bits, so that a table keeps
+    /// its size.
+    pub(super) uninitialised_words: u32,
     /// How many more acquires are sampled.
-    pub(super) samples_left: u16,
+    pub(super) samples_left: u8,
     /// How many acquires were sampled.
-    pub(super) samples_seen: u16,
+    pub(super) samples_seen: u8,
     /// A view armed the slot: the backend is asked before the block is handed out again or freed.
     pub(super) armed_by_view: bool,
 }
@@ -34,6 +38,7 @@ impl Record {
         serial: 0,
         length: 0,
         largest_sample: 0,
+        uninitialised_words: 0,
         samples_left: 0,
         samples_seen: 0,
         armed_by_view: false,

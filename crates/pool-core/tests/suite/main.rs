@@ -29,6 +29,8 @@ mod free_list;
 mod growth;
 mod handles;
 mod limits;
+mod mark_programs;
+mod marks;
 mod nesting;
 mod owners;
 mod poison;

@@ -130,6 +130,9 @@ unsafe impl PoolBackend for Logged {
         let idle = memory.iter_mut().rev().find(|memory| memory.idle && memory.bytes == bytes);
         let block = if let Some(idle) = idle {
             idle.idle = false;
+            // SAFETY: allocated below with as many bytes, and nobody's since it was freed. Its last owner may have
+            // left bytes uninitialised.
+            unsafe { idle.block.write_bytes(0, bytes) };
             idle.block
         } else {
             // SAFETY: the pool asks for at least one byte.

@@ -1,0 +1,21 @@
+//! What scopes do with elements of any type that is `Copy`, where the host can write a block through a
+//! pointer: padding, pointers, references, tuples, and memory without a value. Such a use marks its slot
+//! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10).
+
+mod arrays;
+mod plain;
+mod slices;
+
+use crate::backend::PoolBackend;
+use crate::error::PoolError;
+use crate::nd_view::NdView;
+
+/// What a `try_` acquire of elements that the host writes returns: a slice that lives for `'s`.
+pub type HostAcquireResult<'s, B, T> = Result<&'s mut [T], PoolError<<B as PoolBackend>::Error>>;
+
+/// An array of fixed rank whose elements the host writes, in row-major order.
+pub type HostArray<'s, T, const N: usize> = NdView<&'s mut [T], [usize; N]>;
+
+/// What a `try_` acquire of an array that the host writes returns.
+pub type HostArrayResult<'s, B, T, const N: usize> =
+    Result<HostArray<'s, T, N>, PoolError<<B as PoolBackend>::Error>>;

@@ -1,0 +1,93 @@
+//! The mark of a slot whose block may hold bytes that are not initialised: what values with padding and
+//! memory without a value leave behind. A record keeps how many words from the start of the block on may
+//! hold such bytes; before the slot is handed out to be read, all of them are zeroed, and only then is the
+//! mark gone. A marked slot advertises nothing, so slots that are not marked pay nothing for those that are.
+
+use super::fits::WORD;
+use super::slot::SlotPointer;
+use crate::backend::{HostBackend, PoolBackend};
+use crate::error::PoolError;
+
+/// The mark of a block with more words than a record counts.
+pub(super) const WHOLE_BLOCK: u32 = u32::MAX;
+
+/// The words of the first `bytes` bytes of a block, as a record counts them.
+fn words_of(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(WORD)).unwrap_or(WHOLE_BLOCK)
+}
+
+/// The bytes that so many words mark of a block of `real` bytes.
+fn bytes_of(words: u32, real: usize) -> usize {
+    match usize::try_from(words) {
+        Ok(counted) if words != WHOLE_BLOCK => counted.saturating_mul(WORD).min(real),
+        _ => real,
+    }
+}
+
+impl<B: HostBackend> SlotPointer<'_, B> {
+    /// Marks the slot: the first `bytes` bytes of its block may become uninitialised from now on. A mark that
+    /// reaches further stays.
+    ///
+    /// # Safety
+    ///
+    /// The slot was reserved for at least `bytes` bytes, the cursor has stepped past it, and its scope is open.
+    #[inline]
+    pub(crate) unsafe fn mark(self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
+        let record = unsafe { self.record().as_mut() };
+        record.uninitialised_words = record.uninitialised_words.max(words_of(bytes));
+        // SAFETY: the slot is live, and below the cursor the advertised word belongs to the view that is about
+        // to be made (invariant 5).
+        unsafe { (*self.slot.as_ptr()).advertised = 0 };
+    }
+}
+
+impl<B: PoolBackend> SlotPointer<'_, B> {
+    /// Zeroes what is marked of the slot's block, and takes the mark off. Where that fails the mark stays.
+    ///
+    /// # Safety
+    ///
+    /// The slot is idle and in order ([`PoolBackend::reuse`]), and the pool is marked as busy.
+    pub(super) unsafe fn initialise(self) -> Result<(), PoolError<B::Error>> {
+        let record = self.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it; so below.
+        let words = unsafe { (*record).uninitialised_words };
+        if words == 0 {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let bytes = bytes_of(words, unsafe { (*record).real });
+        // SAFETY: the block holds `bytes` bytes, more than 0: what is marked has a block, and its mark is taken
+        // out with it (`take_block`). Nothing views it (caller).
+        unsafe { B::set_bytes(self.state().context(), self.block(), 0, bytes) }
+            .map_err(|source| PoolError::Backend { operation: "zero a block", source })?;
+        // SAFETY: as above.
+        unsafe { (*record).uninitialised_words = 0 };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_covers_every_byte_that_was_marked() {
+        for bytes in [1, 7, 8, 9, 63, 64, 65, 1 << 20] {
+            let real = 1 << 20;
+            let marked = bytes_of(words_of(bytes), real);
+            assert!((bytes..bytes + WORD).contains(&marked), "{bytes} of {real}");
+        }
+        assert_eq!(bytes_of(words_of(60), 60), 60, "never more than the block has");
+    }
+
+    #[test]
+    fn a_mark_that_cannot_be_counted_is_one_of_the_whole_block() {
+        let most = isize::MAX as usize;
+        assert_eq!(bytes_of(WHOLE_BLOCK, most), most);
+        assert_eq!(bytes_of(words_of(most), most), most);
+    }
+}
