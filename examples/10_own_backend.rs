@@ -13,6 +13,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::error::Error;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
@@ -20,9 +21,7 @@ use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::{
     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
 };
-use pool_core::{
-    Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, bytemuck,
-};
+use pool_core::{Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef};
 use pool_facade::{local, with_pool};
 
 /// Random programs of each kind, held against a naive model.
@@ -112,10 +111,9 @@ unsafe impl PoolBackend for Pages {
         value: T,
         n: usize,
     ) -> Result<(), NoPages> {
-        // SAFETY: the block holds `n` elements, all of whose bytes are initialised, and nothing views it (caller).
-        unsafe { from_raw_parts_mut(at.as_ptr(), n * size_of::<T>()) }
-            .chunks_exact_mut(size_of::<T>())
-            .for_each(|element| element.copy_from_slice(bytemuck::bytes_of(&value)));
+        // SAFETY: the block holds `n` elements, and nothing views it (caller).
+        let elements = unsafe { from_raw_parts_mut(at.cast::<MaybeUninit<T>>().as_ptr(), n) };
+        elements.fill(MaybeUninit::new(value));
         Ok(())
     }
 

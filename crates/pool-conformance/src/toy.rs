@@ -2,6 +2,7 @@
 //! failures, no order, nothing kept beside a shape.
 
 use std::convert::Infallible;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
@@ -56,10 +57,9 @@ unsafe impl PoolBackend for Toy {
         value: T,
         n: usize,
     ) -> Result<(), Infallible> {
-        // SAFETY: the block holds `n` elements, nothing views it (caller), and its bytes are initialised.
-        unsafe { from_raw_parts_mut(at.cast().as_ptr(), n * size_of::<T>()) }
-            .chunks_exact_mut(size_of::<T>())
-            .for_each(|element| element.copy_from_slice(pool_core::bytemuck::bytes_of(&value)));
+        // SAFETY: the block holds `n` elements, and nothing views it (caller).
+        let elements = unsafe { from_raw_parts_mut(at.cast::<MaybeUninit<T>>().as_ptr(), n) };
+        elements.fill(MaybeUninit::new(value));
         Ok(())
     }
     unsafe fn copy_from_host<T: Element>(
