@@ -111,6 +111,15 @@ pub enum PoolError<E> {
          allocator's hook, a tracing subscriber or a backend must use another pool"
     )]
     Reentered,
+    /// The process has made as many pools as it can tell apart by their handles: on targets of 32 bits some
+    /// four thousand million, elsewhere more than any process makes.
+    #[error(
+        "the process has made {most} pools, as many as it can tell apart: keep pools and use them again"
+    )]
+    IdentitiesExhausted {
+        /// Pools that a process can make.
+        most: usize,
+    },
     /// There is no checkpoint of that depth.
     #[error("there is no checkpoint of depth {asked}: the newest has depth {top} (0 is the root)")]
     NoSuchCheckpoint {

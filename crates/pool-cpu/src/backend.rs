@@ -1,6 +1,6 @@
 //! The backend: nothing but how host memory is allocated, written and viewed.
 
-use std::ptr::NonNull;
+use core::ptr::NonNull;
 
 use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
 
@@ -57,7 +57,7 @@ unsafe impl PoolBackend for Cpu {
     ) -> &'s mut [T] {
         // SAFETY: the caller answers for `length` valid elements at the block, exclusively for `'s`;
         // `ALIGN` is enough for `T`, and a dangling block comes with zero bytes.
-        unsafe { std::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
+        unsafe { core::slice::from_raw_parts_mut(block.cast().as_ptr(), length) }
     }
 
     #[inline(always)]
@@ -67,7 +67,7 @@ unsafe impl PoolBackend for Cpu {
         length: usize,
     ) -> &'s [T] {
         // SAFETY: as in `view`, shared.
-        unsafe { std::slice::from_raw_parts(block.cast().as_ptr(), length) }
+        unsafe { core::slice::from_raw_parts(block.cast().as_ptr(), length) }
     }
 
     unsafe fn reuse((): &(), _: NonNull<u8>, _: Reuse) -> Result<(), CpuError> {

@@ -1,8 +1,8 @@
 //! Blocks of host memory. Which route a block takes is decided by its size alone, so that freeing it
 //! cannot take another one than allocating it did, whatever was configured in between.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use core::ptr::NonNull;
 
 /// The alignment of every block, in bytes.
 pub(crate) const ALIGN: usize = 64;
@@ -47,7 +47,7 @@ mod mapped {
     //! Anonymous mappings at a huge-page boundary.
 
     use super::HUGE_PAGE;
-    use std::ptr::{NonNull, null_mut};
+    use core::ptr::{NonNull, null_mut};
 
     /// The size of an ordinary page: mappings are cut at its multiples.
     fn page() -> usize {
@@ -138,7 +138,7 @@ mod mapped {
     //! Stands in on systems where no block is mapped: `is_mapped` is false for every size, so neither function
     //! is reached.
 
-    use std::ptr::NonNull;
+    use core::ptr::NonNull;
 
     pub(super) fn allocate(_: usize, _: bool) -> Option<NonNull<u8>> {
         None
@@ -167,7 +167,7 @@ mod tests {
                 let boundary = if is_mapped(bytes) { HUGE_PAGE } else { ALIGN };
                 assert_eq!(block.addr().get() % boundary, 0, "{bytes}");
                 // SAFETY: a new block of `bytes` bytes, initialised, used by nothing else.
-                let content = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
+                let content = unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), bytes) };
                 assert!(content.iter().all(|&byte| byte == 0), "{bytes}");
                 content.fill(0xAB);
                 // SAFETY: allocated above with the same size; `content` is not used any more.
@@ -186,7 +186,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { mapped::discard(block, bytes) };
         // SAFETY: still mapped; pages that were given back read zero when they are touched anew.
-        let content = unsafe { std::slice::from_raw_parts(block.as_ptr(), bytes) };
+        let content = unsafe { core::slice::from_raw_parts(block.as_ptr(), bytes) };
         assert!(content.iter().all(|&byte| byte == 0));
         // SAFETY: as above, and `content` is not used any more.
         unsafe { free(block, bytes) };

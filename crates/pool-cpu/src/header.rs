@@ -1,9 +1,10 @@
 //! The `ndarray` header of an array of dynamic rank, which the pool keeps beside the cached shape.
 
-use std::alloc::{Layout, alloc};
-use std::any::TypeId;
-use std::fmt;
-use std::ptr::NonNull;
+use alloc::alloc::{Layout, alloc};
+use alloc::boxed::Box;
+use core::any::TypeId;
+use core::fmt;
+use core::ptr::NonNull;
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, RawArrayViewMut};
 use pool_core::{DynamicShape, Element, PoolError};
@@ -211,5 +212,5 @@ impl fmt::Debug for Header {
 #[inline]
 fn as_lengths(strides: &[isize]) -> &[usize] {
     // SAFETY: both types have the same size and alignment, and any bytes are a value of either.
-    unsafe { std::slice::from_raw_parts(strides.as_ptr().cast(), strides.len()) }
+    unsafe { core::slice::from_raw_parts(strides.as_ptr().cast(), strides.len()) }
 }

@@ -18,13 +18,26 @@
 //! assert_eq!(x.as_ptr() as usize % 64, 0);
 //! ```
 //!
+//! # Without an operating system
+//!
+//! The crate is `no_std` with `alloc`: it builds for microcontrollers with 32 bits, which the checks of the
+//! repository do (`thumbv7em-none-eabihf`, `riscv32imac-unknown-none-elf`). Blocks and slot tables come from the global
+//! allocator, while a pool grows, and never afterwards. A loop on a fixed buffer without a heap therefore needs nothing
+//! of the pool but a global allocator over a static, for which a bump allocator is enough: the test `static_memory` of
+//! this crate is one, of forty lines. There is no backend over a static, because it would serve the blocks alone, and
+//! the slot tables (2 KiB for 31 slots) would still be allocated. A full buffer is `PoolError::OutOfMemory`, or
+//! `Bookkeeping` where it is the table that does not fit.
+//!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `ndarray` | views as `ndarray` arrays: fixed rank without any cost, dynamic rank from the shape cache without a heap allocation | ndarray |
 
+#![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+extern crate alloc;
 
 #[cfg(feature = "ndarray")]
 mod array;

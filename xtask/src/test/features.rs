@@ -73,8 +73,12 @@ pub(crate) fn belongs(feature: &str, package: &str) -> bool {
 }
 
 /// What is built where there is no standard library.
-pub(crate) const NO_STD_SETS: &[FeatureSet] =
-    &[with("pool-core", &[]), with("pool-core", &["half", "complex", "tracing"])];
+pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
+    with("pool-core", &[]),
+    with("pool-core", &["half", "complex", "tracing"]),
+    with("pool-cpu", &[]),
+    with("pool-cpu", &["ndarray"]),
+];
 
 /// Crates that are published.
 pub(crate) const LIBRARIES: &[&str] = &[

@@ -51,7 +51,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("semver", "what changed since the last release is what its version says", semver),
     step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
     step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
-    step("no-std", "pool-core builds where there is no operating system", no_std),
+    step("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
     step(
         "cuda-versions",
         "the CUDA crates build with any version of the bindings, beside others",
@@ -262,11 +262,19 @@ fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.with(everything_in(LIBRARIES))])
 }
 
+/// Where there is no operating system: a server's processor; a microcontroller with 32 bits, and another, neither of
+/// which has atomics of 64.
+const NO_STD_TARGETS: &[&str] =
+    &["x86_64-unknown-none", "thumbv7em-none-eabihf", "riscv32imac-unknown-none-elf"];
+
 fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
-    let build = Invocation::check("build -Z build-std=core,alloc --target x86_64-unknown-none");
-    let build = build.on(&nightly);
-    Ok(NO_STD_SETS.iter().map(|set| build.clone().with(set.arguments())).collect())
+    let build = |target| {
+        let build = Invocation::check("build -Z build-std=core,alloc").on(&nightly);
+        build.with(["--target", target])
+    };
+    let sets = |target| NO_STD_SETS.iter().map(move |set| build(target).with(set.arguments()));
+    Ok(NO_STD_TARGETS.iter().copied().flat_map(sets).collect())
 }
 
 fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use super::advertise::advertise;
 use super::block::take_shapes;
 use super::host::{into_box, try_box};
+use super::identity::next_identity;
 use super::idle;
 use super::state::State;
 use super::table::Table;
@@ -19,7 +20,8 @@ impl<B: PoolBackend> State<B> {
         config: PoolConfig,
     ) -> Result<NonNull<Table<B>>, PoolError<B::Error>> {
         config.validate()?;
-        let state = try_box(Self::new(context, config))
+        let id = next_identity().ok_or(PoolError::IdentitiesExhausted { most: usize::MAX - 1 })?;
+        let state = try_box(Self::new(id, context, config))
             .ok_or(PoolError::Bookkeeping { requested: size_of::<Self>() })?;
         // SAFETY: `state` was just made and nothing else knows it.
         let this = unsafe { state.as_ref() };

@@ -62,6 +62,7 @@ mod cold;
 mod cursor;
 mod fits;
 mod host;
+mod identity;
 mod idle;
 mod lifecycle;
 mod mark;

@@ -2,7 +2,6 @@
 //! and the counters. Only cold code touches them.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::busy::{BusyGuard, BusyMark};
 use super::table_list::TableList;
@@ -10,9 +9,6 @@ use super::words::Slot;
 use crate::backend::PoolBackend;
 use crate::config::PoolConfig;
 use crate::stats::PoolStats;
-
-/// The source of pool ids; an id is never used twice in a process.
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// The state of one pool.
 pub(crate) struct State<B: PoolBackend> {
@@ -35,12 +31,12 @@ pub(crate) struct State<B: PoolBackend> {
 }
 
 impl<B: PoolBackend> State<B> {
-    /// The state of a new pool, which has no table yet.
-    pub(super) fn new(context: B::Context, config: PoolConfig) -> Self {
+    /// The state of a new pool, which has no table yet; `id` is its identity.
+    pub(super) fn new(id: u64, context: B::Context, config: PoolConfig) -> Self {
         Self {
             context,
             config: Cell::new(config),
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id,
             last_serial: Cell::new(0),
             busy: BusyMark::new(),
             tables: TableList::new(),

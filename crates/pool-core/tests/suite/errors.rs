@@ -54,6 +54,11 @@ fn every_error_says_its_numbers_and_what_to_do() {
         Some("the test refused 9 bytes"),
     );
     assert_text(
+        &HeapError::IdentitiesExhausted { most: 7 },
+        "the process has made 7 pools, as many as it can tell apart: keep pools and use them again",
+        None,
+    );
+    assert_text(
         &HeapError::ForeignHandle { pool: 8, made_by: 5 },
         "the handle was made by pool 5, not by this one (8): use it with the pool that made it",
         None,

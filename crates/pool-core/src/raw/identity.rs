@@ -1,0 +1,32 @@
+//! Identities of pools: no two pools of a process have the same, however many there are, also one after the
+//! other. They are counted in a word, so that targets without atomics of 64 bits have them.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// The identity that the next pool has; the last one is never given.
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+/// An identity that no pool had before; `None` where the process has used all of them up.
+pub(super) fn next_identity() -> Option<u64> {
+    take(&NEXT)
+}
+
+fn take(next: &AtomicUsize) -> Option<u64> {
+    let step = |identity: usize| identity.checked_add(1);
+    let identity = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step).ok()?;
+    u64::try_from(identity).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_end_and_do_not_begin_anew() {
+        let next = AtomicUsize::new(usize::MAX - 2);
+        let last = u64::try_from(usize::MAX - 1).ok();
+        assert_eq!((take(&next), take(&next)), (last.map(|last| last - 1), last));
+        assert_eq!((take(&next), take(&next)), (None, None));
+        assert!(next_identity() < next_identity());
+    }
+}
