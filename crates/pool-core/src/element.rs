@@ -21,11 +21,12 @@ use bytemuck::{NoUninit, Pod, Zeroable};
 /// is_element::<Cell>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data, so it cannot live in a pool",
+    message = "`{Self}` is not plain data, which this use of a pool needs",
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
-    note = "an array is one for the lengths that bytemuck knows: up to 32, and powers of two",
-    note = "a type with pointers, `Drop` or padding cannot be an element: keep it in a `Vec`"
+    note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",
+    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+    note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
 )]
 pub trait Element: NoUninit + Zeroable {}
 
@@ -37,10 +38,13 @@ impl<T: NoUninit + Zeroable> Element for T {}
 ///
 /// Implemented for every type that is [`bytemuck::Pod`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be handed out with recycled contents: not every byte pattern is a value of it",
+    message = "`{Self}` cannot be handed out with recycled contents, which are whatever bytes a former use has left",
     label = "not a pod element",
-    note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)]`",
-    note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`"
+    note = "for your own type of which every byte pattern is a value, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)]`",
+    note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`",
+    note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
+    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+    note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
 )]
 pub trait PodElement: Element + Pod {}
 

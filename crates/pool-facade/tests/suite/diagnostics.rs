@@ -117,6 +117,32 @@ const NOT_RECYCLABLE_ARRAY: Program = Program {
     "#,
 };
 
+/// An acquire of a type that it does not take.
+macro_rules! acquiring {
+    ($name:literal, $call:literal) => {
+        Program {
+            name: $name,
+            features: "cpu",
+            source: concat!(
+                "use pool_facade::prelude::*;\n",
+                "fn main() { with_pool!(|scope| { let _ = scope.",
+                $call,
+                "; }); }\n"
+            ),
+        }
+    };
+}
+
+const RECYCLED_TUPLE: Program = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
+
+/// Types that are no elements, with what the compiler calls them.
+const NO_ELEMENTS: [(&str, Program); 4] = [
+    ("(u32, u8)", acquiring!("filled_tuple", "acquire_filled(3, (1_u32, 2_u8))")),
+    ("Option<u8>", acquiring!("filled_option", "acquire_filled(3, None::<u8>)")),
+    ("&str", acquiring!("filled_reference", "acquire_filled(3, \"static\")")),
+    ("String", acquiring!("filled_string", "acquire_filled(3, String::new())")),
+];
+
 /// Two headers of arrays of dynamic rank, seen as a reference type of `ndarray`, and what is done to
 /// them.
 macro_rules! swapped {
@@ -288,7 +314,7 @@ fn a_marker_whose_feature_is_off_names_the_feature() {
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
 fn an_element_that_is_not_plain_data_says_what_to_do() {
     let texts = [
-        "Named` is not plain data, so it cannot live in a pool",
+        "Named` is not plain data, which this use of a pool needs",
         "derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
         "E0277",
     ];
@@ -300,13 +326,31 @@ fn an_element_that_is_not_plain_data_says_what_to_do() {
 fn an_element_that_cannot_be_recycled_names_the_way_out() {
     let texts = |element: &str| {
         format!(
-            "`{element}` cannot be handed out with recycled contents: not every byte pattern is a \
-             value of it"
+            "`{element}` cannot be handed out with recycled contents, which are whatever bytes a \
+             former use has left"
         )
     };
     let way_out = "use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`";
     refused(&NOT_RECYCLABLE, &[&texts("bool"), way_out, "E0277"]);
     refused(&NOT_RECYCLABLE_ARRAY, &[&texts("char"), way_out, "E0277"]);
+}
+
+/// A type that no derive makes an element has another way out.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn tuples_options_references_and_owners_are_told_the_way_out() {
+    let way_out = [
+        "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
+        "host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+        "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool",
+        "E0277",
+    ];
+    let recycled = ["`(u32, u32)` cannot be handed out with recycled contents"];
+    refused(&RECYCLED_TUPLE, &[&recycled[..], &way_out].concat());
+    for (name, program) in &NO_ELEMENTS {
+        let said = format!("`{name}` is not plain data, which this use of a pool needs");
+        refused(program, &[&[said.as_str()], &way_out[..]].concat());
+    }
 }
 
 /// The cached header of an array of dynamic rank is lent as an unsized reference: what would put
