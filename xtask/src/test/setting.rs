@@ -14,7 +14,7 @@ const CASES_IN_FULL: u32 = 20_000;
 const CASES_UNDER_SANITIZERS: u32 = 500;
 /// The same under Miri, where a program takes a second: with 12 lexical and 12 dynamic ones 24 for
 /// each borrow model.
-const CASES_UNDER_MIRI: u32 = 12;
+const CASES_UNDER_MIRI: u32 = 9;
 /// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
 /// `POOL_KERNEL_CASES`.
 const KERNEL_CASES: u32 = 100;
