@@ -193,6 +193,26 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
+//! ## Memory that nobody has written is not read without saying so
+//!
+//! ```compile_fail,E0308
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let numbers: &mut [f64] = scope.acquire_uninit::<f64>(8); // uninitialised_read_as_a_value
+//! ```
+//!
+//! ## Memory that nobody has written does not outlive its scope
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! let bytes = {
+//!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//!     pool.scope().scratch(8, 4096) // scratch_carried_out_of_its_pool
+//! };
+//! bytes[0].write(1);
+//! ```
+//!
 //! ## References are not handed out recycled
 //!
 //! ```compile_fail,E0277

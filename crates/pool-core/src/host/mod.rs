@@ -4,7 +4,9 @@
 
 mod arrays;
 mod plain;
+mod scratch;
 mod slices;
+mod uninit;
 
 use crate::backend::PoolBackend;
 use crate::error::PoolError;

@@ -44,6 +44,7 @@ mod slots;
 mod stats;
 mod support;
 mod threads;
+mod uninit;
 mod user_code;
 #[cfg(feature = "tracing")]
 mod warnings;
