@@ -213,6 +213,54 @@
 //! bytes[0].write(1);
 //! ```
 //!
+//! ## A vector does not outlive what its elements refer to
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let mut words = scope.acquire_vec(1);
+//! {
+//!     let word = String::from("gone");
+//!     words.push(word.as_str()); // vector_of_references_outlives_them
+//! }
+//! words.pop();
+//! ```
+//!
+//! ## A slice of a vector is not kept while the vector grows
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let mut numbers = scope.acquire_vec(1);
+//! let before = &numbers[..];
+//! numbers.push(3); // vector_grows_while_a_slice_of_it_lives
+//! assert!(before.is_empty());
+//! ```
+//!
+//! ## A growing vector keeps its scope from opening an inner one
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut numbers = scope.acquire_vec(1);
+//! let inner = scope.scope(); // inner_scope_while_a_vector_may_grow
+//! numbers.push(inner.acquire::<u8>(1)[0]);
+//! ```
+//!
+//! ## A vector does not outlive its pool
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! let mut numbers = {
+//!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//!     pool.scope().acquire_fixed_vec::<u8>(1) // vector_carried_out_of_its_pool
+//! };
+//! numbers.clear();
+//! ```
+//!
 //! ## References are not handed out recycled
 //!
 //! ```compile_fail,E0277

@@ -46,5 +46,6 @@ mod support;
 mod threads;
 mod uninit;
 mod user_code;
+mod vectors;
 #[cfg(feature = "tracing")]
 mod warnings;
