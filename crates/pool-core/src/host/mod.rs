@@ -5,6 +5,7 @@
 mod arrays;
 mod collect;
 mod fixed_vec;
+mod keep;
 mod plain;
 mod pool_vec;
 mod scratch;

@@ -3,6 +3,7 @@
 use core::{mem, ptr};
 
 use super::advertise::advertise;
+use super::cursor::Cursor;
 use super::slot::SlotPointer;
 use crate::backend::{HostBackend, PoolBackend};
 
@@ -58,5 +59,39 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         let largest = unsafe { (*record).largest_sample };
         // SAFETY: as above.
         unsafe { (*record).largest_sample = largest.max(bytes) };
+    }
+}
+
+impl<B: HostBackend> Cursor<B> {
+    /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and how many bytes of
+    /// the block there are up to their end; `None` where they are in no such block.
+    pub(crate) fn find_idle(
+        &self,
+        start: *const u8,
+        bytes: usize,
+    ) -> Option<(SlotPointer<'_, B>, usize)> {
+        self.state().slots_from(self.active()).find_map(|slot| {
+            // SAFETY: the record is live and nothing holds a reference to it.
+            let real = unsafe { (*slot.record().as_ptr()).real };
+            let offset = start.addr().checked_sub(slot.start::<u8>().addr())?;
+            (offset < real).then_some((slot, offset + bytes))
+        })
+    }
+
+    /// Gives the slot under the cursor the block of `slot`, of which `used` bytes are in use, and steps past it.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is at or above the cursor, and the caller has the only view of its block.
+    pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
+        // SAFETY: there is a slot at or above the cursor, so the cursor's number is that of a slot: where it stands
+        // at a sentinel, of the next table's first.
+        let own = unsafe { self.state().slot(self.active()) };
+        // SAFETY: the cursor's slot is idle, and the caller has the only view of the other; of both, nothing borrowed
+        // from the shape sets is in use, because they are at or above the cursor.
+        unsafe { own.exchange_blocks(slot) };
+        own.note_used(used);
+        // SAFETY: the slot that the cursor stands at, which has its block.
+        unsafe { self.step(own) };
     }
 }

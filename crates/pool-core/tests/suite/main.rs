@@ -28,6 +28,7 @@ mod fault_sweep;
 mod free_list;
 mod growth;
 mod handles;
+mod keep;
 mod limits;
 mod mark_programs;
 mod marks;
