@@ -296,6 +296,55 @@
 //! let handle = pool.acquire_with(8, |i| (1_u8, i)); // padding_in_the_dynamic_pool
 //! ```
 //!
+//! ## Of an inner scope nothing is kept but what its body answers with
+//!
+//! ```compile_fail,E0521
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut second = None;
+//! let first = scope.keep(|inner| {
+//!     second = Some(inner.acquire::<u8>(1)); // second_array_kept
+//!     inner.acquire::<u8>(1)
+//! });
+//! ```
+//!
+//! ## What is kept does not refer to what is not
+//!
+//! The compiler has no number for this error.
+//!
+//! ```compile_fail
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let kept = scope.keep(|inner| {
+//!     let words = inner.acquire_filled(1, 'a');
+//!     inner.acquire_repeat(1, &words[0]) // kept_references_into_the_inner_scope
+//! });
+//! ```
+//!
+//! ## An outer scope does not acquire while an array of an inner scope is about to be kept
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let kept = scope.keep(|inner| {
+//!     scope.acquire::<u8>(1); // outer_used_while_keeping
+//!     inner.acquire::<u8>(1)
+//! });
+//! ```
+//!
+//! ## A body does not answer with what may end before the pool
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut local = [1_u8; 4];
+//! let kept = scope.keep(|_| &mut local[..]); // local_array_kept
+//! ```
+//!
 //! # Views and their scopes
 //!
 //! ## A view of an inner scope does not outlive the outer scope
