@@ -5,7 +5,7 @@ use std::ptr;
 
 use pool_conformance::panics::catch_quietly;
 use pool_conformance::{HeapBackend, Ledger, Refusal};
-use pool_core::{Pool, PoolConfig, PoolError, Scope};
+use pool_core::{Compaction, Pool, PoolConfig, PoolError, Scope};
 
 use crate::support::{
     address, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds, slots_per_table, stamp,
@@ -164,7 +164,7 @@ fn what_is_kept_keeps_its_mark_and_the_other_slot_its_own() {
 #[test]
 fn cached_shapes_go_with_their_blocks() {
     let (mut pool, _) = heap_pool();
-    let dims: [&[usize]; 3] = [&[2, 3, 1], &[20, 30, 1], &[1, 2, 1, 2]];
+    let dims: [&[usize]; 3] = [&[20, 30, 1], &[2, 3, 1], &[1, 2, 1, 2]];
     for round in 0..6 {
         let mut scope = pool.scope();
         let kept = scope.keep(|inner| {
@@ -182,6 +182,25 @@ fn cached_shapes_go_with_their_blocks() {
         }
         assert_eq!(kept, [round; 5]);
     }
+}
+
+#[test]
+fn compaction_leaves_what_is_kept_its_block() {
+    let (mut pool, ledger) = heap_pool();
+    let pass = |pool: &mut Pool<HeapBackend>| {
+        let mut scope = pool.scope();
+        scope.keep(|inner| {
+            inner.acquire::<u8>(1);
+            inner.acquire::<u8>(8_000)
+        });
+    };
+    (0..4).for_each(|_| pass(&mut pool));
+    pool.sample_lengths();
+    pass(&mut pool);
+    let before = ledger.allocations();
+    pool.compact(&Compaction { minimum_bytes: 1, ..Compaction::default() });
+    (0..3).for_each(|_| pass(&mut pool));
+    assert_eq!(ledger.allocations(), before);
 }
 
 #[test]
