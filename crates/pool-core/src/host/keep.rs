@@ -72,8 +72,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
     /// let mut scope = pool.scope();
     /// let squared = scope.keep_nd(|inner| {
-    ///     let matrix = inner.acquire_nd_with([2, 2], |[i, j]| i + 2 * j);
-    ///     inner.acquire_nd_with([2, 2], |[i, j]| (0..2).map(|k| matrix[[i, k]] * matrix[[k, j]]).sum())
+    ///     let matrix = inner.acquire_nd_with([2, 2], |[row, column]| row + 2 * column);
+    ///     inner.acquire_nd_with([2, 2], |[row, column]| -> usize {
+    ///         (0..2).map(|k| matrix[[row, k]] * matrix[[k, column]]).sum()
+    ///     })
     /// });
     /// assert_eq!(squared.as_slice(), [2, 6, 3, 11]);
     /// ```

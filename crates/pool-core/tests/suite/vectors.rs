@@ -305,7 +305,7 @@ fn a_vector_marks_as_far_as_it_was_filled() {
         assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes], "round {round}");
         pool.scope().acquire_fixed_vec(100).try_extend((1..=90).map(pair)).unwrap();
         assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes], "round {round}");
-        pool.scope().acquire_vec(0).extend((1..=50).map(|number| number as f64));
+        pool.scope().acquire_vec(0).extend((1..=50).map(f64::from));
         assert_ne!(pool.scope().acquire::<u8>(8), [0; 8], "numbers mark nothing");
     }
 }
