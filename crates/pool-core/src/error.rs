@@ -25,6 +25,12 @@ pub enum PoolError<E> {
         /// Bytes of one element.
         element_size: usize,
     },
+    /// The alignment is not a power of two.
+    #[error("an alignment is a power of two, not {asked}: check how it was computed")]
+    Alignment {
+        /// The alignment asked for, in bytes.
+        asked: usize,
+    },
     /// The shape is impossible, or does not fit what it is applied to.
     #[error(transparent)]
     Shape(#[from] ShapeError),

@@ -84,7 +84,7 @@ pub use error::{ConfigError, PoolError, ShapeError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
-pub use host::{HostAcquireResult, HostArray, HostArrayResult};
+pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, HostArrayResult, PoolVec};
 pub use lengths::{DynamicShape, element_count};
 pub use nd_view::{NdView, Reshape};
 #[cfg(feature = "complex")]

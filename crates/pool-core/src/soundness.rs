@@ -193,6 +193,74 @@
 //! assert_eq!(references, [&3, &3]);
 //! ```
 //!
+//! ## Memory that nobody has written is not read without saying so
+//!
+//! ```compile_fail,E0308
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let numbers: &mut [f64] = scope.acquire_uninit::<f64>(8); // uninitialised_read_as_a_value
+//! ```
+//!
+//! ## Memory that nobody has written does not outlive its scope
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! let bytes = {
+//!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//!     pool.scope().scratch(8, 4096) // scratch_carried_out_of_its_pool
+//! };
+//! bytes[0].write(1);
+//! ```
+//!
+//! ## A vector does not outlive what its elements refer to
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let mut words = scope.acquire_vec(1);
+//! {
+//!     let word = String::from("gone");
+//!     words.push(word.as_str()); // vector_of_references_outlives_them
+//! }
+//! words.pop();
+//! ```
+//!
+//! ## A slice of a vector is not kept while the vector grows
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let scope = pool.scope();
+//! let mut numbers = scope.acquire_vec(1);
+//! let before = &numbers[..];
+//! numbers.push(3); // vector_grows_while_a_slice_of_it_lives
+//! assert!(before.is_empty());
+//! ```
+//!
+//! ## A growing vector keeps its scope from opening an inner one
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut numbers = scope.acquire_vec(1);
+//! let inner = scope.scope(); // inner_scope_while_a_vector_may_grow
+//! numbers.push(inner.acquire::<u8>(1)[0]);
+//! ```
+//!
+//! ## A vector does not outlive its pool
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! let mut numbers = {
+//!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//!     pool.scope().acquire_fixed_vec::<u8>(1) // vector_carried_out_of_its_pool
+//! };
+//! numbers.clear();
+//! ```
+//!
 //! ## References are not handed out recycled
 //!
 //! ```compile_fail,E0277
@@ -226,6 +294,55 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
 //! let handle = pool.acquire_with(8, |i| (1_u8, i)); // padding_in_the_dynamic_pool
+//! ```
+//!
+//! ## Of an inner scope nothing is kept but what its body answers with
+//!
+//! ```compile_fail,E0521
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut second = None;
+//! let first = scope.keep(|inner| {
+//!     second = Some(inner.acquire::<u8>(1)); // second_array_kept
+//!     inner.acquire::<u8>(1)
+//! });
+//! ```
+//!
+//! ## What is kept does not refer to what is not
+//!
+//! The compiler has no number for this error.
+//!
+//! ```compile_fail
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let kept = scope.keep(|inner| {
+//!     let words = inner.acquire_filled(1, 'a');
+//!     inner.acquire_repeat(1, &words[0]) // kept_references_into_the_inner_scope
+//! });
+//! ```
+//!
+//! ## An outer scope does not acquire while an array of an inner scope is about to be kept
+//!
+//! ```compile_fail,E0502
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let kept = scope.keep(|inner| {
+//!     scope.acquire::<u8>(1); // outer_used_while_keeping
+//!     inner.acquire::<u8>(1)
+//! });
+//! ```
+//!
+//! ## A body does not answer with what may end before the pool
+//!
+//! ```compile_fail,E0597
+//! # use pool_conformance::HeapBackend as Memory;
+//! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+//! let mut scope = pool.scope();
+//! let mut local = [1_u8; 4];
+//! let kept = scope.keep(|_| &mut local[..]); // local_array_kept
 //! ```
 //!
 //! # Views and their scopes

@@ -3,12 +3,20 @@
 //! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10).
 
 mod arrays;
+mod collect;
+mod fixed_vec;
+mod keep;
 mod plain;
+mod pool_vec;
+mod scratch;
 mod slices;
+mod uninit;
 
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 use crate::nd_view::NdView;
+pub use fixed_vec::{CapacityError, FixedVec};
+pub use pool_vec::PoolVec;
 
 /// What a `try_` acquire of elements that the host writes returns: a slice that lives for `'s`.
 pub type HostAcquireResult<'s, B, T> = Result<&'s mut [T], PoolError<<B as PoolBackend>::Error>>;

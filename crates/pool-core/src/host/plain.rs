@@ -2,13 +2,14 @@
 //! marks no slot.
 //!
 //! A function that is generic over `T: Copy` cannot ask whether `T` has padding, or is `NoUninit`. It can
-//! compare the identity of `T` with those of the numbers. Whatever else `T` is, it may have padding.
+//! compare the identity of `T` with those of types that have none. Whatever else `T` is, it may have padding.
 
 use core::any::TypeId;
 use core::marker::PhantomData;
 use core::mem;
 
-/// Whether `T` is one of the numbers, `bool` or `char`; the compiler knows the answer where it knows `T`.
+/// Whether `T` is one of the numbers, a point or colour of them, `bool` or `char`; the compiler knows the answer
+/// where it knows `T`.
 #[inline(always)]
 pub(super) fn is_known_plain<T>() -> bool {
     let this = identity_of::<T>();
@@ -18,6 +19,9 @@ pub(super) fn is_known_plain<T>() -> bool {
     let is_number = is_any_of!(
         u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char,
     );
+    // Points and colours. Of arrays there are too many to name them all.
+    let is_number = is_number
+        || is_any_of!([f32; 2], [f32; 3], [f32; 4], [f64; 2], [f64; 3], [f64; 4], [u8; 3], [u8; 4]);
     #[cfg(feature = "half")]
     let is_number = is_number || is_any_of!(half::f16, half::bf16);
     #[cfg(feature = "complex")]
@@ -63,8 +67,9 @@ mod tests {
     struct Wrapper(f64);
 
     #[test]
-    fn numbers_are_plain_and_nothing_else_is() {
+    fn numbers_are_plain_and_what_may_have_padding_is_not() {
         assert!(is_known_plain::<u8>() && is_known_plain::<f64>() && is_known_plain::<bool>());
+        assert!(is_known_plain::<[f64; 3]>() && !is_known_plain::<[f64; 5]>());
         assert!(!is_known_plain::<(u8, u32)>());
         assert!(!is_known_plain::<Option<u8>>());
         assert!(!is_known_plain::<*const u8>());

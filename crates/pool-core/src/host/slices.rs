@@ -28,8 +28,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Cost
     ///
-    /// Numbers, `bool` and `char` cost what [`acquire`](Self::acquire) does, and the writing. Every other type
-    /// may have padding, which recycled memory must not: so its slot is *marked*. A marked slot takes the cold
+    /// Numbers, `bool`, `char`, and points and colours (`[f32; 2]` to `[f64; 4]`, `[u8; 3]`, `[u8; 4]`) cost what
+    /// [`acquire`](Self::acquire) does, and the writing. Every other type may have padding, which recycled memory must
+    /// not: so its slot is *marked*. A marked slot takes the cold
     /// path of every acquire, and the acquire that is next given its memory unwritten
     /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off.
     ///

@@ -30,7 +30,8 @@ impl<B: HostBackend> SlotPointer<'_, B> {
     ///
     /// # Safety
     ///
-    /// The slot was reserved for at least `bytes` bytes, the cursor has stepped past it, and its scope is open.
+    /// The slot's block holds at least `bytes` bytes. The cursor has stepped past the slot, or the slot is idle and
+    /// nothing else runs before the slot is what the caller makes of it; its scope is open.
     #[inline]
     pub(crate) unsafe fn mark(self, bytes: usize) {
         if bytes == 0 {

@@ -16,7 +16,9 @@
 //!    only ever steps forward, or back over a slot of which no view was made and after which none was
 //!    taken, and an inner scope starts at its outer's cursor, which stands still
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
-//!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all.
+//!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
+//!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
+//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
@@ -60,6 +62,7 @@ mod block;
 mod busy;
 mod cold;
 mod cursor;
+mod exchange;
 mod fits;
 mod host;
 mod identity;

@@ -27,6 +27,11 @@ fn every_error_says_its_numbers_and_what_to_do() {
         None,
     );
     assert_text(
+        &HeapError::Alignment { asked: 24 },
+        "an alignment is a power of two, not 24: check how it was computed",
+        None,
+    );
+    assert_text(
         &HeapError::LimitExceeded { requested: 4096, reserved: 100, limit: 2000 },
         "a block of 4096 bytes does not fit the pool's limit of 2000 bytes, 100 of which are in \
          use: raise the limit, or end scopes earlier",

@@ -28,6 +28,7 @@ mod fault_sweep;
 mod free_list;
 mod growth;
 mod handles;
+mod keep;
 mod limits;
 mod mark_programs;
 mod marks;
@@ -44,6 +45,8 @@ mod slots;
 mod stats;
 mod support;
 mod threads;
+mod uninit;
 mod user_code;
+mod vectors;
 #[cfg(feature = "tracing")]
 mod warnings;

@@ -2,6 +2,8 @@
 //! naive model: how far each slot was marked since it was last read or got another block. What is read is
 //! zero so far. Under Miri, every byte that is read is initialised, or the program is undefined.
 
+use std::mem::MaybeUninit;
+
 use pool_conformance::panics::{catch_quietly, text};
 use pool_conformance::{HeapBackend, Ledger, Refusal};
 use pool_core::{Compaction, Pool, PoolConfig, Scope};
@@ -45,7 +47,7 @@ fn use_slot(
     let bytes = 1 + below(most);
     let elements = bytes.div_ceil(size_of::<Marking>());
     let before = ledger.allocations();
-    match below(9) {
+    match below(10) {
         0..=2 => {
             let Ok(view) = scope.try_acquire::<u8>(bytes) else { return };
             model.seen(ledger, address(view), before);
@@ -86,6 +88,12 @@ fn use_slot(
             let Ok(view) = scope.try_acquire_copy(&source) else { return };
             model.seen(ledger, address(view), before);
             assert_eq!(view, source);
+            model.marked = model.marked.max(size_of_val(view));
+        }
+        8 => {
+            let Ok(view) = scope.try_acquire_uninit::<u16>(bytes.div_ceil(2)) else { return };
+            model.seen(ledger, address(view), before);
+            view.fill(if below(2) == 0 { MaybeUninit::uninit() } else { MaybeUninit::new(0x6666) });
             model.marked = model.marked.max(size_of_val(view));
         }
         _ => {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "a check that fails panics, also in what the tests share")]
 
+mod any_copy;
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod blocks;

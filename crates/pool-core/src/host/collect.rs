@@ -1,0 +1,61 @@
+//! Slices of as many elements as an iterator has, which nobody knows before it ends.
+
+use super::HostAcquireResult;
+use crate::backend::HostBackend;
+use crate::raw::Cursor;
+use crate::scope::Scope;
+
+/// Bytes of the largest block that is asked for because an iterator says that it is so long.
+const TRUSTED_BYTES: usize = 1 << 20;
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// The elements of an iterator, of any type that is [`Copy`]. It costs what [`acquire_with`](Self::acquire_with)
+    /// says.
+    ///
+    /// The elements are collected in a [`PoolVec`](crate::PoolVec), in one slot, which has a block large enough when
+    /// the scope is next run through. The iterator may acquire from the scope; what it acquires stays taken until
+    /// the scope ends. Where it panics, the slot stays taken as well. What it says of its length is advice.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let scope = pool.scope();
+    /// let words = scope.acquire_from_iter("a few words".split(' ').filter(|word| word.len() > 1));
+    /// words.sort();
+    /// assert_eq!(words, ["few", "words"]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
+    #[track_caller]
+    pub fn acquire_from_iter<T: Copy + 's>(
+        &self,
+        elements: impl IntoIterator<Item = T>,
+    ) -> &'s mut [T] {
+        self.try_acquire_from_iter(elements).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_from_iter`](Self::acquire_from_iter).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire). Where the iterator acquired from the scope, the slot of the elements
+    /// stays taken until the scope ends.
+    pub fn try_acquire_from_iter<T: Copy + 's>(
+        &self,
+        elements: impl IntoIterator<Item = T>,
+    ) -> HostAcquireResult<'s, B, T> {
+        // The iterator is asked before the slot is taken: its answer may acquire.
+        let elements = elements.into_iter();
+        let advice = elements.size_hint().0.min(TRUSTED_BYTES / size_of::<T>().max(1));
+        let mut collected = self.try_acquire_vec(advice)?;
+        if let Err(error) = collected.try_extend(elements) {
+            let slot = collected.slot();
+            // SAFETY: the scope's cursor has stepped past the slot, and the vector, its only view, ends here.
+            unsafe { collected.scope().cursor.step_back(slot) };
+            return Err(error);
+        }
+        Ok(collected.into_slice())
+    }
+}

@@ -1,0 +1,253 @@
+//! A vector in a scope whose capacity is fixed from the start: it never moves, and knows no pool.
+
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut};
+use core::slice;
+
+use thiserror::Error;
+
+use super::plain::is_known_plain;
+use crate::backend::HostBackend;
+use crate::error::PoolError;
+use crate::raw::Cursor;
+use crate::scope::Scope;
+
+/// A vector of at most as many elements as it was acquired for, in the memory of a pool.
+///
+/// Made by [`Scope::acquire_fixed_vec`]. It borrows nothing but its memory, so inner scopes may be opened while it
+/// is filled. It is a slice of the elements pushed so far, and [`into_slice`](Self::into_slice) leaves just that.
+///
+/// ```
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// let mut scope = pool.scope();
+/// let mut edges = scope.acquire_fixed_vec::<(usize, f32)>(100);
+/// for row in 0..3 {
+///     let inner = scope.scope();
+///     let weights = inner.acquire_with(4, |column| (row * column) as f32);
+///     edges.try_extend(weights.iter().copied().enumerate().filter(|&(_, w)| w > 3.0))?;
+/// }
+/// assert_eq!(edges.into_slice(), [(2, 4.0), (3, 6.0)]);
+/// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
+/// ```
+pub struct FixedVec<'s, T> {
+    /// The first `length` elements are initialised. Only values of `T` are ever written here.
+    room: &'s mut [MaybeUninit<T>],
+    length: usize,
+}
+
+/// An element did not fit a [`FixedVec`].
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the vector is full: it was acquired for {capacity} elements")]
+#[non_exhaustive]
+pub struct CapacityError<T> {
+    /// The first element that did not fit.
+    pub element: T,
+    /// How many elements the vector holds at most.
+    pub capacity: usize,
+}
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// An empty vector for at most `capacity` elements of any type that is [`Copy`]. It costs what
+    /// [`acquire_with`](Self::acquire_with) says.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
+    #[inline]
+    #[track_caller]
+    pub fn acquire_fixed_vec<T: Copy + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
+        self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`acquire_fixed_vec`](Self::acquire_fixed_vec).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire`](Self::try_acquire).
+    #[inline]
+    pub fn try_acquire_fixed_vec<T: Copy + 's>(
+        &self,
+        capacity: usize,
+    ) -> Result<FixedVec<'s, T>, PoolError<B::Error>> {
+        // SAFETY: a vector writes values of `T` alone.
+        let slot = unsafe { self.take_unwritten::<T>(capacity, is_known_plain::<T>()) }?;
+        // SAFETY: taken for `capacity` elements, of the size and alignment of `T`; anything is a valid
+        // `MaybeUninit`, and this is the slot's first view.
+        let room = unsafe { slot.host_slice(capacity) };
+        Ok(FixedVec { room, length: 0 })
+    }
+}
+
+impl<'s, T: Copy> FixedVec<'s, T> {
+    /// A vector over memory whose first `length` elements are initialised.
+    ///
+    /// # Safety
+    ///
+    /// They are, and there are as many; the memory's slot is marked unless `T` is plain.
+    #[inline]
+    pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
+        Self { room, length }
+    }
+
+    /// How many elements there are. Unlike `len`, which is one of the slice, this does not touch the memory.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many elements the vector holds at most.
+    #[inline]
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.room.len()
+    }
+
+    /// Whether there is no room for another element.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.length == self.capacity()
+    }
+
+    /// Appends an element.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`], with the element, where the vector is full.
+    #[inline]
+    pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
+        let capacity = self.capacity();
+        let Some(place) = self.room.get_mut(self.length) else {
+            return Err(CapacityError { element, capacity });
+        };
+        place.write(element);
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Appends every element of `elements`. Elements that came before the one that did not fit stay.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`], with the first element that did not fit.
+    pub fn try_extend(
+        &mut self,
+        elements: impl IntoIterator<Item = T>,
+    ) -> Result<(), CapacityError<T>> {
+        elements.into_iter().try_for_each(|element| self.push(element))
+    }
+
+    /// Appends a copy of `elements`, or nothing where they do not fit all.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`], with the first element that would not fit.
+    pub fn extend_from_slice(&mut self, elements: &[T]) -> Result<(), CapacityError<T>> {
+        let left = self.capacity() - self.length;
+        if let Some(&element) = elements.get(left) {
+            return Err(CapacityError { element, capacity: self.capacity() });
+        }
+        for (place, &element) in self.room[self.length..].iter_mut().zip(elements) {
+            place.write(element);
+        }
+        self.length += elements.len();
+        Ok(())
+    }
+
+    /// Takes the last element.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let last = *self.last()?;
+        self.length -= 1;
+        Some(last)
+    }
+
+    /// Takes the element at `index`, whose place the last element takes; `None` where there is no such element.
+    pub fn swap_remove(&mut self, index: usize) -> Option<T> {
+        let element = *self.get(index)?;
+        let last = self.pop()?;
+        if let Some(place) = self.get_mut(index) {
+            *place = last;
+        }
+        Some(element)
+    }
+
+    /// Keeps the first `length` elements, or all where there are fewer.
+    #[inline]
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// Forgets every element.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.length = 0;
+    }
+
+    /// Keeps the elements for which `keep` answers true, in order. Where `keep` panics, the vector keeps its length,
+    /// and its elements are any of those that it had.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.length {
+            let element = self[index];
+            if keep(&element) {
+                self[kept] = element;
+                kept += 1;
+            }
+        }
+        self.length = kept;
+    }
+
+    /// The elements, for as long as the scope's views live. What was room for more is not used any more.
+    #[inline]
+    #[must_use]
+    pub fn into_slice(self) -> &'s mut [T] {
+        let start = self.room.as_mut_ptr().cast::<T>();
+        // SAFETY: as many elements are initialised; the memory was this vector's for `'s`, and is the slice's now.
+        unsafe { slice::from_raw_parts_mut(start, self.length) }
+    }
+}
+
+impl<T> Deref for FixedVec<'_, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: as many elements are initialised.
+        unsafe { slice::from_raw_parts(self.room.as_ptr().cast::<T>(), self.length) }
+    }
+}
+
+impl<T> DerefMut for FixedVec<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as many elements are initialised, and what is written are values of `T`.
+        unsafe { slice::from_raw_parts_mut(self.room.as_mut_ptr().cast::<T>(), self.length) }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a FixedVec<'_, T> {
+    type Item = &'a T;
+    type IntoIter = slice::Iter<'a, T>;
+
+    fn into_iter(self) -> slice::Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut FixedVec<'_, T> {
+    type Item = &'a mut T;
+    type IntoIter = slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> slice::IterMut<'a, T> {
+        self.iter_mut()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for FixedVec<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}

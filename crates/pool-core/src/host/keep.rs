@@ -1,0 +1,142 @@
+//! One array of an inner scope is kept when the scope ends: its block moves to the outer scope's next slot.
+
+use core::ptr::NonNull;
+use core::slice;
+
+use super::{HostAcquireResult, HostArray};
+use crate::backend::HostBackend;
+use crate::error::PoolError;
+use crate::nd_view::NdView;
+use crate::raw::Cursor;
+use crate::scope::Scope;
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// Runs `body` in an inner scope, and keeps the slice that `body` answers with when the inner scope ends.
+    ///
+    /// So a result whose length is known only after the work needs no upper bound: the work's temporaries are given
+    /// back, the result stays, in the outer scope's next slot.
+    ///
+    /// The slice does not move in memory, and nothing is copied or allocated: the slot that it lies in and the outer
+    /// scope's next slot exchange their blocks. The slice may be part of what was acquired; the rest of the block
+    /// is then held with it. A slice that is none of the inner scope's (`body` can only have one that lives for
+    /// `'static`) is copied; an empty slice takes no slot.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let samples = [0.5, 3.0, 1.5, 4.0];
+    /// let mut scope = pool.scope();
+    /// let peaks = scope.keep(|inner| {
+    ///     let smooth = inner.acquire_with(samples.len() - 1, |i| (samples[i] + samples[i + 1]) / 2.0);
+    ///     inner.acquire_from_iter(smooth.iter().copied().enumerate().filter(|&(_, value)| value > 2.0))
+    /// });
+    /// assert_eq!(peaks, [(1, 2.25), (2, 2.75)]);
+    /// assert_eq!(scope.active_slots(), 1); // `smooth` is given back
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_keep`](Self::try_keep) returns.
+    #[track_caller]
+    pub fn keep<T: Copy + 's>(
+        &mut self,
+        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> &'inner mut [T],
+    ) -> &'s mut [T] {
+        let kept = self.try_keep(|inner| Ok::<_, PoolError<B::Error>>(body(inner)));
+        kept.unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`keep`](Self::keep), for a `body` that may fail: with a [`PoolError`] or with an error made of one.
+    ///
+    /// # Errors
+    ///
+    /// What `body` returns, and, where its slice has to be copied, as [`try_acquire`](Self::try_acquire). No slot is
+    /// taken then.
+    pub fn try_keep<T: Copy + 's, E: From<PoolError<B::Error>>>(
+        &mut self,
+        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
+    ) -> Result<&'s mut [T], E> {
+        let slice = body(self.scope())?;
+        // From here on only its address and length are used: the inner scope has ended.
+        let (start, length) = (slice.as_mut_ptr(), slice.len());
+        // SAFETY: the inner scope has ended, and all that is left of it is the slice of `length` elements at `start`:
+        // `body` is ignorant of the lifetime `'inner`, so it could put a view of the inner scope nowhere but in its
+        // answer.
+        Ok(unsafe { self.keep_slice(start, length) }?)
+    }
+
+    /// As [`keep`](Self::keep), for an array of fixed rank.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let mut scope = pool.scope();
+    /// let squared = scope.keep_nd(|inner| {
+    ///     let matrix = inner.acquire_nd_with([2, 2], |[row, column]| row + 2 * column);
+    ///     inner.acquire_nd_with([2, 2], |[row, column]| -> usize {
+    ///         (0..2).map(|k| matrix[[row, k]] * matrix[[k, column]]).sum()
+    ///     })
+    /// });
+    /// assert_eq!(squared.as_slice(), [2, 6, 3, 11]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`keep`](Self::keep).
+    #[track_caller]
+    pub fn keep_nd<T: Copy + 's, const N: usize>(
+        &mut self,
+        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> HostArray<'inner, T, N>,
+    ) -> HostArray<'s, T, N> {
+        let kept = self.try_keep_nd(|inner| Ok::<_, PoolError<B::Error>>(body(inner)));
+        kept.unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`keep_nd`](Self::keep_nd), for a `body` that may fail.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_keep`](Self::try_keep).
+    pub fn try_keep_nd<T: Copy + 's, E: From<PoolError<B::Error>>, const N: usize>(
+        &mut self,
+        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<HostArray<'inner, T, N>, E>,
+    ) -> Result<HostArray<'s, T, N>, E> {
+        let mut dims = [0; N];
+        let view = self.try_keep(|inner| {
+            let (view, lengths) = body(inner)?.into_parts();
+            dims = lengths;
+            Ok::<_, E>(view)
+        })?;
+        // SAFETY: the lengths are those of the array that the view was.
+        Ok(unsafe { NdView::new_unchecked(view, dims) })
+    }
+
+    /// Keeps the slice of `length` elements at `start`.
+    ///
+    /// # Safety
+    ///
+    /// The slice is valid, for as long as nothing is acquired or freed, and nobody else uses it. It lies in a block
+    /// of a slot that is not handed out, of which there is no other view, or in memory that the pool does not hand
+    /// out.
+    unsafe fn keep_slice<T: Copy + 's>(
+        &self,
+        start: *mut T,
+        length: usize,
+    ) -> HostAcquireResult<'s, B, T> {
+        if length * size_of::<T>() == 0 {
+            // SAFETY: elements without bytes are wherever they are looked for; there were as many, and they are
+            // `Copy`.
+            return Ok(unsafe { slice::from_raw_parts_mut(NonNull::dangling().as_ptr(), length) });
+        }
+        let Some((slot, used)) = self.cursor.find_idle(start.cast(), length * size_of::<T>())
+        else {
+            // SAFETY: the slice is valid (caller), and in no block that growth could free.
+            return self.try_acquire_copy(unsafe { slice::from_raw_parts(start, length) });
+        };
+        // SAFETY: of the slot there is no view but the slice (caller).
+        unsafe { self.cursor.step_with_block_of(slot, used) };
+        // SAFETY: the slice is valid; its block is now that of a slot below the cursor, which has no other view, and
+        // stays allocated for `'s`.
+        Ok(unsafe { slice::from_raw_parts_mut(start, length) })
+    }
+}

@@ -1,0 +1,64 @@
+//! Scratch memory: bytes of a given alignment, in the form that routines take which divide their memory up
+//! themselves.
+
+use core::mem::MaybeUninit;
+
+use super::HostAcquireResult;
+use crate::backend::HostBackend;
+use crate::error::PoolError;
+use crate::raw::Cursor;
+use crate::scope::Scope;
+
+impl<'s, B: HostBackend> Scope<'s, B> {
+    /// `bytes` bytes that nobody has written, at an address that is a multiple of `align`: any power of two, also
+    /// above [`PoolBackend::ALIGN`](crate::PoolBackend::ALIGN), where the slot holds up to `align` bytes more.
+    ///
+    /// This is what `MemStack::new` of dyn-stack, and so of faer, takes:
+    ///
+    /// ```text
+    /// let needed = routine_scratch(rows, columns); // a `StackReq`
+    /// let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
+    /// ```
+    ///
+    /// The slot is marked, as for [`acquire_uninit`](Self::acquire_uninit).
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let scope = pool.scope();
+    /// let page = scope.scratch(100, 4096);
+    /// assert_eq!((page.len(), page.as_ptr().addr() % 4096), (100, 0));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_scratch`](Self::try_scratch) returns.
+    #[inline]
+    #[track_caller]
+    pub fn scratch(&self, bytes: usize, align: usize) -> &'s mut [MaybeUninit<u8>] {
+        self.try_scratch(bytes, align).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    }
+
+    /// As [`scratch`](Self::scratch).
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Alignment`] where `align` is no power of two, and all of [`try_acquire`](Self::try_acquire).
+    pub fn try_scratch(
+        &self,
+        bytes: usize,
+        align: usize,
+    ) -> HostAcquireResult<'s, B, MaybeUninit<u8>> {
+        if !align.is_power_of_two() {
+            return Err(PoolError::Alignment { asked: align });
+        }
+        // A block begins at a multiple of `ALIGN`: the next multiple of `align` is at most so far away.
+        let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
+            return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
+        };
+        let whole = self.try_acquire_uninit::<u8>(room)?;
+        // Not by `align_offset`, which may answer that it cannot tell.
+        let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
+        Ok(&mut whole[offset..offset + bytes])
+    }
+}

@@ -1,0 +1,97 @@
+//! Two slots exchange their blocks: how an array gets into another slot without being copied or freed.
+
+use core::{mem, ptr};
+
+use super::advertise::advertise;
+use super::cursor::Cursor;
+use super::slot::SlotPointer;
+use crate::backend::{HostBackend, PoolBackend};
+
+impl<B: PoolBackend> SlotPointer<'_, B> {
+    /// Exchanges the blocks of two slots, with all that belongs to a block: its bytes, its mark, its shapes, and
+    /// whether it is to be put in order. What was noted of the acquires of a slot stays with the slot.
+    ///
+    /// Nothing of the backend runs, and nothing can fail.
+    ///
+    /// # Safety
+    ///
+    /// The slots are of one pool. For each of them the caller has the only view of its block, or the slot is idle;
+    /// a view of the one block is from then on a view of the other slot. Nothing borrowed from their shape sets is
+    /// in use, and no reference to them by a view ([`SlotRef`](crate::SlotRef)), nor a handle.
+    pub(crate) unsafe fn exchange_blocks(self, other: Self) {
+        if self.slot == other.slot {
+            return;
+        }
+        // SAFETY: the word of a live slot, to which nothing holds a reference.
+        let own_block = unsafe { &raw mut (*self.slot.as_ptr()).block };
+        // SAFETY: as above, of another slot.
+        let other_block = unsafe { &raw mut (*other.slot.as_ptr()).block };
+        // SAFETY: both are valid, and distinct.
+        unsafe { ptr::swap(own_block, other_block) };
+        // SAFETY: as above, for the places of their shape sets.
+        unsafe { ptr::swap(self.shapes().as_ptr(), other.shapes().as_ptr()) };
+        // SAFETY: the records are live and distinct, and nothing else holds a reference to them.
+        let own = unsafe { self.record().as_mut() };
+        // SAFETY: as above.
+        let others = unsafe { other.record().as_mut() };
+        mem::swap(&mut own.real, &mut others.real);
+        mem::swap(&mut own.uninitialised_words, &mut others.uninitialised_words);
+        mem::swap(&mut own.armed_by_view, &mut others.armed_by_view);
+        for slot in [self, other] {
+            // SAFETY: the slot is idle, or the advertised word belongs to the caller's view (invariant 5).
+            unsafe { advertise(slot) };
+        }
+    }
+}
+
+impl<B: HostBackend> SlotPointer<'_, B> {
+    /// How many elements of `T` the slot's block holds.
+    pub(crate) fn capacity<T>(self) -> usize {
+        // SAFETY: the record is live and nothing holds a reference to it.
+        let real = unsafe { (*self.record().as_ptr()).real };
+        real.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
+    }
+
+    /// Notes that the slot was used for `bytes` bytes of its block, which `compact` then leaves it.
+    pub(crate) fn note_used(self, bytes: usize) {
+        let record = self.record().as_ptr();
+        // SAFETY: the record is live and nothing holds a reference to it.
+        let largest = unsafe { (*record).largest_sample };
+        // SAFETY: as above.
+        unsafe { (*record).largest_sample = largest.max(bytes) };
+    }
+}
+
+impl<B: HostBackend> Cursor<B> {
+    /// The idle slot, at or above the cursor, in whose block the `bytes` bytes at `start` are, and how many bytes of
+    /// the block there are up to their end; `None` where they are in no such block.
+    pub(crate) fn find_idle(
+        &self,
+        start: *const u8,
+        bytes: usize,
+    ) -> Option<(SlotPointer<'_, B>, usize)> {
+        self.state().slots_from(self.active()).find_map(|slot| {
+            // SAFETY: the record is live and nothing holds a reference to it.
+            let real = unsafe { (*slot.record().as_ptr()).real };
+            let offset = start.addr().checked_sub(slot.start::<u8>().addr())?;
+            (offset < real).then_some((slot, offset + bytes))
+        })
+    }
+
+    /// Gives the slot under the cursor the block of `slot`, of which `used` bytes are in use, and steps past it.
+    ///
+    /// # Safety
+    ///
+    /// `slot` is at or above the cursor, and the caller has the only view of its block.
+    pub(crate) unsafe fn step_with_block_of(&self, slot: SlotPointer<'_, B>, used: usize) {
+        // SAFETY: there is a slot at or above the cursor, so the cursor's number is that of a slot: where it stands
+        // at a sentinel, of the next table's first.
+        let own = unsafe { self.state().slot(self.active()) };
+        // SAFETY: the cursor's slot is idle, and the caller has the only view of the other; of both, nothing borrowed
+        // from the shape sets is in use, because they are at or above the cursor.
+        unsafe { own.exchange_blocks(slot) };
+        own.note_used(used);
+        // SAFETY: the slot that the cursor stands at, which has its block.
+        unsafe { self.step(own) };
+    }
+}

@@ -1,0 +1,345 @@
+//! An array of an inner scope that is kept when the scope ends: where it lies, what it costs, and what a body may
+//! answer with instead.
+
+use std::ptr;
+
+use pool_conformance::panics::catch_quietly;
+use pool_conformance::{HeapBackend, Ledger, Refusal};
+use pool_core::{Compaction, Pool, PoolConfig, PoolError, Scope};
+
+use crate::support::{
+    address, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds, slots_per_table, stamp,
+    take,
+};
+
+type HeapError = PoolError<pool_conformance::RefusalError>;
+
+#[test]
+fn the_array_stays_where_it_is_and_the_temporaries_go() {
+    let (mut pool, ledger) = heap_pool();
+    let mut allocations = Vec::new();
+    for _ in 0..4 {
+        let mut scope = pool.scope();
+        let before = scope.acquire::<u64>(4);
+        stamp(before, 1);
+        let mut inside = 0;
+        let kept = scope.keep(|inner| {
+            inner.acquire::<u64>(3).fill(9);
+            inner.acquire::<u64>(500).fill(9);
+            let result = inner.acquire::<u64>(50);
+            inner.acquire::<u64>(7).fill(9);
+            stamp(result, 2);
+            inside = address(result);
+            result
+        });
+        assert_eq!((address(kept), scope.active_slots()), (inside, 2), "moved, and not copied");
+        for length in [3, 500, 50, 7] {
+            scope.acquire::<u64>(length).fill(u64::MAX);
+        }
+        assert_stamped(before, 1);
+        assert_stamped(kept, 2);
+        allocations.push(ledger.allocations());
+    }
+    assert_eq!(allocations[2], allocations[3], "{allocations:?}");
+}
+
+#[test]
+fn a_destination_that_would_have_to_grow_takes_no_memory() {
+    // The outer scope's next slot has a block of a few bytes; no other block is to be had. A copy would ask for
+    // one, and would free what it copies from.
+    let (mut pool, ledger) = heap_pool();
+    let mut scope = pool.scope();
+    let kept = scope.keep(|inner| {
+        inner.acquire::<u8>(1);
+        let result = inner.acquire::<u64>(1_000);
+        stamp(result, 5);
+        ledger.refuse(Refusal::From(0));
+        result
+    });
+    assert_stamped(kept, 5);
+    assert!(scope.try_acquire::<u64>(10_000).is_err(), "which frees every idle block");
+    assert_stamped(kept, 5);
+    assert_eq!(ledger.live_blocks(), 1);
+}
+
+#[test]
+fn a_body_answers_with_part_of_a_view() {
+    let (mut pool, _) = heap_pool();
+    for (from, to) in [(0, 3), (2, 5), (9, 10), (4, 4)] {
+        let mut scope = pool.scope();
+        let kept = scope.keep(|inner| {
+            inner.acquire::<u8>(10);
+            let all = inner.acquire_with(10, |i| (i, Some(i)));
+            &mut all[from..to]
+        });
+        assert!(kept.iter().copied().eq((from..to).map(|i| (i, Some(i)))));
+        let taken = usize::from(from < to);
+        assert_eq!(scope.active_slots(), taken, "an empty slice takes no slot");
+        assert_eq!(scope.acquire::<u8>(160), [0; 160], "what came before it is recycled");
+        scope.acquire_filled(10, u64::MAX);
+        assert!(kept.iter().copied().eq((from..to).map(|i| (i, Some(i)))));
+    }
+}
+
+/// What lives as if for ever, and is freed with this value.
+struct Leaked<T>(*mut T);
+
+impl<T> Leaked<T> {
+    fn new(value: T) -> Self {
+        Self(Box::into_raw(Box::new(value)))
+    }
+
+    /// Called once, in a test that does not use the answer when this value is gone.
+    fn get(&self) -> &'static mut T {
+        // SAFETY: made by `new`, and borrowed once.
+        unsafe { &mut *self.0 }
+    }
+}
+
+impl<T> Drop for Leaked<T> {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`; what `get` answered with is not used any more.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+#[test]
+fn a_body_answers_with_what_is_none_of_the_inner_scopes() {
+    let (mut pool, ledger) = heap_pool();
+    let (numbers, long) = (Leaked::new([1_u16, 2, 3]), Leaked::new([1_u64; 900]));
+    let (other_pool, own_pool) = (Leaked::new(heap_pool().0), Leaked::new(heap_pool().0));
+    let leaked: &'static mut [u16] = numbers.get();
+    let view: &'static mut [char] = other_pool.get().scope().acquire_filled(3, 'x');
+    let addresses = [address(leaked), address(view)];
+    {
+        let mut scope = pool.scope();
+        let numbers = scope.keep(|inner| {
+            inner.acquire::<u8>(1);
+            leaked
+        });
+        let letters = scope.keep(|_| view);
+        assert_eq!((&*numbers, &*letters), (&[1, 2, 3][..], &['x'; 3][..]));
+        assert!(!addresses.contains(&address(numbers)) && !addresses.contains(&address(letters)));
+        assert_eq!(scope.active_slots(), 2, "copied");
+        ledger.refuse(Refusal::From(0));
+        let refused = scope.try_keep(|_| Ok::<_, HeapError>(long.get()));
+        assert!(matches!(refused, Err(PoolError::OutOfMemory { .. })));
+        assert_eq!(scope.active_slots(), 2);
+        ledger.refuse(Refusal::Never);
+        assert_eq!(scope.keep(|_| Box::leak(Box::new([(); 9]))).len(), 9);
+        assert!(scope.keep::<u64>(|_| &mut []).is_empty());
+        assert_eq!(scope.active_slots(), 2);
+    }
+    // A view of the outer scope itself can be answered with where the pool was leaked: it stays where it is.
+    let mut scope: Scope<'static, HeapBackend> = own_pool.get().scope();
+    let first = scope.acquire_filled(4, 7_u8);
+    let start = address(first);
+    let kept = scope.keep(|inner| {
+        inner.acquire_filled(4, 8_u8);
+        first
+    });
+    assert_eq!((&*kept, scope.active_slots(), address(kept) == start), (&[7; 4][..], 2, false));
+}
+
+#[test]
+fn what_is_kept_keeps_its_mark_and_the_other_slot_its_own() {
+    let (mut pool, _) = heap_pool();
+    for _ in 0..3 {
+        {
+            let mut scope = pool.scope();
+            let kept = scope.keep(|inner| {
+                inner.acquire_copy(&[(0xAA_u8, 0xBBBB_u32); 30]);
+                inner.acquire_filled(100, 0xCC_u8);
+                inner.acquire_copy(&[(0xDD_u8, 0xEEEE_u64); 20])
+            });
+            assert_eq!(kept, [(0xDD, 0xEEEE); 20]);
+            // The block with pairs of eight bytes is now in the third slot, and its mark with it.
+            scope.acquire::<u8>(100);
+            assert_eq!(scope.acquire::<u8>(240), [0; 240]);
+        }
+        assert_eq!(pool.scope().acquire::<u8>(320), [0; 320]);
+    }
+}
+
+#[test]
+fn cached_shapes_go_with_their_blocks() {
+    let (mut pool, _) = heap_pool();
+    let dims: [&[usize]; 3] = [&[20, 30, 1], &[2, 3, 1], &[1, 2, 1, 2]];
+    for round in 0..6 {
+        let mut scope = pool.scope();
+        let kept = scope.keep(|inner| {
+            for dims in dims {
+                let mut array = inner.acquire_nd::<u32, _>(dims);
+                assert_eq!(array.shape(), dims);
+                array.as_mut_slice().fill(round);
+            }
+            inner.acquire_filled(5, round)
+        });
+        for dims in dims.into_iter().rev() {
+            let mut array = scope.acquire_nd::<u32, _>(dims);
+            array.as_mut_slice().fill(u32::MAX);
+            assert_eq!((array.shape(), array.len()), (dims, dims.iter().product()));
+        }
+        assert_eq!(kept, [round; 5]);
+    }
+}
+
+#[test]
+fn compaction_leaves_what_is_kept_its_block() {
+    let (mut pool, ledger) = heap_pool();
+    let pass = |pool: &mut Pool<HeapBackend>| {
+        let mut scope = pool.scope();
+        scope.keep(|inner| {
+            inner.acquire::<u8>(1);
+            inner.acquire::<u8>(8_000)
+        });
+    };
+    (0..4).for_each(|_| pass(&mut pool));
+    pool.sample_lengths();
+    pass(&mut pool);
+    let before = ledger.allocations();
+    pool.compact(&Compaction { minimum_bytes: 1, ..Compaction::default() });
+    (0..3).for_each(|_| pass(&mut pool));
+    assert_eq!(ledger.allocations(), before);
+}
+
+#[test]
+fn arrays_are_kept_with_their_shapes() {
+    let (mut pool, _) = heap_pool();
+    let mut scope = pool.scope();
+    let kept = scope.keep_nd(|inner| {
+        inner.acquire::<u8>(1);
+        inner.acquire_nd_with([2, 3], |[row, column]| (row, column))
+    });
+    assert_eq!((kept.shape(), kept[[1, 2]]), (&[2, 3][..], (1, 2)));
+    let none = scope.try_keep_nd::<u8, HeapError, 2>(|inner| inner.try_acquire_nd([usize::MAX, 2]));
+    assert!(matches!(none, Err(PoolError::Shape(_))));
+    assert_eq!(scope.active_slots(), 1);
+}
+
+#[test]
+fn over_the_end_of_tables_and_through_several_levels() {
+    let (mut pool, _) = heap_pool();
+    let per_table = slots_per_table();
+    for taken in [per_table, per_table - 1, 2 * per_table].into_iter().take(rounds(3, 1)) {
+        let mut scope = pool.scope();
+        take(&scope, taken, 1);
+        let kept = scope.keep(|mut inner| {
+            take(&inner, per_table, 2);
+            let middle = inner.keep(|innermost| {
+                take(&innermost, 3, 5);
+                let result = innermost.acquire::<u64>(30);
+                stamp(result, 4);
+                &mut result[10..]
+            });
+            inner.acquire::<u64>(30).fill(0);
+            middle
+        });
+        take(&scope, 2 * per_table, 30);
+        assert!(kept.iter().zip(10..).all(|(&element, index)| element == 4 << 32 | index));
+        assert_eq!(scope.active_slots(), taken + 1 + 2 * per_table);
+    }
+}
+
+#[test]
+fn errors_and_panics_of_the_body_keep_nothing() {
+    let (mut pool, ledger) = heap_pool();
+    let mut scope = pool.scope();
+    let refused: Result<&mut [u8], HeapError> = scope.try_keep(|inner| {
+        inner.acquire::<u8>(100);
+        ledger.refuse(Refusal::From(0));
+        inner.try_acquire(1_000)
+    });
+    assert!(matches!(refused, Err(PoolError::OutOfMemory { .. })));
+    ledger.refuse(Refusal::Never);
+    let text = panic_text(|| {
+        scope.keep::<u8>(|inner| {
+            inner.acquire::<u8>(100);
+            panic!("in the body")
+        })
+    });
+    assert_eq!((text.as_str(), scope.active_slots()), ("in the body", 0));
+    let kept = scope.keep(|inner| {
+        let result = inner.acquire_filled(3, 1_u8);
+        std::mem::forget(inner);
+        result
+    });
+    assert_eq!((&*kept, scope.active_slots()), (&[1; 3][..], 1));
+}
+
+/// A tree of kept results beside stamped views, with refusals: what is kept is what was written.
+fn grow_and_keep<'s>(
+    mut scope: Scope<'s, HeapBackend>,
+    depth: usize,
+    ledger: &Ledger,
+    below: &mut impl FnMut(usize) -> usize,
+) -> &'s mut [(u8, u64)] {
+    let mut kept: Vec<&mut [(u8, u64)]> = Vec::new();
+    let mut views = Vec::new();
+    for number in 0..2 + below(3) {
+        if below(8) == 0 {
+            ledger.refuse([Refusal::Once(0), Refusal::From(0), Refusal::Never][below(3)]);
+        }
+        if let Ok(view) = scope.try_acquire::<u64>(below(40)) {
+            stamp(view, number as u64);
+            views.push((view, number as u64));
+        }
+        if depth > 0 && below(3) > 0 {
+            kept.push(scope.keep(|inner| grow_and_keep(inner, depth - 1, ledger, below)));
+        }
+        if below(4) == 0 {
+            scope.trim();
+        }
+        views.iter().for_each(|(view, owner)| assert_stamped(view, *owner));
+        for kept in &kept {
+            assert!(kept.iter().all(|&pair| pair == (7, kept.len() as u64)));
+        }
+    }
+    let length = below(30);
+    let written = scope.try_acquire_repeat(length, (0, 0)).unwrap_or_default();
+    let from = below(4).min(written.len());
+    let part = &mut written[from..];
+    part.fill((7, part.len() as u64));
+    part
+}
+
+#[test]
+fn whatever_is_kept_is_what_was_written() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut below = |end: usize| if end == 0 { 0 } else { random.usize(..end) };
+    for round in 0..rounds(300, 1) {
+        let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
+        let (mut pool, ledger) = heap_pool_with(config);
+        for _ in 0..rounds(10, 1) {
+            let mut scope = pool.scope();
+            let kept = scope.keep(|inner| grow_and_keep(inner, 3, &ledger, &mut below));
+            assert!(kept.iter().all(|&pair| pair == (7, kept.len() as u64)));
+            ledger.refuse(Refusal::Never);
+            let all = scope.scope();
+            for _ in 0..6 {
+                // Read, so that Miri sees that every byte is initialised.
+                let recycled = all.acquire::<u8>(1 + below(500));
+                assert!(recycled.iter().map(|&byte| usize::from(byte)).sum::<usize>() < 255 * 501);
+            }
+        }
+        drop(pool);
+        assert_eq!(ledger.live_blocks(), 0);
+    }
+}
+
+#[test]
+fn an_allocator_that_panics_in_the_body_keeps_nothing() {
+    let (mut pool, ledger): (Pool<HeapBackend>, _) = heap_pool();
+    let mut scope = pool.scope();
+    let below = scope.acquire_filled(3, 1_u8);
+    ledger.refuse(Refusal::PanicOnce(1));
+    let ended = catch_quietly(|| {
+        let kept = scope.keep(|inner| {
+            inner.acquire::<u8>(1);
+            inner.acquire::<u8>(1_000)
+        });
+        ptr::from_ref(kept).addr()
+    });
+    assert!(ended.is_err());
+    assert_eq!((scope.active_slots(), &*below), (1, &[1; 3][..]));
+}

@@ -1,0 +1,107 @@
+//! Memory without a value: what is left in it never shows in what is handed out recycled, and scratch memory
+//! has the alignment that was asked for.
+
+use std::mem::{MaybeUninit, align_of};
+
+use pool_conformance::{HeapBackend, Refusal};
+use pool_core::{PoolBackend, PoolError, Scope};
+
+use crate::support::{heap_pool, panic_text};
+
+/// Leaves `bytes` uninitialised bytes, and others, in the scope's next slot.
+fn spoil(scope: &Scope<'_, HeapBackend>, bytes: usize) {
+    let room = scope.acquire_uninit::<u8>(bytes);
+    for (index, byte) in room.iter_mut().enumerate() {
+        *byte = if index % 2 == 0 { MaybeUninit::uninit() } else { MaybeUninit::new(0xEE) };
+    }
+}
+
+#[test]
+fn what_was_left_uninitialised_is_zeroed_before_it_is_read() {
+    let (mut pool, _) = heap_pool();
+    for bytes in [1, 8, 100, 37] {
+        spoil(&pool.scope(), bytes);
+        spoil(&pool.scope(), 3);
+        assert_eq!(pool.scope().acquire_filled(2, 9_u8), [9; 2]);
+        assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes]);
+        pool.scope().acquire::<u8>(bytes).fill(0xDD);
+    }
+}
+
+#[test]
+fn room_is_written_and_read_as_any_type() {
+    let (mut pool, _) = heap_pool();
+    let scope = pool.scope();
+    let text = String::from("text");
+    let room = scope.acquire_uninit::<Option<&str>>(3);
+    assert_eq!(room[1].write(Some(&text)), &Some("text"));
+    let mut array = scope.acquire_nd_uninit::<(u8, u64), 2>([2, 2]);
+    assert_eq!(array[[1, 1]].write((1, 2)), &mut (1, 2));
+    assert_eq!((array.shape(), array.len()), (&[2, 2][..], 4));
+    assert!(scope.acquire_uninit::<u64>(0).is_empty());
+    assert_eq!(scope.acquire_uninit::<()>(7).len(), 7);
+    assert_eq!(scope.active_slots(), 4);
+}
+
+#[test]
+fn scratch_has_the_alignment_asked_for() {
+    let (mut pool, _) = heap_pool();
+    for align in (0..=13).map(|power| 1_usize << power) {
+        for bytes in [0, 1, 63, 64, 1_000] {
+            let scope = pool.scope();
+            let scratch = scope.scratch(bytes, align);
+            assert_eq!((scratch.len(), scratch.as_ptr().addr() % align), (bytes, 0), "{align}");
+            scratch.fill(MaybeUninit::uninit());
+            if let Some(last) = scratch.last_mut() {
+                last.write(1);
+            }
+            assert_eq!(scope.active_slots(), 1);
+        }
+    }
+    let scope = pool.scope();
+    let bytes = 1_000 + 8_192 - HeapBackend::ALIGN;
+    assert_eq!(scope.acquire::<u8>(bytes), vec![0; bytes], "the slack was marked too");
+}
+
+/// What a stack of temporaries does with its memory: carves aligned arrays from its front.
+#[test]
+fn scratch_can_be_divided_up() {
+    let (mut pool, _) = heap_pool();
+    for _ in 0..2 {
+        let scope = pool.scope();
+        let mut rest = scope.scratch(1_024, align_of::<u64>());
+        for length in [3, 5, 11_usize] {
+            let (taken, after) = std::mem::take(&mut rest).split_at_mut(length * 8);
+            rest = after;
+            // SAFETY: a `MaybeUninit` has no value to be invalid.
+            let (before, words, behind) = unsafe { taken.align_to_mut::<MaybeUninit<u64>>() };
+            assert!(before.is_empty() && behind.is_empty() && words.len() == length);
+            words.iter_mut().for_each(|word| _ = word.write(7));
+        }
+    }
+    assert_eq!(pool.stats().growths, 1);
+}
+
+#[test]
+fn errors_are_typed_and_take_no_slot() {
+    let (mut pool, ledger) = heap_pool();
+    let scope = pool.scope();
+    for asked in [0, 3, 24, usize::MAX] {
+        let error = scope.try_scratch(8, asked).unwrap_err();
+        assert_eq!(error, PoolError::Alignment { asked });
+        assert!(error.to_string().contains(&asked.to_string()), "{error}");
+    }
+    let too_long = PoolError::SizeOverflow { elements: usize::MAX, element_size: 1 };
+    assert_eq!(scope.try_scratch(usize::MAX, 128).unwrap_err(), too_long);
+    assert_eq!(scope.try_scratch(usize::MAX, 1).unwrap_err(), too_long);
+    assert!(scope.try_scratch(1, 1 << (usize::BITS - 1)).is_err());
+    assert!(scope.try_acquire_nd_uninit::<u8, 2>([usize::MAX, 2]).is_err());
+    ledger.refuse(Refusal::From(0));
+    assert!(matches!(scope.try_acquire_uninit::<u8>(8), Err(PoolError::OutOfMemory { .. })));
+    assert!(matches!(scope.try_scratch(8, 4096), Err(PoolError::OutOfMemory { .. })));
+    assert_eq!(scope.active_slots(), 0);
+    assert_eq!(
+        panic_text(|| scope.scratch(1, 3)),
+        PoolError::<()>::Alignment { asked: 3 }.to_string()
+    );
+}
