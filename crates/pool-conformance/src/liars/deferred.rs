@@ -11,12 +11,16 @@ use pool_core::{Advice, Element, PoolBackend, Reuse, SlotRef};
 
 use super::lie::Lie;
 use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
+use crate::adapted_probe::AdaptedProbe;
 use crate::deferred::{
-    AnySlot, Command, DeferredBackend, DeferredBlock, DeferredView, DeferredViewRef, KeptShape,
-    Queue, elements_bytes,
+    AnySlot, Command, DeferredBackend, DeferredBlock, DeferredProbe, DeferredView, DeferredViewRef,
+    KeptShape, Queue, elements_bytes,
 };
 use crate::ledger::RefusalError;
 use crate::sources::Source;
+
+/// The probe of liars over deferred memory.
+pub(super) type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
 /// A queue that lies.
 pub(super) struct DeferredLiar {

@@ -3,8 +3,7 @@
 
 use pool_core::{AcquireResult, DynamicPool, Element, Handle, PodElement, Scope};
 
-use super::DeferredLiarProbe;
-use super::deferred::DeferredLiar;
+use super::deferred::{DeferredLiar, DeferredLiarProbe};
 use crate::adapted::AdaptedBackend;
 use crate::ledger::Ledger;
 use crate::probe::{Failure, Later, Probe, SharedView, SkipReason, View};

@@ -31,12 +31,9 @@ use crate::panics::{catch_quietly, text};
 use crate::probe::Probe;
 use crate::toy::Toy;
 use crate::toy_probe::ToyProbe;
-use deferred::DeferredLiar;
+use deferred::DeferredLiarProbe;
 use host::HostLiar;
 use host_queue::HostQueueProbe;
-
-/// The probe of liars over deferred memory.
-type DeferredLiarProbe = AdaptedProbe<DeferredProbe, DeferredLiar, Lie>;
 
 /// A liar, and the case that caught it.
 #[derive(Clone, Debug)]
