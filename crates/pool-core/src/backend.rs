@@ -255,6 +255,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 /// - [`host_pointer`](Self::host_pointer) of an allocated block is valid for reads and writes of the
 ///   whole block until the block is freed, and is aligned to [`ALIGN`](PoolBackend::ALIGN); that of
 ///   [`DANGLING`](PoolBackend::DANGLING) is non-null and aligned.
+/// - A view that is a slice is of the memory at this pointer, and of no other mapping of it: by the address of a
+///   slice the pool finds the block that the slice lies in.
 /// - What [`set_bytes`](PoolBackend::set_bytes), [`fill`](PoolBackend::fill) and
 ///   [`copy_from_host`](PoolBackend::copy_from_host) write is there, for reads through this pointer, when they
 ///   return.

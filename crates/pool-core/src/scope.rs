@@ -55,6 +55,9 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///    In between, an allocator's hook, a `tracing` subscriber or the backend may run, and may hold this
 ///    very scope: the pool is then marked as busy and its next slot advertises nothing, so that whatever
 ///    they acquire is refused and whatever they trim stays.
+/// 6. A vector that grows ([`PoolVec`](crate::PoolVec)) has the only view of its slot's block, and exchanges that
+///    block for an idle slot's. [`keep`](Scope::keep) does the same when its inner scope has ended: the closure
+///    knows nothing of the inner scope's lifetime, so what it answers with is all that is left of that scope.
 ///
 /// | misuse | outcome |
 /// |---|---|
@@ -64,6 +67,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// | send a scope to another thread | compile error |
 /// | carry a view out of the pool's borrow | compile error |
 /// | acquire recycled `bool`s or over-aligned elements | compile error |
+/// | keep more of an inner scope than its body answers with | compile error |
+/// | leave padding or uninitialised bytes behind, on the host | zeroed before they are handed out recycled |
 /// | forget a scope, panic in it, return early | harmless |
 /// | ask for too much | typed error, pool unchanged for live views |
 /// | acquire from an allocator's hook or a `tracing` subscriber that runs inside this pool | [`PoolError::Reentered`](crate::PoolError::Reentered) |

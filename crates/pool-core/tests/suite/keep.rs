@@ -235,9 +235,10 @@ fn over_the_end_of_tables_and_through_several_levels() {
             inner.acquire::<u64>(30).fill(0);
             middle
         });
-        take(&scope, 2 * per_table, 30);
+        let after = per_table + rounds(per_table, 1);
+        take(&scope, after, 30);
         assert!(kept.iter().zip(10..).all(|(&element, index)| element == 4 << 32 | index));
-        assert_eq!(scope.active_slots(), taken + 1 + 2 * per_table);
+        assert_eq!(scope.active_slots(), taken + 1 + after);
     }
 }
 
@@ -312,7 +313,7 @@ fn whatever_is_kept_is_what_was_written() {
         let (mut pool, ledger) = heap_pool_with(config);
         for _ in 0..rounds(10, 1) {
             let mut scope = pool.scope();
-            let kept = scope.keep(|inner| grow_and_keep(inner, 3, &ledger, &mut below));
+            let kept = scope.keep(|inner| grow_and_keep(inner, rounds(3, 2), &ledger, &mut below));
             assert!(kept.iter().all(|&pair| pair == (7, kept.len() as u64)));
             ledger.refuse(Refusal::Never);
             let all = scope.scope();

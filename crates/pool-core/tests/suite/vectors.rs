@@ -223,7 +223,7 @@ fn program(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut
 fn vectors_agree_with_vectors_of_the_heap() {
     let mut random = fastrand::Rng::with_seed(5);
     let mut below = |end: usize| if end == 0 { 0 } else { random.usize(..end) };
-    for round in 0..rounds(300, 2) {
+    for round in 0..rounds(300, 1) {
         let config = PoolConfig::new().poison(round % 5 == 4).fresh(round % 7 == 6);
         let (mut pool, ledger) = heap_pool_with(config.byte_limit(40_000));
         for _ in 0..rounds(10, 2) {
@@ -279,7 +279,7 @@ fn compaction_leaves_a_vector_the_block_that_it_grew_to() {
     let fill = |pool: &mut Pool<HeapBackend>| {
         let scope = pool.scope();
         let mut vector = scope.acquire_vec(1);
-        vector.extend(0..1_000_u64);
+        vector.extend(0..rounds(1_000, 200) as u64);
     };
     (0..3).for_each(|_| fill(&mut pool));
     pool.sample_lengths();
