@@ -42,6 +42,7 @@ pub(crate) struct Report<'a> {
     optimal: bool,
     seconds: f64,
     witness: Vec<&'a str>,
+    untried: Vec<String>,
     offsets: Vec<BufferOffset<'a>>,
 }
 
@@ -67,6 +68,7 @@ impl<'a> Report<'a> {
             optimal: certificate.is_optimal(),
             seconds,
             witness: certificate.witness.iter().map(|&index| problem.id(index)).collect(),
+            untried: plan.untried.iter().map(ToString::to_string).collect(),
             offsets: plan.offsets.iter().enumerate().map(placed).collect(),
         }
     }

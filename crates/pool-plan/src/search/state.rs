@@ -41,6 +41,8 @@ pub(super) struct State<'a> {
     jobs: Vec<(u64, u64)>,
     /// For each section, how often it was the one whose items could not fit.
     failures: Vec<u64>,
+    /// How many items and sections were looked at.
+    work: u64,
 }
 
 impl<'a> State<'a> {
@@ -71,6 +73,7 @@ impl<'a> State<'a> {
             is_dirty: vec![false; sections],
             jobs: Vec::new(),
             failures: vec![0; sections],
+            work: 0,
         }
     }
 
@@ -82,6 +85,18 @@ impl<'a> State<'a> {
     /// For each section, how often it was the one whose items could not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
+    }
+
+    /// How many items and sections were looked at: what a search has taken of time.
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Whether all items that conflict with one are placed: then it is in no open item's way at its lowest
+    /// offset, and no other offset is better for it.
+    pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        let others = self.instance.conflicts.row(item as usize);
+        others.iter().all(|&other| self.placed[other as usize])
     }
 
     /// How many entries the state keeps to take placements back.
@@ -112,7 +127,9 @@ impl<'a> State<'a> {
         let size = instance.items[item as usize].size;
         let top = offset + size;
         self.placed[item as usize] = true;
-        for &section in instance.sections_of.row(item as usize) {
+        let sections_of = instance.sections_of.row(item as usize);
+        self.work += (sections_of.len() + instance.conflicts.row(item as usize).len()) as u64;
+        for &section in sections_of {
             let section = section as usize;
             self.open[section] -= size;
             if self.floor[section] < top {
@@ -164,6 +181,7 @@ impl<'a> State<'a> {
             }
             self.changed_lowest.push((other, old));
             self.lowest[other as usize] = new;
+            self.work += instance.sections_of.row(other as usize).len() as u64;
             for &section in instance.sections_of.row(other as usize) {
                 if !self.is_dirty[section as usize] {
                     self.is_dirty[section as usize] = true;
@@ -195,6 +213,7 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
+            self.work += instance.sections.row(section).len() as u64;
             for &item in instance.sections.row(section) {
                 if !self.placed[item as usize] {
                     let lowest = self.lowest[item as usize].max(offset);

@@ -61,6 +61,10 @@ pub(crate) struct Search<'a> {
     parts: Vec<Part>,
     offsets: Vec<u64>,
     outcome: Outcome,
+    /// How many placements were tried.
+    steps: u64,
+    /// How many entries of lists were looked at.
+    listed: u64,
 }
 
 impl<'a> Search<'a> {
@@ -75,6 +79,8 @@ impl<'a> Search<'a> {
             parts: Vec::new(),
             offsets: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
             outcome: Outcome::Paused,
+            steps: 0,
+            listed: 0,
         };
         if !search.state.is_possible() {
             search.outcome = Outcome::Exhausted;
@@ -103,11 +109,20 @@ impl<'a> Search<'a> {
         self.state.capacity()
     }
 
-    /// Tries at most `steps` placements.
-    pub(crate) fn run(&mut self, steps: u64) -> Outcome {
-        let mut left = steps;
-        while self.outcome == Outcome::Paused && left > 0 {
-            left -= 1;
+    /// How many placements were tried.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// How many items and sections were looked at, which is what the time goes into.
+    pub(crate) fn work(&self) -> u64 {
+        self.state.work() + self.listed
+    }
+
+    /// Tries placements until `steps` were tried in all, or `work` was done in all.
+    pub(crate) fn run(&mut self, steps: u64, work: u64) -> Outcome {
+        while self.outcome == Outcome::Paused && self.steps < steps && self.work() < work {
+            self.steps += 1;
             self.step();
         }
         self.outcome
@@ -123,12 +138,14 @@ impl<'a> Search<'a> {
             return;
         }
         let part = *part;
+        self.listed += (part.items.1 - part.items.0) as u64;
         if candidates.0 == candidates.1 {
             self.fail();
             return;
         }
         let item = self.lists[candidates.0];
-        candidates.0 += 1;
+        // Where one item is in nobody's way, no choice of another instead of it helps.
+        candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
             self.state.undo(item, mark);

@@ -11,6 +11,8 @@
 
 #[path = "../support/capture.rs"]
 mod capture;
+#[path = "../support/families.rs"]
+mod families;
 #[cfg(feature = "csv")]
 #[path = "../support/held_out.rs"]
 mod held_out;
@@ -35,6 +37,7 @@ mod optimum;
 mod round_trips;
 #[cfg(feature = "csv")]
 mod solving;
+mod textbook;
 #[cfg(feature = "csv")]
 mod traces;
 
