@@ -17,9 +17,11 @@ use crate::search::Instance;
 use crate::timeline::Timeline;
 use crate::violation::Violation;
 
-/// Problems with more pairs of conflicting items get no exact search: one step would take
-/// milliseconds.
-const CONFLICT_LIMIT: usize = 4_000_000;
+/// Timelines with more pairs of conflicting items get no exact search: one step would take a millisecond. Repairs
+/// find such pairs without a list.
+const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
+/// Graphs with more pairs of conflicting items get neither exact search nor repairs.
+const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 impl IntervalProblem {
     /// A plan, the best that the budget allows.
@@ -51,7 +53,7 @@ impl IntervalProblem {
             measures,
             placer: || TimelinePlacer::new(&timeline),
             instance: |is_needed: &dyn Fn() -> bool| {
-                Instance::of_timeline(&timeline, CONFLICT_LIMIT, is_needed)
+                Instance::of_timeline(&timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
             },
             timeline: Some(&timeline),
             bound: self.lower_bound(),
@@ -115,7 +117,13 @@ impl HappensBeforeProblem {
             measures,
             placer: || ConflictPlacer::new(&items, &conflicts),
             instance: |is_needed: &dyn Fn() -> bool| {
-                Instance::of_conflicts(&items, &conflicts, &witness, CONFLICT_LIMIT, is_needed)
+                Instance::of_conflicts(
+                    &items,
+                    &conflicts,
+                    &witness,
+                    GRAPH_CONFLICT_LIMIT,
+                    is_needed,
+                )
             },
             timeline: None,
             bound,

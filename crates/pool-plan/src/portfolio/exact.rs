@@ -55,7 +55,7 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
-    /// Searches for the goal, one for each heuristic.
+    /// Searches for the goal, one for each lasting order.
     lasting: Vec<Mutex<Search<'a>>>,
     failures: Vec<u64>,
     /// Halvings between the goal and the best plan that make the easier capacity.
@@ -75,18 +75,15 @@ impl<'a> Exact<'a> {
     }
 
     /// How many searches a round has.
-    pub(super) fn count() -> usize {
-        HEURISTICS.len() + RESTARTS[0] + RESTARTS[1]
+    pub(super) fn count(&self) -> usize {
+        self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
     /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
     pub(super) fn begin(&mut self, goal: u64, peak: u64, granule: u64) -> Capacities {
         if self.lasting.first().is_none_or(|search| !searches(search, goal)) {
-            let search = |heuristic| {
-                let ranks = self.ranker.ranks(heuristic);
-                Mutex::new(Search::new(self.instance, goal, ranks))
-            };
-            self.lasting = HEURISTICS.into_iter().map(search).collect();
+            let search = |ranks| Mutex::new(Search::new(self.instance, goal, ranks));
+            self.lasting = self.ranker.lasting().map(search).collect();
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
@@ -121,12 +118,14 @@ impl<'a> Exact<'a> {
         let Attempt { task, number, .. } = attempt;
         if let Some(search) = self.lasting.get(task) {
             let mut search = search.lock().ok()?;
-            return Some(self.search(&mut search, LASTING_STEPS, limit, is_needed));
+            let steps = LASTING_STEPS >> warm_up(number);
+            return Some(self.search(&mut search, steps, limit, is_needed));
         }
-        let is_easier = task >= self.lasting.len() + RESTARTS[0];
+        let task = task - self.lasting.len();
+        let is_easier = task >= RESTARTS[0];
         let capacity = if is_easier { capacities.easier } else { capacities.goal };
-        let mut search = self.restart(capacity, attempt);
-        let steps = RESTART_STEPS * luby(number + 1);
+        let mut search = self.restart(capacity, Attempt { task, ..attempt });
+        let steps = (RESTART_STEPS * luby(number + 1)) >> warm_up(number);
         Some(self.search(&mut search, steps, limit, is_needed))
     }
 
@@ -170,6 +169,12 @@ impl<'a> Exact<'a> {
 
 fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
     search.lock().is_ok_and(|search| search.capacity() == capacity)
+}
+
+/// How often the lengths of searches and repairs are halved in a round: the first rounds are short, since most small
+/// problems are soon solved by one of many tasks.
+pub(super) fn warm_up(number: u64) -> u64 {
+    4_u64.saturating_sub(number)
 }
 
 /// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Exact, Searched};
+use super::exact::{Attempt, Exact, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::limit::Limit;
@@ -103,7 +103,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let exact = progress.exact.as_mut();
         let begun = exact.map(|exact| (exact.begin(goal, before, granule), &*exact));
         let repairs = progress.repairs.len();
-        let searches = repairs + begun.map_or(0, |_| Exact::count());
+        let searches = repairs + begun.map_or(0, |(_, exact)| exact.count());
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);
         let findings = tasks::run(self.options.threads, searches + CLIMBS, |task| {
@@ -112,7 +112,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                 return Finding::Skipped;
             }
             let finding = if let Some(repairs) = progress.repairs.get(task) {
-                self.repair(repairs, goal, granule, standing, is_needed)
+                self.repair(repairs, (goal, granule, number), standing, is_needed)
             } else if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
                 let attempt = Attempt { task: task - repairs, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
@@ -149,13 +149,12 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     fn repair(
         &self,
         repairs: &Mutex<Repairs<'_>>,
-        goal: u64,
-        granule: u64,
+        (goal, granule, number): (u64, u64, u64),
         standing: &Standing,
         is_needed: impl Fn() -> bool,
     ) -> Finding {
         let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
-        let work = work.clamp(REPAIR_WORK[0], REPAIR_WORK[1]);
+        let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
         let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
         let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
         repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)

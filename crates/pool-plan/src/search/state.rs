@@ -6,7 +6,8 @@
 //! above its floor, so floor plus open bytes must fit the capacity. Of a section where something
 //! was raised more is asked: each open item begins at its own lowest offset or later, so that
 //! stacking them in that order gives the lowest top there can be (one machine with release dates,
-//! Jackson 1955).
+//! Jackson 1955). Only items that begin above the room that is left in the section can make it too high, so that
+//! only these need to be sorted.
 
 use super::instance::Instance;
 use crate::adjacency::index;
@@ -80,6 +81,11 @@ impl<'a> State<'a> {
     /// The capacity that the plan must fit.
     pub(super) fn capacity(&self) -> u64 {
         self.capacity
+    }
+
+    /// For each section, the bytes of its open items.
+    pub(super) fn open(&self) -> &[u64] {
+        &self.open
     }
 
     /// For each section, how often it was the one whose items could not fit.
@@ -214,20 +220,35 @@ impl<'a> State<'a> {
             let section = section as usize;
             self.jobs.clear();
             self.work += instance.sections.row(section).len() as u64;
+            // Room that the section has beside its open items: it can only be missing above that offset.
+            let room = self.capacity - self.open[section];
+            let (mut floor, mut released) = (u64::MAX, 0);
             for &item in instance.sections.row(section) {
-                if !self.placed[item as usize] {
-                    let lowest = self.lowest[item as usize].max(offset);
-                    self.jobs.push((lowest, instance.items[item as usize].size));
+                if self.placed[item as usize] {
+                    continue;
+                }
+                let lowest = self.lowest[item as usize].max(offset);
+                let size = instance.items[item as usize].size;
+                floor = floor.min(lowest);
+                if lowest > room {
+                    self.jobs.push((lowest, size));
+                } else {
+                    released += size;
                 }
             }
-            self.jobs.sort_unstable();
-            let Some(&(floor, _)) = self.jobs.first() else { continue };
+            if floor == u64::MAX {
+                continue;
+            }
             if floor > self.floor[section] {
                 self.changed_floor.push((index(section), self.floor[section]));
                 self.floor[section] = floor;
             }
-            let top = self.jobs.iter().fold(0, |top, &(lowest, size)| lowest.max(top) + size);
-            possible = top <= self.capacity;
+            self.jobs.sort_unstable();
+            for &(lowest, size) in &self.jobs {
+                // From this offset on, all items that are not released before it must fit.
+                possible &= lowest - released.min(lowest) <= room;
+                released += size;
+            }
             self.failures[section] += u64::from(!possible);
         }
         possible

@@ -5,6 +5,7 @@
 //! so that a dead end in one never repeats the work in another.
 
 use super::instance::Instance;
+use super::ranks::Ranks;
 use super::state::{Mark, State};
 use crate::adjacency::indices;
 
@@ -48,14 +49,16 @@ enum Vertex {
         placed: Option<(u32, Mark)>,
     },
     /// Each part must have a plan.
-    Parts { first: usize, next: usize, lists: usize, offset: u64, rank: u32 },
+    Parts { first: usize, next: usize, lists: usize, renewed: usize, offset: u64, rank: u32 },
 }
 
 /// A search for a plan within a capacity.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     state: State<'a>,
-    ranks: Vec<u32>,
+    ranks: Ranks,
+    /// Ranks that items had before they were ranked anew in a part.
+    renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Part>,
@@ -69,11 +72,12 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search that prefers items of low rank.
-    pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Vec<u32>) -> Self {
+    pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
             state: State::new(instance, capacity),
             ranks,
+            renewed: Vec::new(),
             path: Vec::new(),
             lists: indices(count).filter(|&item| has_bytes(instance, item)).collect(),
             parts: Vec::new(),
@@ -87,7 +91,7 @@ impl<'a> Search<'a> {
             return search;
         }
         let ranks = &search.ranks;
-        search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
+        search.lists.sort_unstable_by_key(|&item| ranks.of(item));
         let sections = (0, crate::adjacency::index(instance.section_count));
         let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
@@ -152,7 +156,7 @@ impl<'a> Search<'a> {
             return;
         }
         *placed = Some((item, mark));
-        let (offset, rank) = (self.state.lowest[item as usize], self.ranks[item as usize]);
+        let (offset, rank) = (self.state.lowest[item as usize], self.ranks.of(item));
         let (first, end) = self.state.instance.hulls[item as usize];
         let cut = (first + 1..end).any(|boundary| !self.state.is_crossed(boundary as usize));
         if cut {
@@ -171,7 +175,9 @@ impl<'a> Search<'a> {
 
     /// Goes on with the open items of `part` but `placed`, each piece on its own.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
-        let (lists, first) = (self.lists.len(), self.parts.len());
+        let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
+        // Ranks of before do not compare with new ones.
+        let rank = if self.ranks.is_renewed() { 0 } else { rank };
         let (begin, end) = part.sections;
         let mut piece_begin = begin;
         for boundary in begin + 1..=end {
@@ -187,13 +193,15 @@ impl<'a> Search<'a> {
                 }
             }
             if self.lists.len() > start {
+                let (instance, open) = (self.state.instance, self.state.open());
+                self.ranks.renew(instance, open, &mut self.lists[start..], &mut self.renewed);
                 let items = (start, self.lists.len());
                 self.parts.push(Part { items, sections: (piece_begin, boundary) });
             }
             piece_begin = boundary;
         }
         self.parts[first..].sort_by_key(|part| part.items.1 - part.items.0);
-        self.path.push(Vertex::Parts { first, next: first, lists, offset, rank });
+        self.path.push(Vertex::Parts { first, next: first, lists, renewed, offset, rank });
         self.succeed();
     }
 
@@ -214,7 +222,7 @@ impl<'a> Search<'a> {
         for position in part.items.0..part.items.1 {
             let item = self.lists[position];
             let lowest = self.state.lowest[item as usize];
-            let later = (lowest, self.ranks[item as usize]) >= (offset, rank);
+            let later = (lowest, self.ranks.of(item)) >= (offset, rank);
             if lowest < lowest_top && later {
                 self.lists.push(item);
             }
@@ -231,9 +239,10 @@ impl<'a> Search<'a> {
         while let Some(vertex) = self.path.pop() {
             match vertex {
                 Vertex::Choice { lists, .. } => self.lists.truncate(lists),
-                Vertex::Parts { first, lists, .. } => {
+                Vertex::Parts { first, lists, renewed, .. } => {
                     self.parts.truncate(first);
                     self.lists.truncate(lists);
+                    self.ranks.restore(self.renewed.drain(renewed..));
                 }
             }
             if let Some(Vertex::Choice { placed, .. }) = self.path.last_mut() {
@@ -259,7 +268,7 @@ impl<'a> Search<'a> {
                     self.lists.truncate(lists);
                     self.path.pop();
                 }
-                Vertex::Parts { first, next, lists, offset, rank } => {
+                Vertex::Parts { first, next, lists, renewed, offset, rank } => {
                     if *next < self.parts.len() {
                         let (part, offset, rank) = (self.parts[*next], *offset, *rank);
                         *next += 1;
@@ -267,9 +276,10 @@ impl<'a> Search<'a> {
                         self.enter(part, lists, offset, rank);
                         return;
                     }
-                    let (first, lists) = (*first, *lists);
+                    let (first, lists, renewed) = (*first, *lists, *renewed);
                     self.parts.truncate(first);
                     self.lists.truncate(lists);
+                    self.ranks.restore(self.renewed.drain(renewed..));
                     self.path.pop();
                 }
             }
