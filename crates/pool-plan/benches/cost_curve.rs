@@ -1,4 +1,5 @@
-//! The cost curve of `docs/planner.md`: seconds and ratio to the bound for a thousand to a million buffers.
+//! Two tables of `docs/planner.md`: the cost curve, which is seconds and ratio to the bound for a thousand to a
+//! million buffers, and plans of all families beside those of textbook heuristics.
 //!
 //! `cargo bench -p pool-plan --features cli --bench cost_curve -- [--budget 10]`. Every plan is validated.
 
@@ -11,8 +12,10 @@
 )]
 
 #[path = "../tests/support/families.rs"]
-#[allow(dead_code, reason = "the tests have all families")]
 mod families;
+#[path = "../tests/support/naive.rs"]
+#[allow(dead_code, reason = "the tests have both readings of the last tie")]
+mod naive;
 #[path = "../tests/support/synthetic.rs"]
 mod synthetic;
 
@@ -21,9 +24,10 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
-use pool_plan::{IntervalProblem, Monitor, Options, Plan};
+use pool_plan::{GreedyFit, GreedyHeuristic, IntervalProblem, Monitor, Options, Plan};
 
 use families::Family;
+use naive::{Last, Naive};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -35,7 +39,7 @@ struct Arguments {
     bench: bool,
 }
 
-const FAMILIES: [(&str, Option<Family>); 3] = [
+const CURVES: [(&str, Option<Family>); 3] = [
     ("network", None),
     ("compiler", Some(Family::Compiler)),
     ("long tails", Some(Family::LongTails)),
@@ -49,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     table.load_preset(presets::ASCII_MARKDOWN);
     let headers = ["family", "buffers", "first plan s", "its ratio", "s", "ratio", "not tried"];
     table.set_header(headers);
-    for (name, family) in FAMILIES {
+    for (name, family) in CURVES {
         for &count in counts {
             let problem = match family {
                 Some(family) => families::problem(family, count, 1),
@@ -62,7 +66,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
+    println!("{}", beside_textbooks(if arguments.bench { 3_000 } else { 100 })?);
     Ok(())
+}
+
+/// The ratio to the bound of each heuristic, as its two fits reach it, and of a plan made in two seconds.
+fn beside_textbooks(count: usize) -> Result<Table, Box<dyn Error>> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    let mut headers = vec!["family".to_owned()];
+    let is_first = |one: &&GreedyHeuristic| one.fit == GreedyFit::First;
+    let orders = GreedyHeuristic::ALL.iter().filter(is_first).map(|one| format!("{:?}", one.order));
+    headers.extend(orders.chain(["this".to_owned(), "s".to_owned()]));
+    table.set_header(headers);
+    for family in families::FAMILIES {
+        let problem = families::problem(family, count, 2);
+        let options = Options { budget: Duration::from_secs(2), ..Options::default() };
+        let (plan, seconds) = timed(|| problem.solve(&options))?;
+        let bound = plan.certificate.bound as f64;
+        let naive = Naive::new(&problem);
+        let peaks = GreedyHeuristic::ALL.map(|one| naive.peak(one, Last::Place) as f64 / bound);
+        let peaks = peaks.chunks(2).map(|fits| format!("{:.3} {:.3}", fits[0], fits[1]));
+        let ours = format!("{:.4}", plan.certificate.ratio());
+        let row = std::iter::once(format!("{family:?}")).chain(peaks);
+        table.add_row(row.chain([ours, format!("{seconds:.3}")]));
+    }
+    Ok(table)
 }
 
 fn row(

@@ -30,6 +30,12 @@ pub(crate) fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) ->
     table
 }
 
+/// Says which heuristics were not tried, if any of them may have a better plan.
+pub(crate) fn untried(plan: &Plan) -> Option<String> {
+    let names: Vec<String> = plan.untried.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| format!("heuristics not tried: {}", names.join("; ")))
+}
+
 /// A plan as one JSON object, for programs.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {

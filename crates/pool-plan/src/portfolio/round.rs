@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Exact, Searched, warm_up};
+use super::exact::{Attempt, Capacities, Exact, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::limit::Limit;
@@ -24,6 +24,8 @@ const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// Recipes of greedy plans that a round tries, where there are too many items to try all before.
 const RECIPES: usize = 4;
+/// Rounds with local searches before exact searches, where there are any, get most of the time.
+const LOCAL_ROUNDS: u64 = 8;
 /// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
 /// Items that the local searches of a round place, each.
@@ -100,18 +102,28 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
+        let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
         let exact = progress.exact.as_mut();
-        let begun = exact.map(|exact| (exact.begin(goal, before, granule), &*exact));
-        let repairs = progress.repairs.len();
+        let begun = exact.map(|exact| {
+            let capacities = exact.begin(goal, before, granule);
+            // Nobody asks for an easier capacity than a given one.
+            let is_given = self.options.capacity.is_some();
+            let easier = if is_given { goal } else { capacities.easier };
+            (Capacities { easier, ..capacities }, &*exact)
+        });
+        // Where exact searches are of use, they get most of the time after some rounds.
+        let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
+        let local = if is_local { progress.repairs.as_slice() } else { &[] };
+        let (repairs, climbs) = (local.len(), if is_local { CLIMBS } else { 0 });
         let searches = repairs + begun.map_or(0, |(_, exact)| exact.count());
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);
-        let findings = tasks::run(self.options.threads, searches + CLIMBS, |task| {
+        let findings = tasks::run(self.options.threads, searches + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
             if !is_needed() {
                 return Finding::Skipped;
             }
-            let finding = if let Some(repairs) = progress.repairs.get(task) {
+            let finding = if let Some(repairs) = local.get(task) {
                 self.repair(repairs, (goal, granule, number), standing, is_needed)
             } else if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
                 let attempt = Attempt { task: task - repairs, number, seed: self.options.seed };

@@ -16,6 +16,8 @@ mod families;
 #[cfg(feature = "csv")]
 #[path = "../support/held_out.rs"]
 mod held_out;
+#[path = "../support/naive.rs"]
+mod naive;
 #[cfg(feature = "csv")]
 #[path = "../support/synthetic.rs"]
 mod synthetic;
