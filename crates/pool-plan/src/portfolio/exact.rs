@@ -174,7 +174,7 @@ fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
 /// How often the lengths of searches and repairs are halved in a round: the first rounds are short, since most small
 /// problems are soon solved by one of many tasks.
 pub(super) fn warm_up(number: u64) -> u64 {
-    4_u64.saturating_sub(number)
+    2_u64.saturating_sub(number)
 }
 
 /// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).

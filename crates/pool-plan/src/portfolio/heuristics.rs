@@ -53,7 +53,7 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     /// does not depend on how many are made at a time.
     pub(super) fn advance(&mut self, count: usize, standing: &mut Standing) {
         let end = self.recipes.len().min(self.tried.saturating_add(count));
-        while self.tried < end && standing.peak > self.target && !self.limit.is_reached() {
+        while self.tried < end && self.is_worth_more(standing) && !self.limit.is_reached() {
             let some = self.threads.clamp(1, end - self.tried);
             // A recipe after one that meets the target is not needed.
             let met = AtomicUsize::new(usize::MAX);
@@ -80,6 +80,12 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
                 }
             }
         }
+    }
+
+    /// Whether more recipes are to be tried. The first is the fastest and not the best: where the target is above
+    /// the bound, a second one is tried, too.
+    fn is_worth_more(&self, standing: &Standing) -> bool {
+        standing.peak > self.target || self.tried == 1 && standing.peak > standing.least
     }
 
     /// The textbook heuristics that were not tried, or not with both readings of their last tie.

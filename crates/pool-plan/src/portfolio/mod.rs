@@ -33,7 +33,7 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// Recipes of greedy plans that are tried before anything else, where there are many items.
+/// Recipes of greedy plans that are tried before anything else, where others are tried among the rounds.
 const FIRST_RECIPES: usize = 3;
 
 /// A problem, as the portfolio sees it.
@@ -78,9 +78,11 @@ where
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
         let mut standing = heuristics.first(bound.bytes)?;
-        // Of many items, a greedy plan takes as long as some repairs of one.
-        let is_large = self.items.len() > MANY_ITEMS && options.rounds != Some(0);
-        heuristics.advance(if is_large { FIRST_RECIPES } else { usize::MAX }, &mut standing);
+        // Of many items, a greedy plan takes as long as some repairs of one; and where a capacity is given, a
+        // search may be faster than all greedy plans. What is not tried before rounds is tried among them.
+        let is_divided = self.items.len() > MANY_ITEMS || options.capacity.is_some();
+        let is_divided = is_divided && options.rounds != Some(0);
+        heuristics.advance(if is_divided { FIRST_RECIPES } else { usize::MAX }, &mut standing);
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)(&|| !limit.is_reached());
             let overlaps = self.timeline.filter(|_| instance.is_none()).map(Overlaps::new);

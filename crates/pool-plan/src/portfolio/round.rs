@@ -22,7 +22,7 @@ use crate::search::Instance;
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
 /// The least and the most conflicts that each repair of a round looks at.
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
-/// Recipes of greedy plans that a round tries, where there are too many items to try all before.
+/// Recipes of greedy plans that a round tries, where not all were tried before.
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
@@ -98,7 +98,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         repairs.map(Mutex::new).collect()
     }
 
-    /// A round: its tasks are the repairs, the exact searches and the climbs.
+    /// A round: its tasks are the exact searches, the repairs and the climbs.
     fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
         let (granule, before) = (progress.granule, standing.peak);
@@ -114,22 +114,22 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         // Where exact searches are of use, they get most of the time after some rounds.
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
-        let (repairs, climbs) = (local.len(), if is_local { CLIMBS } else { 0 });
-        let searches = repairs + begun.map_or(0, |(_, exact)| exact.count());
+        let searches = begun.map_or(0, |(_, exact)| exact.count());
+        let climbs = if is_local { CLIMBS } else { 0 };
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);
-        let findings = tasks::run(self.options.threads, searches + climbs, |task| {
+        let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
             if !is_needed() {
                 return Finding::Skipped;
             }
-            let finding = if let Some(repairs) = local.get(task) {
-                self.repair(repairs, (goal, granule, number), standing, is_needed)
-            } else if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
-                let attempt = Attempt { task: task - repairs, number, seed: self.options.seed };
+            let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
+                let attempt = Attempt { task, number, seed: self.options.seed };
                 exact.run(attempt, capacities, self.limit, is_needed).into()
+            } else if let Some(repairs) = local.get(task - searches) {
+                self.repair(repairs, (goal, granule, number), standing, is_needed)
             } else {
-                self.climb(number, task - repairs, standing)
+                self.climb(number, task, standing)
             };
             if matches!(&finding, Finding::Plan(offsets) if peak(self.items, offsets) <= goal) {
                 found.fetch_min(task, Ordering::Relaxed);
@@ -174,7 +174,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
 
     fn climb(&self, number: u64, task: usize, standing: &Standing) -> Finding {
         let mut random = Random::new(self.options.seed, number, task as u64);
-        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64);
+        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64 >> warm_up(number));
         let mut placer = (self.placer)();
         let (order, limit) = (&standing.order, self.limit);
         let target = self.target.max(standing.least);
