@@ -1,5 +1,7 @@
 //! A plan: offsets, and the certificate that says how good they are.
 
+use crate::heuristic::GreedyHeuristic;
+
 /// Offsets for all buffers of a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -8,6 +10,9 @@ pub struct Plan {
     pub offsets: Vec<u64>,
     /// How good the plan is.
     pub certificate: Certificate,
+    /// The textbook heuristics that were not tried, because the budget ended first or the plan was good enough
+    /// without them: their plans may be better. Empty where no plan can be.
+    pub untried: Vec<GreedyHeuristic>,
 }
 
 /// A plan's peak, and the bound that no plan can be below.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::bits::{BitMatrix, ones};
 use crate::error::PlanError;
-use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, orders};
+use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, places_by_name};
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
 use crate::item::Item;
@@ -17,9 +17,11 @@ use crate::search::Instance;
 use crate::timeline::Timeline;
 use crate::violation::Violation;
 
-/// Problems with more pairs of conflicting items get no exact search: one step would take
-/// milliseconds.
-const CONFLICT_LIMIT: usize = 20_000_000;
+/// Timelines with more pairs of conflicting items get no exact search: one step would take a millisecond. Repairs
+/// find such pairs without a list.
+const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
+/// Graphs with more pairs of conflicting items get neither exact search nor repairs.
+const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
 impl IntervalProblem {
     /// A plan, the best that the budget allows.
@@ -42,13 +44,18 @@ impl IntervalProblem {
         let measures = Measures {
             sizes: timeline.items.iter().map(|item| item.size).collect(),
             durations: timeline.durations.clone(),
-            begins: (0..timeline.items.len()).map(|one| timeline.spans(one)[0].0).collect(),
+            begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
+            degrees: timeline.degrees(),
+            named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
         };
         let portfolio = Portfolio {
             items: &timeline.items,
-            orders: orders(&measures),
+            measures,
             placer: || TimelinePlacer::new(&timeline),
-            instance: || Instance::of_timeline(&timeline, CONFLICT_LIMIT),
+            instance: |is_needed: &dyn Fn() -> bool| {
+                Instance::of_timeline(&timeline, TIMELINE_CONFLICT_LIMIT, is_needed)
+            },
+            timeline: Some(&timeline),
             bound: self.lower_bound(),
             start,
             options,
@@ -89,24 +96,36 @@ impl HappensBeforeProblem {
         let order =
             order.map_err(|_| PlanError::Internal { what: "a checked graph has a cycle" })?;
         let mut position = vec![0; operations.len()];
-        for (place, &operation) in order.iter().enumerate() {
+        for (place, &operation) in (0..).zip(&order) {
             position[operation as usize] = place;
         }
         let degree = |item| conflicts.columns(item).count() as u64 + 1;
+        let degrees: Vec<u64> = (0..items.len()).map(degree).collect();
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
-            durations: (0..items.len()).map(degree).collect(),
+            durations: degrees.clone(),
             begins: buffers
                 .iter()
                 .map(|buffer| position[operations.index(buffer.allocated_by)])
                 .collect(),
+            degrees,
+            named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
         };
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
             items: &items,
-            orders: orders(&measures),
+            measures,
             placer: || ConflictPlacer::new(&items, &conflicts),
-            instance: || Instance::of_conflicts(&items, &conflicts, &witness, CONFLICT_LIMIT),
+            instance: |is_needed: &dyn Fn() -> bool| {
+                Instance::of_conflicts(
+                    &items,
+                    &conflicts,
+                    &witness,
+                    GRAPH_CONFLICT_LIMIT,
+                    is_needed,
+                )
+            },
+            timeline: None,
             bound,
             start,
             options,

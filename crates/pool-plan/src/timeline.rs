@@ -61,6 +61,28 @@ impl Timeline {
         Self { items, sections: section + 1, spans, starts, durations }
     }
 
+    /// Whether items are live without gaps and none has a fixed offset.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.spans.len() == self.items.len() && self.items.iter().all(|item| item.fixed.is_none())
+    }
+
+    /// For each item, how many live spans of other items meet its live spans.
+    pub(crate) fn degrees(&self) -> Vec<u64> {
+        let mut begun = vec![0_u64; self.sections + 1];
+        let mut ended = vec![0_u64; self.sections + 1];
+        for &(lower, upper) in &self.spans {
+            begun[lower + 1] += 1;
+            ended[upper] += 1;
+        }
+        for section in 0..self.sections {
+            begun[section + 1] += begun[section];
+            ended[section + 1] += ended[section];
+        }
+        // Spans that begin before the end of one, less those that end before it begins, and less itself.
+        let met = |&(lower, upper): &(usize, usize)| begun[upper] - ended[lower] - 1;
+        (0..self.items.len()).map(|item| self.spans(item).iter().map(met).sum()).collect()
+    }
+
     /// The spans of sections in which an item is live, in order.
     pub(crate) fn spans(&self, item: usize) -> &[(usize, usize)] {
         &self.spans[self.starts[item]..self.starts[item + 1]]

@@ -30,6 +30,12 @@ pub(crate) fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) ->
     table
 }
 
+/// Says which heuristics were not tried, if any of them may have a better plan.
+pub(crate) fn untried(plan: &Plan) -> Option<String> {
+    let names: Vec<String> = plan.untried.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| format!("heuristics not tried: {}", names.join("; ")))
+}
+
 /// A plan as one JSON object, for programs.
 #[derive(Serialize)]
 pub(crate) struct Report<'a> {
@@ -42,6 +48,7 @@ pub(crate) struct Report<'a> {
     optimal: bool,
     seconds: f64,
     witness: Vec<&'a str>,
+    untried: Vec<String>,
     offsets: Vec<BufferOffset<'a>>,
 }
 
@@ -67,6 +74,7 @@ impl<'a> Report<'a> {
             optimal: certificate.is_optimal(),
             seconds,
             witness: certificate.witness.iter().map(|&index| problem.id(index)).collect(),
+            untried: plan.untried.iter().map(ToString::to_string).collect(),
             offsets: plan.offsets.iter().enumerate().map(placed).collect(),
         }
     }

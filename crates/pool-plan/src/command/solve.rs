@@ -48,6 +48,9 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
         }
     } else {
         println!("{}", report::table(&name, &problem, &plan, seconds));
+        if let Some(untried) = report::untried(&plan) {
+            println!("{untried}");
+        }
     }
     ExitCode::SUCCESS
 }

@@ -1,7 +1,8 @@
 //! Places items whose conflicts are given as a matrix.
 
-use super::place::{ITEMS_UNWATCHED, Place};
-use super::ranges::{Fit, fit};
+use super::orders::Order;
+use super::place::{ITEMS_UNWATCHED, Place, Placement};
+use super::ranges::fit;
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
 
@@ -34,21 +35,25 @@ impl<'a> ConflictPlacer<'a> {
 impl Place for ConflictPlacer<'_> {
     fn place_while(
         &mut self,
-        order: &[u32],
-        choice: Fit,
+        order: &Order,
+        limit: u64,
         is_needed: impl Fn() -> bool,
-    ) -> Option<Vec<u64>> {
-        let mut offsets = vec![0; self.items.len()];
+    ) -> Placement {
+        let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.placed.fill(0);
         for (index, item) in self.items.iter().enumerate() {
             if let Some(offset) = item.fixed {
                 offsets[index] = offset;
+                peak = peak.max(offset + item.size);
                 self.note(index);
             }
         }
-        for (number, &index) in order.iter().enumerate() {
+        for (number, &index) in order.items.iter().enumerate() {
             if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-                return None;
+                return Placement::Stopped;
+            }
+            if peak >= limit {
+                return Placement::Higher;
             }
             let index = index as usize;
             let item = self.items[index];
@@ -61,9 +66,12 @@ impl Place for ConflictPlacer<'_> {
             self.occupied.clear();
             let range = |one: usize| (offsets[one], offsets[one] + self.items[one].size);
             self.occupied.extend(ones(&self.met).map(range));
-            offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
+            self.occupied.sort_unstable();
+            let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
+            offsets[index] = offset;
+            peak = peak.max(offset + item.size);
             self.note(index);
         }
-        Some(offsets)
+        if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }
 }

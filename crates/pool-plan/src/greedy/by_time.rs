@@ -1,54 +1,56 @@
 //! Places the buffers of a timeline in a given order.
 
-use super::place::{ITEMS_UNWATCHED, Place};
-use super::ranges::{Fit, fit};
+use super::by_start::place_by_start;
+use super::orders::Order;
+use super::place::{ITEMS_UNWATCHED, Place, Placement};
+use super::ranges::fit;
 use super::time_tree::TimeTree;
+use super::union::Union;
 use crate::timeline::Timeline;
 
 /// Makes greedy plans of one timeline, and keeps its memory between them.
 #[derive(Debug)]
 pub(crate) struct TimelinePlacer<'a> {
     timeline: &'a Timeline,
-    tree: TimeTree,
-    occupied: Vec<(u64, u64)>,
+    /// The addresses occupied so far; made for the first order that needs it.
+    tree: Option<TimeTree>,
+    occupied: Union,
 }
 
 impl<'a> TimelinePlacer<'a> {
     /// A placer for `timeline`.
     pub(crate) fn new(timeline: &'a Timeline) -> Self {
-        Self { timeline, tree: TimeTree::new(timeline.sections), occupied: Vec::new() }
-    }
-
-    fn occupy(&mut self, index: usize, offset: u64) {
-        let size = self.timeline.items[index].size;
-        if size == 0 {
-            return;
-        }
-        for &span in self.timeline.spans(index) {
-            self.tree.occupy(span, offset, offset + size);
-        }
+        Self { timeline, tree: None, occupied: Union::default() }
     }
 }
 
 impl Place for TimelinePlacer<'_> {
     fn place_while(
         &mut self,
-        order: &[u32],
-        choice: Fit,
+        order: &Order,
+        limit: u64,
         is_needed: impl Fn() -> bool,
-    ) -> Option<Vec<u64>> {
+    ) -> Placement {
         let timeline = self.timeline;
-        self.tree.clear();
-        let mut offsets = vec![0; timeline.items.len()];
+        if order.is_by_start && timeline.is_plain() {
+            return place_by_start(timeline, &order.items, order.fit, limit, is_needed);
+        }
+        let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
+        tree.clear();
+        let (mut offsets, mut peak) = (vec![0; timeline.items.len()], 0);
         for (index, item) in timeline.items.iter().enumerate() {
             if let Some(offset) = item.fixed {
                 offsets[index] = offset;
-                self.occupy(index, offset);
+                peak = peak.max(offset + item.size);
+                occupy(tree, timeline, index, offset);
             }
         }
-        for (number, &index) in order.iter().enumerate() {
+        for (number, &index) in order.items.iter().enumerate() {
             if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-                return None;
+                return Placement::Stopped;
+            }
+            if peak >= limit {
+                return Placement::Higher;
             }
             let index = index as usize;
             let item = timeline.items[index];
@@ -57,11 +59,23 @@ impl Place for TimelinePlacer<'_> {
             }
             self.occupied.clear();
             for &span in timeline.spans(index) {
-                self.tree.occupied(span, &mut self.occupied);
+                tree.occupied(span, &mut self.occupied);
             }
-            offsets[index] = fit(&mut self.occupied, item.size, item.alignment, choice);
-            self.occupy(index, offsets[index]);
+            let offset = fit(self.occupied.ranges(), item.size, item.alignment, order.fit);
+            offsets[index] = offset;
+            peak = peak.max(offset + item.size);
+            occupy(tree, timeline, index, offset);
         }
-        Some(offsets)
+        if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
+    }
+}
+
+fn occupy(tree: &mut TimeTree, timeline: &Timeline, index: usize, offset: u64) {
+    let size = timeline.items[index].size;
+    if size == 0 {
+        return;
+    }
+    for &span in timeline.spans(index) {
+        tree.occupy(span, offset, offset + size);
     }
 }

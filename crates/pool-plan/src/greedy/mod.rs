@@ -2,13 +2,15 @@
 //! not share with it.
 
 mod by_conflicts;
+mod by_start;
 mod by_time;
 mod orders;
 mod place;
 mod ranges;
 mod time_tree;
+mod union;
 
 pub(crate) use by_conflicts::ConflictPlacer;
 pub(crate) use by_time::TimelinePlacer;
-pub(crate) use orders::{Measures, Order, orders};
-pub(crate) use place::Place;
+pub(crate) use orders::{Measures, Order, Recipe, places_by_name};
+pub(crate) use place::{Place, Placement};

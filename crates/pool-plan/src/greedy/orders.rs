@@ -2,8 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::ranges::Fit;
 use crate::adjacency::indices;
+use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
+
+/// Up to as many buffers, ties are also broken by name instead of by place in the problem.
+const MOST_NAMED: usize = 1 << 14;
 
 /// An order, and how to choose among free ranges.
 #[derive(Clone, Debug)]
@@ -11,7 +14,27 @@ pub(crate) struct Order {
     /// The items, first to last.
     pub(crate) items: Vec<u32>,
     /// The rule by which a free range is taken.
-    pub(crate) fit: Fit,
+    pub(crate) fit: GreedyFit,
+    /// Whether no item begins before one that comes earlier.
+    pub(crate) is_by_start: bool,
+}
+
+/// How items are ordered of which a greedy order puts none first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Ties {
+    /// The longest or largest item comes first, which leaves the smaller ones to fill what is free between.
+    Large,
+    /// The item that begins first comes first, as in a textbook; then the one that the problem lists first.
+    Place,
+    /// The item that begins first comes first, then the one whose name comes first.
+    Name,
+}
+
+/// How a greedy plan is made: by a heuristic, with a rule for ties.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recipe {
+    heuristic: GreedyHeuristic,
+    ties: Ties,
 }
 
 /// The numbers that orders are made of, one of each kind for each item.
@@ -22,35 +45,106 @@ pub(crate) struct Measures {
     /// How long the item is in the way of others.
     pub(crate) durations: Vec<u64>,
     /// When the item is first needed.
-    pub(crate) begins: Vec<usize>,
+    pub(crate) begins: Vec<i64>,
+    /// How many other items the item is in the way of.
+    pub(crate) degrees: Vec<u64>,
+    /// The place of the item in the order of names, if that is another one than the problem's.
+    pub(crate) named: Option<Vec<u32>>,
 }
 
-/// The orders of a portfolio, the ones that are best for most problems first.
-///
-/// Ties matter: equal sizes are taken longest first, which leaves the short-lived ones to fill
-/// what is free between them.
-pub(crate) fn orders(measures: &Measures) -> Vec<Order> {
-    let Measures { sizes, durations, begins } = measures;
-    let sorted = |key: &dyn Fn(usize) -> (Reverse<u128>, Reverse<u128>, usize)| {
-        let mut items: Vec<u32> = indices(sizes.len()).collect();
-        items.sort_by_cached_key(|&one| key(one as usize));
-        items
-    };
-    let wide = |value: u64| Reverse(u128::from(value));
-    let area = |one: usize| Reverse(u128::from(sizes[one]) * u128::from(durations[one]));
-    let by_size = sorted(&|one| (wide(sizes[one]), wide(durations[one]), begins[one]));
-    let by_area = sorted(&|one| (area(one), wide(sizes[one]), begins[one]));
-    let by_lifetime = sorted(&|one| (wide(durations[one]), wide(sizes[one]), begins[one]));
-    let mut by_time: Vec<u32> = indices(sizes.len()).collect();
-    by_time.sort_by_key(|&one| (begins[one as usize], Reverse(sizes[one as usize])));
-    vec![
-        Order { items: by_size.clone(), fit: Fit::Best },
-        Order { items: by_area.clone(), fit: Fit::Best },
-        Order { items: by_lifetime.clone(), fit: Fit::Best },
-        Order { items: by_size, fit: Fit::Lowest },
-        Order { items: by_area, fit: Fit::Lowest },
-        Order { items: by_lifetime, fit: Fit::Lowest },
-        Order { items: by_time.clone(), fit: Fit::Best },
-        Order { items: by_time, fit: Fit::Lowest },
-    ]
+impl Recipe {
+    /// Whether this recipe makes the plan of a textbook heuristic, with one of the readings of its last tie.
+    pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
+        self.heuristic == heuristic && self.ties != Ties::Large
+    }
+}
+
+impl Measures {
+    /// The recipes of a portfolio: first the one that takes least time, then those that are best for most
+    /// problems.
+    pub(crate) fn recipes(&self) -> Vec<Recipe> {
+        use GreedyFit::{Best, First};
+        use GreedyOrder::{Area, Conflicts, Lifetime, Size, Start};
+        use Ties::{Large, Name, Place};
+        let recipe =
+            |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
+        let usual = [
+            (Start, Best, Place),
+            (Size, Best, Large),
+            (Area, First, Place),
+            (Size, First, Place),
+            (Area, Best, Place),
+            (Lifetime, Best, Large),
+            (Size, Best, Place),
+            (Conflicts, First, Place),
+            (Conflicts, Best, Place),
+            (Lifetime, First, Place),
+            (Lifetime, Best, Place),
+            (Start, First, Place),
+            (Area, Best, Large),
+            (Size, First, Large),
+            (Area, First, Large),
+            (Lifetime, First, Large),
+            (Start, Best, Large),
+            (Start, First, Large),
+        ];
+        let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
+        let by_name = self.named.iter().flat_map(|_| by_name);
+        usual.into_iter().chain(by_name).map(recipe).collect()
+    }
+
+    /// The order of a recipe.
+    pub(crate) fn order(&self, recipe: Recipe) -> Order {
+        let GreedyHeuristic { order, fit } = recipe.heuristic;
+        let named = self.named.as_deref().filter(|_| recipe.ties == Ties::Name);
+        let key = |&item: &u32| {
+            let index = item as usize;
+            let second = if recipe.ties == Ties::Large { self.second(order, index) } else { 0 };
+            let last = named.map_or(item, |places| places[index]);
+            (Reverse(self.first(order, index)), Reverse(second), self.begins[index], last)
+        };
+        let mut items: Vec<u32> = indices(self.sizes.len()).collect();
+        items.sort_by_cached_key(key);
+        Order { items, fit, is_by_start: order == GreedyOrder::Start }
+    }
+
+    /// The number that a greedy order goes by, largest first.
+    fn first(&self, order: GreedyOrder, index: usize) -> u128 {
+        match order {
+            GreedyOrder::Size => self.sizes[index].into(),
+            GreedyOrder::Area => u128::from(self.sizes[index]) * u128::from(self.durations[index]),
+            GreedyOrder::Lifetime => self.durations[index].into(),
+            GreedyOrder::Start => i64::MAX.abs_diff(self.begins[index]).into(),
+            GreedyOrder::Conflicts => self.degrees[index].into(),
+        }
+    }
+
+    /// The number that decides between items with the same first number, largest first.
+    fn second(&self, order: GreedyOrder, index: usize) -> u64 {
+        match order {
+            GreedyOrder::Size => self.durations[index],
+            _ => self.sizes[index],
+        }
+    }
+}
+
+/// The place of each name in their order, if that is not the order in which they are given; none for so many
+/// that a second plan of each heuristic would take long.
+pub(crate) fn places_by_name<'a>(
+    names: impl ExactSizeIterator<Item = &'a str>,
+) -> Option<Vec<u32>> {
+    if names.len() > MOST_NAMED {
+        return None;
+    }
+    let names: Vec<&str> = names.collect();
+    if names.is_sorted() {
+        return None;
+    }
+    let mut order: Vec<u32> = indices(names.len()).collect();
+    order.sort_unstable_by_key(|&item| names[item as usize]);
+    let mut places = vec![0; names.len()];
+    for (place, &item) in indices(names.len()).zip(&order) {
+        places[item as usize] = place;
+    }
+    Some(places)
 }

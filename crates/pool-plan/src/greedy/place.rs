@@ -1,18 +1,30 @@
 //! The interface of the greedy placers, which place items one after the other.
 
-use super::ranges::Fit;
+use super::orders::Order;
 
 /// Items placed between two questions whether the plan is still needed.
 pub(super) const ITEMS_UNWATCHED: usize = 64;
 
+/// What has come of placing items one after the other.
+#[derive(Debug)]
+pub(crate) enum Placement {
+    /// All items are placed.
+    Done {
+        /// The offset of each item.
+        offsets: Vec<u64>,
+        /// The end of the highest byte.
+        peak: u64,
+    },
+    /// The plan reaches the peak that it had to stay below, so it was given up.
+    Higher,
+    /// The plan was no longer needed before it was done.
+    Stopped,
+}
+
 /// Places items one after the other.
 pub(crate) trait Place {
-    /// The offsets that come of placing the items in `order`, those with fixed offsets before all
-    /// others; `None`, if the plan is no longer needed before it is done.
-    fn place_while(
-        &mut self,
-        order: &[u32],
-        choice: Fit,
-        is_needed: impl Fn() -> bool,
-    ) -> Option<Vec<u64>>;
+    /// Places the items in `order`, those with fixed offsets before all others, as long as the peak stays
+    /// below `limit` and the plan is needed.
+    fn place_while(&mut self, order: &Order, limit: u64, is_needed: impl Fn() -> bool)
+    -> Placement;
 }

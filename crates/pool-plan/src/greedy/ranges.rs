@@ -1,5 +1,7 @@
 //! Sets of occupied addresses, and the search for a free range between them.
 
+use crate::heuristic::GreedyFit;
+
 /// Occupied addresses as disjoint ranges in ascending order; ranges that touch are one.
 ///
 /// Buffers that are packed on top of each other become a single range, which is what keeps the
@@ -40,27 +42,17 @@ impl Ranges {
     }
 }
 
-/// The rule by which one of the free ranges that are large enough is taken.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fit {
-    /// The smallest range is taken, and the lowest of several equal ones.
-    Best,
-    /// The lowest range is taken.
-    Lowest,
-}
-
-/// The offset for `size` bytes between `occupied` ranges, which get sorted; above all ranges, if no
-/// free range is large enough.
-pub(crate) fn fit(occupied: &mut [(u64, u64)], size: u64, alignment: u64, choice: Fit) -> u64 {
-    occupied.sort_unstable();
+/// The offset for `size` bytes between `occupied` ranges, which are in order of their starts; above all
+/// ranges, if no free range is large enough.
+pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
     let (mut free_from, mut best, mut best_room) = (0_u64, None, u64::MAX);
-    for &(start, end) in &*occupied {
+    for &(start, end) in occupied {
         if start > free_from {
             let aligned = free_from.next_multiple_of(alignment);
             let room = start - free_from;
             if aligned + size <= start && room < best_room {
                 (best, best_room) = (Some(aligned), room);
-                if choice == Fit::Lowest {
+                if rule == GreedyFit::First {
                     break;
                 }
             }

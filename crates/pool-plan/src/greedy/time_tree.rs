@@ -6,6 +6,7 @@
 //! those above. As the sets keep ranges that touch as one, well packed buffers cost nothing.
 
 use super::ranges::Ranges;
+use super::union::Union;
 
 /// The addresses occupied at each section of time.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ impl TimeTree {
     }
 
     /// Appends the ranges that are occupied at some time in the sections `[lower, upper)`.
-    pub(crate) fn occupied(&self, (lower, upper): (usize, usize), into: &mut Vec<(u64, u64)>) {
+    pub(crate) fn occupied(&self, (lower, upper): (usize, usize), into: &mut Union) {
         let (mut left, mut right) = (lower + self.leaves, upper + self.leaves);
         let (first, last) = (left, right - 1);
         while left < right {
@@ -85,17 +86,17 @@ impl TimeTree {
         }
         let (mut left, mut right) = (first / 2, last / 2);
         while left >= 1 {
-            into.extend_from_slice(self.spanning[left].as_slice());
+            into.add(self.spanning[left].as_slice());
             if right != left {
-                into.extend_from_slice(self.spanning[right].as_slice());
+                into.add(self.spanning[right].as_slice());
             }
             left /= 2;
             right /= 2;
         }
     }
 
-    fn collect(&self, vertex: usize, into: &mut Vec<(u64, u64)>) {
-        into.extend_from_slice(self.spanning[vertex].as_slice());
-        into.extend_from_slice(self.within[vertex].as_slice());
+    fn collect(&self, vertex: usize, into: &mut Union) {
+        into.add(self.spanning[vertex].as_slice());
+        into.add(self.within[vertex].as_slice());
     }
 }

@@ -2,8 +2,8 @@
 //! anew, and keep the order if the peak is no higher (hill climbing, as in TVM's USMP).
 
 use super::limit::Limit;
-use crate::greedy::{Order, Place};
-use crate::item::{Item, peak};
+use crate::greedy::{Order, Place, Placement};
+use crate::item::Item;
 use crate::random::Random;
 
 /// A plan and the order that a greedy placer makes it from.
@@ -27,23 +27,23 @@ pub(super) fn improve(
 ) -> Option<ImprovedPlan> {
     let mut order = order.clone();
     let is_needed = || !limit.is_reached();
-    let mut offsets = placer.place_while(&order.items, order.fit, is_needed)?;
-    let mut current = peak(items, &offsets);
+    let first = placer.place_while(&order, u64::MAX, is_needed);
+    let Placement::Done { mut offsets, peak: mut current } = first else { return None };
+    // What was moved ahead by one attempt is of no use to a placer that goes by starts.
+    order.is_by_start = false;
     for _ in 0..attempts {
         if current <= target {
             break;
         }
         let undo = order.items.clone();
         change(items, &offsets, current, &mut order.items, random);
-        let Some(changed) = placer.place_while(&order.items, order.fit, is_needed) else {
-            order.items = undo;
-            break;
-        };
-        let reached = peak(items, &changed);
-        if reached <= current {
-            (current, offsets) = (reached, changed);
-        } else {
-            order.items = undo;
+        match placer.place_while(&order, current + 1, is_needed) {
+            Placement::Done { offsets: changed, peak } => (current, offsets) = (peak, changed),
+            Placement::Higher => order.items = undo,
+            Placement::Stopped => {
+                order.items = undo;
+                break;
+            }
         }
     }
     Some(ImprovedPlan { offsets, peak: current, order })

@@ -5,37 +5,49 @@
 //! their speed; its results are taken in the order of the tasks. So the only thing that time
 //! decides is how many rounds there are.
 
+mod exact;
+mod heuristics;
 mod improve;
 mod limit;
+mod repair;
+mod repairs;
 mod round;
 mod standing;
 mod tasks;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::bound::Bound;
 use crate::error::PlanError;
-use crate::greedy::{Order, Place};
-use crate::item::{Item, peak};
+use crate::greedy::{Measures, Place};
+use crate::item::Item;
 use crate::options::{Monitor, Options};
 use crate::plan::{Certificate, Plan};
-use crate::search::Instance;
+use crate::search::{Instance, Neighbours, Overlaps};
+use crate::timeline::Timeline;
 
+use exact::MANY_ITEMS;
+use heuristics::Heuristics;
 use limit::Limit;
+use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
+
+/// Recipes of greedy plans that are tried before anything else, where others are tried among the rounds.
+const FIRST_RECIPES: usize = 3;
 
 /// A problem, as the portfolio sees it.
 pub(crate) struct Portfolio<'a, M, I> {
     /// The items that are to be placed.
     pub(crate) items: &'a [Item],
-    /// The orders of the greedy plans.
-    pub(crate) orders: Vec<Order>,
+    /// The numbers that the orders of greedy plans are made of.
+    pub(crate) measures: Measures,
     /// Makes a placer.
     pub(crate) placer: M,
     /// Makes the instance of the exact search, if it is small enough for one.
     pub(crate) instance: I,
+    /// The timeline of an interval problem, in which conflicts are found where no instance lists them.
+    pub(crate) timeline: Option<&'a Timeline>,
     /// The exact lower bound of the problem.
     pub(crate) bound: Bound,
     /// When planning began: the budget pays for the bound too.
@@ -50,7 +62,7 @@ impl<P, M, I> Portfolio<'_, M, I>
 where
     P: Place,
     M: Fn() -> P + Sync,
-    I: FnOnce() -> Option<Instance>,
+    I: FnOnce(&dyn Fn() -> bool) -> Option<Instance>,
 {
     /// The best plan in the budget.
     pub(crate) fn solve(self) -> Result<Plan, PlanError> {
@@ -63,15 +75,38 @@ where
         let target = options.target(bound.bytes);
         // A budget beyond the end of time is none.
         let limit = Limit { deadline: self.start.checked_add(options.budget), monitor };
-        let mut standing = self.greedy(target, limit)?;
-        monitor.set_best(standing.peak);
+        let (measures, placer) = (&self.measures, &self.placer);
+        let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
+        let mut standing = heuristics.first(bound.bytes)?;
+        // Of many items, a greedy plan takes as long as some repairs of one; and where a capacity is given, a
+        // search may be faster than all greedy plans. What is not tried before rounds is tried among them.
+        let is_divided = self.items.len() > MANY_ITEMS || options.capacity.is_some();
+        let is_divided = is_divided && options.rounds != Some(0);
+        heuristics.advance(if is_divided { FIRST_RECIPES } else { usize::MAX }, &mut standing);
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
-            let instance = (self.instance)();
-            let (items, placer) = (self.items, &self.placer);
-            let rounds =
-                Rounds { items, instance: instance.as_ref(), placer, target, options, limit };
-            rounds.run(&mut standing);
+            let instance = (self.instance)(&|| !limit.is_reached());
+            let overlaps = self.timeline.filter(|_| instance.is_none()).map(Overlaps::new);
+            let listed = instance.as_ref().map(|one| Neighbours::Listed(&one.conflicts));
+            let neighbours = listed.or(overlaps.as_ref().map(Neighbours::Found));
+            let durations = &measures.durations;
+            let items = self.items;
+            let rounds = Rounds {
+                items,
+                instance: instance.as_ref(),
+                conflicted: neighbours.map(|neighbours| Conflicted {
+                    items,
+                    durations,
+                    neighbours,
+                }),
+                placer,
+                target,
+                options,
+                limit,
+            };
+            rounds.run(&mut standing, &mut heuristics);
         }
+        heuristics.advance(usize::MAX, &mut standing);
+        let untried = heuristics.untried();
         let Standing { offsets, peak, least, .. } = standing;
         let (bound, best) = (self.bound, peak);
         match options.capacity.filter(|&capacity| peak > capacity) {
@@ -83,46 +118,9 @@ where
                 let Bound { bytes, witness } = bound;
                 let searched_bound = least.max(bytes).min(peak);
                 let certificate = Certificate { peak, bound: bytes, witness, searched_bound };
-                Ok(Plan { offsets, certificate })
+                let untried = if certificate.is_optimal() { Vec::new() } else { untried };
+                Ok(Plan { offsets, certificate, untried })
             }
         }
-    }
-
-    /// The best greedy plan. Orders are tried two at a time, until one meets the target. The first
-    /// is always finished, so that there is a plan.
-    fn greedy(&self, target: u64, limit: Limit<'_>) -> Result<Standing, PlanError> {
-        let mut best: Option<Standing> = None;
-        for (number, pair) in self.orders.chunks(2).enumerate() {
-            if best.as_ref().is_some_and(|best| best.peak <= target || limit.is_reached()) {
-                break;
-            }
-            let (items, placer) = (self.items, &self.placer);
-            // An order after one that meets the target is not needed.
-            let met = AtomicUsize::new(usize::MAX);
-            let plans = tasks::run(self.options.threads, pair.len(), |index| {
-                let is_first = number == 0 && index == 0;
-                let is_needed =
-                    || is_first || index < met.load(Ordering::Relaxed) && !limit.is_reached();
-                let offsets =
-                    placer().place_while(&pair[index].items, pair[index].fit, is_needed)?;
-                let peak = peak(items, &offsets);
-                if peak <= target {
-                    met.fetch_min(index, Ordering::Relaxed);
-                }
-                Some((offsets, peak))
-            });
-            for (order, plan) in pair.iter().zip(plans) {
-                let Some((offsets, peak)) = plan else { continue };
-                if best.as_ref().is_none_or(|best| peak < best.peak) {
-                    let (order, least) = (order.clone(), self.bound.bytes);
-                    best = Some(Standing { offsets, peak, order, least });
-                }
-                if peak <= target {
-                    break;
-                }
-            }
-        }
-        // There is always an order, and the first is always finished.
-        best.ok_or(PlanError::Internal { what: "no order was placed" })
     }
 }

@@ -4,33 +4,40 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::exact::{Attempt, Capacities, Exact, MANY_ITEMS, Searched, warm_up};
+use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::limit::Limit;
+use super::repair::{Conflicted, Dearness};
+use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
 use super::tasks;
 use crate::greedy::Place;
 use crate::item::{Item, peak};
 use crate::options::Options;
 use crate::random::Random;
-use crate::search::{HEURISTICS, Instance, Outcome, Ranker, Search};
+use crate::search::Instance;
 
-/// Steps of a search that goes on in the next round.
-const LASTING_STEPS: u64 = 4_000;
-/// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
-const RESTART_STEPS: u64 = 2_000;
-/// Searches that start anew: for the goal, and for an easier capacity.
-const RESTARTS: [usize; 2] = [6, 3];
-/// Local searches.
+/// Conflicts that each repair of a round looks at for each item, within the limits below.
+const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
+/// The least and the most conflicts that each repair of a round looks at.
+const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
+/// Recipes of greedy plans that a round tries, where not all were tried before.
+const RECIPES: usize = 4;
+/// Rounds with local searches before exact searches, where there are any, get most of the time.
+const LOCAL_ROUNDS: u64 = 8;
+/// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
 /// Items that the local searches of a round place, each.
 const CLIMB_ITEMS: usize = 20_000;
-/// Steps between two looks at the clock.
-const STEPS_UNWATCHED: u64 = 256;
 
 /// The rounds of a portfolio.
 pub(super) struct Rounds<'a, M> {
     pub(super) items: &'a [Item],
+    /// The instance of the exact searches, if the problem is small enough for them.
     pub(super) instance: Option<&'a Instance>,
+    /// What repairs go by, if the conflicts of items are known.
+    pub(super) conflicted: Option<Conflicted<'a>>,
     pub(super) placer: &'a M,
     pub(super) target: u64,
     pub(super) options: &'a Options,
@@ -47,34 +54,26 @@ enum Finding {
     Failures(Vec<u64>),
     /// A plan from an order.
     Climbed(ImprovedPlan),
-    /// The task was not needed, or there was no time for it.
+    /// The task was not needed, or there was no time for it, or nothing was found.
     Skipped,
 }
 
 /// What the rounds hand on from one to the next.
 struct Progress<'a> {
-    instance: &'a Instance,
-    ranker: Ranker<'a>,
-    /// Searches for the goal, one for each heuristic.
-    lasting: Vec<Mutex<Search<'a>>>,
-    failures: Vec<u64>,
-    /// Halvings between the goal and the best plan that make the easier capacity.
-    easier: u32,
+    repairs: Vec<Mutex<Repairs<'a>>>,
+    exact: Option<Exact<'a>>,
     /// The number of bytes that offsets and peaks are multiples of.
     granule: u64,
 }
 
 impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     /// Improves `standing` until it meets the target, cannot be improved or the limit is reached.
-    pub(super) fn run(&self, standing: &mut Standing) {
-        let mut progress = self.instance.map(|instance| Progress {
-            instance,
-            ranker: Ranker::new(instance),
-            lasting: Vec::new(),
-            failures: vec![0; instance.section_count],
-            easier: 1,
+    pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
+        let mut progress = Progress {
+            repairs: self.repairs(),
+            exact: self.instance.map(Exact::new),
             granule: granule(self.items),
-        });
+        };
         let last = self.options.rounds.unwrap_or(u32::MAX);
         for number in 0..last {
             let solved = standing.peak <= self.target || standing.least >= standing.peak;
@@ -82,45 +81,53 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             if solved || hopeless || self.limit.is_reached() {
                 return;
             }
-            self.round(u64::from(number), progress.as_mut(), standing);
+            heuristics.advance(RECIPES, standing);
+            self.round(u64::from(number), &mut progress, standing);
             self.limit.monitor.set_best(standing.peak);
         }
     }
 
-    fn round(&self, number: u64, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {
-        let Some(progress) = progress else {
-            let climbs =
-                tasks::run(self.options.threads, CLIMBS, |task| self.climb(number, task, standing));
-            climbs.into_iter().for_each(|finding| self.take(finding, None, standing));
-            return;
-        };
+    /// The repairs, one for each kind.
+    fn repairs(&self) -> Vec<Mutex<Repairs<'_>>> {
+        let each = self.conflicted.into_iter().flat_map(|conflicted| {
+            [Dearness::Area, Dearness::Side].map(|dearness| (conflicted, dearness))
+        });
+        let repairs = each.zip(0..).map(|((conflicted, dearness), task)| {
+            Repairs::new(conflicted, dearness, Random::new(self.options.seed, u64::MAX, task))
+        });
+        repairs.map(Mutex::new).collect()
+    }
+
+    /// A round: its tasks are the exact searches, the repairs and the climbs.
+    fn round(&self, number: u64, progress: &mut Progress<'_>, standing: &mut Standing) {
         let goal = self.goal(progress.granule, standing);
-        let easier = progress.easier_capacity(goal, standing.peak);
-        if progress.lasting.first().is_none_or(|search| !searches(search, goal)) {
-            let search = |heuristic| {
-                let ranks = progress.ranker.ranks(heuristic);
-                Mutex::new(Search::new(progress.instance, goal, ranks))
-            };
-            progress.lasting = HEURISTICS.into_iter().map(search).collect();
-        }
-        let lasting = progress.lasting.len();
-        let searches = lasting + RESTARTS[0] + RESTARTS[1];
-        let known: &Progress<'_> = progress;
+        let (granule, before) = (progress.granule, standing.peak);
+        let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
+        let exact = progress.exact.as_mut();
+        let begun = exact.map(|exact| {
+            let capacities = exact.begin(goal, before, granule);
+            // Nobody asks for an easier capacity than a given one.
+            let is_given = self.options.capacity.is_some();
+            let easier = if is_given { goal } else { capacities.easier };
+            (Capacities { easier, ..capacities }, &*exact)
+        });
+        // Where exact searches are of use, they get most of the time after some rounds.
+        let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
+        let local = if is_local { progress.repairs.as_slice() } else { &[] };
+        let searches = begun.map_or(0, |(_, exact)| exact.count());
+        let climbs = if is_local { CLIMBS } else { 0 };
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);
-        let findings = tasks::run(self.options.threads, searches + CLIMBS, |task| {
+        let findings = tasks::run(self.options.threads, searches + local.len() + climbs, |task| {
             let is_needed = || task < found.load(Ordering::Relaxed) && !self.limit.is_reached();
             if !is_needed() {
                 return Finding::Skipped;
             }
-            let finding = if task < lasting {
-                known.lasting[task].lock().map_or(Finding::Skipped, |mut search| {
-                    self.search(&mut search, LASTING_STEPS, is_needed)
-                })
-            } else if task < searches {
-                let capacity = if task < lasting + RESTARTS[0] { goal } else { easier };
-                let (mut search, steps) = self.restart(known, capacity, number, task);
-                self.search(&mut search, steps, is_needed)
+            let finding = if let Some((capacities, exact)) = begun.filter(|_| task < searches) {
+                let attempt = Attempt { task, number, seed: self.options.seed };
+                exact.run(attempt, capacities, self.limit, is_needed).into()
+            } else if let Some(repairs) = local.get(task - searches) {
+                self.repair(repairs, (goal, granule, number), standing, is_needed)
             } else {
                 self.climb(number, task, standing)
             };
@@ -129,14 +136,15 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             }
             finding
         });
-        let before = standing.peak;
-        for failures in &mut progress.failures {
-            *failures = *failures * 9 / 10;
+        if let Some(exact) = &mut progress.exact {
+            exact.fade();
         }
         for finding in findings {
-            self.take(finding, Some(progress), standing);
+            self.take(finding, progress, standing);
         }
-        progress.easier = if standing.peak < before { 1 } else { (progress.easier + 1).min(6) };
+        if let Some(exact) = &mut progress.exact {
+            exact.end(standing.peak < before);
+        }
     }
 
     /// The capacity that the exact search tries next.
@@ -150,44 +158,23 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         middle / granule * granule
     }
 
-    /// A new search with random preferences, and how many steps it is given.
-    fn restart<'i>(
+    fn repair(
         &self,
-        progress: &Progress<'i>,
-        capacity: u64,
-        number: u64,
-        task: usize,
-    ) -> (Search<'i>, u64) {
-        let mut random = Random::new(self.options.seed, number, task as u64);
-        let heuristic = HEURISTICS[task % HEURISTICS.len()];
-        // Half of them go by what failed before, once something has.
-        let failures = Some(progress.failures.as_slice());
-        let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
-        let noise = if number % 2 == 0 { 0.5 } else { 0.1 };
-        let ranks = progress.ranker.blurred(heuristic, failures, noise, &mut random);
-        let steps = RESTART_STEPS * luby(number + 1);
-        (Search::new(progress.instance, capacity, ranks), steps)
-    }
-
-    fn search(&self, search: &mut Search<'_>, steps: u64, is_needed: impl Fn() -> bool) -> Finding {
-        let mut left = steps;
-        while left > 0 && is_needed() {
-            let some = left.min(STEPS_UNWATCHED);
-            left -= some;
-            self.limit.monitor.add_steps(some);
-            match search.run(some) {
-                Outcome::Found => return Finding::Plan(search.offsets().to_vec()),
-                Outcome::Exhausted => return Finding::None { within: search.capacity() },
-                Outcome::Abandoned => break,
-                Outcome::Paused => {}
-            }
-        }
-        Finding::Failures(search.failures().to_vec())
+        repairs: &Mutex<Repairs<'_>>,
+        (goal, granule, number): (u64, u64, u64),
+        standing: &Standing,
+        is_needed: impl Fn() -> bool,
+    ) -> Finding {
+        let work = self.items.len() as u64 * REPAIR_WORK_PER_ITEM;
+        let work = work.clamp(REPAIR_WORK[0] >> warm_up(number), REPAIR_WORK[1]);
+        let quest = Quest { offsets: &standing.offsets, peak: standing.peak, goal, granule };
+        let Ok(mut repairs) = repairs.lock() else { return Finding::Skipped };
+        repairs.run(quest, work, is_needed).map_or(Finding::Skipped, Finding::Plan)
     }
 
     fn climb(&self, number: u64, task: usize, standing: &Standing) -> Finding {
         let mut random = Random::new(self.options.seed, number, task as u64);
-        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64);
+        let attempts = (CLIMB_ITEMS / self.items.len()).clamp(1, 64 >> warm_up(number));
         let mut placer = (self.placer)();
         let (order, limit) = (&standing.order, self.limit);
         let target = self.target.max(standing.least);
@@ -196,7 +183,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         improved.map_or(Finding::Skipped, Finding::Climbed)
     }
 
-    fn take(&self, finding: Finding, progress: Option<&mut Progress<'_>>, standing: &mut Standing) {
+    fn take(&self, finding: Finding, progress: &mut Progress<'_>, standing: &mut Standing) {
         match finding {
             Finding::Plan(offsets) => {
                 let reached = peak(self.items, &offsets);
@@ -205,8 +192,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                 }
             }
             Finding::None { within } => {
-                let granule = progress.map_or(1, |progress| progress.granule);
-                standing.least = standing.least.max((within + 1).next_multiple_of(granule));
+                standing.least =
+                    standing.least.max((within + 1).next_multiple_of(progress.granule));
             }
             Finding::Climbed(improved) => {
                 if improved.peak < standing.peak {
@@ -215,26 +202,24 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
                 standing.order = improved.order;
             }
             Finding::Failures(counts) => {
-                let sums = progress.into_iter().flat_map(|progress| &mut progress.failures);
-                sums.zip(counts).for_each(|(sum, count)| *sum += count);
+                if let Some(exact) = &mut progress.exact {
+                    exact.add(&counts);
+                }
             }
             Finding::Skipped => {}
         }
     }
 }
 
-impl Progress<'_> {
-    /// A capacity between the goal and the best peak, nearer to the peak the longer nothing is
-    /// found.
-    fn easier_capacity(&self, goal: u64, peak: u64) -> u64 {
-        let below = peak.saturating_sub(self.granule);
-        let distance = below.saturating_sub(goal) >> self.easier;
-        (below - distance) / self.granule * self.granule
+impl From<Option<Searched>> for Finding {
+    fn from(searched: Option<Searched>) -> Self {
+        match searched {
+            Some(Searched::Plan(offsets)) => Self::Plan(offsets),
+            Some(Searched::None { within }) => Self::None { within },
+            Some(Searched::Failures(counts)) => Self::Failures(counts),
+            None => Self::Skipped,
+        }
     }
-}
-
-fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
-    search.lock().is_ok_and(|search| search.capacity() == capacity)
 }
 
 /// What all offsets of canonical plans, and so their peaks, are multiples of. Every plan has a
@@ -253,12 +238,4 @@ fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
         (one, other) = (other, one % other);
     }
     one
-}
-
-/// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).
-fn luby(mut term: u64) -> u64 {
-    while !(term + 1).is_power_of_two() {
-        term -= (1 << term.ilog2()) - 1;
-    }
-    term.div_ceil(2)
 }

@@ -33,16 +33,20 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// The instance of a timeline, unless it has more than `limit` conflicts.
-    pub(crate) fn of_timeline(timeline: &Timeline, limit: usize) -> Option<Self> {
+    /// The instance of a timeline, unless it has more than `limit` conflicts or is no longer needed.
+    pub(crate) fn of_timeline(
+        timeline: &Timeline,
+        limit: usize,
+        is_needed: &dyn Fn() -> bool,
+    ) -> Option<Self> {
         let count = timeline.items.len();
         let spans = |item: usize| {
             let spans = timeline.spans(item);
             if timeline.items[item].size > 0 { spans } else { &[] }
         };
         let pairs = |item: usize| spans(item).iter().flat_map(|&(lower, upper)| lower..upper);
-        let memberships: usize = (0..count).map(|item| pairs(item).count()).sum();
-        if memberships > limit {
+        let lengths = (0..count).flat_map(spans).map(|&(lower, upper)| upper - lower);
+        if lengths.sum::<usize>() > limit || !is_needed() {
             return None;
         }
         let by_section = (0..count).flat_map(|item| pairs(item).map(move |one| (one, item)));
@@ -53,7 +57,9 @@ impl Instance {
             let (first, last) = (spans(item).first(), spans(item).last());
             (first.map_or(0, |span| index(span.0)), last.map_or(0, |span| index(span.1)))
         };
-        let conflicts = conflicts(count, &sections, &sections_of, limit)?;
+        let begins = (0..count).flat_map(|item| spans(item).iter().map(move |one| (one.0, item)));
+        let beginning = adjacency(timeline.sections, begins);
+        let conflicts = conflicts(count, spans, &sections, &beginning, limit, is_needed)?;
         Some(Self {
             items: timeline.items.clone(),
             conflicts,
@@ -66,7 +72,8 @@ impl Instance {
         })
     }
 
-    /// The instance of items with a matrix of conflicts, unless there are more than `limit`.
+    /// The instance of items with a matrix of conflicts, unless there are more than `limit` or it is no longer
+    /// needed.
     ///
     /// Its sections are `witness` and, for each item, a heavy set of conflicting items around it.
     pub(crate) fn of_conflicts(
@@ -74,6 +81,7 @@ impl Instance {
         matrix: &BitMatrix,
         witness: &[usize],
         limit: usize,
+        is_needed: &dyn Fn() -> bool,
     ) -> Option<Self> {
         let count = items.len();
         let has_bytes = |&item: &usize| items[item].size > 0;
@@ -87,8 +95,9 @@ impl Instance {
         }
         let pairs = (0..count).flat_map(|item| rivals(item).map(move |one| (item, one)));
         let conflicts = adjacency(count, pairs);
-        let mut cliques: Vec<Vec<u32>> =
-            (0..count).filter(has_bytes).map(|item| clique(items, matrix, item)).collect();
+        let cliques = (0..count).filter(has_bytes);
+        let cliques = cliques.map(|item| is_needed().then(|| clique(items, matrix, item)));
+        let mut cliques: Vec<Vec<u32>> = cliques.collect::<Option<_>>()?;
         cliques.push(witness.iter().copied().map(index).collect());
         cliques.iter_mut().for_each(|clique| clique.sort_unstable());
         cliques.sort_unstable();
@@ -126,14 +135,29 @@ fn clique(items: &[Item], matrix: &BitMatrix, item: usize) -> Vec<u32> {
     clique
 }
 
-/// For each item, those that share a section with it, unless there are more than `limit`.
-fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) -> Option<Lists> {
+/// Items whose conflicts are listed between two questions whether the lists are still needed.
+const ITEMS_UNWATCHED: usize = 256;
+
+/// For each item, those that share a section with it, unless there are more than `limit` or they are no longer
+/// needed: in the first section of each of its spans all that are live, and after it those that begin.
+fn conflicts<'a>(
+    count: usize,
+    spans: impl Fn(usize) -> &'a [(usize, usize)],
+    sections: &Lists,
+    beginning: &Lists,
+    limit: usize,
+    is_needed: &dyn Fn() -> bool,
+) -> Option<Lists> {
     let mut conflicts = Lists::new();
     let mut met = vec![u32::MAX; count];
     for item in 0..count {
+        if conflicts.len() > limit || item % ITEMS_UNWATCHED == 0 && !is_needed() {
+            return None;
+        }
         met[item] = index(item);
-        for &section in sections_of.row(item) {
-            for &other in sections.row(section as usize) {
+        for &(lower, upper) in spans(item) {
+            let later = (lower + 1..upper).flat_map(|section| beginning.row(section));
+            for &other in sections.row(lower).iter().chain(later) {
                 if met[other as usize] != index(item) {
                     met[other as usize] = index(item);
                     conflicts.add(other);
@@ -141,9 +165,6 @@ fn conflicts(count: usize, sections: &Lists, sections_of: &Lists, limit: usize) 
             }
         }
         conflicts.end_row();
-        if conflicts.len() > limit {
-            return None;
-        }
     }
-    Some(conflicts)
+    (conflicts.len() <= limit).then_some(conflicts)
 }

@@ -37,12 +37,16 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// The rank of each item, 0 first.
-    pub(crate) fn ranks(&self, heuristic: Heuristic) -> Vec<u32> {
-        self.sorted(heuristic, &self.totals, |key| key)
+    /// The orders of searches that choose nothing at random: those of all heuristics, and those that are made anew
+    /// for each part of the problem.
+    pub(crate) fn lasting(&self) -> impl Iterator<Item = Ranks> + '_ {
+        let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
+        let same = move |heuristic| Ranks { shapes: None, ..sorted(heuristic) };
+        let renewed = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea].map(sorted);
+        HEURISTICS.into_iter().map(same).chain(renewed)
     }
 
-    /// The rank of each item, with keys blurred by up to half of `noise` either way, and crowded
+    /// The order of a heuristic with keys blurred by up to half of `noise` either way, and crowded
     /// sections replaced by those with most `failures`, if any are given.
     pub(crate) fn blurred(
         &self,
@@ -50,9 +54,9 @@ impl<'a> Ranker<'a> {
         failures: Option<&[u64]>,
         noise: f64,
         random: &mut Random,
-    ) -> Vec<u32> {
+    ) -> Ranks {
         let blur = |key| blurred(key, 1.0 + noise * (random.fraction() - 0.5));
-        self.sorted(heuristic, failures.unwrap_or(&self.totals), blur)
+        Ranks { shapes: None, ..self.sorted(heuristic, failures.unwrap_or(&self.totals), blur) }
     }
 
     fn sorted(
@@ -60,20 +64,21 @@ impl<'a> Ranker<'a> {
         heuristic: Heuristic,
         totals: &[u64],
         mut blur: impl FnMut(u128) -> u128,
-    ) -> Vec<u32> {
+    ) -> Ranks {
         let instance = self.instance;
         let count = instance.items.len();
-        let mut keys = Vec::with_capacity(count);
+        let (mut keys, mut shapes) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for item in 0..count {
-            let sections = instance.sections_of.row(item).iter();
-            let total = sections.map(|&one| totals[one as usize]).max().unwrap_or(0).into();
+            let total = crowd(instance, totals, item).into();
             let width = u128::from(instance.durations[item]);
             let area = u128::from(instance.items[item].size) * width;
-            keys.push(match heuristic {
-                Heuristic::WidthAreaTotal => (blur(width), area, total),
-                Heuristic::TotalAreaWidth => (total, blur(area), width),
-                Heuristic::TotalWidthArea => (total, blur(width), area),
-            });
+            let (key, shape) = match heuristic {
+                Heuristic::WidthAreaTotal => ((blur(width), area, total), (0, 0)),
+                Heuristic::TotalAreaWidth => by_total(total, (blur(area), width)),
+                Heuristic::TotalWidthArea => by_total(total, (blur(width), area)),
+            };
+            keys.push(key);
+            shapes.push(shape);
         }
         let mut order: Vec<u32> = indices(count).collect();
         order.sort_by_key(|&item| Reverse(keys[item as usize]));
@@ -81,7 +86,67 @@ impl<'a> Ranker<'a> {
         for (rank, &item) in order.iter().enumerate() {
             ranks[item as usize] = index(rank);
         }
-        ranks
+        Ranks { ranks, shapes: Some(shapes) }
+    }
+}
+
+/// The key of an item whose crowded sections come first, and the part of the key that stays.
+fn by_total(total: u128, shape: (u128, u128)) -> ((u128, u128, u128), (u128, u128)) {
+    ((total, shape.0, shape.1), shape)
+}
+
+/// The largest of the numbers of an item's sections.
+fn crowd(instance: &Instance, numbers: &[u64], item: usize) -> u64 {
+    let sections = instance.sections_of.row(item).iter();
+    sections.map(|&section| numbers[section as usize]).max().unwrap_or(0)
+}
+
+/// The order in which a search tries items.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    /// The rank of each item, 0 first.
+    ranks: Vec<u32>,
+    /// Where items of crowded sections come first, what decides between items of equally crowded ones. Which
+    /// sections are crowded changes as items are placed.
+    shapes: Option<Vec<(u128, u128)>>,
+}
+
+impl Ranks {
+    /// The rank of an item.
+    pub(super) fn of(&self, item: u32) -> u32 {
+        self.ranks[item as usize]
+    }
+
+    /// Puts the items of a part of the problem in order, given the bytes of each section's open items, and ranks
+    /// them anew if that is another order than before. What the ranks were is appended to `before`.
+    pub(super) fn renew(
+        &mut self,
+        instance: &Instance,
+        open: &[u64],
+        items: &mut [u32],
+        before: &mut Vec<(u32, u32)>,
+    ) {
+        let Some(shapes) = &self.shapes else { return };
+        items.sort_by_cached_key(|&item| {
+            let total = crowd(instance, open, item as usize);
+            (Reverse((total, shapes[item as usize])), item)
+        });
+        for (rank, &item) in indices(items.len()).zip(&*items) {
+            before.push((item, self.ranks[item as usize]));
+            self.ranks[item as usize] = rank;
+        }
+    }
+
+    /// Gives items the ranks that they had before.
+    pub(super) fn restore(&mut self, before: impl DoubleEndedIterator<Item = (u32, u32)>) {
+        for (item, rank) in before.rev() {
+            self.ranks[item as usize] = rank;
+        }
+    }
+
+    /// Whether parts of the problem are ranked anew.
+    pub(super) fn is_renewed(&self) -> bool {
+        self.shapes.is_some()
     }
 }
 

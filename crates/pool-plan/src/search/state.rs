@@ -6,7 +6,8 @@
 //! above its floor, so floor plus open bytes must fit the capacity. Of a section where something
 //! was raised more is asked: each open item begins at its own lowest offset or later, so that
 //! stacking them in that order gives the lowest top there can be (one machine with release dates,
-//! Jackson 1955).
+//! Jackson 1955). Only items that begin above the room that is left in the section can make it too high, so that
+//! only these need to be sorted.
 
 use super::instance::Instance;
 use crate::adjacency::index;
@@ -41,6 +42,8 @@ pub(super) struct State<'a> {
     jobs: Vec<(u64, u64)>,
     /// For each section, how often it was the one whose items could not fit.
     failures: Vec<u64>,
+    /// How many items and sections were looked at.
+    work: u64,
 }
 
 impl<'a> State<'a> {
@@ -71,6 +74,7 @@ impl<'a> State<'a> {
             is_dirty: vec![false; sections],
             jobs: Vec::new(),
             failures: vec![0; sections],
+            work: 0,
         }
     }
 
@@ -79,9 +83,26 @@ impl<'a> State<'a> {
         self.capacity
     }
 
+    /// For each section, the bytes of its open items.
+    pub(super) fn open(&self) -> &[u64] {
+        &self.open
+    }
+
     /// For each section, how often it was the one whose items could not fit.
     pub(super) fn failures(&self) -> &[u64] {
         &self.failures
+    }
+
+    /// How many items and sections were looked at: what a search has taken of time.
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// Whether all items that conflict with one are placed: then it is in no open item's way at its lowest
+    /// offset, and no other offset is better for it.
+    pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        let others = self.instance.conflicts.row(item as usize);
+        others.iter().all(|&other| self.placed[other as usize])
     }
 
     /// How many entries the state keeps to take placements back.
@@ -112,7 +133,9 @@ impl<'a> State<'a> {
         let size = instance.items[item as usize].size;
         let top = offset + size;
         self.placed[item as usize] = true;
-        for &section in instance.sections_of.row(item as usize) {
+        let sections_of = instance.sections_of.row(item as usize);
+        self.work += (sections_of.len() + instance.conflicts.row(item as usize).len()) as u64;
+        for &section in sections_of {
             let section = section as usize;
             self.open[section] -= size;
             if self.floor[section] < top {
@@ -164,6 +187,7 @@ impl<'a> State<'a> {
             }
             self.changed_lowest.push((other, old));
             self.lowest[other as usize] = new;
+            self.work += instance.sections_of.row(other as usize).len() as u64;
             for &section in instance.sections_of.row(other as usize) {
                 if !self.is_dirty[section as usize] {
                     self.is_dirty[section as usize] = true;
@@ -195,20 +219,36 @@ impl<'a> State<'a> {
             }
             let section = section as usize;
             self.jobs.clear();
+            self.work += instance.sections.row(section).len() as u64;
+            // Room that the section has beside its open items: it can only be missing above that offset.
+            let room = self.capacity - self.open[section];
+            let (mut floor, mut released) = (u64::MAX, 0);
             for &item in instance.sections.row(section) {
-                if !self.placed[item as usize] {
-                    let lowest = self.lowest[item as usize].max(offset);
-                    self.jobs.push((lowest, instance.items[item as usize].size));
+                if self.placed[item as usize] {
+                    continue;
+                }
+                let lowest = self.lowest[item as usize].max(offset);
+                let size = instance.items[item as usize].size;
+                floor = floor.min(lowest);
+                if lowest > room {
+                    self.jobs.push((lowest, size));
+                } else {
+                    released += size;
                 }
             }
-            self.jobs.sort_unstable();
-            let Some(&(floor, _)) = self.jobs.first() else { continue };
+            if floor == u64::MAX {
+                continue;
+            }
             if floor > self.floor[section] {
                 self.changed_floor.push((index(section), self.floor[section]));
                 self.floor[section] = floor;
             }
-            let top = self.jobs.iter().fold(0, |top, &(lowest, size)| lowest.max(top) + size);
-            possible = top <= self.capacity;
+            self.jobs.sort_unstable();
+            for &(lowest, size) in &self.jobs {
+                // From this offset on, all items that are not released before it must fit.
+                possible &= lowest - released.min(lowest) <= room;
+                released += size;
+            }
             self.failures[section] += u64::from(!possible);
         }
         possible

@@ -5,6 +5,7 @@
 //! so that a dead end in one never repeats the work in another.
 
 use super::instance::Instance;
+use super::ranks::Ranks;
 use super::state::{Mark, State};
 use crate::adjacency::indices;
 
@@ -48,40 +49,49 @@ enum Vertex {
         placed: Option<(u32, Mark)>,
     },
     /// Each part must have a plan.
-    Parts { first: usize, next: usize, lists: usize, offset: u64, rank: u32 },
+    Parts { first: usize, next: usize, lists: usize, renewed: usize, offset: u64, rank: u32 },
 }
 
 /// A search for a plan within a capacity.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     state: State<'a>,
-    ranks: Vec<u32>,
+    ranks: Ranks,
+    /// Ranks that items had before they were ranked anew in a part.
+    renewed: Vec<(u32, u32)>,
     path: Vec<Vertex>,
     lists: Vec<u32>,
     parts: Vec<Part>,
     offsets: Vec<u64>,
     outcome: Outcome,
+    /// How many placements were tried.
+    steps: u64,
+    /// How many entries of lists were looked at.
+    listed: u64,
 }
 
 impl<'a> Search<'a> {
     /// A search that prefers items of low rank.
-    pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Vec<u32>) -> Self {
+    pub(crate) fn new(instance: &'a Instance, capacity: u64, ranks: Ranks) -> Self {
         let count = instance.items.len();
         let mut search = Self {
             state: State::new(instance, capacity),
             ranks,
+            renewed: Vec::new(),
             path: Vec::new(),
             lists: indices(count).filter(|&item| has_bytes(instance, item)).collect(),
             parts: Vec::new(),
             offsets: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
             outcome: Outcome::Paused,
+            steps: 0,
+            listed: 0,
         };
         if !search.state.is_possible() {
             search.outcome = Outcome::Exhausted;
             return search;
         }
         let ranks = &search.ranks;
-        search.lists.sort_unstable_by_key(|&item| ranks[item as usize]);
+        search.lists.sort_unstable_by_key(|&item| ranks.of(item));
         let sections = (0, crate::adjacency::index(instance.section_count));
         let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
@@ -103,11 +113,20 @@ impl<'a> Search<'a> {
         self.state.capacity()
     }
 
-    /// Tries at most `steps` placements.
-    pub(crate) fn run(&mut self, steps: u64) -> Outcome {
-        let mut left = steps;
-        while self.outcome == Outcome::Paused && left > 0 {
-            left -= 1;
+    /// How many placements were tried.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// How many items and sections were looked at, which is what the time goes into.
+    pub(crate) fn work(&self) -> u64 {
+        self.state.work() + self.listed
+    }
+
+    /// Tries placements until `steps` were tried in all, or `work` was done in all.
+    pub(crate) fn run(&mut self, steps: u64, work: u64) -> Outcome {
+        while self.outcome == Outcome::Paused && self.steps < steps && self.work() < work {
+            self.steps += 1;
             self.step();
         }
         self.outcome
@@ -123,19 +142,21 @@ impl<'a> Search<'a> {
             return;
         }
         let part = *part;
+        self.listed += (part.items.1 - part.items.0) as u64;
         if candidates.0 == candidates.1 {
             self.fail();
             return;
         }
         let item = self.lists[candidates.0];
-        candidates.0 += 1;
+        // Where one item is in nobody's way, no choice of another instead of it helps.
+        candidates.0 = if self.state.is_uncovered(item) { candidates.1 } else { candidates.0 + 1 };
         let (mark, possible) = self.state.place(item, part.sections);
         if !possible {
             self.state.undo(item, mark);
             return;
         }
         *placed = Some((item, mark));
-        let (offset, rank) = (self.state.lowest[item as usize], self.ranks[item as usize]);
+        let (offset, rank) = (self.state.lowest[item as usize], self.ranks.of(item));
         let (first, end) = self.state.instance.hulls[item as usize];
         let cut = (first + 1..end).any(|boundary| !self.state.is_crossed(boundary as usize));
         if cut {
@@ -154,7 +175,9 @@ impl<'a> Search<'a> {
 
     /// Goes on with the open items of `part` but `placed`, each piece on its own.
     fn split(&mut self, part: Part, placed: u32, offset: u64, rank: u32) {
-        let (lists, first) = (self.lists.len(), self.parts.len());
+        let (lists, first, renewed) = (self.lists.len(), self.parts.len(), self.renewed.len());
+        // Ranks of before do not compare with new ones.
+        let rank = if self.ranks.is_renewed() { 0 } else { rank };
         let (begin, end) = part.sections;
         let mut piece_begin = begin;
         for boundary in begin + 1..=end {
@@ -170,13 +193,15 @@ impl<'a> Search<'a> {
                 }
             }
             if self.lists.len() > start {
+                let (instance, open) = (self.state.instance, self.state.open());
+                self.ranks.renew(instance, open, &mut self.lists[start..], &mut self.renewed);
                 let items = (start, self.lists.len());
                 self.parts.push(Part { items, sections: (piece_begin, boundary) });
             }
             piece_begin = boundary;
         }
         self.parts[first..].sort_by_key(|part| part.items.1 - part.items.0);
-        self.path.push(Vertex::Parts { first, next: first, lists, offset, rank });
+        self.path.push(Vertex::Parts { first, next: first, lists, renewed, offset, rank });
         self.succeed();
     }
 
@@ -197,7 +222,7 @@ impl<'a> Search<'a> {
         for position in part.items.0..part.items.1 {
             let item = self.lists[position];
             let lowest = self.state.lowest[item as usize];
-            let later = (lowest, self.ranks[item as usize]) >= (offset, rank);
+            let later = (lowest, self.ranks.of(item)) >= (offset, rank);
             if lowest < lowest_top && later {
                 self.lists.push(item);
             }
@@ -214,9 +239,10 @@ impl<'a> Search<'a> {
         while let Some(vertex) = self.path.pop() {
             match vertex {
                 Vertex::Choice { lists, .. } => self.lists.truncate(lists),
-                Vertex::Parts { first, lists, .. } => {
+                Vertex::Parts { first, lists, renewed, .. } => {
                     self.parts.truncate(first);
                     self.lists.truncate(lists);
+                    self.ranks.restore(self.renewed.drain(renewed..));
                 }
             }
             if let Some(Vertex::Choice { placed, .. }) = self.path.last_mut() {
@@ -242,7 +268,7 @@ impl<'a> Search<'a> {
                     self.lists.truncate(lists);
                     self.path.pop();
                 }
-                Vertex::Parts { first, next, lists, offset, rank } => {
+                Vertex::Parts { first, next, lists, renewed, offset, rank } => {
                     if *next < self.parts.len() {
                         let (part, offset, rank) = (self.parts[*next], *offset, *rank);
                         *next += 1;
@@ -250,9 +276,10 @@ impl<'a> Search<'a> {
                         self.enter(part, lists, offset, rank);
                         return;
                     }
-                    let (first, lists) = (*first, *lists);
+                    let (first, lists, renewed) = (*first, *lists, *renewed);
                     self.parts.truncate(first);
                     self.lists.truncate(lists);
+                    self.ranks.restore(self.renewed.drain(renewed..));
                     self.path.pop();
                 }
             }

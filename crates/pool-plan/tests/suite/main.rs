@@ -11,9 +11,13 @@
 
 #[path = "../support/capture.rs"]
 mod capture;
+#[path = "../support/families.rs"]
+mod families;
 #[cfg(feature = "csv")]
 #[path = "../support/held_out.rs"]
 mod held_out;
+#[path = "../support/naive.rs"]
+mod naive;
 #[cfg(feature = "csv")]
 #[path = "../support/synthetic.rs"]
 mod synthetic;
@@ -35,6 +39,7 @@ mod optimum;
 mod round_trips;
 #[cfg(feature = "csv")]
 mod solving;
+mod textbook;
 #[cfg(feature = "csv")]
 mod traces;
 

@@ -1,0 +1,88 @@
+//! The textbook heuristics, by name: what a plan is compared with, and what a budget may end before.
+
+use std::fmt;
+
+/// A textbook greedy heuristic: buffers are placed one after the other in an order, each into a free range of
+/// addresses between those that it may not share bytes with, or on top of them.
+///
+/// Ties of the order are broken by the buffers' starts, and then by their places in the problem; in problems of
+/// up to 16,384 buffers also by their names instead. For an interval problem at tolerance 1 without a capacity,
+/// no plan is worse than that of any heuristic, unless [`Plan::untried`](crate::Plan::untried) names it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct GreedyHeuristic {
+    /// The order in which buffers are placed.
+    pub order: GreedyOrder,
+    /// The rule by which a free range is taken.
+    pub fit: GreedyFit,
+}
+
+/// The order in which a greedy heuristic places buffers.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum GreedyOrder {
+    /// The largest buffer comes first.
+    Size,
+    /// The buffer with the largest product of size and lifetime comes first.
+    Area,
+    /// The buffer that is live for the longest time comes first: its lifetime less its gaps. In a graph, the
+    /// number of buffers that it may not share bytes with stands for its lifetime.
+    Lifetime,
+    /// The buffer that is live first comes first. In a graph, the alloc marker's place in an order of
+    /// operations stands for its start.
+    Start,
+    /// The buffer comes first that may not share bytes with most others. A buffer with gaps counts the live
+    /// spans of others that each of its own live spans meets.
+    Conflicts,
+}
+
+/// The rule by which a greedy heuristic takes one of the free ranges that are large enough.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum GreedyFit {
+    /// The lowest range is taken.
+    First,
+    /// The smallest range is taken, and the lowest of several equal ones.
+    Best,
+}
+
+impl GreedyHeuristic {
+    /// All ten heuristics.
+    pub const ALL: [Self; 10] = {
+        use GreedyFit::{Best, First};
+        use GreedyOrder::{Area, Conflicts, Lifetime, Size, Start};
+        [
+            Self::new(Size, First),
+            Self::new(Size, Best),
+            Self::new(Area, First),
+            Self::new(Area, Best),
+            Self::new(Lifetime, First),
+            Self::new(Lifetime, Best),
+            Self::new(Start, First),
+            Self::new(Start, Best),
+            Self::new(Conflicts, First),
+            Self::new(Conflicts, Best),
+        ]
+    };
+
+    const fn new(order: GreedyOrder, fit: GreedyFit) -> Self {
+        Self { order, fit }
+    }
+}
+
+impl fmt::Display for GreedyHeuristic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = match self.order {
+            GreedyOrder::Size => "size",
+            GreedyOrder::Area => "area",
+            GreedyOrder::Lifetime => "lifetime",
+            GreedyOrder::Start => "start",
+            GreedyOrder::Conflicts => "conflicts",
+        };
+        let fit = match self.fit {
+            GreedyFit::First => "first fit",
+            GreedyFit::Best => "best fit",
+        };
+        write!(f, "{order}, {fit}")
+    }
+}

@@ -1,0 +1,186 @@
+//! The exact searches of a portfolio: which capacity each searches, for how long, and what they hand on from one
+//! round to the next.
+
+use std::sync::Mutex;
+
+use super::limit::Limit;
+use crate::random::Random;
+use crate::search::{HEURISTICS, Instance, Outcome, Ranker, Search};
+
+/// Steps of a search that goes on in the next round.
+const LASTING_STEPS: u64 = 4_000;
+/// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
+const RESTART_STEPS: u64 = 2_000;
+/// Searches that start anew: for the goal, and for an easier capacity.
+const RESTARTS: [usize; 2] = [6, 3];
+/// Steps between two looks at the clock.
+const STEPS_UNWATCHED: u64 = 256;
+/// Items and sections that a search looks at between two looks at the clock: some milliseconds.
+const WORK_UNWATCHED: u64 = 1 << 20;
+/// Items and sections that a search of a round looks at.
+const MOST_WORK: u64 = 1 << 24;
+/// The same, where there are many items: then a search is of little use, and may not take the time of repairs.
+const LITTLE_WORK: u64 = 1 << 21;
+/// How many items are many.
+pub(super) const MANY_ITEMS: usize = 2_048;
+
+/// The outcome of a search in one round.
+pub(super) enum Searched {
+    /// A plan within the capacity.
+    Plan(Vec<u64>),
+    /// No plan fits a capacity.
+    None { within: u64 },
+    /// No plan yet; for each section, how often it was the one whose items could not fit.
+    Failures(Vec<u64>),
+}
+
+/// Which search of which round, and the seed of its choices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) task: usize,
+    pub(super) number: u64,
+    pub(super) seed: u64,
+}
+
+/// What one round searches for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Capacities {
+    pub(super) goal: u64,
+    /// A capacity between the goal and the best peak.
+    pub(super) easier: u64,
+}
+
+/// The exact searches.
+#[derive(Debug)]
+pub(super) struct Exact<'a> {
+    instance: &'a Instance,
+    ranker: Ranker<'a>,
+    /// Searches for the goal, one for each lasting order.
+    lasting: Vec<Mutex<Search<'a>>>,
+    failures: Vec<u64>,
+    /// Halvings between the goal and the best plan that make the easier capacity.
+    easier: u32,
+}
+
+impl<'a> Exact<'a> {
+    /// Searches that have not begun.
+    pub(super) fn new(instance: &'a Instance) -> Self {
+        Self {
+            instance,
+            ranker: Ranker::new(instance),
+            lasting: Vec::new(),
+            failures: vec![0; instance.section_count],
+            easier: 1,
+        }
+    }
+
+    /// How many searches a round has.
+    pub(super) fn count(&self) -> usize {
+        self.lasting.len() + RESTARTS[0] + RESTARTS[1]
+    }
+
+    /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
+    pub(super) fn begin(&mut self, goal: u64, peak: u64, granule: u64) -> Capacities {
+        if self.lasting.first().is_none_or(|search| !searches(search, goal)) {
+            let search = |ranks| Mutex::new(Search::new(self.instance, goal, ranks));
+            self.lasting = self.ranker.lasting().map(search).collect();
+        }
+        let below = peak.saturating_sub(granule);
+        let distance = below.saturating_sub(goal) >> self.easier;
+        Capacities { goal, easier: (below - distance) / granule * granule }
+    }
+
+    /// Ends a round: what failed is forgotten slowly.
+    pub(super) fn end(&mut self, is_better: bool) {
+        self.easier = if is_better { 1 } else { (self.easier + 1).min(6) };
+    }
+
+    /// Forgets a tenth of the failures.
+    pub(super) fn fade(&mut self) {
+        for failures in &mut self.failures {
+            *failures = *failures * 9 / 10;
+        }
+    }
+
+    /// Adds the failures of a search.
+    pub(super) fn add(&mut self, counts: &[u64]) {
+        self.failures.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+
+    /// Runs search `task` of round `number`; none if it has panicked before.
+    pub(super) fn run(
+        &self,
+        attempt: Attempt,
+        capacities: Capacities,
+        limit: Limit<'_>,
+        is_needed: impl Fn() -> bool,
+    ) -> Option<Searched> {
+        let Attempt { task, number, .. } = attempt;
+        if let Some(search) = self.lasting.get(task) {
+            let mut search = search.lock().ok()?;
+            let steps = LASTING_STEPS >> warm_up(number);
+            return Some(self.search(&mut search, steps, limit, is_needed));
+        }
+        let task = task - self.lasting.len();
+        let is_easier = task >= RESTARTS[0];
+        let capacity = if is_easier { capacities.easier } else { capacities.goal };
+        let mut search = self.restart(capacity, Attempt { task, ..attempt });
+        let steps = (RESTART_STEPS * luby(number + 1)) >> warm_up(number);
+        Some(self.search(&mut search, steps, limit, is_needed))
+    }
+
+    /// A new search with random preferences.
+    fn restart(&self, capacity: u64, Attempt { task, number, seed }: Attempt) -> Search<'a> {
+        let mut random = Random::new(seed, number, task as u64);
+        let heuristic = HEURISTICS[task % HEURISTICS.len()];
+        // Half of them go by what failed before, once something has.
+        let failures = Some(self.failures.as_slice());
+        let failures = failures.filter(|_| number > 0 && task / HEURISTICS.len() % 2 == 0);
+        let noise = if number % 2 == 0 { 0.5 } else { 0.1 };
+        let ranks = self.ranker.blurred(heuristic, failures, noise, &mut random);
+        Search::new(self.instance, capacity, ranks)
+    }
+
+    fn search(
+        &self,
+        search: &mut Search<'_>,
+        steps: u64,
+        limit: Limit<'_>,
+        is_needed: impl Fn() -> bool,
+    ) -> Searched {
+        let is_large = self.instance.items.len() > MANY_ITEMS;
+        let work = if is_large { LITTLE_WORK } else { MOST_WORK };
+        let (last, most_work) = (search.steps() + steps, search.work() + work);
+        while search.steps() < last && search.work() < most_work && is_needed() {
+            let before = search.steps();
+            let next_look = last.min(before + STEPS_UNWATCHED);
+            let outcome = search.run(next_look, search.work() + WORK_UNWATCHED);
+            limit.monitor.add_steps(search.steps() - before);
+            match outcome {
+                Outcome::Found => return Searched::Plan(search.offsets().to_vec()),
+                Outcome::Exhausted => return Searched::None { within: search.capacity() },
+                Outcome::Abandoned => break,
+                Outcome::Paused => {}
+            }
+        }
+        Searched::Failures(search.failures().to_vec())
+    }
+}
+
+fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
+    search.lock().is_ok_and(|search| search.capacity() == capacity)
+}
+
+/// How often the lengths of searches and repairs are halved in a round: the first rounds are short, since most small
+/// problems are soon solved by one of many tasks.
+pub(super) fn warm_up(number: u64) -> u64 {
+    2_u64.saturating_sub(number)
+}
+
+/// The sequence 1, 1, 2, 1, 1, 2, 4, … of restart lengths (Luby, Sinclair and Zuckerman 1993).
+fn luby(mut term: u64) -> u64 {
+    while !(term + 1).is_power_of_two() {
+        term -= (1 << term.ilog2()) - 1;
+    }
+    term.div_ceil(2)
+}

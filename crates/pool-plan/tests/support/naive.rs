@@ -1,0 +1,91 @@
+//! The textbook heuristics, written anew in the plainest way: they share nothing with the library.
+
+use pool_plan::{Buffer, GreedyFit, GreedyHeuristic, GreedyOrder, IntervalProblem};
+
+/// What decides between buffers that an order puts at the same place and that start together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Last {
+    Place,
+    Name,
+}
+
+/// A problem as the heuristics see it.
+pub(crate) struct Naive<'a> {
+    buffers: &'a [Buffer],
+    /// For each buffer, how many live spans of others meet its own.
+    meetings: Vec<usize>,
+}
+
+impl<'a> Naive<'a> {
+    /// A problem.
+    pub(crate) fn new(problem: &'a IntervalProblem) -> Self {
+        let buffers = problem.buffers();
+        let meetings = |one: &Buffer| {
+            let others = buffers.iter().filter(|&other| !std::ptr::eq(one, other));
+            let spans = others.flat_map(Buffer::live_spans);
+            spans.map(|span| one.live_spans().filter(|&own| overlap(own, span)).count()).sum()
+        };
+        Self { buffers, meetings: buffers.iter().map(meetings).collect() }
+    }
+
+    /// The number that an order goes by, smallest first.
+    fn key(&self, order: GreedyOrder, index: usize) -> i128 {
+        let buffer = &self.buffers[index];
+        let lifetime: i128 = buffer.live_spans().map(|(from, to)| i128::from(to - from)).sum();
+        match order {
+            GreedyOrder::Size => -i128::from(buffer.size),
+            GreedyOrder::Area => -i128::from(buffer.size) * lifetime,
+            GreedyOrder::Lifetime => -lifetime,
+            GreedyOrder::Start => buffer.lower.into(),
+            GreedyOrder::Conflicts => -(self.meetings[index] as i128),
+        }
+    }
+
+    /// The peak of a heuristic's plan.
+    pub(crate) fn peak(&self, heuristic: GreedyHeuristic, last: Last) -> u64 {
+        let mut order: Vec<usize> = (0..self.buffers.len()).collect();
+        order.sort_by_key(|&index| {
+            let buffer = &self.buffers[index];
+            let name = matches!(last, Last::Name).then_some(&buffer.id);
+            (self.key(heuristic.order, index), buffer.lower, name, index)
+        });
+        // (offset, buffer) of what is placed, in order of offsets.
+        let mut placed: Vec<(u64, &Buffer)> = Vec::new();
+        for index in order {
+            let buffer = &self.buffers[index];
+            let offset = offset(buffer, &placed, heuristic.fit);
+            let place = placed.partition_point(|one| one.0 < offset);
+            placed.insert(place, (offset, buffer));
+        }
+        placed.iter().map(|(offset, buffer)| offset + buffer.size).max().unwrap_or(0)
+    }
+}
+
+fn overlap(one: (i64, i64), other: (i64, i64)) -> bool {
+    one.0 < other.1 && other.0 < one.1
+}
+
+fn conflict(one: &Buffer, other: &Buffer) -> bool {
+    one.live_spans().any(|own| other.live_spans().any(|span| overlap(own, span)))
+}
+
+/// Where a buffer goes among those that are placed, which are in order of offsets.
+fn offset(buffer: &Buffer, placed: &[(u64, &Buffer)], fit: GreedyFit) -> u64 {
+    let mut ranges = Vec::new();
+    let mut end = 0;
+    for &(start, other) in placed {
+        if conflict(buffer, other) {
+            if start > end {
+                ranges.push((start - end, end, start));
+            }
+            end = end.max(start + other.size);
+        }
+    }
+    let aligned = |start: u64| start.div_ceil(buffer.alignment) * buffer.alignment;
+    ranges.retain(|&(_, start, end)| aligned(start) + buffer.size <= end);
+    let range = match fit {
+        GreedyFit::First => ranges.first(),
+        GreedyFit::Best => ranges.iter().min_by_key(|range| (range.0, range.1)),
+    };
+    aligned(range.map_or(end, |range| range.1))
+}
