@@ -81,9 +81,10 @@ pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    AcquireResult, Compaction, ConfigError, Device, DynamicPool, DynamicShape, Element, Extent,
-    Handle, Handles, HostBackend, NdAcquireResult, NdArray, NdView, PodElement, Pool, PoolBackend,
-    PoolConfig, PoolError, PoolStats, PoolView, ReleaseReport, Reshape, Scope, Shape, ShapeError,
+    AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
+    Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostArrayResult,
+    HostBackend, NdAcquireResult, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig,
+    PoolError, PoolStats, PoolVec, PoolView, ReleaseReport, Reshape, Scope, Shape, ShapeError,
     bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]

@@ -22,6 +22,8 @@ impl<B: PoolBackend> Copy for Root<B> {}
 
 impl<B: PoolBackend> Root<B> {
     /// A new pool with one empty table.
+    // Not inlined: who takes pools from a list, and makes one where there is none, would have more registers to save.
+    #[inline(never)]
     pub(crate) fn create(
         context: B::Context,
         config: PoolConfig,
