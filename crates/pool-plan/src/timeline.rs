@@ -19,6 +19,8 @@ pub(crate) struct Timeline {
     starts: Vec<usize>,
     /// How much time passes while each item is live.
     pub(crate) durations: Vec<u64>,
+    /// Whether items are live from their lower to their upper time and none has a fixed offset.
+    is_plain: bool,
 }
 
 impl Timeline {
@@ -58,12 +60,14 @@ impl Timeline {
                 spans[span].1 = section + 1;
             }
         }
-        Self { items, sections: section + 1, spans, starts, durations }
+        let is_plain = buffers.iter().all(|one| one.gaps.is_empty() && one.offset.is_none());
+        Self { items, sections: section + 1, spans, starts, durations, is_plain }
     }
 
-    /// Whether items are live without gaps and none has a fixed offset.
+    /// Whether items are live from their lower to their upper time and none has a fixed offset. A gap at either
+    /// end leaves an item one span, which does not begin when the item does.
     pub(crate) fn is_plain(&self) -> bool {
-        self.spans.len() == self.items.len() && self.items.iter().all(|item| item.fixed.is_none())
+        self.is_plain
     }
 
     /// For each item, how many live spans of other items meet its live spans.

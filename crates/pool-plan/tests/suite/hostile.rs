@@ -201,3 +201,14 @@ fn wrong_lines_are_named() {
     assert_eq!(place("id,lower,upper,size,gaps\na,0,4,1,2-6\n"), (2, 9));
     assert_eq!(place("offset,id,lower,upper,size\n0,a,0,4,8\n4,b,0,4,8\n"), (3, 1));
 }
+
+/// A buffer that is live later than it begins, because of a gap, comes after one that it is placed before.
+#[test]
+fn a_gap_at_the_beginning() {
+    let mut late = Buffer::new("late", 0, 2, 0);
+    late.gaps = vec![Gap { lower: 0, upper: 1 }];
+    let buffers = vec![late, Buffer::new("long", i64::MIN, 1, 1), Buffer::new("short", 0, 1, 1)];
+    let problem = IntervalProblem::new(buffers).unwrap();
+    let plan = problem.solve(&quick()).unwrap();
+    assert_eq!(problem.validate(&plan.offsets), Ok(2));
+}
