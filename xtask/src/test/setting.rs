@@ -12,9 +12,10 @@ const CASES: u32 = 2_000;
 const CASES_IN_FULL: u32 = 20_000;
 /// The same under a sanitizer, where a program takes several times as long.
 const CASES_UNDER_SANITIZERS: u32 = 500;
-/// The same under Miri, where a program takes a second: with 12 lexical and 12 dynamic ones 24 for
-/// each borrow model.
-const CASES_UNDER_MIRI: u32 = 9;
+/// The same under Miri, where a program takes a second. Each borrow model has programs of its own.
+const CASES_UNDER_MIRI: u32 = 6;
+/// The same with `--full`.
+const CASES_UNDER_MIRI_IN_FULL: u32 = 50;
 /// Random shapes per kernel and type of elements on the simulated driver, which interprets it:
 /// `POOL_KERNEL_CASES`.
 const KERNEL_CASES: u32 = 100;
@@ -125,8 +126,8 @@ impl Setting {
     }
 
     /// Random programs per property test under Miri.
-    pub(crate) fn cases_under_miri() -> String {
-        CASES_UNDER_MIRI.to_string()
+    pub(crate) fn cases_under_miri(&self) -> String {
+        if self.full { CASES_UNDER_MIRI_IN_FULL } else { CASES_UNDER_MIRI }.to_string()
     }
 
     /// The tag of the last release before this commit; else why there is none.

@@ -24,7 +24,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 }
 
 /// Bytes of the longest array, less an element.
-const MOST: u32 = if cfg!(miri) { 10 } else { 20 };
+const MOST: u32 = if cfg!(miri) { 9 } else { 20 };
 
 /// Bytes of the longest array, less an element, where a case is run once for every allocation that it makes.
 const MOST_SWEPT: u32 = 8;
