@@ -208,6 +208,16 @@ macro_rules! try_with_pool {
 #[macro_export]
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_of_thread: $is_of_thread:expr)? $(,)?) => {
+        $crate::local_pools!(@ $backend, $context, { $(
+            fn is_of_thread(context: &<Self as $crate::PoolBackend>::Context) -> bool {
+                let is_of_thread: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
+                    $is_of_thread;
+                is_of_thread(context)
+            }
+        )? });
+    };
+    // With further items of the implementation.
+    (@ $backend:ty, $context:expr, { $($item:item)* }) => {
         const _: () = {
             ::std::thread_local! {
                 static IDLE: $crate::IdlePools<$backend> = const { $crate::IdlePools::new() };
@@ -234,13 +244,7 @@ macro_rules! local_pools {
                     ($context)()
                 }
 
-                $(
-                    fn is_of_thread(context: &<Self as $crate::PoolBackend>::Context) -> bool {
-                        let is_of_thread: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
-                            $is_of_thread;
-                        is_of_thread(context)
-                    }
-                )?
+                $($item)*
             }
         };
     };
