@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) about: &'static str,
     /// Whether it runs only with `--full`, or when it is asked for by name.
     pub(crate) only_in_full: bool,
-    /// Whether it runs beside a neighbour that says the same: for what keeps one core busy for long.
+    /// Whether it runs beside neighbours that say the same: for what leaves cores idle for long.
     pub(crate) side_by_side: bool,
     /// Its commands, or why there are none here.
     pub(crate) plan: Plan,
@@ -66,14 +66,15 @@ pub(crate) const STEPS: &[Step] = &[
         only_in_full: true,
         ..step("oldest-rust-for-cuda", "so do those that need a newer one", oldest_rust_for_cuda)
     },
-    miri_step("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
-    miri_step("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
+    // The longest first: what is left at the end then fits beside the last of it.
+    beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
+    beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     Step {
         only_in_full: true,
-        ..miri_step("miri-32-bit", "no undefined behaviour, i686", miri_32_bit)
+        ..beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit)
     },
-    step("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
-    step("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     Step {
         only_in_full: true,
         ..step("simulator-sanitizers", "the same in the simulated driver", simulator_sanitizers)
@@ -93,7 +94,8 @@ const fn step(name: &'static str, about: &'static str, plan: Plan) -> Step {
     Step { name, about, only_in_full: false, side_by_side: false, plan }
 }
 
-const fn miri_step(name: &'static str, about: &'static str, plan: Plan) -> Step {
+/// A step that runs beside its neighbours of this kind.
+const fn beside(name: &'static str, about: &'static str, plan: Plan) -> Step {
     Step { side_by_side: true, ..step(name, about, plan) }
 }
 
