@@ -264,7 +264,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
             // SAFETY: the slot's block holds as many elements (`grow`), and the slot is this vector's.
             unsafe { self.slot.mark(bytes) };
         }
-        self.slot.note_used(bytes);
+        self.slot.note_used(self.scope.cursor.active(), bytes);
         // SAFETY: the block holds as many elements, for as long as the scope's views live, and the old view of it,
         // or of the block before, is replaced here.
         let room = unsafe { self.slot.host_slice(capacity) };

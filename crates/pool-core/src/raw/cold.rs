@@ -64,6 +64,10 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
         // SAFETY: the slot is idle.
         unsafe { sample(slot, unrounded) };
     }
+    if state.config().measure_live_bytes {
+        let noted = state.live.note(slot.number(), length * element_size);
+        noted.map_err(|requested| PoolError::Bookkeeping { requested })?;
+    }
     state.note_cold_acquire();
     state.note_use(slot.number());
     Ok(slot)

@@ -49,6 +49,7 @@
 //! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `cold::provide` | `reuse`, `set_bytes` (a marked block, poison) | busy |
+//! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
 //! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
@@ -68,6 +69,7 @@ mod host;
 mod identity;
 mod idle;
 mod lifecycle;
+mod live;
 mod mark;
 mod place;
 mod root;

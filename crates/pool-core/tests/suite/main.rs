@@ -30,6 +30,7 @@ mod growth;
 mod handles;
 mod keep;
 mod limits;
+mod live_bytes;
 mod mark_programs;
 mod marks;
 mod nesting;
