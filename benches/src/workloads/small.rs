@@ -1,7 +1,9 @@
 //! Small arrays: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
-//! a helper that is not inlined and gets the scope by reference.
+//! a helper that is not inlined and gets the scope by reference, or one of its own by value.
 
 use std::arch::asm;
+
+use pool_facade::prelude::*;
 
 use super::on_columns;
 use crate::case::{Case, Work};
@@ -38,6 +40,7 @@ pub(super) fn cases() -> Vec<Case> {
         "empty" => Empty,
         "caller-kept" => Helped<CallerKept>,
         "pool, explicit" => Helped<Explicit>,
+        "pool, own scope" => HelpedByOwnScope,
         "pool, thread-local" => Helped<ThreadLocal>,
         "pool, dynamic" => Helped<Dynamic>,
         "bump-scope, scoped" => Helped<BumpScoped>,
@@ -111,6 +114,26 @@ impl<C: Column> Work for Helped<C> {
             |scope| helper::<C>(scope, first, second, third),
         );
     }
+}
+
+/// The three arrays in a helper that is given a scope of its own, by value.
+#[derive(Debug)]
+pub struct HelpedByOwnScope(Pool<Cpu>);
+
+impl Work for HelpedByOwnScope {
+    fn new() -> Self {
+        Self(Pool::new(()))
+    }
+
+    #[inline(never)]
+    fn run(&mut self, first: usize, second: usize, third: usize) {
+        helper_by_value(self.0.scope().scope(), first, second, third);
+    }
+}
+
+#[inline(never)]
+fn helper_by_value(mut scope: Scope<'_, Cpu>, first: usize, second: usize, third: usize) {
+    three_arrays::<Explicit>(&mut scope, first, second, third);
 }
 
 #[inline(never)]
