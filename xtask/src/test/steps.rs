@@ -1,4 +1,5 @@
-//! The steps of `cargo xtask test`, in the order in which they run: cheap ones first.
+//! The steps of `cargo xtask test`, in the order in which they run: cheap ones first, and then those that run side by
+//! side, the longest first.
 //!
 //! A step plans its cargo commands from the [`Setting`], or says why it cannot run here. Nothing
 //! else decides to skip: a step that plans commands runs all of them.
@@ -42,31 +43,8 @@ pub(crate) const STEPS: &[Step] = &[
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
-    step("packages", "what is published builds by itself, in a user's crate", packages_alone),
-    step(
-        "published-pages",
-        "the documentation as docs.rs builds it has no warning",
-        published_pages,
-    ),
-    step("semver", "what changed since the last release is what its version says", semver),
-    step("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
-    step("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
-    step("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
-    step(
-        "cuda-versions",
-        "the CUDA crates build with any version of the bindings, beside others",
-        cuda_versions,
-    ),
-    Step {
-        only_in_full: true,
-        ..step("driver-versions", "drivers and bindings of other CUDA versions", driver_versions)
-    },
-    step("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
-    Step {
-        only_in_full: true,
-        ..step("oldest-rust-for-cuda", "so do those that need a newer one", oldest_rust_for_cuda)
-    },
-    // The longest first: what is left at the end then fits beside the last of it.
+    // Side by side from here on, as many at once as there are cores: Miri keeps one core busy, and builds of a few
+    // crates that depend on each other hardly more. The longest first, so that the short ones fill what is left.
     beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
     beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     Step {
@@ -75,9 +53,37 @@ pub(crate) const STEPS: &[Step] = &[
     },
     beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
     beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
+    beside("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
+    beside("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
+    beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
         only_in_full: true,
-        ..step("simulator-sanitizers", "the same in the simulated driver", simulator_sanitizers)
+        ..beside("oldest-rust-for-cuda", "so do those that need a newer one", oldest_rust_for_cuda)
+    },
+    beside(
+        "cuda-versions",
+        "the CUDA crates build with any version of the bindings, beside others",
+        cuda_versions,
+    ),
+    beside("packages", "what is published builds by itself, in a user's crate", packages_alone),
+    beside(
+        "published-pages",
+        "the documentation as docs.rs builds it has no warning",
+        published_pages,
+    ),
+    beside("semver", "what changed since the last release is what its version says", semver),
+    beside("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
+    Step {
+        only_in_full: true,
+        ..step("driver-versions", "drivers and bindings of other CUDA versions", driver_versions)
+    },
+    Step {
+        only_in_full: true,
+        ..step(
+            "simulator-sanitizers",
+            "no invalid access and no data race in the simulated driver",
+            simulator_sanitizers,
+        )
     },
 ];
 
