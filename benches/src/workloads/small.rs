@@ -12,7 +12,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{BestFit, Dynamic, Explicit, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -24,6 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "pool, best fit" => ThreeArrays<BestFit>,
         "pool, dynamic" => ThreeArrays<Dynamic>,
         "bump-scope, scoped" => ThreeArrays<BumpScoped>,
         "bump-scope, guard" => ThreeArrays<BumpGuard>,

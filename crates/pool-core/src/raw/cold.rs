@@ -6,6 +6,7 @@
 use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
+use super::best_fit::take_best_fit;
 use super::block::install;
 use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
@@ -57,6 +58,10 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
+    if state.config().best_fit {
+        // SAFETY: the slot and all above it are idle (caller), and stay so.
+        unsafe { take_best_fit(slot, needed) };
+    }
     if needed > 0 {
         // SAFETY: the slot is idle, `needed` is what the length needs, and the pool is marked.
         unsafe { provide(slot, needed, length * element_size, first_use) }?;

@@ -18,7 +18,8 @@
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
 //!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
 //!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
-//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
+//!    (`exchange`); so does what keeps an array of an inner scope that has ended. Two idle slots may exchange theirs
+//!    at any acquire (`best_fit`).
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
@@ -59,6 +60,7 @@
 //! | lengths, shapes, models | `Shape`, `Extent` | before the cursor is read; served |
 
 mod advertise;
+mod best_fit;
 mod block;
 mod busy;
 mod cold;

@@ -15,6 +15,7 @@
 
 mod arming;
 mod backends;
+mod best_fit;
 mod bookkeeping;
 mod config;
 mod conformance;
