@@ -81,11 +81,11 @@ fn use_once<const N: usize>(pool: &mut Pool<HeapBackend>, lengths: [usize; N]) {
 
 #[test]
 fn random_scopes_hold_and_grow_what_the_model_does() {
-    for seed in 0..rounds(300, 3) as u64 {
+    for seed in 0..rounds(300, 1) as u64 {
         let mut random = Rng::with_seed(seed);
         let (mut pool, ledger) = heap_pool_with(BEST_FIT);
         let mut model = Model::default();
-        for _ in 0..rounds(20, 5) {
+        for _ in 0..rounds(20, 4) {
             body(&mut pool.scope(), &mut model, 0, &mut random, 2);
             let stats = pool.stats();
             assert_eq!(stats.growths, model.growths, "seed {seed}");

@@ -91,7 +91,7 @@ fn keep(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, length: usize, ra
 
 #[test]
 fn random_scopes_have_the_peak_of_the_model() {
-    for seed in 0..rounds(400, 4) as u64 {
+    for seed in 0..rounds(400, 2) as u64 {
         let mut random = Rng::with_seed(seed);
         let (mut pool, _) = heap_pool_with(COUNTED);
         let mut model = Model::default();
