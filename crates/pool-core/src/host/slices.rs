@@ -32,7 +32,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// [`acquire`](Self::acquire) does, and the writing. Every other type may have padding, which recycled memory must
     /// not: so its slot is *marked*. A marked slot takes the cold
     /// path of every acquire, and the acquire that is next given its memory unwritten
-    /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off.
+    /// ([`acquire`](Self::acquire) and its kin) zeroes first what was marked, and takes the mark off. Plain data of your
+    /// own marks nothing where [`acquire_from`](Self::acquire_from) copies it, or where you write what
+    /// [`acquire`](Self::acquire) hands out.
     ///
     /// # Panics
     ///
