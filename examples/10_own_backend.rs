@@ -21,7 +21,9 @@ use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::{
     Ledger, LedgeredBackend, LedgeredContext, Probe, SkipReason, run_all, slice_access,
 };
-use pool_core::{Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef};
+use pool_core::{
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, Reuse, SlotRef, ViewError,
+};
 use pool_facade::{local, with_pool};
 
 /// Random programs of each kind, held against a naive model.
@@ -66,6 +68,7 @@ unsafe impl PoolBackend for Pages {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = ();
     type Error = NoPages;
+    type ViewError = ViewError;
     const ALIGN: usize = PAGE;
     const DANGLING: NonNull<u8> = NonNull::<Page>::dangling().cast();
 

@@ -215,6 +215,7 @@ unsafe impl<A: Adaptor> PoolBackend for AdaptedBackend<A> {
     type ViewRef<'s, T: Element> = InnerViewRef<'s, A, T>;
     type Descriptor = A::Descriptor;
     type Error = AdaptedError<A>;
+    type ViewError = <A::Inner as PoolBackend>::ViewError;
 
     const ALIGN: usize = A::Inner::ALIGN;
     const DANGLING: Block<A> = A::Inner::DANGLING;

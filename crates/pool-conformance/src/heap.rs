@@ -4,7 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
 
 use crate::ledger::{Ledger, RefusalError};
 
@@ -41,6 +41,7 @@ unsafe impl PoolBackend for HeapBackend {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = u64;
     type Error = RefusalError;
+    type ViewError = ViewError;
 
     const ALIGN: usize = 64;
     const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();

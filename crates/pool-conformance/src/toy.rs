@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
 
 /// Heap memory in words of 8 bytes.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ unsafe impl PoolBackend for Toy {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = ();
     type Error = Infallible;
+    type ViewError = ViewError;
     const ALIGN: usize = 8;
     const DANGLING: NonNull<u64> = NonNull::dangling();
 

@@ -5,8 +5,9 @@ use core::error::Error;
 
 use crate::device::Device;
 use crate::element::Element;
+use crate::error::ShapeError;
 use crate::slot_ref::SlotRef;
-use crate::view::PoolView;
+use crate::view::{LendView, LendViewMut, PoolView};
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
 ///
@@ -95,10 +96,13 @@ pub unsafe trait PoolBackend: Sized + 'static {
     type Block: Copy;
 
     /// What acquire returns: the exclusive right to `length` elements of a block.
-    type View<'s, T: Element>: PoolView<Element = T>;
+    type View<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>
+        + for<'a> LendViewMut<'a, Exclusive = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
 
     /// The shared counterpart of [`View`](Self::View).
-    type ViewRef<'s, T: Element>: PoolView<Element = T>;
+    type ViewRef<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>
+        + for<'a> LendView<'a, Shared = Self::ViewRef<'a, T>>
+        + Copy;
 
     /// What a backend keeps beside a cached dynamic shape: a ready header, or the device copy of
     /// dims and strides. A descriptor is dropped when its shape is evicted or the slot's block is replaced.
@@ -106,6 +110,9 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// Why memory could not be had, or an operation could not be enqueued.
     type Error: Error + 'static;
+
+    /// Why what is in a view could not be read or written: [`ViewError`](crate::ViewError) where views are slices.
+    type ViewError: Error + From<ShapeError> + 'static;
 
     /// The alignment of every block, in bytes; the largest alignment an element may have. Blocks that
     /// are no addresses have identities that are as aligned.

@@ -180,6 +180,39 @@ pub enum ShapeError {
         /// The length of what was to be split.
         extent: usize,
     },
+    /// A part that is not within its view.
+    #[error("there is no part {start}..{end} of {extent} elements")]
+    PartOutOfRange {
+        /// The first element asked for.
+        start: usize,
+        /// The element behind the last that was asked for.
+        end: usize,
+        /// The length of the view.
+        extent: usize,
+    },
+}
+
+/// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView).
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// A copy between different lengths.
+    #[error("cannot copy {from} elements to {to}: the lengths must agree")]
+    LengthMismatch {
+        /// Elements of the source.
+        from: usize,
+        /// Elements of the destination.
+        to: usize,
+    },
+    /// The host has no memory for the elements.
+    #[error("the host has no memory for {requested} bytes of elements")]
+    Bookkeeping {
+        /// Bytes that were asked for.
+        requested: usize,
+    },
+    /// A part or a split that is not within the view.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
 }
 
 /// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.

@@ -80,7 +80,7 @@ pub use described::DescribedBlock;
 pub use device::Device;
 pub use dynamic::{DynamicPool, Handle, Handles};
 pub use element::{Element, PodElement};
-pub use error::{ConfigError, PoolError, ShapeError, error_chain};
+pub use error::{ConfigError, PoolError, ShapeError, ViewError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
@@ -94,4 +94,4 @@ pub use scope::Scope;
 pub use shape::{Dims, Shape};
 pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, ReleaseReport};
-pub use view::{Extent, PoolView};
+pub use view::{Extent, LendView, LendViewMut, PoolView, PoolViewMut};

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
 
 use crate::block;
 use crate::error::CpuError;
@@ -32,6 +32,7 @@ unsafe impl PoolBackend for Cpu {
     #[cfg(not(feature = "ndarray"))]
     type Descriptor = ();
     type Error = CpuError;
+    type ViewError = ViewError;
 
     const ALIGN: usize = block::ALIGN;
     const DANGLING: NonNull<u8> = NonNull::<BlockAlignment>::dangling().cast();

@@ -49,6 +49,7 @@ unsafe impl PoolBackend for Cuda {
     type ViewRef<'s, T: Element> = DeviceView<'s, T>;
     type Descriptor = ShapeDescriptor;
     type Error = CudaError;
+    type ViewError = CudaError;
 
     const ALIGN: usize = 256;
     const DANGLING: DeviceBlock = DeviceBlock(0);

@@ -83,9 +83,9 @@ pub use pool_core::num_complex;
 pub use pool_core::{
     AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
     Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostArrayResult,
-    HostBackend, NdAcquireResult, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig,
-    PoolError, PoolStats, PoolVec, PoolView, ReleaseReport, Reshape, Scope, Shape, ShapeError,
-    bytemuck, error_chain,
+    HostBackend, LendView, LendViewMut, NdAcquireResult, NdArray, NdView, PodElement, Pool,
+    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport,
+    Reshape, Scope, Shape, ShapeError, ViewError, bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

@@ -1,6 +1,6 @@
 //! The backend: blocks that are identities, and everything about their contents a command.
 
-use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, ViewError, bytemuck};
 
 use super::lane::{Command, DeferredBlock};
 use super::queue::Queue;
@@ -35,6 +35,7 @@ unsafe impl PoolBackend for DeferredBackend {
     type ViewRef<'s, T: Element> = DeferredViewRef<'s, T>;
     type Descriptor = KeptShape;
     type Error = RefusalError;
+    type ViewError = ViewError;
 
     const ALIGN: usize = DeferredBlock::ALIGN;
     const DANGLING: DeferredBlock = DeferredBlock::NOTHING;

@@ -91,6 +91,8 @@ pub(crate) struct Lane {
 pub(crate) enum Command {
     /// Writes bytes from an offset on.
     Write { block: DeferredBlock, offset: usize, bytes: Vec<u8> },
+    /// Writes the bytes that a read has found, which comes before.
+    WriteFound { block: DeferredBlock, offset: usize, found: Rc<RefCell<Vec<u8>>> },
     /// Repeats a pattern from the start of the block on, for `bytes` bytes.
     Repeat { block: DeferredBlock, pattern: Vec<u8>, bytes: usize },
     /// Writes what a source holds when the command runs: too late, for backends that are wrong on purpose.
@@ -106,6 +108,7 @@ impl Command {
         match *self {
             Self::Write { block, .. }
             | Self::WriteFrom { block, .. }
+            | Self::WriteFound { block, .. }
             | Self::Repeat { block, .. }
             | Self::Read { block, .. }
             | Self::Free { block } => block,
@@ -192,6 +195,10 @@ impl Lane {
             Command::WriteFrom { block, source } => {
                 let bytes = source.iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
                 self.run(Command::Write { block, offset: 0, bytes });
+            }
+            Command::WriteFound { block, offset, found } => {
+                let bytes = found.take();
+                self.run(Command::Write { block, offset, bytes });
             }
             Command::Repeat { block, pattern, bytes } => {
                 self.with_bytes(block, 0, bytes, |place| {

@@ -6,7 +6,10 @@ use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute_copy};
 use std::rc::Rc;
 
-use pool_core::{Element, PoolBackend, PoolView, ShapeError, SlotRef, bytemuck};
+use pool_core::{
+    Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut, ShapeError,
+    SlotRef, ViewError, bytemuck,
+};
 
 use super::lane::{Command, DeferredBlock};
 
@@ -31,6 +34,14 @@ struct Part<T> {
     length: usize,
     element: PhantomData<T>,
 }
+
+impl<T> Clone for DeferredViewRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DeferredViewRef<'_, T> {}
 
 impl<T> Clone for Part<T> {
     fn clone(&self) -> Self {
@@ -137,11 +148,17 @@ impl<T: Element> Part<T> {
         }
     }
 
-    fn read_later(&self) -> impl FnOnce() -> Vec<T> + use<T> {
-        let (length, bytes) = (self.length, self.length * size_of::<T>());
+    /// Enqueues a read; where its bytes will be.
+    fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
+        let bytes = self.length * size_of::<T>();
         let into = Rc::new(RefCell::new(vec![0; bytes]));
         let found = Rc::clone(&into);
         self.enqueue(|block, offset| Command::Read { block, offset, bytes, into });
+        found
+    }
+
+    fn read_later(&self) -> impl FnOnce() -> Vec<T> + use<T> {
+        let (length, found) = (self.length, self.enqueue_read());
         let lane = self.block.buffer().map(|buffer| Rc::clone(&buffer.lane));
         move || {
             if let Some(lane) = lane {
@@ -167,11 +184,98 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     elements
 }
 
+impl<T> PoolViewMut for DeferredView<'_, T> {
+    fn try_fill(&mut self, value: T) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        self.write(&vec![value; self.part.length]);
+        Ok(())
+    }
+
+    fn try_zero(&mut self) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        self.try_fill(T::zeroed())
+    }
+
+    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        check_lengths(source.len(), self.part.length)?;
+        self.write(source);
+        Ok(())
+    }
+}
+
+impl<'a, T> LendView<'a> for DeferredViewRef<'_, T> {
+    type Shared = DeferredViewRef<'a, T>;
+
+    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
+        DeferredViewRef { part: self.part, elements: PhantomData }
+    }
+}
+
+impl<'a, T> LendView<'a> for DeferredView<'_, T> {
+    type Shared = DeferredViewRef<'a, T>;
+
+    fn as_view(&'a self) -> DeferredViewRef<'a, T> {
+        DeferredViewRef { part: self.part, elements: PhantomData }
+    }
+}
+
+impl<'a, T> LendViewMut<'a> for DeferredView<'_, T> {
+    type Exclusive = DeferredView<'a, T>;
+
+    fn reborrow(&'a mut self) -> DeferredView<'a, T> {
+        DeferredView { part: self.part, slot: self.slot, elements: PhantomData }
+    }
+
+    fn try_copy_from(&mut self, source: DeferredViewRef<'a, T>) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        check_lengths(source.part.length, self.part.length)?;
+        let found = source.part.enqueue_read();
+        if let (Some(from), Some(to)) = (source.part.block.buffer(), self.part.block.buffer()) {
+            // Two queues have no order but the one that waiting gives them.
+            if !Rc::ptr_eq(&from.lane, &to.lane) {
+                from.lane.wait();
+            }
+        }
+        self.part.enqueue(|block, offset| Command::WriteFound { block, offset, found });
+        Ok(())
+    }
+}
+
+fn check_lengths(from: usize, to: usize) -> Result<(), ViewError> {
+    if from == to { Ok(()) } else { Err(ViewError::LengthMismatch { from, to }) }
+}
+
 /// Implements the traits that both kinds of views have.
 macro_rules! both_kinds {
     ($view:ident { $($field:ident),* }) => {
         impl<T> PoolView for $view<'_, T> {
             type Element = T;
+            type Error = ViewError;
+
+            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), ViewError>
+            where
+                T: PodElement,
+            {
+                check_lengths(self.part.length, destination.len())?;
+                destination.copy_from_slice(&self.part.read_later()());
+                Ok(())
+            }
+
+            fn try_to_vec(&self) -> Result<Vec<T>, ViewError>
+            where
+                T: PodElement,
+            {
+                Ok(self.part.read_later()())
+            }
 
             fn len(&self) -> usize {
                 self.part.length

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pool_core::ShapeError;
 use thiserror::Error;
 
 use crate::driver::code::DriverCode;
@@ -130,6 +131,9 @@ pub enum CudaError {
         /// Elements of the destination.
         to: usize,
     },
+    /// A part or a split that is not within the view.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// A shape with more axes than a descriptor on the device holds.
     #[error("a shape on the device has at most {most} axes, not {rank}")]
     RankTooLarge {

@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::{Element, PoolView, ShapeError, SlotRef};
+use pool_core::{
+    Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError, SlotRef,
+};
 
 use crate::cuda::Cuda;
 use crate::driver::error::CudaError;
@@ -131,6 +133,60 @@ impl<'s, T> DeviceView<'s, T> {
     }
 }
 
+impl<T> PoolViewMut for DeviceViewMut<'_, T> {
+    fn try_fill(&mut self, value: T) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
+        self.fill(value)
+    }
+
+    fn try_zero(&mut self) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
+        self.fill_with_zeros()
+    }
+
+    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
+        self.copy_from_host(source)
+    }
+}
+
+impl<'a, T> LendView<'a> for DeviceView<'_, T> {
+    type Shared = DeviceView<'a, T>;
+
+    fn as_view(&'a self) -> DeviceView<'a, T> {
+        *self
+    }
+}
+
+impl<'a, T> LendView<'a> for DeviceViewMut<'_, T> {
+    type Shared = DeviceView<'a, T>;
+
+    fn as_view(&'a self) -> DeviceView<'a, T> {
+        DeviceViewMut::as_view(self)
+    }
+}
+
+impl<'a, T> LendViewMut<'a> for DeviceViewMut<'_, T> {
+    type Exclusive = DeviceViewMut<'a, T>;
+
+    fn reborrow(&'a mut self) -> DeviceViewMut<'a, T> {
+        DeviceViewMut::reborrow(self)
+    }
+
+    fn try_copy_from(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
+    where
+        T: Element,
+    {
+        self.copy_from(&source)
+    }
+}
+
 /// What both kinds of views have.
 macro_rules! both_kinds {
     ($view:ident) => {
@@ -191,10 +247,25 @@ macro_rules! both_kinds {
 
         impl<T> PoolView for $view<'_, T> {
             type Element = T;
+            type Error = CudaError;
 
             #[inline]
             fn len(&self) -> usize {
                 self.length
+            }
+
+            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), CudaError>
+            where
+                T: PodElement,
+            {
+                self.copy_to_host(destination)
+            }
+
+            fn try_to_vec(&self) -> Result<Vec<T>, CudaError>
+            where
+                T: PodElement,
+            {
+                self.to_vec()
             }
 
             fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {

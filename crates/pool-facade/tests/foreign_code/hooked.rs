@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::ptr::NonNull;
 
-use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef};
+use pool_core::{Advice, Device, Element, HostBackend, PoolBackend, Reuse, SlotRef, ViewError};
 
 /// Tells [`TOLD`] of everything.
 #[derive(Debug)]
@@ -89,6 +89,7 @@ unsafe impl PoolBackend for Hooked {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = Descriptor;
     type Error = Refused;
+    type ViewError = ViewError;
 
     const ALIGN: usize = 16;
     const DANGLING: NonNull<u8> = NonNull::<Aligned>::dangling().cast();

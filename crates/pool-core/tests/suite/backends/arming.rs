@@ -6,14 +6,17 @@ use std::ptr::NonNull;
 use std::slice;
 
 use pool_conformance::{HeapBackend, Ledger, RefusalError};
-use pool_core::{Advice, Device, Element, PoolBackend, PoolView, Reuse, ShapeError, SlotRef};
+use pool_core::{
+    Advice, Device, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut,
+    Reuse, ShapeError, SlotRef, ViewError,
+};
 
 /// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
 #[derive(Debug)]
 pub(crate) struct Arming;
 
 /// The elements `E`, a slice, and the slot that they are in.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ArmingView<E> {
     elements: E,
     slot: SlotRef<Arming>,
@@ -58,6 +61,21 @@ impl<E: DerefMut> DerefMut for ArmingView<E> {
 
 impl<E: PoolView> PoolView for ArmingView<E> {
     type Element = E::Element;
+    type Error = E::Error;
+
+    fn try_copy_to_host(&self, destination: &mut [E::Element]) -> Result<(), E::Error>
+    where
+        E::Element: PodElement,
+    {
+        self.elements.try_copy_to_host(destination)
+    }
+
+    fn try_to_vec(&self) -> Result<Vec<E::Element>, E::Error>
+    where
+        E::Element: PodElement,
+    {
+        self.elements.try_to_vec()
+    }
 
     fn len(&self) -> usize {
         self.elements.len()
@@ -70,6 +88,60 @@ impl<E: PoolView> PoolView for ArmingView<E> {
     }
 }
 
+impl<E: PoolViewMut> PoolViewMut for ArmingView<E> {
+    fn try_fill(&mut self, value: E::Element) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_fill(value)
+    }
+
+    fn try_zero(&mut self) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_zero()
+    }
+
+    fn try_copy_from_host(&mut self, source: &[E::Element]) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_copy_from_host(source)
+    }
+}
+
+impl<'a, T> LendView<'a> for ArmingView<&[T]> {
+    type Shared = ArmingView<&'a [T]>;
+
+    fn as_view(&'a self) -> ArmingView<&'a [T]> {
+        *self
+    }
+}
+
+impl<'a, T> LendView<'a> for ArmingView<&mut [T]> {
+    type Shared = ArmingView<&'a [T]>;
+
+    fn as_view(&'a self) -> ArmingView<&'a [T]> {
+        ArmingView { elements: self.elements, slot: self.slot }
+    }
+}
+
+impl<'a, T> LendViewMut<'a> for ArmingView<&mut [T]> {
+    type Exclusive = ArmingView<&'a mut [T]>;
+
+    fn reborrow(&'a mut self) -> ArmingView<&'a mut [T]> {
+        ArmingView { elements: self.elements, slot: self.slot }
+    }
+
+    fn try_copy_from(&mut self, source: ArmingView<&'a [T]>) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        self.elements.try_copy_from(source.elements)
+    }
+}
+
 // SAFETY: the memory is that of `HeapBackend`, which keeps the contract; a view is its slice and the
 // slot.
 unsafe impl PoolBackend for Arming {
@@ -79,6 +151,7 @@ unsafe impl PoolBackend for Arming {
     type ViewRef<'s, T: Element> = ArmingView<&'s [T]>;
     type Descriptor = ();
     type Error = RefusalError;
+    type ViewError = ViewError;
 
     const ALIGN: usize = HeapBackend::ALIGN;
     const DANGLING: NonNull<u8> = HeapBackend::DANGLING;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use pool_conformance::{HeapBackend, RefusalError};
 use pool_core::{
-    Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef,
+    Advice, Device, Element, HostBackend, Pool, PoolBackend, PoolConfig, Reuse, SlotRef, ViewError,
 };
 
 /// Heap memory of one thread, with a log and [`Switches`].
@@ -117,6 +117,7 @@ unsafe impl PoolBackend for Logged {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = Descriptor;
     type Error = RefusalError;
+    type ViewError = ViewError;
 
     const ALIGN: usize = HeapBackend::ALIGN;
     const DANGLING: NonNull<u8> = HeapBackend::DANGLING;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use pool_core::{Advice, Reuse, SlotRef};
+use pool_core::{Advice, Reuse, SlotRef, ViewError};
 use pool_facade::{Cpu, CpuError, Device, Element, HostBackend, PoolBackend};
 
 thread_local! {
@@ -87,6 +87,7 @@ unsafe impl PoolBackend for Shelf {
     type ViewRef<'s, T: Element> = &'s [T];
     type Descriptor = ();
     type Error = ShelfError;
+    type ViewError = ViewError;
     const ALIGN: usize = Cpu::ALIGN;
     const DANGLING: NonNull<u8> = Cpu::DANGLING;
 
