@@ -16,6 +16,7 @@ mod retiring;
 mod shapes;
 mod sizes;
 mod steady;
+mod views;
 mod world;
 
 use crate::probe::Probe;
@@ -54,6 +55,7 @@ pub fn all<P: Probe>() -> Vec<Case<P>> {
         steady::cases(),
         dynamic::cases(),
         lengths::cases(),
+        views::cases(),
     ];
     groups.into_iter().flatten().collect()
 }
