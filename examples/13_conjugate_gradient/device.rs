@@ -157,8 +157,4 @@ impl Algebra<Cuda> for Kernels {
         unsafe { launch.launch(over(x.len())) }?;
         Ok(())
     }
-
-    fn read(&self, x: &View<'_>) -> Result<Vec<f64>, Failure> {
-        Ok(x.to_vec()?)
-    }
 }

@@ -52,8 +52,4 @@ impl Algebra<Cpu> for Loops {
         y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = factor.mul_add(*y, *x));
         Ok(())
     }
-
-    fn read(&self, x: &&mut [f64]) -> Result<Vec<f64>, Self::Error> {
-        Ok(x.to_vec())
-    }
 }

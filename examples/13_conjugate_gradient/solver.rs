@@ -1,13 +1,13 @@
 //! The method, generic over the backend: every array, and every scalar, is a temporary of a scope.
 
-use pool_facade::{PoolBackend, PoolError, Scope};
+use pool_facade::{PoolBackend, PoolError, PoolView, Scope};
 
 use crate::problem::Problem;
 
 /// What a backend must be able to do for the method. Scalars are views of one element, so that they
 /// never leave the device.
 pub(crate) trait Algebra<B: PoolBackend> {
-    type Error: From<PoolError<B::Error>>;
+    type Error: From<PoolError<B::Error>> + From<B::ViewError>;
 
     /// `to = A x`.
     fn multiply(
@@ -45,9 +45,6 @@ pub(crate) trait Algebra<B: PoolBackend> {
         x: &B::View<'_, f64>,
         y: &mut B::View<'_, f64>,
     ) -> Result<(), Self::Error>;
-
-    /// The elements on the host.
-    fn read(&self, x: &B::View<'_, f64>) -> Result<Vec<f64>, Self::Error>;
 }
 
 /// A sparse matrix in compressed rows, where the backend's memory is.
@@ -91,7 +88,7 @@ pub(crate) fn solve<B: PoolBackend, A: Algebra<B>>(
         let inner = scope.scope();
         let mut square = inner.try_acquire_zeroed(1)?;
         algebra.dot(&inner, &residual, &residual, &mut square)?;
-        algebra.read(&square)?[0]
+        square.try_to_vec()?[0]
     };
 
     let mut iterations = 0;
@@ -112,9 +109,9 @@ pub(crate) fn solve<B: PoolBackend, A: Algebra<B>>(
         algebra.add_ratio(&scope, (&before, &bend), -1.0, &image, &mut residual)?;
         algebra.dot(&scope, &residual, &residual, &mut after)?;
         algebra.scale_by_ratio(&scope, (&after, &before), &residual, &mut direction)?;
-        square = algebra.read(&after)?[0];
+        square = after.try_to_vec()?[0];
         iterations += 1;
     }
     let growths = scope.stats().growths;
-    Ok(Solution { x: algebra.read(&x)?, iterations, residual: (square / first).sqrt(), growths })
+    Ok(Solution { x: x.try_to_vec()?, iterations, residual: (square / first).sqrt(), growths })
 }

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::error::ShapeError;
 use crate::slot_ref::SlotRef;
-use crate::view::{LendView, LendViewMut, PoolView};
+use crate::view::{CopyView, LendView, LendViewMut, PoolView};
 
 /// A kind of memory that pools can be made of: host memory, the memory of one GPU, …
 ///
@@ -97,7 +97,8 @@ pub unsafe trait PoolBackend: Sized + 'static {
 
     /// What acquire returns: the exclusive right to `length` elements of a block.
     type View<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>
-        + for<'a> LendViewMut<'a, Exclusive = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>;
+        + for<'a> LendViewMut<'a, Exclusive = Self::View<'a, T>, Shared = Self::ViewRef<'a, T>>
+        + for<'a> CopyView<Self::ViewRef<'a, T>>;
 
     /// The shared counterpart of [`View`](Self::View).
     type ViewRef<'s, T: Element>: PoolView<Element = T, Error = Self::ViewError>

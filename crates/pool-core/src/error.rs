@@ -34,6 +34,9 @@ pub enum PoolError<E> {
     /// The shape is impossible, or does not fit what it is applied to.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// What is in a slice could not be read or written: for code that passes errors of pools and of views on by `?`.
+    #[error(transparent)]
+    View(#[from] ViewError),
     /// The pool's byte limit does not allow the block, even with every idle block freed.
     #[error(
         "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \

@@ -94,4 +94,4 @@ pub use scope::Scope;
 pub use shape::{Dims, Shape};
 pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, ReleaseReport};
-pub use view::{Extent, LendView, LendViewMut, PoolView, PoolViewMut};
+pub use view::{CopyView, Extent, LendView, LendViewMut, PoolView, PoolViewMut};

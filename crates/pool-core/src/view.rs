@@ -13,10 +13,10 @@ use crate::error::{ShapeError, ViewError};
 /// A run of elements that acquire handed out, or a shared look at one.
 ///
 /// Host views are plain slices and have all that slices have; this trait is for code that is
-/// generic over the backend. [`LendView`] is what any view is lent as, [`PoolViewMut`] writes.
+/// generic over the backend. [`LendView`] is what any view is lent as, [`PoolViewMut`] and [`CopyView`] write.
 ///
 /// ```
-/// use pool_core::{LendView, LendViewMut, PoolBackend, PoolView, PoolViewMut, Scope};
+/// use pool_core::{CopyView, LendView, LendViewMut, PoolBackend, PoolView, Scope};
 ///
 /// /// The halves of `numbers` exchanged, and the last element on the host.
 /// fn halves<B: PoolBackend>(
@@ -26,9 +26,11 @@ use crate::error::{ShapeError, ViewError};
 ///     let half = numbers.len() / 2;
 ///     let mut first = scope.try_acquire::<f32>(half)?;
 ///     first.try_copy_from(numbers.try_part(..half)?)?;
-///     let (mut left, mut right) = numbers.reborrow().try_split_at(half)?;
-///     left.try_copy_from(right.as_view())?;
-///     right.try_copy_from(first.as_view())?;
+///     {
+///         let (mut left, mut right) = numbers.reborrow().try_split_at(half)?;
+///         left.try_copy_from(right.as_view())?;
+///         right.try_copy_from(first.as_view())?;
+///     }
 ///     Ok(numbers.try_part(2 * half - 1..)?.try_to_vec()?[0])
 /// }
 ///
@@ -148,7 +150,35 @@ pub trait LendView<'a, Bound = &'a Self>: PoolView {
 
 /// What a view that writes is lent as for `'a`.
 ///
-/// The parameter `Bound` is that of [`LendView`].
+/// The parameter `Bound` is that of [`LendView`]. As long as a loan is in use, the view is not:
+///
+/// ```compile_fail,E0499
+/// # use pool_core::{LendViewMut, PoolBackend, ShapeError};
+/// fn twice<B: PoolBackend>(view: &mut B::View<'_, f32>) -> Result<(), ShapeError> {
+///     let first = view.try_part_mut(..1)?;
+///     let second = view.try_part_mut(1..)?; // two_exclusive_parts
+///     drop((first, second));
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use pool_core::{LendView, LendViewMut, PoolBackend};
+/// fn both<B: PoolBackend>(view: &mut B::View<'_, f32>) {
+///     let shared = view.as_view();
+///     let exclusive = view.reborrow(); // shared_and_exclusive
+///     drop((shared, exclusive));
+/// }
+/// ```
+///
+/// ```compile_fail,E0621
+/// # use pool_core::{LendViewMut, PoolBackend};
+/// fn longer<'s, B: PoolBackend>(view: &mut B::View<'s, f32>) -> B::View<'s, f32> {
+///     view.reborrow() // longer_than_its_loan
+/// }
+/// ```
+///
+/// [`try_split_at`](PoolView::try_split_at) of a loan is how two parts are written at once.
 pub trait LendViewMut<'a, Bound = &'a Self>: LendView<'a, Bound> + PoolViewMut {
     /// The exclusive view: a backend's [`View`](crate::PoolBackend::View).
     type Exclusive: PoolView<Element = Self::Element, Error = Self::Error>;
@@ -167,14 +197,19 @@ pub trait LendViewMut<'a, Bound = &'a Self>: LendView<'a, Bound> + PoolViewMut {
     ) -> Result<Self::Exclusive, ShapeError> {
         self.reborrow().try_into_part(range)
     }
+}
 
-    /// Copies as many elements of another view of the backend, of this or another pool. A shared view that lives
-    /// longer than this one is lent for less by [`as_view`](LendView::as_view).
+/// A view that copies the elements of others: of a backend's [`ViewRef`](crate::PoolBackend::ViewRef)s, of any pool.
+///
+/// The copy has what `source` holds after all that was enqueued on it before, and is ordered as what
+/// [`PoolViewMut`] writes.
+pub trait CopyView<Source>: PoolViewMut {
+    /// Copies as many elements of another view.
     ///
     /// # Errors
     ///
     /// Where `source` has another length, and where the backend cannot do it.
-    fn try_copy_from(&mut self, source: Self::Shared) -> Result<(), Self::Error>
+    fn try_copy_from(&mut self, source: Source) -> Result<(), Self::Error>
     where
         Self::Element: Element;
 }
@@ -300,7 +335,9 @@ impl<'a, T> LendViewMut<'a> for &mut [T] {
     fn reborrow(&'a mut self) -> &'a mut [T] {
         self
     }
+}
 
+impl<'a, T> CopyView<&'a [T]> for &mut [T] {
     fn try_copy_from(&mut self, source: &'a [T]) -> Result<(), ViewError>
     where
         T: Element,

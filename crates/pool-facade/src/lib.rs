@@ -81,11 +81,12 @@ pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
-    Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostArrayResult,
-    HostBackend, LendView, LendViewMut, NdAcquireResult, NdArray, NdView, PodElement, Pool,
-    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport,
-    Reshape, Scope, Shape, ShapeError, ViewError, bytemuck, error_chain,
+    AcquireResult, CapacityError, Compaction, ConfigError, CopyView, Device, DynamicPool,
+    DynamicShape, Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
+    HostArrayResult, HostBackend, LendView, LendViewMut, NdAcquireResult, NdArray, NdView,
+    PodElement, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView,
+    PoolViewMut, ReleaseReport, Reshape, Scope, Shape, ShapeError, ViewError, bytemuck,
+    error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use pool_core::{LendView, LendViewMut, PodElement, Pool, PoolView, PoolViewMut, ShapeError};
+use pool_core::{
+    CopyView, LendView, LendViewMut, PodElement, Pool, PoolView, PoolViewMut, ShapeError,
+};
 
 use super::case::{Case, Outcome};
 use super::world::World;

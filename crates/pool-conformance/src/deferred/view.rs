@@ -7,8 +7,8 @@ use std::mem::{MaybeUninit, transmute_copy};
 use std::rc::Rc;
 
 use pool_core::{
-    Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut, ShapeError,
-    SlotRef, ViewError, bytemuck,
+    CopyView, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut,
+    ShapeError, SlotRef, ViewError, bytemuck,
 };
 
 use super::lane::{Command, DeferredBlock};
@@ -232,7 +232,9 @@ impl<'a, T> LendViewMut<'a> for DeferredView<'_, T> {
     fn reborrow(&'a mut self) -> DeferredView<'a, T> {
         DeferredView { part: self.part, slot: self.slot, elements: PhantomData }
     }
+}
 
+impl<'a, T> CopyView<DeferredViewRef<'a, T>> for DeferredView<'_, T> {
     fn try_copy_from(&mut self, source: DeferredViewRef<'a, T>) -> Result<(), ViewError>
     where
         T: Element,

@@ -3,7 +3,9 @@
 use std::error::Error;
 
 use pool_conformance::{HeapBackend, RefusalError};
-use pool_core::{ConfigError, Pool, PoolError, PoolView, Reshape, ShapeError, error_chain};
+use pool_core::{
+    ConfigError, Pool, PoolError, PoolView, Reshape, ShapeError, ViewError, error_chain,
+};
 
 use crate::support::{dynamic_heap_pool, heap_pool, panic_text};
 
@@ -29,6 +31,22 @@ fn every_error_says_its_numbers_and_what_to_do() {
     assert_text(
         &HeapError::Alignment { asked: 24 },
         "an alignment is a power of two, not 24: check how it was computed",
+        None,
+    );
+    let of_view = |error: ViewError| HeapError::from(error);
+    assert_text(
+        &of_view(ViewError::LengthMismatch { from: 3, to: 4 }),
+        "cannot copy 3 elements to 4: the lengths must agree",
+        None,
+    );
+    assert_text(
+        &of_view(ViewError::Bookkeeping { requested: 77 }),
+        "the host has no memory for 77 bytes of elements",
+        None,
+    );
+    assert_text(
+        &of_view(ShapeError::PartOutOfRange { start: 1, end: 5, extent: 4 }.into()),
+        "there is no part 1..5 of 4 elements",
         None,
     );
     assert_text(

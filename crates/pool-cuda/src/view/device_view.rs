@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use pool_core::{
-    Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError, SlotRef,
+    CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
+    SlotRef,
 };
 
 use crate::cuda::Cuda;
@@ -178,7 +179,9 @@ impl<'a, T> LendViewMut<'a> for DeviceViewMut<'_, T> {
     fn reborrow(&'a mut self) -> DeviceViewMut<'a, T> {
         DeviceViewMut::reborrow(self)
     }
+}
 
+impl<'a, T> CopyView<DeviceView<'a, T>> for DeviceViewMut<'_, T> {
     fn try_copy_from(&mut self, source: DeviceView<'a, T>) -> Result<(), CudaError>
     where
         T: Element,

@@ -7,8 +7,8 @@ use std::slice;
 
 use pool_conformance::{HeapBackend, Ledger, RefusalError};
 use pool_core::{
-    Advice, Device, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView, PoolViewMut,
-    Reuse, ShapeError, SlotRef, ViewError,
+    Advice, CopyView, Device, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView,
+    PoolViewMut, Reuse, ShapeError, SlotRef, ViewError,
 };
 
 /// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
@@ -133,7 +133,9 @@ impl<'a, T> LendViewMut<'a> for ArmingView<&mut [T]> {
     fn reborrow(&'a mut self) -> ArmingView<&'a mut [T]> {
         ArmingView { elements: self.elements, slot: self.slot }
     }
+}
 
+impl<'a, T> CopyView<ArmingView<&'a [T]>> for ArmingView<&mut [T]> {
     fn try_copy_from(&mut self, source: ArmingView<&'a [T]>) -> Result<(), ViewError>
     where
         T: Element,
