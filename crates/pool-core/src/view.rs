@@ -260,7 +260,7 @@ macro_rules! slice_view {
         {
             let mut elements = Vec::new();
             let reserved = elements.try_reserve_exact(<[T]>::len(self));
-            reserved.map_err(|_| ViewError::Bookkeeping { requested: size_of_val::<[T]>(self) })?;
+            reserved.map_err(|_| ViewError::Bookkeeping { requested: size_of_val(&**self) })?;
             elements.extend_from_slice(self);
             Ok(elements)
         }
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(within(&(3..), 3), Ok((3, 3)));
         assert_eq!(within(&(Bound::Excluded(0), Bound::Excluded(2)), 3), Ok((1, 2)));
         let refused = |start, end| Err(ShapeError::PartOutOfRange { start, end, extent: 3 });
-        assert_eq!(within(&(2..1), 3), refused(2, 1));
+        assert_eq!(within(&(Bound::Included(2), Bound::Excluded(1)), 3), refused(2, 1));
         assert_eq!(within(&(4..), 3), refused(4, 3));
         assert_eq!(within(&(..4), 3), refused(0, 4));
         assert_eq!(within(&(..=usize::MAX), 3), refused(0, usize::MAX));
