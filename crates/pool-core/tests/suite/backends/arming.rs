@@ -6,7 +6,9 @@ use std::ptr::NonNull;
 use std::slice;
 
 use pool_conformance::{HeapBackend, Ledger, RefusalError};
-use pool_core::{Advice, Device, Element, PoolBackend, PoolView, Reuse, ShapeError, SlotRef};
+use pool_core::{
+    Advice, Device, Element, HostBackend, PoolBackend, PoolView, Reuse, ShapeError, SlotRef,
+};
 
 /// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
 #[derive(Debug)]
@@ -156,5 +158,12 @@ unsafe impl PoolBackend for Arming {
     ) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::copy_from_host(ledger, block, source) }
+    }
+}
+
+// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned; the dangling one is aligned.
+unsafe impl HostBackend for Arming {
+    fn host_pointer(block: NonNull<u8>) -> *mut u8 {
+        HeapBackend::host_pointer(block)
     }
 }
