@@ -76,7 +76,8 @@ impl Remains {
         [0..self.marked, self.zeroed.clone()].into_iter().all(|zeros| {
             let end = zeros.end.saturating_sub(offset).min(bytes.len());
             let start = zeros.start.saturating_sub(offset).min(end);
-            bytes[start..end].iter().all(|&byte| byte == 0)
+            // Compared in one piece, which takes Miri no time.
+            bytes[start..end] == vec![0; end - start]
         })
     }
 }

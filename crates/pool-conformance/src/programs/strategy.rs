@@ -111,14 +111,14 @@ impl<'a> Choices<'a> {
         Setting {
             byte_limit,
             growth_factor: self.one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]),
-            poison: self.of_ten(1),
+            poison: self.of_ten(2),
             fresh: self.of_ten(1),
             ways: self.between(1, 6),
         }
     }
 
     fn round(&mut self) -> Round {
-        match self.below(17) {
+        match self.below(18) {
             0..=11 => Round::Scope(self.nested(DEPTH)),
             12 => Round::Trim,
             13 => Round::Clear,
