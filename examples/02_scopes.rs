@@ -1,7 +1,8 @@
 //! Scopes: merge sort, whose temporaries live as long as the call that needs them.
 //!
-//! A function that only acquires takes `&Scope`; one that opens a scope of its own takes `&mut Scope`. What a scope
-//! hands out borrows from it, so the compiler keeps a temporary from outliving the call.
+//! A function that acquires for its caller takes `&Scope`; one whose temporaries end with it takes a scope of its own,
+//! by value, or `&mut Scope` where it opens several. What a scope hands out borrows from it, so the compiler keeps a
+//! temporary from outliving the call.
 //!
 //! ```text
 //! cargo run --release --example 02_scopes

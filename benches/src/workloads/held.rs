@@ -129,9 +129,14 @@ trait Holder {
 pub fn measure() -> Vec<Held> {
     let mut records = Vec::new();
     for (pattern, draw) in PATTERNS {
-        let columns: [(&str, Box<dyn Holder>); 5] = [
-            ("pool", Box::new(Slots { pool: Pool::new(()), compacts: false })),
-            ("pool, compacted", Box::new(Slots { pool: Pool::new(()), compacts: true })),
+        let columns: [(&str, Box<dyn Holder>); 7] = [
+            ("pool", Box::new(Slots::new(PoolConfig::new(), false))),
+            ("pool, compacted", Box::new(Slots::new(PoolConfig::new(), true))),
+            ("pool, best fit", Box::new(Slots::new(PoolConfig::new().best_fit(true), false))),
+            (
+                "pool, best fit, compacted",
+                Box::new(Slots::new(PoolConfig::new().best_fit(true), true)),
+            ),
             ("published", Box::new(Published(AdaptivePool::default()))),
             ("bump-scope", Box::new(BumpScope(bump_scope::Bump::new()))),
             ("bumpalo, reset", Box::new(Bumpalo(bumpalo::Bump::new()))),
@@ -178,6 +183,15 @@ fn per_thousand(count: u64, scopes: usize) -> f64 {
 struct Slots {
     pool: Pool<Cpu>,
     compacts: bool,
+}
+
+impl Slots {
+    fn new(config: PoolConfig, compacts: bool) -> Self {
+        let mut pool = Pool::new(());
+        let configured = pool.configure(config);
+        assert!(configured.is_ok(), "the configurations are in range");
+        Self { pool, compacts }
+    }
 }
 
 impl Holder for Slots {

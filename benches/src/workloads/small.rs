@@ -1,7 +1,9 @@
 //! Small arrays: a scope with three arrays of 100 numbers, of which one byte is touched. Directly, and through
-//! a helper that is not inlined and gets the scope by reference.
+//! a helper that is not inlined and gets the scope by reference, or one of its own by value.
 
 use std::arch::asm;
+
+use pool_facade::prelude::*;
 
 use super::on_columns;
 use crate::case::{Case, Work};
@@ -10,7 +12,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{BestFit, Dynamic, Explicit, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -22,6 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
         "caller-kept" => ThreeArrays<CallerKept>,
         "pool, explicit" => ThreeArrays<Explicit>,
         "pool, thread-local" => ThreeArrays<ThreadLocal>,
+        "pool, best fit" => ThreeArrays<BestFit>,
         "pool, dynamic" => ThreeArrays<Dynamic>,
         "bump-scope, scoped" => ThreeArrays<BumpScoped>,
         "bump-scope, guard" => ThreeArrays<BumpGuard>,
@@ -38,6 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
         "empty" => Empty,
         "caller-kept" => Helped<CallerKept>,
         "pool, explicit" => Helped<Explicit>,
+        "pool, own scope" => HelpedByOwnScope,
         "pool, thread-local" => Helped<ThreadLocal>,
         "pool, dynamic" => Helped<Dynamic>,
         "bump-scope, scoped" => Helped<BumpScoped>,
@@ -111,6 +115,26 @@ impl<C: Column> Work for Helped<C> {
             |scope| helper::<C>(scope, first, second, third),
         );
     }
+}
+
+/// The three arrays in a helper that is given a scope of its own, by value.
+#[derive(Debug)]
+pub struct HelpedByOwnScope(Pool<Cpu>);
+
+impl Work for HelpedByOwnScope {
+    fn new() -> Self {
+        Self(Pool::new(()))
+    }
+
+    #[inline(never)]
+    fn run(&mut self, first: usize, second: usize, third: usize) {
+        helper_by_value(self.0.scope().scope(), first, second, third);
+    }
+}
+
+#[inline(never)]
+fn helper_by_value(mut scope: Scope<'_, Cpu>, first: usize, second: usize, third: usize) {
+    three_arrays::<Explicit>(&mut scope, first, second, third);
 }
 
 #[inline(never)]

@@ -9,7 +9,7 @@ use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};
 use crate::columns::heap::{WithCapacity, Zeroed};
 use crate::columns::kept::CallerKept;
 use crate::columns::opool::Opool;
-use crate::columns::ours::{Dynamic, Explicit, ThreadLocal};
+use crate::columns::ours::{BestFit, Dynamic, Explicit, ThreadLocal};
 use crate::columns::published::{FullCheckpoint, TypedCheckpoint};
 use crate::columns::stack::DynStack;
 
@@ -28,6 +28,7 @@ macro_rules! of_use {
             "caller-kept" => Varying<CallerKept, $write>,
             "pool, explicit" => Varying<Explicit, $write>,
             "pool, thread-local" => Varying<ThreadLocal, $write>,
+            "pool, best fit" => Varying<BestFit, $write>,
             "pool, dynamic" => Varying<Dynamic, $write>,
             "bump-scope, scoped" => Varying<BumpScoped, $write>,
             "bump-scope, guard" => Varying<BumpGuard, $write>,

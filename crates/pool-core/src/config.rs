@@ -17,6 +17,8 @@ pub struct PoolConfig {
     pub(crate) huge_pages: bool,
     pub(crate) poison: bool,
     pub(crate) fresh: bool,
+    pub(crate) best_fit: bool,
+    pub(crate) measure_live_bytes: bool,
     pub(crate) ways: usize,
 }
 
@@ -35,6 +37,8 @@ impl PoolConfig {
             huge_pages: true,
             poison: false,
             fresh: false,
+            best_fit: false,
+            measure_live_bytes: false,
             ways: 4,
         }
     }
@@ -85,6 +89,60 @@ impl PoolConfig {
     #[must_use]
     pub const fn fresh(mut self, on: bool) -> Self {
         self.fresh = on;
+        self
+    }
+
+    /// Sets whether an acquire gets the idle block that fits it best, instead of its slot's own block.
+    ///
+    /// Where lengths vary without a pattern, each slot ends with a block for the longest array that it ever had, and
+    /// the pool holds a multiple of what is ever live. With this mode blocks go where they fit: the pool holds little
+    /// more than what is live at most, at the cost of a cold call and a look at every idle slot for each acquire. The
+    /// address of an array is then another one from scope to scope, also where all lengths stay the same.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// use pool_core::{Pool, PoolConfig};
+    ///
+    /// let config = PoolConfig::new().best_fit(true);
+    /// let mut pool = Pool::<Memory>::try_new(Default::default(), config)?;
+    /// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
+    ///     let scope = pool.scope();
+    ///     scope.acquire::<f64>(first);
+    ///     scope.acquire::<f64>(second);
+    /// }
+    /// assert_eq!(pool.stats().growths, 2); // one long block and a short one
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn best_fit(mut self, on: bool) -> Self {
+        self.best_fit = on;
+        self
+    }
+
+    /// Sets whether the pool counts how many bytes are live at most, which
+    /// [`peak_live_bytes`](crate::PoolStats::peak_live_bytes) then says beside what the blocks hold. It costs a cold
+    /// call for each acquire, so turn it on for a few iterations, and off again by
+    /// [`configure`](crate::Pool::configure).
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// use pool_core::{Pool, PoolConfig};
+    ///
+    /// let mut pool = Pool::<Memory>::try_new(Default::default(), PoolConfig::new().measure_live_bytes(true))?;
+    /// for (first, second) in [(1_000, 10), (10, 1_000)] {
+    ///     let scope = pool.scope();
+    ///     scope.acquire::<f64>(first);
+    ///     scope.acquire::<f64>(second);
+    /// }
+    /// let stats = pool.stats();
+    /// assert_eq!(stats.peak_live_bytes, Some(1_010 * 8));
+    /// // Each of the two slots has had the longer array: take that one first.
+    /// assert!(stats.held_per_live_byte().is_some_and(|ratio| ratio > 1.9));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn measure_live_bytes(mut self, on: bool) -> Self {
+        self.measure_live_bytes = on;
         self
     }
 

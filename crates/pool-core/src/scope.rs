@@ -93,6 +93,22 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
 
     /// Opens an inner scope. Views of this scope stay usable while it is open; this scope itself does
     /// not, until the inner scope and its views are gone.
+    ///
+    /// A scope is one word. A helper that is not inlined does best with a scope of its own, by value: the word then
+    /// stays in a register, where an acquire through a reference to a scope reads and writes memory.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// use pool_core::{HostBackend, Pool, Scope};
+    ///
+    /// fn sum_of_squares<B: HostBackend>(scope: Scope<'_, B>, numbers: &[u64]) -> u64 {
+    ///     scope.acquire_with(numbers.len(), |i| numbers[i] * numbers[i]).iter().sum()
+    /// } // the squares are given back
+    ///
+    /// # let mut pool = Pool::<Memory>::new(Default::default());
+    /// let mut scope = pool.scope();
+    /// assert_eq!(sum_of_squares(scope.scope(), &[1, 2, 3]), 14);
+    /// ```
     #[inline]
     pub fn scope(&mut self) -> Scope<'_, B> {
         // SAFETY: `self` is borrowed exclusively for the lifetime that the new scope and all its

@@ -22,6 +22,11 @@ pub struct PoolStats {
     pub reserved_bytes: usize,
     /// The most bytes that the blocks ever held.
     pub peak_reserved_bytes: usize,
+    /// The most bytes that arrays of the pool took at one time, as long as they were asked for; `None` where
+    /// nothing was counted. [`PoolConfig::measure_live_bytes`](crate::PoolConfig::measure_live_bytes) turns the
+    /// count on; what was handed out before counts for nothing. Of several pools it is the sum, which they need not
+    /// have reached at one time, and `None` where one of them has counted nothing.
+    pub peak_live_bytes: Option<usize>,
     /// Bytes of blocks that could not be ordered after a foreign use and were left to leak.
     pub leaked_bytes: usize,
     /// Bytes of host memory for tables and state, without cached shapes.
@@ -31,7 +36,8 @@ pub struct PoolStats {
     /// How many blocks were allocated.
     pub growths: u64,
     /// Acquires that were not served by the one compare of the hot path: the first acquire of a slot, one
-    /// that grew its slot's block, and every acquire while poison, fresh blocks or sampling are on.
+    /// that grew its slot's block, and every acquire while poison, fresh blocks, sampling or the count of live
+    /// bytes are on.
     pub cold_acquires: u64,
     /// Acquires of dynamic rank whose shape was in the cache.
     pub shape_hits: u64,
@@ -50,6 +56,10 @@ impl PoolStats {
         self.reserved_bytes = self.reserved_bytes.saturating_add(other.reserved_bytes);
         self.peak_reserved_bytes =
             self.peak_reserved_bytes.saturating_add(other.peak_reserved_bytes);
+        self.peak_live_bytes = match (self.peak_live_bytes, other.peak_live_bytes) {
+            (Some(own), Some(others)) => Some(own.saturating_add(others)),
+            _ => None,
+        };
         self.leaked_bytes = self.leaked_bytes.saturating_add(other.leaked_bytes);
         self.bookkeeping_bytes = self.bookkeeping_bytes.saturating_add(other.bookkeeping_bytes);
         self.growths = self.growths.saturating_add(other.growths);
@@ -57,6 +67,18 @@ impl PoolStats {
         self.shape_hits = self.shape_hits.saturating_add(other.shape_hits);
         self.shape_misses = self.shape_misses.saturating_add(other.shape_misses);
         self
+    }
+
+    /// How many bytes the blocks hold now for each byte that was live at most; `None` where
+    /// [`peak_live_bytes`](Self::peak_live_bytes) is none, or 0.
+    ///
+    /// 1 is what planning could reach. A slot holds the largest of its arrays, so a pool holds more where the arrays
+    /// of one slot differ: acquire what is large, and what always has the same length, first.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio needs no exact byte count")]
+    pub fn held_per_live_byte(&self) -> Option<f64> {
+        let live = self.peak_live_bytes.filter(|&bytes| bytes > 0)?;
+        Some(self.reserved_bytes as f64 / live as f64)
     }
 }
 
@@ -70,6 +92,12 @@ impl fmt::Display for PoolStats {
         row(f, "slots at most", self.high_water_slots)?;
         row(f, "reserved", Bytes(self.reserved_bytes))?;
         row(f, "reserved at most", Bytes(self.peak_reserved_bytes))?;
+        if let Some(live) = self.peak_live_bytes {
+            row(f, "live at most", Bytes(live))?;
+        }
+        if let Some(ratio) = self.held_per_live_byte() {
+            row(f, "reserved / live", alloc::format!("{ratio:.2}"))?;
+        }
         if self.byte_limit != usize::MAX {
             row(f, "limit", Bytes(self.byte_limit))?;
         }

@@ -62,6 +62,7 @@ impl From<bool> for Met {
 const SMALL: &str = "three arrays of f64";
 const SEVEN: &str = "seven types";
 const NESTED: &str = "nested to depth 4";
+const HELPED: &str = "in a helper that gets the scope by reference";
 const FIXED: &str = "10 × 10, fixed rank";
 const OURS: &str = "pool, explicit";
 const LOCAL: &str = "pool, thread-local";
@@ -109,13 +110,8 @@ const BARS: &[Bar] = &[
     bar("threads", "two threads", LOCAL, Measure::ByVariant("one thread"), 1.05),
     bar("small arrays", SMALL, OURS, Measure::By("published, full"), 0.10),
     bar("small arrays", SMALL, LOCAL, Measure::By("published, full"), 0.15),
-    bar(
-        "small arrays",
-        "in a helper that gets the scope by reference",
-        OURS,
-        Measure::By(KEPT),
-        1.25,
-    ),
+    bar("small arrays", HELPED, OURS, Measure::By(KEPT), 1.25),
+    bar("small arrays", HELPED, "pool, own scope", Measure::By(KEPT), 1.25),
     bar("growth", "a fresh 8 MiB, first write", OURS, Measure::By("kernel, huge pages"), 1.05),
 ];
 

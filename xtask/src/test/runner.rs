@@ -1,8 +1,10 @@
-//! Runs steps: their commands one after the other into a log, the long single-threaded ones side by
-//! side.
+//! Runs steps: their commands one after the other into a log; steps that keep few cores busy side by side, as
+//! many at once as there are cores.
 
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -12,7 +14,8 @@ use super::setting::Setting;
 use super::steps::Step;
 use super::tally::Tally;
 
-/// Runs steps side by side, each on a thread of its own; their outcomes in the order of the steps.
+/// Runs steps side by side, each core the next one that nobody has begun; their outcomes in the order of the
+/// steps.
 ///
 /// # Errors
 ///
@@ -22,12 +25,37 @@ pub(crate) fn run_together(
     setting: &Setting,
     logs: &Path,
 ) -> io::Result<Vec<Outcome>> {
-    thread::scope(|scope| {
-        let start = |step| scope.spawn(move || run_step(step, setting, logs));
-        let running: Vec<_> = steps.iter().map(start).collect();
-        let died = |_| Err(io::Error::other("the thread of a step panicked"));
-        running.into_iter().map(|step| step.join().unwrap_or_else(died)).collect()
-    })
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    in_order(steps, cores, |step| run_step(step, setting, logs))
+}
+
+/// Does `work` to each item, with this many threads; what it returned, in the order of the items.
+///
+/// # Errors
+///
+/// The first in that order that `work` returned.
+fn in_order<I: Sync, O: Send>(
+    items: &[I],
+    threads: usize,
+    work: impl Fn(&I) -> io::Result<O> + Sync,
+) -> io::Result<Vec<O>> {
+    let next = AtomicUsize::new(0);
+    let work_through = || {
+        let turns = std::iter::from_fn(|| {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            items.get(turn).map(|item| (turn, work(item)))
+        });
+        turns.collect::<Vec<_>>()
+    };
+    let done: io::Result<Vec<_>> = thread::scope(|scope| {
+        let threads = (0..threads.min(items.len())).map(|_| scope.spawn(work_through));
+        let threads: Vec<_> = threads.collect();
+        let died = |_| io::Error::other("the thread of a step panicked");
+        threads.into_iter().map(|thread| thread.join().map_err(died)).collect()
+    });
+    let mut done: Vec<_> = done?.into_iter().flatten().collect();
+    done.sort_by_key(|&(turn, _)| turn);
+    done.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 /// Runs one step, all its commands.
@@ -74,4 +102,38 @@ fn run_commands(
         return Ok((none, "no test ran, so nothing was checked".to_owned()));
     }
     Ok((total, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_order;
+    use std::io;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn as_many_at_once_as_there_are_threads_and_results_in_order() {
+        let (both, at_once) = (Barrier::new(2), AtomicUsize::new(0));
+        let work = |&item: &u32| {
+            assert!(at_once.fetch_add(1, Ordering::SeqCst) < 2);
+            // Six items come in three pairs, or this waits for ever.
+            both.wait();
+            at_once.fetch_sub(1, Ordering::SeqCst);
+            both.wait();
+            Ok(item * 10)
+        };
+        assert_eq!(in_order(&[5, 3, 4, 1, 2, 0], 2, work).unwrap(), [50, 30, 40, 10, 20, 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_run_does_not_keep_the_others_from_it() {
+        let ran = AtomicUsize::new(0);
+        let work = |&item: &u32| {
+            ran.fetch_add(1, Ordering::SeqCst);
+            if item == 2 { Err(io::Error::other("no cargo")) } else { Ok(item) }
+        };
+        assert_eq!(in_order(&[1, 2, 3], 1, work).unwrap_err().to_string(), "no cargo");
+        assert_eq!(ran.load(Ordering::SeqCst), 3);
+        assert!(in_order(&[], 4, work).unwrap().is_empty());
+    }
 }

@@ -257,7 +257,7 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
             // SAFETY: the slot's block holds as many elements (`grow`), and the slot is this vector's.
             unsafe { self.slot.mark(bytes) };
         }
-        self.slot.note_used(bytes);
+        self.slot.note_used(self.scope.cursor.active(), bytes);
         let (from, to) = (self.elements.as_ptr(), self.slot.start::<T>());
         if !ptr::eq(from, to) {
             // SAFETY: the elements are in another block of the pool, which nobody has touched since it was the

@@ -16,6 +16,8 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     let record = unsafe { slot.record().as_ref() };
     let armed = config.poison
         || config.fresh
+        || config.best_fit
+        || config.measure_live_bytes
         || record.samples_left > 0
         || record.armed_by_view
         || record.uninitialised_words > 0;

@@ -6,6 +6,7 @@
 use core::ptr::NonNull;
 
 use super::advertise::WithdrawnSlot;
+use super::best_fit::take_best_fit;
 use super::block::install;
 use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
@@ -57,12 +58,20 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
+    if state.config().best_fit {
+        // SAFETY: the slot and all above it are idle (caller), and stay so.
+        unsafe { take_best_fit(slot, needed) };
+    }
     if needed > 0 {
         // SAFETY: the slot is idle, `needed` is what the length needs, and the pool is marked.
         unsafe { provide(slot, needed, length * element_size, first_use) }?;
         let unrounded = block_bytes(length, element_size, WORD).unwrap_or(needed);
         // SAFETY: the slot is idle.
         unsafe { sample(slot, unrounded) };
+    }
+    if state.config().measure_live_bytes {
+        let noted = state.live.note(slot.number(), length * element_size);
+        noted.map_err(|requested| PoolError::Bookkeeping { requested })?;
     }
     state.note_cold_acquire();
     state.note_use(slot.number());

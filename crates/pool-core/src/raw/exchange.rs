@@ -52,13 +52,17 @@ impl<B: HostBackend> SlotPointer<'_, B> {
         real.checked_div(size_of::<T>()).unwrap_or(usize::MAX)
     }
 
-    /// Notes that the slot was used for `bytes` bytes of its block, which `compact` then leaves it.
-    pub(crate) fn note_used(self, bytes: usize) {
+    /// Notes that the slot, one of the `handed_out` first, uses `bytes` bytes of its block, which `compact` then
+    /// leaves it.
+    pub(crate) fn note_used(self, handed_out: usize, bytes: usize) {
         let record = self.record().as_ptr();
         // SAFETY: the record is live and nothing holds a reference to it.
         let largest = unsafe { (*record).largest_sample };
         // SAFETY: as above.
         unsafe { (*record).largest_sample = largest.max(bytes) };
+        if self.state().config().measure_live_bytes {
+            self.state().live.change(self.number(), handed_out, bytes);
+        }
     }
 }
 
@@ -90,7 +94,7 @@ impl<B: HostBackend> Cursor<B> {
         // SAFETY: the cursor's slot is idle, and the caller has the only view of the other; of both, nothing borrowed
         // from the shape sets is in use, because they are at or above the cursor.
         unsafe { own.exchange_blocks(slot) };
-        own.note_used(used);
+        own.note_used(self.active() + 1, used);
         // SAFETY: the slot that the cursor stands at, which has its block.
         unsafe { self.step(own) };
     }

@@ -52,6 +52,9 @@ impl<B: PoolBackend> State<B> {
             // SAFETY: as above.
             drop(unsafe { take_shapes(slot) });
         }
+        if !config.measure_live_bytes {
+            self.live.stop();
+        }
         Ok(())
     }
 

@@ -18,7 +18,8 @@
 //!    while the inner scope or one of its views lives (the borrow checker sees to that). What
 //!    borrows the whole pool exclusively, such as `configure`, proves that there is no view at all. A vector
 //!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
-//!    (`exchange`); so does what keeps an array of an inner scope that has ended.
+//!    (`exchange`); so does what keeps an array of an inner scope that has ended. Two idle slots may exchange theirs
+//!    at any acquire (`best_fit`).
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
@@ -49,6 +50,7 @@
 //! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
 //! | `cold::provide` | `reuse`, `set_bytes` (a marked block, poison) | busy |
+//! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
 //! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
 //! | `idle::trim`, `idle::compact` | `reuse`, `free`, `settle`, `allocate`, `Drop` of descriptors, a subscriber | busy; every slot at or above the cursor advertises nothing, and is empty before its block is freed |
@@ -58,6 +60,7 @@
 //! | lengths, shapes, models | `Shape`, `Extent` | before the cursor is read; served |
 
 mod advertise;
+mod best_fit;
 mod block;
 mod busy;
 mod cold;
@@ -68,6 +71,7 @@ mod host;
 mod identity;
 mod idle;
 mod lifecycle;
+mod live;
 mod mark;
 mod place;
 mod root;

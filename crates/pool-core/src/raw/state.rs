@@ -4,6 +4,7 @@
 use core::cell::Cell;
 
 use super::busy::{BusyGuard, BusyMark};
+use super::live::LiveBytes;
 use super::table_list::TableList;
 use super::words::Slot;
 use crate::backend::PoolBackend;
@@ -24,6 +25,7 @@ pub(crate) struct State<B: PoolBackend> {
     peak_reserved: Cell<usize>,
     leaked: Cell<usize>,
     high_water: Cell<usize>,
+    pub(super) live: LiveBytes,
     growths: Cell<u64>,
     cold_acquires: Cell<u64>,
     pub(super) shape_hits: Cell<u64>,
@@ -44,6 +46,7 @@ impl<B: PoolBackend> State<B> {
             peak_reserved: Cell::new(0),
             leaked: Cell::new(0),
             high_water: Cell::new(0),
+            live: LiveBytes::new(),
             growths: Cell::new(0),
             cold_acquires: Cell::new(0),
             shape_hits: Cell::new(0),
@@ -138,6 +141,7 @@ impl<B: PoolBackend> State<B> {
     /// Forgets the high water and the peaks, as `clear` does.
     pub(crate) fn forget_peaks(&self) {
         self.high_water.set(0);
+        self.live.forget_peak();
         self.peak_reserved.set(self.reserved.get());
     }
 
@@ -151,8 +155,9 @@ impl<B: PoolBackend> State<B> {
             high_water_slots: self.high_water.get(),
             reserved_bytes: self.reserved.get(),
             peak_reserved_bytes: self.peak_reserved.get(),
+            peak_live_bytes: self.live.peak(),
             leaked_bytes: self.leaked.get(),
-            bookkeeping_bytes: size_of::<Self>() + table_bytes,
+            bookkeeping_bytes: size_of::<Self>() + table_bytes + self.live.bookkeeping_bytes(),
             byte_limit: config.byte_limit,
             growths: self.growths.get(),
             cold_acquires: self.cold_acquires.get(),

@@ -15,6 +15,7 @@
 
 mod arming;
 mod backends;
+mod best_fit;
 mod bookkeeping;
 mod config;
 mod conformance;
@@ -30,6 +31,7 @@ mod growth;
 mod handles;
 mod keep;
 mod limits;
+mod live_bytes;
 mod mark_programs;
 mod marks;
 mod nesting;

@@ -40,6 +40,19 @@ solver on logged:3
 }
 
 #[test]
+fn display_shows_what_was_live_where_it_was_counted() {
+    let mut stats = example();
+    stats.peak_live_bytes = Some(1_024);
+    let text = stats.to_string();
+    let expected =
+        "  live at most            1.0 KiB\n  reserved / live            1.50\n  bookkeeping";
+    assert!(text.contains(expected), "{text}");
+    stats.peak_live_bytes = Some(0);
+    let text = stats.to_string();
+    assert!(text.contains("live at most                0 B\n  bookkeeping"), "{text}");
+}
+
+#[test]
 fn display_shows_limit_leak_and_number_of_pools_where_there_are() {
     let mut one = example();
     one.byte_limit = 64 << 20;

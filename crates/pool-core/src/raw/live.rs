@@ -1,0 +1,144 @@
+//! How many bytes of a pool were live at most: counted where the configuration sends every acquire to the cold
+//! function.
+
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+/// The count of one pool.
+///
+/// A slot is handed out only after all below it, so what is live when a slot is the last one is what was live at
+/// the slot before, and its own bytes: nothing needs to be told when a scope ends.
+pub(super) struct LiveBytes {
+    /// For each slot that was handed out, the bytes that were live then, its own included.
+    ends: Cell<Vec<usize>>,
+    /// The most bytes that were live at once; `None` where none were counted.
+    peak: Cell<Option<usize>>,
+}
+
+impl LiveBytes {
+    pub(super) const fn new() -> Self {
+        Self { ends: Cell::new(Vec::new()), peak: Cell::new(None) }
+    }
+
+    /// The most bytes that were live at once; `None` where none were counted.
+    pub(super) fn peak(&self) -> Option<usize> {
+        self.peak.get()
+    }
+
+    /// Notes that slot `number` is handed out with `bytes` bytes, which ends what is known of slots above it. Slots
+    /// below it that were handed out without being counted count for nothing.
+    ///
+    /// # Errors
+    ///
+    /// The bytes that the host has no memory for; then nothing is noted.
+    pub(super) fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
+        // The allocator may run code that reads the pool's numbers, so nothing is borrowed meanwhile.
+        let mut ends = self.ends.take();
+        ends.truncate(number);
+        let before = ends.last().copied().unwrap_or(0);
+        let missing = number - ends.len() + 1;
+        if ends.try_reserve(missing).is_err() {
+            let requested = (number + 1).saturating_mul(size_of::<usize>());
+            self.ends.set(ends);
+            return Err(requested);
+        }
+        let end = before.saturating_add(bytes);
+        ends.resize(number, before);
+        ends.push(end);
+        self.ends.set(ends);
+        self.peak.set(Some(self.peak.get().map_or(end, |peak| peak.max(end))));
+        Ok(())
+    }
+
+    /// Notes that slot `number`, one of the `handed_out` first, has `bytes` bytes from now on; nothing where the slot
+    /// was not counted.
+    pub(super) fn change(&self, number: usize, handed_out: usize, bytes: usize) {
+        let mut ends = self.ends.take();
+        ends.truncate(handed_out);
+        let before = number.checked_sub(1).and_then(|below| ends.get(below)).copied().unwrap_or(0);
+        if let Some((own, above)) = ends.get_mut(number..).and_then(<[usize]>::split_first_mut) {
+            let (old, new) = (*own, before.saturating_add(bytes));
+            *own = new;
+            for end in above {
+                *end = end.saturating_sub(old).saturating_add(new);
+            }
+        }
+        let end = ends.last().copied().unwrap_or(0);
+        self.ends.set(ends);
+        self.peak.set(self.peak.get().map(|peak| peak.max(end)));
+    }
+
+    /// Gives back the memory of the count; the peak stays.
+    pub(super) fn stop(&self) {
+        drop(self.ends.take());
+    }
+
+    /// Forgets the peak.
+    pub(super) fn forget_peak(&self) {
+        self.peak.set(None);
+    }
+
+    /// Bytes of host memory that the count takes.
+    pub(super) fn bookkeeping_bytes(&self) -> usize {
+        let ends = self.ends.take();
+        let bytes = ends.capacity() * size_of::<usize>();
+        self.ends.set(ends);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LiveBytes;
+
+    #[test]
+    fn a_slot_ends_what_is_above_it() {
+        let live = LiveBytes::new();
+        assert_eq!(live.peak(), None);
+        for (number, bytes, peak) in
+            [(0, 10, 10), (1, 5, 15), (2, 1, 16), (1, 2, 16), (2, 3, 16), (3, 2, 17)]
+        {
+            live.note(number, bytes).unwrap();
+            assert_eq!(live.peak(), Some(peak), "slot {number}");
+        }
+    }
+
+    #[test]
+    fn what_changes_changes_what_is_above_it() {
+        let live = LiveBytes::new();
+        for (number, bytes) in [(0, 10), (1, 20), (2, 30), (3, 40)] {
+            live.note(number, bytes).unwrap();
+        }
+        // Slot 3 was looked at, and not handed out: its bytes are no more.
+        live.change(1, 3, 25);
+        assert_eq!(live.peak(), Some(100));
+        live.note(3, 36).unwrap();
+        assert_eq!(live.peak(), Some(101));
+        live.change(0, 4, 0);
+        live.note(4, 11).unwrap();
+        assert_eq!(live.peak(), Some(102));
+        live.change(9, 5, 1_000);
+        assert_eq!(live.peak(), Some(102));
+    }
+
+    #[test]
+    fn what_was_not_counted_counts_for_nothing() {
+        let live = LiveBytes::new();
+        live.note(4, 8).unwrap();
+        live.note(5, 8).unwrap();
+        assert_eq!(live.peak(), Some(16));
+        live.stop();
+        assert_eq!((live.peak(), live.bookkeeping_bytes()), (Some(16), 0));
+        live.forget_peak();
+        live.note(0, 0).unwrap();
+        assert_eq!(live.peak(), Some(0));
+    }
+
+    #[test]
+    fn a_sum_above_what_counts_is_the_largest_number() {
+        let live = LiveBytes::new();
+        live.note(0, usize::MAX).unwrap();
+        live.note(1, 1).unwrap();
+        assert_eq!(live.peak(), Some(usize::MAX));
+    }
+}
