@@ -11,7 +11,8 @@ use crate::backend::PoolBackend;
 ///
 /// The slot is idle.
 pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    let config = slot.state().config();
+    let state = slot.state();
+    let config = state.config();
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_ref() };
     let armed = config.poison
@@ -20,7 +21,9 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
         || config.measure_live_bytes
         || record.samples_left > 0
         || record.armed_by_view
-        || record.uninitialised_words > 0;
+        || record.uninitialised_words > 0
+        // A block may go to a slot that was never handed out: the cold function counts the first time.
+        || state.high_water() <= slot.number();
     let words = if armed { 0 } else { record.real / WORD };
     // SAFETY: the slot is live and nothing holds a reference to it.
     unsafe { (*slot.slot.as_ptr()).advertised = words };
