@@ -192,7 +192,7 @@ fn compaction_leaves_what_is_kept_its_block() {
         scope.keep(|inner| {
             inner.acquire::<u8>(1);
             // All of the block up to the end of the part is in use.
-            &mut inner.acquire::<u8>(8_000)[7_000..]
+            &mut inner.acquire::<u8>(8_000)[7_950..]
         });
     };
     (0..4).for_each(|_| pass(&mut pool));
