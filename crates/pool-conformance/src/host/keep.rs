@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use pool_core::{HostArray, HostBackend, NdView, PoolBackend, PoolError, Scope};
 
-use super::calls::{self, Moment};
 use super::element::HostSample;
+use super::forms::{self, Moment};
 use super::request::HostAcquire;
 use super::slice::{Extent, HeldSlice};
 
@@ -49,7 +49,7 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     } else {
         keep_slice::<B, T>(scope, asked, part.clone(), seed, body)?
     };
-    assert!(*kept == calls::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
+    assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
     // Some part of a block, of which nothing more is asked.
     let extent = Extent::of(kept).asked(0);
     Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
@@ -84,9 +84,9 @@ fn part_of<'i, B: HostBackend, T: HostSample>(
     if !body.before(&mut inner) {
         return Err(NotKept);
     }
-    match calls::slice::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
+    match forms::slice::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
         Ok(slice) => {
-            body.acquired(&inner, calls::extent(slice, asked));
+            body.acquired(&inner, forms::extent(slice, asked));
             Ok(&mut slice[part])
         }
         Err(error) => {
@@ -128,7 +128,7 @@ fn array_of<'i, B: HostBackend, T: HostSample>(
     if !body.before(&mut inner) {
         return Err(NotKept);
     }
-    match calls::array::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
+    match forms::array::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
         Ok(array) => {
             body.acquired(&inner, Extent::of(array.as_slice()));
             Ok(array)

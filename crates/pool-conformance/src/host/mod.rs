@@ -3,6 +3,7 @@
 
 mod calls;
 mod element;
+mod forms;
 mod keep;
 mod request;
 mod slice;
@@ -11,9 +12,10 @@ use std::fmt;
 
 use pool_core::{HostBackend, PoolBackend, Scope};
 
-pub(crate) use calls::Moment;
-use calls::{Calls, HostMemory, HostResult};
+use calls::{Calls, HostMemory};
 pub use element::HostKind;
+use forms::HostResult;
+pub(crate) use forms::Moment;
 pub(crate) use keep::KeepBody;
 pub use request::{HostAcquire, HostForm};
 pub(crate) use slice::{Extent, HeldSlice};
