@@ -4,6 +4,7 @@ pub mod demo;
 pub mod growth;
 pub mod held;
 pub mod large;
+pub mod marked;
 pub mod nesting;
 pub mod small;
 pub mod threads;
@@ -19,6 +20,7 @@ use crate::case::Case;
 pub fn cases() -> Vec<Case> {
     [
         small::cases(),
+        marked::cases(),
         types::cases(),
         nesting::cases(),
         views::cases(),

@@ -51,6 +51,8 @@ struct Entries {
 #[derive(Clone, Copy, Debug)]
 struct BlockEntry {
     bytes: usize,
+    /// How many blocks were given before this one.
+    number: usize,
     /// The block's address, where its memory is the host's and a test may free it in the end.
     block: Option<NonNull<u8>>,
 }
@@ -188,28 +190,29 @@ impl Ledger {
 
     /// Told by a backend that it allocated a block, by its address or whatever tells blocks apart.
     pub fn given(&self, address: usize, bytes: usize) {
-        self.note(address, BlockEntry { bytes, block: None });
+        self.note(address, bytes, None);
     }
 
     /// As [`given`](Self::given), for memory of the global allocator.
     pub(crate) fn given_on_heap(&self, block: NonNull<u8>, bytes: usize) {
-        self.note(block.addr().get(), BlockEntry { bytes, block: Some(block) });
+        self.note(block.addr().get(), bytes, Some(block));
     }
 
-    fn note(&self, address: usize, live: BlockEntry) {
+    fn note(&self, address: usize, bytes: usize, block: Option<NonNull<u8>>) {
         let entries = &mut *self.entries();
-        let end = address + live.bytes;
+        let live = BlockEntry { bytes, number: entries.held.allocations, block };
+        let end = address + bytes;
         let before = entries.live.range(..end).next_back().map(|(at, before)| (at, before.bytes));
         let leaving = entries.returning.range(..end).next_back().map(|(at, &bytes)| (at, bytes));
         if [before, leaving].into_iter().flatten().any(|(at, bytes)| at + bytes > address) {
-            entries.faults.push(Fault::Overlaps { address, bytes: live.bytes });
+            entries.faults.push(Fault::Overlaps { address, bytes });
         }
         if let Some(replaced) = entries.live.insert(address, live) {
             entries.held.bytes -= replaced.bytes;
         }
         let held = &mut entries.held;
         held.blocks = entries.live.len();
-        held.bytes += live.bytes;
+        held.bytes += bytes;
         held.allocations += 1;
         held.peak_bytes = held.peak_bytes.max(held.bytes);
     }
@@ -317,6 +320,15 @@ impl Ledger {
         let entries = self.entries();
         let (&start, &BlockEntry { bytes, .. }) = entries.live.range(..=address).next_back()?;
         (address < start + bytes).then_some((start, bytes))
+    }
+
+    /// The number of the block that holds the address, by which it differs from every other, also from one that was
+    /// at the same address before, and where in the block the address is.
+    pub(crate) fn place_of(&self, address: usize) -> Option<(usize, usize)> {
+        let entries = self.entries();
+        let (&start, &BlockEntry { bytes, number, .. }) =
+            entries.live.range(..=address).next_back()?;
+        (address < start + bytes).then_some((number, address - start))
     }
 
     /// Sets which of the coming allocations are refused.

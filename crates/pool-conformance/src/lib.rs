@@ -74,6 +74,7 @@ pub mod deferred;
 pub mod element;
 mod heap;
 mod heap_probe;
+mod host;
 mod ledger;
 mod ledgered;
 pub mod liars;
@@ -90,6 +91,7 @@ pub use cases::run_all;
 pub use deferred::{DeferredBackend, DeferredProbe};
 pub use heap::HeapBackend;
 pub use heap_probe::HeapProbe;
+pub use host::{HostAcquire, HostForm, HostForms, HostKind};
 pub use ledger::{BlockCounts, Fault, Ledger, Refusal, RefusalError};
 pub use ledgered::{LedgeredBackend, LedgeredContext};
 #[doc(hidden)] // for `slice_access`

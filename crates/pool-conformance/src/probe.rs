@@ -8,6 +8,7 @@ use pool_core::{
     AcquireResult, DynamicPool, Element, Handle, PodElement, PoolBackend, PoolError, Scope,
 };
 
+use crate::host::HostForms;
 use crate::ledger::{BlockCounts, Ledger, Refusal};
 
 /// The exclusive view of a probe's backend.
@@ -137,6 +138,13 @@ pub trait Probe: 'static {
         Ok(handle)
     }
 
+    /// What scopes of a host backend do with elements of any type that is `Copy`: `Some(HostForms::new())` where the
+    /// backend is a [`HostBackend`](crate::HostBackend). Random programs then mix these forms, whose slots are marked,
+    /// with all others; else they use forms that every backend has.
+    fn host_forms(&self) -> Option<HostForms<Self::Backend>> {
+        None
+    }
+
     /// The ledger that the backend tells of every block of this probe's contexts. It names blocks by
     /// what [`address`](Self::address) says of a view at their start.
     ///
@@ -171,6 +179,12 @@ pub(crate) trait Watching: Probe {
     /// The block that an address lies in; `None` where nobody counts, or where there is none.
     fn block_of(&self, address: usize) -> Option<(usize, usize)> {
         self.accounting().ok()?.block_of(address)
+    }
+
+    /// The number of the block that an address lies in, which no other block has, and where in it; `None` where
+    /// nobody counts, or where there is none.
+    fn place_of(&self, address: usize) -> Option<(usize, usize)> {
+        self.accounting().ok()?.place_of(address)
     }
 
     /// Starts to look for a new peak.
@@ -253,6 +267,10 @@ macro_rules! slice_access {
             element: impl FnMut(usize) -> T,
         ) -> ::std::result::Result<$crate::Handle<T>, $crate::Failure<Self>> {
             pool.try_acquire_with(length, element)
+        }
+
+        fn host_forms(&self) -> ::std::option::Option<$crate::HostForms<Self::Backend>> {
+            ::std::option::Option::Some($crate::HostForms::new())
         }
     };
 }

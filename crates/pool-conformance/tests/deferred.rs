@@ -2,7 +2,7 @@
 
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::deferred::Queue;
-use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
+use pool_conformance::programs::{HostTally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::{DeferredBackend, DeferredProbe, Ledger};
 use pool_core::Pool;
 
@@ -24,6 +24,8 @@ fn random_programs_agree_with_the_model() {
     let lexical = run_random_lexical(programs, DeferredProbe::default);
     let dynamic = run_random_dynamic(programs, DeferredProbe::default);
     assert_eq!((lexical.programs, dynamic.programs), (programs.into(), programs.into()));
+    let none = HostTally::default();
+    assert_eq!((lexical.host, dynamic.host), (none, none), "a queue has no forms of the host");
 }
 
 #[test]

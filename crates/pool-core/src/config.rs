@@ -159,6 +159,11 @@ impl PoolConfig {
         self.byte_limit
     }
 
+    /// Whether a mode sends every acquire to the cold function.
+    pub(crate) const fn arms_every_use(&self) -> bool {
+        self.poison || self.fresh || self.best_fit || self.measure_live_bytes
+    }
+
     /// Checks every value against its range.
     ///
     /// # Errors

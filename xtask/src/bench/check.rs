@@ -37,7 +37,7 @@ pub(crate) fn run(committed: &Path) -> Result<ExitCode, TaskError> {
     Ok(if comparison.regressions == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn differs(committed: &Machine, here: &Machine) -> Option<String> {
+pub(super) fn differs(committed: &Machine, here: &Machine) -> Option<String> {
     let pairs = [
         ("compiled with", &committed.compiler, &here.compiler),
         ("compiled for", &committed.target, &here.target),

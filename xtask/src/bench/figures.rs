@@ -90,6 +90,17 @@ impl Figures {
         Ok(figures)
     }
 
+    /// Adds the cells of cases that are new; how many there were.
+    pub(crate) fn add(&mut self, counted: Self) -> usize {
+        let known = self.cells.len();
+        for cell in counted.cells {
+            if !self.cells.iter().any(|before| before.name == cell.name) {
+                self.cells.push(cell);
+            }
+        }
+        self.cells.len() - known
+    }
+
     /// The cell of a case, made where there is none yet.
     fn cell(&mut self, name: &Name) -> &mut Cell {
         let known = self.cells.iter().position(|cell| cell.name == *name);
@@ -172,7 +183,22 @@ fn quartiles(numbers: &[f64]) -> [f64; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::{quartiles, ratio};
+    use super::{Cell, Name, quartiles, ratio};
+
+    #[test]
+    fn figures_that_are_read_are_those_that_were_written() {
+        let name = |part: &str| part.to_owned();
+        let cell = Cell {
+            name: Name { workload: name("a"), variant: name("b"), column: name("c") },
+            time: None,
+            instructions: Some(12.117_169_873_818_021),
+            allocations: Some(0.940_529_239_850_690_1),
+            minor_faults: None,
+        };
+        let written = serde_json::to_string(&cell).unwrap();
+        let read: Cell = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), written);
+    }
 
     #[test]
     fn quartiles_of_few_and_of_none() {

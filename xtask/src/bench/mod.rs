@@ -5,6 +5,7 @@
 //! `--check` it counts instructions and heap allocations alone, and compares them with the committed
 //! numbers; times are never compared.
 
+mod add;
 mod bars;
 mod callgrind;
 mod check;
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     /// Measure nothing: write the page and the plot anew from the committed figures.
     #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "no_allocators"])]
     rewrite: bool,
+    /// Count the cases that the committed figures do not have, and add them, without times.
+    #[arg(long, conflicts_with_all = ["check", "quick", "dry_run", "rewrite", "no_allocators"])]
+    add: bool,
     /// Leave mimalloc and jemalloc out, which need a C compiler.
     #[arg(long)]
     no_allocators: bool,
@@ -56,6 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let folder = documents();
     if arguments.check {
         return check::run(&folder.join("benchmarks.json"));
+    }
+    if arguments.add {
+        return add::run(&folder);
     }
     if arguments.rewrite {
         let committed = fs::read_to_string(folder.join("benchmarks.json"))?;

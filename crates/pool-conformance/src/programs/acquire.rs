@@ -4,11 +4,10 @@
 use std::cell::{Cell, RefCell};
 
 use pool_core::bytemuck::cast_slice;
-use pool_core::{
-    AcquireResult, DynamicShape, NdAcquireResult, PoolBackend, PoolError, PoolView, ReleaseReport,
-    Scope, Shape, ShapeError, error_chain,
-};
+use pool_core::{PoolBackend, PoolError, PoolView, ReleaseReport, Scope, ShapeError, error_chain};
 
+use super::contents::Remains;
+use super::family::{ViewAndShape, ask_for, flat, of_dynamic_rank, of_fixed_rank};
 use super::frame::{Frame, LiveView};
 use super::machine::{Machine, Outcome};
 use super::program::{Acquire, Fill, Form, Impossible};
@@ -18,7 +17,7 @@ use crate::panics::panic_as_planned;
 use crate::probe::{Failure, Probe, View, Watching};
 
 /// The content that a view should have when it is handed out.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Content {
     Unspecified,
     Zeroed,
@@ -37,9 +36,6 @@ impl Content {
         }
     }
 }
-
-/// A view with the shape that the shape cache lent it.
-type ViewAndShape<'s, P, T> = (View<'s, P, T>, DynamicShape<'s>);
 
 impl<P: Probe> Machine<'_, P> {
     /// Acquires in a scope; the views go into the frame.
@@ -112,13 +108,14 @@ impl<P: Probe> Machine<'_, P> {
         }
     }
 
-    fn refused(
+    pub(super) fn refused(
         &mut self,
         scope: &Scope<'_, P::Backend>,
         error: &Failure<P>,
         before: Option<BlockCounts>,
     ) {
         self.check_error(error, &scope.stats(), before);
+        self.check_nothing_idle();
         assert_eq!(scope.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
@@ -163,17 +160,40 @@ impl<P: Probe> Machine<'_, P> {
         assert_eq!(start % aligned, 0, "a view that is not aligned");
         self.model.hand_out(self.probe, slot, start, bytes);
         let found = self.probe.read(view);
-        let poisoned = self.model.account().setting.poison && T::RECYCLES;
+        if content == Content::Unspecified && T::RECYCLES {
+            let remains = self.model.read(self.probe, start, bytes);
+            self.check_recycled(&remains, 0, &found);
+            return;
+        }
+        self.model.write(self.probe, start, bytes);
         let right = match content {
-            Content::Unspecified if poisoned => {
-                cast_slice::<T, u8>(&found).iter().all(|&byte| byte == 0xFF)
-            }
             Content::Unspecified => true,
             Content::Zeroed => found == vec![T::zeroed(); found.len()],
             Content::Filled(seed) => found == vec![T::sample(seed, 0); found.len()],
             Content::Samples(seed) => found == samples(seed, found.len()),
         };
         assert!(right, "a view was handed out with the wrong content: {found:?}");
+    }
+
+    /// Checks elements that were handed out recycled, at `offset` of a block that held `remains`: poison where the
+    /// setting says so, else zeros where a use that marks had written.
+    pub(super) fn check_recycled<T: Sample>(
+        &mut self,
+        remains: &Remains,
+        offset: usize,
+        found: &[T],
+    ) {
+        let bytes = cast_slice::<T, u8>(found);
+        let had_marks = remains.has_zeros(offset + bytes.len());
+        if self.model.account().setting.poison {
+            assert!(bytes == vec![0xFF; bytes.len()], "a view that is not poisoned");
+            self.tally.host.poisoned_reads += u64::from(had_marks);
+            return;
+        }
+        assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
+        self.tally.host.zeroed_reads += u64::from(had_marks);
+        // Whatever the bytes are, they are initialised: Miri looks at all that are compared.
+        assert!(bytes == bytes.to_vec());
     }
 
     /// An acquire whose elements are made by code that acquires in the same scope and may panic.
@@ -209,19 +229,31 @@ impl<P: Probe> Machine<'_, P> {
                 self.admit(slot, &view, Content::Samples(seed));
                 let own = self.model.new_seed();
                 frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, own)));
-                for (index, view) in reentered.into_iter().enumerate() {
-                    self.admit(slot + 1 + index, &view, Content::Filled(seed));
-                    let own = self.model.new_seed();
-                    frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, own)));
-                }
+                self.admit_reentered(frame, slot + 1, reentered, seed);
             }
             Outcome::Refused(error) => self.refused(scope, &error, before),
             Outcome::Panicked(payload) => {
                 // The slot was taken before the first element was made.
                 self.took(usize::from(entered) + reentered.len());
+                self.model.contents.lose_track();
                 self.check_scope(scope);
                 self.unwind(payload, before)
             }
+        }
+    }
+
+    /// Admits what code that makes elements acquired, filled with the first element of `seed`, from slot `first` on.
+    pub(super) fn admit_reentered<'s, T: Sample>(
+        &mut self,
+        frame: &mut Frame<'_, 's, P>,
+        first: usize,
+        reentered: Vec<View<'s, P, T>>,
+        seed: u64,
+    ) {
+        for (index, view) in reentered.into_iter().enumerate() {
+            self.admit(first + index, &view, Content::Filled(seed));
+            let own = self.model.new_seed();
+            frame.views.push(Box::new(LiveView::<P, T>::new(self.probe, view, None, own)));
         }
     }
 
@@ -239,7 +271,16 @@ impl<P: Probe> Machine<'_, P> {
         let slot = scope.active_slots() - 1;
         let (upper, lower) = matrix.split_at(at);
         assert_eq!((upper.shape(), lower.shape()), (&[at, columns][..], &[rows - at, columns][..]));
-        for part in [upper.into_view(), lower.into_view()] {
+        let (upper, lower) = (upper.into_view(), lower.into_view());
+        let (start, bytes) = (self.probe.address(&upper), rows * columns * size_of::<T>());
+        if T::RECYCLES {
+            let remains = self.model.read(self.probe, start, bytes);
+            self.check_recycled(&remains, 0, &self.probe.read(&upper));
+            self.check_recycled(&remains, upper.len() * size_of::<T>(), &self.probe.read(&lower));
+        } else {
+            self.model.write(self.probe, start, bytes);
+        }
+        for part in [upper, lower] {
             let start = self.probe.address(&part);
             self.model.hand_out(self.probe, slot, start, part.len() * size_of::<T>());
             let seed = self.model.new_seed();
@@ -272,7 +313,11 @@ impl<P: Probe> Machine<'_, P> {
             (
                 Impossible::SourceOfOtherLength,
                 PoolError::Shape(ShapeError::LengthMismatch { asked: 2, length: 3 }),
-            ) => self.model.account().reserved_one(),
+            ) => {
+                self.model.account().reserved(1);
+                // Poison was set, and nobody knows where.
+                self.model.contents.lose_track();
+            }
             (
                 Impossible::Product
                 | Impossible::ProductBesideZero
@@ -284,116 +329,4 @@ impl<P: Probe> Machine<'_, P> {
             (_, error) => panic!("{impossible:?} got the wrong error: {}", error_chain(&error)),
         }
     }
-}
-
-fn ask_for<P: Probe, T: Sample>(
-    scope: &Scope<'_, P::Backend>,
-    impossible: Impossible,
-) -> Result<(), Failure<P>> {
-    let huge = isize::MAX as usize;
-    match impossible {
-        Impossible::Length(beyond) => scope.try_acquire_zeroed::<T>(usize::MAX - beyond).map(drop),
-        Impossible::Product => scope.try_acquire_nd_zeroed::<T, _>([huge, 3]).map(drop),
-        Impossible::ProductBesideZero => T::recycle_nd(scope, [usize::MAX, 2, 0]).map(drop),
-        Impossible::DynamicProductBesideZero => {
-            T::recycle_nd(scope, &[0, huge, huge][..]).map(drop)
-        }
-        Impossible::SourceOfOtherLength => {
-            scope.try_acquire_nd_from([2, 1], &samples::<T>(1, 3)).map(drop)
-        }
-    }
-}
-
-fn flat<'s, P: Probe, T: Sample>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    length: usize,
-    seed: u64,
-    panics: bool,
-) -> AcquireResult<'s, P::Backend, T> {
-    if panics {
-        return Ok(match fill {
-            Fill::Recycled => T::recycle_or_panic(scope, length),
-            Fill::Zeroed => scope.acquire_zeroed(length),
-            Fill::Filled => scope.acquire_filled(length, T::sample(seed, 0)),
-            Fill::Copied => scope.acquire_from(&samples(seed, length)),
-        });
-    }
-    match fill {
-        Fill::Recycled => T::recycle(scope, length),
-        Fill::Zeroed => scope.try_acquire_zeroed(length),
-        Fill::Filled => scope.try_acquire_filled(length, T::sample(seed, 0)),
-        Fill::Copied => scope.try_acquire_from(&samples(seed, length)),
-    }
-}
-
-fn shaped<'s, P: Probe, T: Sample, S: Shape>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    shape: S,
-    length: usize,
-    seed: u64,
-    panics: bool,
-) -> NdAcquireResult<'s, P::Backend, T, S> {
-    if panics {
-        return Ok(match fill {
-            Fill::Recycled => T::recycle_nd_or_panic(scope, shape),
-            Fill::Zeroed => scope.acquire_nd_zeroed(shape),
-            Fill::Filled => scope.acquire_nd_filled(shape, T::sample(seed, 0)),
-            Fill::Copied => scope.acquire_nd_from(shape, &samples(seed, length)),
-        });
-    }
-    match fill {
-        Fill::Recycled => T::recycle_nd(scope, shape),
-        Fill::Zeroed => scope.try_acquire_nd_zeroed(shape),
-        Fill::Filled => scope.try_acquire_nd_filled(shape, T::sample(seed, 0)),
-        Fill::Copied => scope.try_acquire_nd_from(shape, &samples(seed, length)),
-    }
-}
-
-/// An array of the rank that `dims` has, which is at most 6.
-fn of_fixed_rank<'s, P: Probe, T: Sample>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    dims: &[usize],
-    seed: u64,
-    panics: bool,
-) -> AcquireResult<'s, P::Backend, T> {
-    match *dims {
-        [a] => with_rank::<P, T, _>(scope, fill, [a], dims, seed, panics),
-        [a, b] => with_rank::<P, T, _>(scope, fill, (a, b), dims, seed, panics),
-        [a, b, c] => with_rank::<P, T, _>(scope, fill, [a, b, c], dims, seed, panics),
-        [a, b, c, d] => with_rank::<P, T, _>(scope, fill, [a, b, c, d], dims, seed, panics),
-        [a, b, c, d, e] => with_rank::<P, T, _>(scope, fill, (a, b, c, d, e), dims, seed, panics),
-        [a, b, c, d, e, f] => {
-            with_rank::<P, T, _>(scope, fill, [a, b, c, d, e, f], dims, seed, panics)
-        }
-        _ => panic!("no fixed rank: {dims:?}"),
-    }
-}
-
-fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    shape: S,
-    dims: &[usize],
-    seed: u64,
-    panics: bool,
-) -> AcquireResult<'s, P::Backend, T> {
-    let array = shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
-    assert_eq!(array.shape(), dims, "an array of another shape than asked for");
-    Ok(array.into_view())
-}
-
-fn of_dynamic_rank<'s, P: Probe, T: Sample>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    dims: &[usize],
-    seed: u64,
-    panics: bool,
-) -> Result<ViewAndShape<'s, P, T>, Failure<P>> {
-    let length = dims.iter().product();
-    let array = shaped::<P, T, &[usize]>(scope, fill, dims, length, seed, panics)?;
-    assert_eq!(array.shape(), dims, "an array of another shape than asked for");
-    Ok(array.into_parts())
 }

@@ -6,6 +6,7 @@ use std::mem::forget;
 use pool_core::{DynamicShape, PoolView};
 
 use crate::element::{Sample, samples};
+use crate::host::HeldSlice;
 use crate::probe::{Probe, View};
 
 /// Views that are live.
@@ -119,6 +120,33 @@ impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
 
     fn forget(self: Box<Self>) {
         forget(self.view);
+    }
+}
+
+/// A slice of the host, which knows its content.
+pub(super) struct LiveSlice<'s>(HeldSlice<'s>);
+
+impl<'s> LiveSlice<'s> {
+    pub(super) fn new(held: HeldSlice<'s>) -> Self {
+        Self(held)
+    }
+}
+
+impl<P> AnyView<P> for LiveSlice<'_> {
+    fn verify(&self, _: &P) {
+        self.0.verify();
+    }
+
+    fn rewrite(&mut self, _: &P, seed: u64) {
+        self.0.rewrite(seed);
+    }
+
+    fn length(&self) -> usize {
+        self.0.length()
+    }
+
+    fn forget(self: Box<Self>) {
+        drop(self);
     }
 }
 

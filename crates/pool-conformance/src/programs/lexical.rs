@@ -109,6 +109,8 @@ impl<P: Probe> Machine<'_, P> {
     ) -> Flow {
         match step {
             Step::Acquire(acquire) => self.acquire(scope, frame, acquire),
+            Step::Host(asked) => self.acquire_host(scope, frame, asked),
+            Step::Keep(keep) => return self.run_keep(scope, frame, keep),
             Step::Helper(acquires) => self.help(scope, frame, acquires),
             &Step::Burst(kind, count) => self.burst(scope, frame, kind, count),
             &Step::Rewrite(pick) => self.rewrite(frame, pick),
@@ -167,7 +169,7 @@ impl<P: Probe> Machine<'_, P> {
     }
 
     /// Opens a scope as often as the program says, and checks after each time that all is as before.
-    fn run_nested<'s>(
+    pub(super) fn run_nested<'s>(
         &mut self,
         scope: &mut Scope<'s, P::Backend>,
         frame: &mut Frame<'_, 's, P>,

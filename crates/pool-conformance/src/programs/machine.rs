@@ -102,7 +102,12 @@ impl<'p, P: Probe> Machine<'p, P> {
             ref other => panic!("an error without a reason: {other}"),
         }
         self.check_stats(stats);
-        self.model.account().check_nothing_idle(self.probe.held());
+    }
+
+    /// Checks that nothing but the blocks of active slots is held.
+    pub(super) fn check_nothing_idle(&mut self) {
+        let held = self.probe.held();
+        self.model.account().check_nothing_idle(held);
     }
 
     /// Checks that the backend has refused an allocation since `before`.
@@ -143,7 +148,6 @@ impl<'p, P: Probe> Machine<'p, P> {
             assert_eq!(released.slots, before.blocks - now.blocks, "slots that were trimmed");
         }
         assert_eq!(call(), ReleaseReport::default(), "a second trim found something");
-        let held = self.probe.held();
-        self.model.account().check_nothing_idle(held);
+        self.check_nothing_idle();
     }
 }

@@ -7,13 +7,21 @@
 //! two live views overlap, every content is intact, active slots, bytes and growths are what the
 //! model and the backend count, limits hold, and every block is freed with its pool.
 //!
+//! On the host, programs also use elements of any type that is `Copy`, room without a value, vectors and slices that
+//! are kept: what these leave behind in a block must never be read, and is zeros instead.
+//!
 //! Programs are values: [`strategy`] makes random ones that shrink, and any test can run one.
 
 mod account;
 mod acquire;
+mod contents;
 mod dynamic;
 mod entry;
+mod family;
 mod frame;
+mod host_tally;
+mod hosted;
+mod keeping;
 mod lexical;
 mod machine;
 mod model;
@@ -22,9 +30,10 @@ mod program;
 pub mod strategy;
 mod tally;
 
+pub use host_tally::HostTally;
 pub use program::{
-    Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, LexicalProgram, Nested, Round,
-    Setting, Step, Style,
+    Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, Keep, LexicalProgram, Nested,
+    Round, Setting, Step, Style,
 };
 pub use tally::Tally;
 

@@ -1,7 +1,9 @@
 //! The naive model: every byte range that is handed out, and the account of every open pool.
 
 use super::account::Account;
+use super::contents::{Contents, Remains};
 use super::program::Setting;
+use crate::host::Extent;
 use crate::ledger::BlockCounts;
 use crate::probe::{Probe, Watching};
 
@@ -23,6 +25,8 @@ pub(super) struct Model {
     live: Vec<Range>,
     /// The open pools; the last one is in use, those before it rest.
     accounts: Vec<Account>,
+    /// What the blocks of all pools hold.
+    pub(super) contents: Contents,
     last_seed: u64,
 }
 
@@ -50,6 +54,11 @@ impl Model {
     /// The account of the pool in use.
     pub(super) fn account(&mut self) -> &mut Account {
         self.accounts.last_mut().expect("an open pool")
+    }
+
+    /// The account of the pool in use, and what the blocks of all pools hold.
+    pub(super) fn account_and_contents(&mut self) -> (&mut Account, &mut Contents) {
+        (self.accounts.last_mut().expect("an open pool"), &mut self.contents)
     }
 
     /// The slots of the pool in use from `active` on are handed out no more.
@@ -86,5 +95,30 @@ impl Model {
             assert!(same_slot || !same_block, "two slots share a block: {new:?} and {old:?}");
         }
         self.live.push(new);
+    }
+
+    /// A view of a block's first bytes was handed out recycled, for as many bytes; what they may be.
+    pub(super) fn read<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) -> Remains {
+        match probe.place_of(start) {
+            Some((block, offset)) if bytes > 0 => self.contents.read(block, offset + bytes),
+            _ => Remains::default(),
+        }
+    }
+
+    /// A view of a block's first bytes was handed out to be written, for as many bytes.
+    pub(super) fn write<P: Probe>(&mut self, probe: &P, start: usize, bytes: usize) {
+        if let Some((block, offset)) = probe.place_of(start) {
+            self.contents.write(block, offset + bytes);
+        }
+    }
+
+    /// As [`write`](Self::write), for a slice of the host, which may mark.
+    pub(super) fn write_host<P: Probe>(&mut self, probe: &P, extent: Extent, marks: bool) {
+        let Some((block, offset)) = probe.place_of(extent.start) else { return };
+        if marks {
+            self.contents.mark(block, extent.asked, offset + extent.bytes);
+        } else {
+            self.contents.write(block, extent.asked);
+        }
     }
 }

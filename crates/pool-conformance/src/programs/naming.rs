@@ -92,6 +92,7 @@ impl<P: Probe> Machine<'_, P> {
             Outcome::Panicked(payload) => {
                 // The slot was taken before the first element was made, and has no handle.
                 self.took(usize::from(entered.get()));
+                self.model.contents.lose_track();
                 self.unwind(payload, before)
             }
         }
@@ -135,6 +136,7 @@ impl<P: Probe> Machine<'_, P> {
         before: Option<crate::ledger::BlockCounts>,
     ) {
         self.check_error(error, &subject.pool.stats(), before);
+        self.check_nothing_idle();
         assert_eq!(subject.pool.trim(), ReleaseReport::default(), "refused with idle blocks left");
     }
 
@@ -152,16 +154,18 @@ impl<P: Probe> Machine<'_, P> {
         let mut view = subject.pool.get_mut(handle).expect("a new handle is live");
         assert_eq!(view.len(), length, "an array of another length than asked for");
         let found = self.probe.read(&view);
+        let (start, bytes) = (self.probe.address(&view), length * size_of::<T>());
+        self.model.hand_out(self.probe, slot, start, bytes);
         match expected {
-            Some(expected) => assert_eq!(found, expected, "an array of the wrong content"),
-            None if self.model.account().setting.poison && T::RECYCLES => {
-                let bytes = pool_core::bytemuck::cast_slice::<T, u8>(&found);
-                assert!(bytes.iter().all(|&byte| byte == 0xFF), "an array that is not poisoned");
+            None if T::RECYCLES => {
+                let remains = self.model.read(self.probe, start, bytes);
+                self.check_recycled(&remains, 0, &found);
             }
-            None => {}
+            _ => self.model.write(self.probe, start, bytes),
         }
-        let start = self.probe.address(&view);
-        self.model.hand_out(self.probe, slot, start, length * size_of::<T>());
+        if let Some(expected) = expected {
+            assert_eq!(found, expected, "an array of the wrong content");
+        }
         self.probe.write(&mut view, &samples(seed, length));
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));
     }

@@ -3,6 +3,7 @@
 use pool_core::{Compaction, PoolConfig};
 
 use crate::element::Kind;
+use crate::host::HostAcquire;
 use crate::ledger::Refusal;
 
 /// A program over one pool.
@@ -25,6 +26,10 @@ pub struct Setting {
     pub poison: bool,
     /// Whether every acquire gets a new block.
     pub fresh: bool,
+    /// Whether an acquire gets the idle block that fits best.
+    pub best_fit: bool,
+    /// Whether the bytes that are live at most are counted.
+    pub measure_live_bytes: bool,
     /// The ways of the shape cache.
     pub ways: usize,
 }
@@ -39,6 +44,8 @@ impl Setting {
             .growth_factor(self.growth_factor)
             .poison(self.poison)
             .fresh(self.fresh)
+            .best_fit(self.best_fit)
+            .measure_live_bytes(self.measure_live_bytes)
             .ways(self.ways)
     }
 
@@ -71,6 +78,10 @@ pub enum Round {
 pub enum Step {
     /// Acquires and keeps the view until the scope is left.
     Acquire(Acquire),
+    /// Acquires by a form that only scopes of the host have, and keeps the slice until the scope is left.
+    Host(HostAcquire),
+    /// Keeps a slice that is acquired in an inner scope.
+    Keep(Keep),
     /// A helper function that is given `&Scope` and acquires in it.
     Helper(Vec<Acquire>),
     /// Many small acquires, so that slot tables fill up.
@@ -106,6 +117,19 @@ pub struct Nested {
     pub refusal: Option<Refusal>,
     /// The steps that are done in the scope.
     pub steps: Vec<Step>,
+}
+
+/// An inner scope of which one slice is kept.
+#[derive(Clone, Debug)]
+pub struct Keep {
+    /// The steps before the slice is acquired. Where they leave the scope, nothing is kept.
+    pub steps: Vec<Step>,
+    /// The slice: of a form that initialises its elements.
+    pub acquire: HostAcquire,
+    /// What is acquired after the slice.
+    pub after: Vec<Acquire>,
+    /// Between which places the slice is kept, modulo one more than its length; an array is kept whole.
+    pub part: [usize; 2],
 }
 
 /// How an inner scope is held.

@@ -10,10 +10,11 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 
 use super::program::{
-    Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, LexicalProgram, Nested, Round,
-    Setting, Step, Style,
+    Acquire, DynamicProgram, DynamicStep, Fill, Form, Impossible, Keep, LexicalProgram, Nested,
+    Round, Setting, Step, Style,
 };
 use crate::element::Kind;
+use crate::host::{HostAcquire, HostForm, HostKind};
 use crate::ledger::Refusal;
 
 /// How many choices a program has at most.
@@ -110,14 +111,16 @@ impl<'a> Choices<'a> {
         Setting {
             byte_limit,
             growth_factor: self.one_of(&[(3, 1.5), (1, 1.0), (1, 4.0)]),
-            poison: self.of_ten(1),
+            poison: self.of_ten(2),
             fresh: self.of_ten(1),
+            best_fit: self.of_ten(2),
+            measure_live_bytes: self.of_ten(1),
             ways: self.between(1, 6),
         }
     }
 
     fn round(&mut self) -> Round {
-        match self.below(17) {
+        match self.below(18) {
             0..=11 => Round::Scope(self.nested(DEPTH)),
             12 => Round::Trim,
             13 => Round::Clear,
@@ -136,12 +139,14 @@ impl<'a> Choices<'a> {
     fn step(&mut self, depth: usize) -> Step {
         if depth > 0 && self.of_ten(4) {
             return match self.below(10) {
-                0..=8 => Step::Nested(self.nested(depth - 1)),
+                0..=6 => Step::Nested(self.nested(depth - 1)),
+                7..=8 => Step::Keep(self.keep(depth - 1)),
                 _ => Step::Beside(self.setting(), self.steps(depth - 1)),
             };
         }
         match self.below(35) {
-            0..=19 => Step::Acquire(self.acquire()),
+            0..=13 => Step::Acquire(self.acquire()),
+            14..=19 => Step::Host(self.host_acquire()),
             20..=22 => {
                 let count = self.below(4);
                 Step::Helper(self.many(count, Self::acquire))
@@ -178,6 +183,60 @@ impl<'a> Choices<'a> {
             1 => Refusal::From(self.below(5)),
             2 => Refusal::Above(self.below(4_000)),
             _ => Refusal::PanicOnce(self.below(5)),
+        }
+    }
+
+    fn keep(&mut self, depth: usize) -> Keep {
+        let steps = self.steps(depth);
+        let acquire = self.host_acquire_of(Self::initialised_form);
+        let after = self.below(3);
+        let part = if self.of_ten(3) { [self.any(), self.any()] } else { [0, acquire.length] };
+        Keep { steps, acquire, after: self.many(after, Self::acquire), part }
+    }
+
+    fn host_acquire(&mut self) -> HostAcquire {
+        self.host_acquire_of(|choices| match choices.below(5) {
+            0 => HostForm::Uninit,
+            1 => choices.one_of(&[
+                (1, HostForm::NdUninit),
+                (1, HostForm::Scratch(1)),
+                (1, HostForm::Scratch(256)),
+            ]),
+            _ => choices.initialised_form(),
+        })
+    }
+
+    fn host_acquire_of(&mut self, form: impl FnOnce(&mut Self) -> HostForm) -> HostAcquire {
+        let kind = self.one_of(&[
+            (6, HostKind::Pair),
+            (4, HostKind::Optional),
+            (3, HostKind::Text),
+            (2, HostKind::Byte),
+            (2, HostKind::Number),
+            (1, HostKind::Point),
+            (1, HostKind::Unit),
+        ]);
+        HostAcquire {
+            kind,
+            form: form(self),
+            length: self.length(),
+            reenter_at: self.of_ten(2).then(|| self.below(4)),
+            panic_at: self.of_ten(1).then(|| self.below(8)),
+            panics: self.of_ten(5),
+        }
+    }
+
+    fn initialised_form(&mut self) -> HostForm {
+        match self.below(12) {
+            0..=1 => HostForm::Copy,
+            2..=3 => HostForm::Repeat,
+            4 => HostForm::With,
+            5 => HostForm::NdCopy,
+            6 => HostForm::NdRepeat,
+            7 => HostForm::NdWith,
+            8 => HostForm::FixedVec(self.below(4)),
+            9..=10 => HostForm::Vec(self.below(4)),
+            _ => HostForm::FromIter,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use super::host_tally::HostTally;
+
 /// How often something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -25,10 +27,12 @@ pub struct Tally {
     pub shape_hits: u64,
     /// Handles that were refused as stale.
     pub stale_handles: u64,
+    /// The forms that only scopes of the host have; all zero for a backend that is none.
+    pub host: HostTally,
 }
 
 impl Tally {
-    /// Every number with its name.
+    /// Every number with its name, but for those of the host's forms.
     #[must_use]
     pub fn numbers(&self) -> [(&'static str, u64); 10] {
         [
@@ -45,7 +49,7 @@ impl Tally {
         ]
     }
 
-    /// The names of what never happened.
+    /// The names of what never happened, but for the host's forms.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         self.numbers().into_iter().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()
@@ -64,5 +68,6 @@ impl AddAssign for Tally {
         self.releases += other.releases;
         self.shape_hits += other.shape_hits;
         self.stale_handles += other.stale_handles;
+        self.host += other.host;
     }
 }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use core::slice;
+use core::{ptr, slice};
 
 use super::fixed_vec::FixedVec;
 use super::plain::is_known_plain;
@@ -228,35 +228,28 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
             return Err(overflow);
         };
         let wanted = needed.max(self.elements.length().saturating_mul(2)).max(LEAST);
-        let held = self.slot.capacity::<T>();
-        if held < needed {
-            self.move_to_next_block(wanted).or_else(|_| self.move_to_next_block(needed))?;
+        if self.slot.capacity::<T>() < needed {
+            self.take_next_block(wanted).or_else(|_| self.take_next_block(needed))?;
         }
         self.use_block(wanted.min(self.slot.capacity::<T>()));
         Ok(())
     }
 
-    /// Takes the block of the next slot, which holds `capacity` elements; the old block is then the next slot's.
-    fn move_to_next_block(&mut self, capacity: usize) -> Result<(), PoolError<B::Error>> {
+    /// Takes the block of the next slot, which holds `capacity` elements; the old block is then the next slot's, and
+    /// has the elements until the new one is used (`use_block`).
+    fn take_next_block(&mut self, capacity: usize) -> Result<(), PoolError<B::Error>> {
         // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
         // SAFETY: the pool lives for `'s`.
         let next = unsafe { self.scope.cursor.try_reserve::<T>(capacity, FirstUse::Write) }?;
-        if !is_known_plain::<T>() {
-            // SAFETY: the slot is reserved for more bytes; until it is exchanged nothing else runs.
-            unsafe { next.mark(self.elements.length() * size_of::<T>()) };
-        }
-        let (from, count) = (self.as_ptr(), self.elements.length());
-        // SAFETY: the next slot is reserved for more elements, and nothing views it; `T` is `Copy`.
-        unsafe { next.start::<T>().copy_from_nonoverlapping(from, count) };
         // SAFETY: both are slots of the scope's pool; this vector alone has a view of its slot, which it takes anew
-        // from the block (`use_block`) before it uses any, and the next slot is idle. A host's vector keeps no
-        // reference to its slot but this one, and no scope has handles.
+        // from the block (`use_block`) before anything else runs, and the next slot is idle. A host's vector keeps
+        // no reference to its slot but this one, and no scope has handles.
         unsafe { self.slot.exchange_blocks(next) };
-        self.use_block(self.elements.length());
         Ok(())
     }
 
-    /// Uses so much of the slot's block as `capacity` elements need.
+    /// Uses so much of the slot's block as `capacity` elements need, which are no fewer than there are. Where the
+    /// block was just taken, the elements are copied to it.
     fn use_block(&mut self, capacity: usize) {
         let length = self.elements.length();
         let bytes = capacity * size_of::<T>();
@@ -265,6 +258,12 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
             unsafe { self.slot.mark(bytes) };
         }
         self.slot.note_used(self.scope.cursor.active(), bytes);
+        let (from, to) = (self.elements.as_ptr(), self.slot.start::<T>());
+        if !ptr::eq(from, to) {
+            // SAFETY: the elements are in another block of the pool, which nobody has touched since it was the
+            // slot's; the slot's block holds as many, and nothing views it; `T` is `Copy`.
+            unsafe { to.copy_from_nonoverlapping(from, length) };
+        }
         // SAFETY: the block holds as many elements, for as long as the scope's views live, and the old view of it,
         // or of the block before, is replaced here.
         let room = unsafe { self.slot.host_slice(capacity) };

@@ -11,19 +11,31 @@ use crate::backend::PoolBackend;
 ///
 /// The slot is idle.
 pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    let config = slot.state().config();
     // SAFETY: the record is live, and nothing else holds a reference to it while this one lives.
     let record = unsafe { slot.record().as_ref() };
-    let armed = config.poison
-        || config.fresh
-        || config.best_fit
-        || config.measure_live_bytes
+    let armed = slot.state().arms_every_use()
         || record.samples_left > 0
         || record.armed_by_view
         || record.uninitialised_words > 0;
     let words = if armed { 0 } else { record.real / WORD };
     // SAFETY: the slot is live and nothing holds a reference to it.
     unsafe { (*slot.slot.as_ptr()).advertised = words };
+}
+
+/// As [`advertise`], for a slot that may have got its block before it was ever handed out: then it advertises
+/// nothing, so that the cold function counts the first time.
+///
+/// # Safety
+///
+/// The slot is idle.
+pub(super) unsafe fn advertise_if_counted<B: PoolBackend>(slot: SlotPointer<'_, B>) {
+    if slot.number() < slot.state().high_water() {
+        // SAFETY: the slot is idle (caller).
+        unsafe { advertise(slot) };
+    } else {
+        // SAFETY: as above.
+        unsafe { withdraw(slot) };
+    }
 }
 
 /// A guard over an idle slot that advertises nothing while its pool is marked as busy, so that the hot path

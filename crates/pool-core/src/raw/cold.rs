@@ -58,7 +58,8 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     };
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
-    if state.config().best_fit {
+    let config = state.config();
+    if config.best_fit {
         // SAFETY: the slot and all above it are idle (caller), and stay so.
         unsafe { take_best_fit(slot, needed) };
     }
@@ -69,7 +70,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
         // SAFETY: the slot is idle.
         unsafe { sample(slot, unrounded) };
     }
-    if state.config().measure_live_bytes {
+    if config.measure_live_bytes {
         let noted = state.live.note(slot.number(), length * element_size);
         noted.map_err(|requested| PoolError::Bookkeeping { requested })?;
     }

@@ -15,6 +15,8 @@ use crate::stats::PoolStats;
 pub(crate) struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
+    /// What the configuration says of it, where advertising a slot finds it.
+    arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
     /// Set while code that is not ours may run inside an operation of this pool (invariant 9).
@@ -38,6 +40,7 @@ impl<B: PoolBackend> State<B> {
         Self {
             context,
             config: Cell::new(config),
+            arms_every_use: Cell::new(config.arms_every_use()),
             id,
             last_serial: Cell::new(0),
             busy: BusyMark::new(),
@@ -67,6 +70,11 @@ impl<B: PoolBackend> State<B> {
         self.config.get()
     }
 
+    /// Whether a mode of the configuration sends every acquire to the cold function.
+    pub(super) fn arms_every_use(&self) -> bool {
+        self.arms_every_use.get()
+    }
+
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -81,6 +89,7 @@ impl<B: PoolBackend> State<B> {
     /// Makes a configuration, which was validated, the pool's own.
     pub(super) fn set_config(&self, config: PoolConfig) {
         self.config.set(config);
+        self.arms_every_use.set(config.arms_every_use());
     }
 
     /// Bytes that blocks hold now.
@@ -122,6 +131,11 @@ impl<B: PoolBackend> State<B> {
         if slots >= PoolConfig::WARNING_SLOTS && slots.is_power_of_two() {
             self.warn_many_slots(slots);
         }
+    }
+
+    /// The most slots that were ever handed out at once.
+    pub(super) fn high_water(&self) -> usize {
+        self.high_water.get()
     }
 
     #[cfg(feature = "tracing")]

@@ -333,3 +333,32 @@ fn armed_and_poisoned_is_ordered_before_it_is_overwritten() {
     assert_stamped(&view, 1);
     assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "still armed after the refusal");
 }
+
+#[test]
+fn a_block_that_moves_to_another_slot_takes_its_arming_along() {
+    let (mut pool, ledger) = arming_pool();
+    {
+        let mut scope = pool.scope();
+        let kept = scope.keep(|inner| {
+            let armed: View<'_> = inner.acquire(100);
+            armed.arm();
+            inner.acquire_copy(&[1_u64, 2])
+        });
+        // The slots of the two have exchanged their blocks.
+        assert_eq!((&*kept, ledger.reuses()), (&[1, 2][..], vec![]));
+        scope.acquire::<u64>(100);
+        assert_eq!(ledger.reuses(), [Reuse::HandOut], "the armed block is handed out again");
+    }
+    {
+        let scope = pool.scope();
+        scope.acquire::<u64>(2);
+        assert_eq!(ledger.reuses(), [Reuse::HandOut], "what was kept was never armed");
+        scope.acquire::<u64>(100).arm();
+    }
+    let scope = pool.scope();
+    let mut vector = scope.acquire_vec(2);
+    vector.extend([3_u64; 20]);
+    assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "the vector took the next slot's block");
+    scope.acquire::<u64>(2);
+    assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "and left one that is not armed");
+}

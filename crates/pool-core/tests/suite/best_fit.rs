@@ -175,3 +175,17 @@ fn dynamic_pools_have_the_mode_too() {
     }
     assert_eq!(pool.stats().growths, 2);
 }
+
+#[test]
+fn slots_are_counted_that_got_their_block_before_they_were_handed_out() {
+    let (mut pool, _) = heap_pool_with(BEST_FIT);
+    pool.scope().acquire::<u64>(10);
+    // An array of no length leaves its block to the next slot.
+    pool.scope().acquire::<u64>(0);
+    pool.configure(PoolConfig::new()).unwrap();
+    let scope = pool.scope();
+    scope.acquire::<u64>(0);
+    scope.acquire::<u64>(10);
+    let stats = scope.stats();
+    assert_eq!((stats.active_slots, stats.high_water_slots, stats.growths), (2, 2, 1));
+}

@@ -8,7 +8,7 @@ use pool_conformance::panics::{catch_quietly, text};
 use pool_conformance::{HeapBackend, Ledger, Refusal};
 use pool_core::{Compaction, Pool, PoolConfig, Scope};
 
-use crate::support::{address, heap_pool, rounds};
+use crate::support::{address, assert_initialised, heap_pool, rounds};
 
 /// Sixteen bytes: a byte, seven bytes of padding, and an address.
 type Marking = (u8, &'static u8);
@@ -53,27 +53,26 @@ fn use_slot(
             model.seen(ledger, address(view), before);
             let zeroed = model.marked.min(bytes);
             let expected = if poison { 0xFF } else { 0 };
-            assert!(view[..zeroed].iter().all(|&byte| byte == expected), "{zeroed} of {bytes}");
-            // Reads the rest too, so that Miri sees whether it is initialised.
-            assert!(view.iter().map(|&byte| usize::from(byte)).sum::<usize>() <= 255 * bytes);
+            assert!(view[..zeroed] == vec![expected; zeroed], "{zeroed} of {bytes}");
+            assert_initialised(view);
             view.fill(0x11);
             model.marked = 0;
         }
         3 => {
             let Ok(view) = scope.try_acquire_zeroed::<u8>(bytes) else { return };
             model.seen(ledger, address(view), before);
-            assert!(view.iter().all(|&byte| byte == 0));
+            assert!(view == vec![0; bytes]);
         }
         4 => {
             let Ok(view) = scope.try_acquire_filled(bytes, 0x22_u8) else { return };
             model.seen(ledger, address(view), before);
-            assert!(view.iter().all(|&byte| byte == 0x22));
+            assert!(view == vec![0x22; bytes]);
         }
         5 => {
             let Ok(view) = scope.try_acquire_nd::<u8, _>(&[1, bytes, 1][..]) else { return };
             model.seen(ledger, address(view.as_slice()), before);
             let zeroed = model.marked.min(bytes);
-            assert!(poison || view.as_slice()[..zeroed].iter().all(|&byte| byte == 0));
+            assert!(poison || view.as_slice()[..zeroed] == vec![0; zeroed]);
             model.marked = 0;
         }
         6 => {

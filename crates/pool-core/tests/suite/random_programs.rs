@@ -23,5 +23,6 @@ fn random_dynamic_programs_agree_with_the_model() {
 fn assert_nothing_missed(tally: Tally, impossible: &[&str]) {
     if tally.programs >= ENOUGH {
         assert_eq!(tally.missing(), impossible, "{tally:?}");
+        assert_eq!(tally.host.missing(), [""; 0], "{tally:?}");
     }
 }

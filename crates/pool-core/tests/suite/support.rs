@@ -50,6 +50,13 @@ pub(crate) fn assert_stamped(view: &[u64], owner: u64) {
     }
 }
 
+/// Reads every byte: under Miri, one that is not initialised is undefined behaviour, which is then reported.
+#[track_caller]
+pub(crate) fn assert_initialised(bytes: &[u8]) {
+    // Compared in one piece, which Miri does in no time.
+    assert!(bytes == bytes.to_vec());
+}
+
 /// Takes so many slots, each with so many `u64`s.
 pub(crate) fn take(scope: &Scope<'_, HeapBackend>, count: usize, length: usize) {
     for _ in 0..count {

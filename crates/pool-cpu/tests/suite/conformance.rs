@@ -56,5 +56,6 @@ fn programs() -> u32 {
 fn assert_nothing_missed(tally: Tally, impossible: &[&str]) {
     if tally.programs >= 1_000 {
         assert_eq!(tally.missing(), impossible, "{tally:?}");
+        assert_eq!(tally.host.missing(), [""; 0], "{tally:?}");
     }
 }

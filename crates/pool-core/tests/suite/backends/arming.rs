@@ -7,8 +7,8 @@ use std::slice;
 
 use pool_conformance::{HeapBackend, Ledger, RefusalError};
 use pool_core::{
-    Advice, CopyView, Device, Element, LendView, LendViewMut, PodElement, PoolBackend, PoolView,
-    PoolViewMut, Reuse, ShapeError, SlotRef, ViewError,
+    Advice, CopyView, Device, Element, HostBackend, LendView, LendViewMut, PodElement, PoolBackend,
+    PoolView, PoolViewMut, Reuse, ShapeError, SlotRef, ViewError,
 };
 
 /// Heap memory watched by a [`Ledger`], with [`ArmingView`]s.
@@ -231,5 +231,12 @@ unsafe impl PoolBackend for Arming {
     ) -> Result<(), RefusalError> {
         // SAFETY: the caller's promise.
         unsafe { HeapBackend::copy_from_host(ledger, block, source) }
+    }
+}
+
+// SAFETY: a block is a pointer to host memory, valid for all of its bytes and aligned; the dangling one is aligned.
+unsafe impl HostBackend for Arming {
+    fn host_pointer(block: NonNull<u8>) -> *mut u8 {
+        HeapBackend::host_pointer(block)
     }
 }

@@ -1,0 +1,119 @@
+//! Marked slots: what it costs that a slot holds, or may hold, bytes that are not initialised. Beside slots that are
+//! not marked, and vectors.
+
+use std::mem::MaybeUninit;
+
+use pool_facade::prelude::*;
+
+use super::on_columns;
+use super::small::Empty;
+use crate::case::{Case, Work};
+use crate::column::touch;
+
+/// Sixteen bytes, seven of them padding, so that they mark their slot.
+type Padded = (u8, u64);
+/// As many bytes without padding.
+type Plain = [f64; 2];
+
+const PADDED: Padded = (1, 2);
+const PLAIN: Plain = [1.0, 2.0];
+
+pub(super) fn cases() -> Vec<Case> {
+    let room = on_columns!("marked slots", "room for f64, one byte touched":
+        "empty" => Empty,
+        "caller-kept" => KeptRoom,
+        "pool, marked" => MarkedRoom,
+        "pool, not marked" => PlainRoom,
+        "with_capacity" => NewRoom,
+    );
+    let written = on_columns!("marked slots", "pairs with padding, all written":
+        "empty" => Empty,
+        "caller-kept" => KeptPairs,
+        "pool, marked" => MarkedPairs,
+        "pool, not marked" => PlainPairs,
+        "vec![x; n]" => NewPairs,
+    );
+    let turns = on_columns!("marked slots", "pairs written, then the bytes handed out recycled":
+        "empty" => Empty,
+        "pool, marked" => MarkedTurns,
+        "pool, not marked" => PlainTurns,
+        "vec![x; n], vec![0; n]" => NewTurns,
+    );
+    [room.to_vec(), written.to_vec(), turns.to_vec()].concat()
+}
+
+/// Works over one state, each of which is one function.
+macro_rules! works {
+    ($($about:literal $name:ident($state:ty = $new:expr) = |$own:ident, $length:ident| $run:block)+) => {$(
+        #[doc = $about]
+        #[derive(Debug)]
+        pub struct $name($state);
+
+        impl Work for $name {
+            fn new() -> Self {
+                Self($new)
+            }
+
+            #[inline(never)]
+            fn run(&mut self, $length: usize, _: usize, _: usize) {
+                let $own = &mut self.0;
+                $run
+            }
+        }
+    )+};
+}
+
+works! {
+    "Room that the caller keeps."
+    KeptRoom(Vec<MaybeUninit<f64>> = Vec::new()) = |room, length| {
+        if room.len() < length {
+            room.resize(length, MaybeUninit::uninit());
+        }
+        touch(&mut &mut room[..length]);
+    }
+    "Room in a slot that is marked, and written first at every use."
+    MarkedRoom(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire_uninit::<f64>(length));
+    }
+    "Recycled numbers in a slot that is never marked."
+    PlainRoom(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire::<f64>(length));
+    }
+    "Room in a new vector."
+    NewRoom(() = ()) = |_own, length| {
+        touch(&mut Vec::<f64>::with_capacity(length));
+    }
+    "Pairs in a vector that the caller keeps."
+    KeptPairs(Vec<Padded> = Vec::new()) = |pairs, length| {
+        pairs.clear();
+        pairs.resize(length, PADDED);
+        touch(&mut &mut pairs[..]);
+    }
+    "Pairs in a marked slot."
+    MarkedPairs(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire_repeat(length, PADDED));
+    }
+    "As many bytes in a slot that is not marked."
+    PlainPairs(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire_repeat(length, PLAIN));
+    }
+    "Pairs in a new vector."
+    NewPairs(() = ()) = |_own, length| {
+        touch(&mut vec![PADDED; length]);
+    }
+    "Pairs in a slot, and then its bytes, which have to be zeroed."
+    MarkedTurns(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire_repeat(length, PADDED));
+        touch(&mut pool.scope().acquire::<u64>(2 * length));
+    }
+    "As many bytes in a slot that is not marked, and then its bytes."
+    PlainTurns(Pool<Cpu> = Pool::new(())) = |pool, length| {
+        touch(&mut pool.scope().acquire_repeat(length, PLAIN));
+        touch(&mut pool.scope().acquire::<u64>(2 * length));
+    }
+    "Pairs in a new vector, and then another one of zeros."
+    NewTurns(() = ()) = |_own, length| {
+        touch(&mut vec![PADDED; length]);
+        touch(&mut vec![0_u64; 2 * length]);
+    }
+}

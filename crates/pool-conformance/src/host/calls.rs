@@ -1,0 +1,65 @@
+//! The host's forms called by name and element type. A backend is a host backend at compile time, so what is called
+//! is behind a table of methods that only such a backend can have made.
+
+use pool_core::{HostBackend, PoolBackend, Scope};
+
+use super::element::with_host_kind;
+use super::forms::{HostResult, Moment, alignment, content, extent, room, slice};
+use super::keep::{KeepBody, keep};
+use super::request::HostAcquire;
+use super::slice::HeldSlice;
+
+/// The methods of [`HostForms`](super::HostForms), which only host backends have.
+pub(super) trait Calls<B: PoolBackend> {
+    fn acquire<'s>(
+        &self,
+        scope: &Scope<'s, B>,
+        asked: &HostAcquire,
+        seed: u64,
+        watch: &dyn Fn(Moment),
+    ) -> HostResult<HeldSlice<'s>, B>;
+
+    fn keep<'s>(
+        &self,
+        scope: &mut Scope<'s, B>,
+        asked: &HostAcquire,
+        part: [usize; 2],
+        seed: u64,
+        body: &mut dyn KeepBody<B>,
+    ) -> Option<HeldSlice<'s>>;
+}
+
+/// The calls of any host backend.
+pub(super) struct HostMemory;
+
+impl<B: HostBackend> Calls<B> for HostMemory {
+    fn acquire<'s>(
+        &self,
+        scope: &Scope<'s, B>,
+        asked: &HostAcquire,
+        seed: u64,
+        watch: &dyn Fn(Moment),
+    ) -> HostResult<HeldSlice<'s>, B> {
+        with_host_kind!(asked.kind, Element => {
+            if asked.form.leaves_room() {
+                room::<B, Element>(scope, asked, seed)
+            } else {
+                let slice = slice::<B, Element>(scope, asked, seed, watch)?;
+                assert!(*slice == content::<Element>(asked, seed), "a slice of the wrong content: {slice:?}");
+                let extent = extent::<Element>(slice, asked);
+                Ok(HeldSlice::new(slice, extent, alignment::<B, Element>(extent), seed))
+            }
+        })
+    }
+
+    fn keep<'s>(
+        &self,
+        scope: &mut Scope<'s, B>,
+        asked: &HostAcquire,
+        part: [usize; 2],
+        seed: u64,
+        body: &mut dyn KeepBody<B>,
+    ) -> Option<HeldSlice<'s>> {
+        with_host_kind!(asked.kind, Element => keep::<B, Element>(scope, asked, part, seed, body))
+    }
+}

@@ -1,0 +1,127 @@
+//! The element types of the host's forms: some that are known to be plain, and some with padding, pointers or
+//! invalid values, whose use marks a slot. For each a content that depends on a seed.
+
+use std::fmt::Debug;
+
+use crate::element::Sample;
+
+/// An element of any type that is `Copy`, with a content to recognise it by.
+pub(crate) trait HostSample: Copy + PartialEq + Debug + 'static {
+    /// Whether writing such elements marks their slot.
+    const MARKS: bool;
+
+    /// The element at `index` of the content `seed`.
+    fn host_sample(seed: u64, index: usize) -> Self;
+}
+
+/// The elements of the content `seed`.
+pub(crate) fn host_samples<T: HostSample>(seed: u64, length: usize) -> Vec<T> {
+    (0..length).map(|index| T::host_sample(seed, index)).collect()
+}
+
+/// The element types by name, for programs that choose one at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostKind {
+    /// `()`, of no size.
+    Unit,
+    /// `u8`, which is plain.
+    Byte,
+    /// `f64`, which is plain.
+    Number,
+    /// `[f32; 3]`, which is plain.
+    Point,
+    /// `(u8, u64)`, with seven bytes of padding.
+    Pair,
+    /// `Option<u16>`, with a byte of padding, and two more where it is `None`.
+    Optional,
+    /// `&'static str`, a pointer and a length.
+    Text,
+}
+
+/// Runs code with the type that a [`HostKind`] names.
+macro_rules! with_host_kind {
+    ($kind:expr, $element:ident => $body:expr) => {
+        match $kind {
+            $crate::host::HostKind::Unit => {
+                type $element = ();
+                $body
+            }
+            $crate::host::HostKind::Byte => {
+                type $element = u8;
+                $body
+            }
+            $crate::host::HostKind::Number => {
+                type $element = f64;
+                $body
+            }
+            $crate::host::HostKind::Point => {
+                type $element = [f32; 3];
+                $body
+            }
+            $crate::host::HostKind::Pair => {
+                type $element = (u8, u64);
+                $body
+            }
+            $crate::host::HostKind::Optional => {
+                type $element = Option<u16>;
+                $body
+            }
+            $crate::host::HostKind::Text => {
+                type $element = &'static str;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_host_kind;
+
+impl HostKind {
+    /// Whether writing elements of the type marks their slot.
+    #[must_use]
+    pub fn marks(self) -> bool {
+        with_host_kind!(self, Element => Element::MARKS)
+    }
+}
+
+/// Elements that are plain data, and known to be.
+macro_rules! plain {
+    ($($plain:ty),+) => {
+        $(impl HostSample for $plain {
+            const MARKS: bool = false;
+
+            fn host_sample(seed: u64, index: usize) -> Self {
+                Self::sample(seed, index)
+            }
+        })+
+    };
+}
+
+plain!((), u8, f64, [f32; 3]);
+
+// Of their bytes none is zero that is no padding, so that what was not zeroed is seen also outside of Miri.
+
+impl HostSample for (u8, u64) {
+    const MARKS: bool = true;
+
+    fn host_sample(seed: u64, index: usize) -> Self {
+        (u8::sample(seed, index) | 1, u64::sample(seed, index) | 0x0101_0101_0101_0101)
+    }
+}
+
+impl HostSample for Option<u16> {
+    const MARKS: bool = true;
+
+    fn host_sample(seed: u64, index: usize) -> Self {
+        let number = u16::sample(seed, index);
+        (number % 4 != 0).then_some(number | 0x0101)
+    }
+}
+
+impl HostSample for &'static str {
+    const MARKS: bool = true;
+
+    fn host_sample(seed: u64, index: usize) -> Self {
+        const WORDS: [&str; 5] = ["a", "few", "words", "of", "different lengths"];
+        WORDS[usize::from(u16::sample(seed, index)) % WORDS.len()]
+    }
+}

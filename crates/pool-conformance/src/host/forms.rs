@@ -1,0 +1,197 @@
+//! The host's forms, called for an element type; what is answered with is checked.
+
+use std::mem::{MaybeUninit, size_of};
+
+use pool_core::{HostArray, HostBackend, PoolBackend, PoolError, PoolVec, PoolView, Scope};
+
+use super::element::{HostSample, host_samples};
+use super::request::{HostAcquire, HostForm};
+use super::slice::{Extent, HeldSlice};
+
+/// What a call into a pool of the backend answers with.
+pub(crate) type HostResult<T, B> = Result<T, PoolError<<B as PoolBackend>::Error>>;
+
+/// What happens in the middle of an acquire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moment {
+    /// The element of this index is made, by code that may acquire and panic.
+    Element(usize),
+    /// A vector has written `written` bytes of the block at `start`, and has asked for `asked`.
+    Written { start: usize, written: usize, asked: usize },
+    /// A vector took the next slot's block.
+    Moved,
+}
+
+/// Calls one of two twins: the one that panics, or the one that answers with an error, which is returned.
+macro_rules! call {
+    ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
+        if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
+    };
+}
+
+/// The elements that the answer should have.
+pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
+    let count = asked.count();
+    match asked.form {
+        HostForm::Repeat | HostForm::NdRepeat => vec![T::host_sample(seed, 0); count],
+        _ => host_samples(seed, count),
+    }
+}
+
+/// Where the answer is.
+pub(super) fn extent<T>(slice: &[T], asked: &HostAcquire) -> Extent {
+    let extent = Extent::of(slice);
+    match asked.form {
+        HostForm::FixedVec(more) => extent.asked((slice.len() + more) * size_of::<T>()),
+        _ => extent,
+    }
+}
+
+/// What a view at the start of a block should be aligned to; one without bytes needs none.
+pub(super) fn alignment<B: PoolBackend, T>(extent: Extent) -> usize {
+    if extent.bytes == 0 { align_of::<T>() } else { B::ALIGN }
+}
+
+/// Acquires room for elements.
+pub(super) fn room<'s, B: HostBackend, T: HostSample>(
+    scope: &Scope<'s, B>,
+    asked: &HostAcquire,
+    seed: u64,
+) -> HostResult<HeldSlice<'s>, B> {
+    let HostAcquire { form, length, panics, .. } = *asked;
+    if let HostForm::Scratch(align) = form {
+        let bytes: &mut [MaybeUninit<u8>] =
+            call!(panics, scope.scratch | try_scratch(length, align));
+        assert_eq!(bytes.len(), length, "scratch memory of another length than asked for");
+        let extent = Extent::of(bytes).asked(length + align.saturating_sub(B::ALIGN));
+        return Ok(HeldSlice::of_room(bytes, extent, align, seed));
+    }
+    let room: &mut [MaybeUninit<T>] = if form == HostForm::Uninit {
+        call!(panics, scope.acquire_uninit | try_acquire_uninit(length))
+    } else {
+        let dims = asked.dims();
+        let array = call!(panics, scope.acquire_nd_uninit | try_acquire_nd_uninit(dims));
+        assert_eq!(array.dims(), dims, "an array of another shape than asked for");
+        array.into_view()
+    };
+    assert_eq!(room.len(), asked.count(), "room of another length than asked for");
+    let extent = Extent::of(room);
+    Ok(HeldSlice::of_room(room, extent, alignment::<B, T>(extent), seed))
+}
+
+/// Acquires a slice of elements, by any form that initialises them.
+pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
+    scope: &Scope<'s, B>,
+    asked: &HostAcquire,
+    seed: u64,
+    watch: &dyn Fn(Moment),
+) -> HostResult<&'s mut [T], B> {
+    let HostAcquire { form, length, panics, .. } = *asked;
+    let element = |index| {
+        watch(Moment::Element(index));
+        T::host_sample(seed, index)
+    };
+    let slice = match form {
+        HostForm::Copy => {
+            let source = host_samples::<T>(seed, length);
+            call!(panics, scope.acquire_copy | try_acquire_copy(&source))
+        }
+        HostForm::Repeat => {
+            let value = T::host_sample(seed, 0);
+            call!(panics, scope.acquire_repeat | try_acquire_repeat(length, value))
+        }
+        HostForm::FixedVec(more) => {
+            let capacity = length + more;
+            let mut vector =
+                call!(panics, scope.acquire_fixed_vec | try_acquire_fixed_vec(capacity));
+            vector.try_extend((0..length).map(element)).expect("there is room");
+            let full = vector.capacity() == length;
+            assert_eq!(vector.push(T::host_sample(seed, 0)).is_err(), full, "of {capacity}");
+            vector.truncate(length);
+            vector.into_slice()
+        }
+        HostForm::Vec(capacity) => {
+            let vector = call!(panics, scope.acquire_vec | try_acquire_vec(capacity));
+            push_all(vector, length, panics, element, watch)?
+        }
+        HostForm::FromIter => {
+            // An iterator that does not know its length, or one that does.
+            let mut elements = (0..length).map(element);
+            if length % 2 == 0 {
+                let elements = std::iter::from_fn(|| elements.next());
+                call!(panics, scope.acquire_from_iter | try_acquire_from_iter(elements))
+            } else {
+                call!(panics, scope.acquire_from_iter | try_acquire_from_iter(elements))
+            }
+        }
+        HostForm::With => call!(panics, scope.acquire_with | try_acquire_with(length, element)),
+        _ => array::<B, T>(scope, asked, seed, watch)?.into_view(),
+    };
+    Ok(slice)
+}
+
+/// Acquires an array of elements.
+pub(super) fn array<'s, B: HostBackend, T: HostSample>(
+    scope: &Scope<'s, B>,
+    asked: &HostAcquire,
+    seed: u64,
+    watch: &dyn Fn(Moment),
+) -> HostResult<HostArray<'s, T, 2>, B> {
+    let (dims, panics) = (asked.dims(), asked.panics);
+    let array = match asked.form {
+        HostForm::NdCopy => {
+            let source = host_samples::<T>(seed, asked.count());
+            call!(panics, scope.acquire_nd_copy | try_acquire_nd_copy(dims, &source))
+        }
+        HostForm::NdRepeat => {
+            let value = T::host_sample(seed, 0);
+            call!(panics, scope.acquire_nd_repeat | try_acquire_nd_repeat(dims, value))
+        }
+        _ => {
+            let element = |[row, column]: [usize; 2]| {
+                let index = row * dims[1] + column;
+                watch(Moment::Element(index));
+                T::host_sample(seed, index)
+            };
+            call!(panics, scope.acquire_nd_with | try_acquire_nd_with(dims, element))
+        }
+    };
+    assert_eq!(array.dims(), dims, "an array of another shape than asked for");
+    Ok(array)
+}
+
+/// Fills a vector that grows, and tells where its elements went.
+fn push_all<'s, B: HostBackend, T: HostSample>(
+    mut vector: PoolVec<'_, 's, B, T>,
+    length: usize,
+    panics: bool,
+    element: impl Fn(usize) -> T,
+    watch: &dyn Fn(Moment),
+) -> HostResult<&'s mut [T], B> {
+    let written = |place: Extent| {
+        let Extent { start, bytes, asked } = place;
+        watch(Moment::Written { start, written: bytes, asked });
+    };
+    let mut place = place_of(&vector);
+    for index in 0..length {
+        let next = element(index);
+        if vector.len() == vector.capacity() {
+            // Told before, because an error ends the vector.
+            written(place);
+        }
+        call!(panics, vector.push | try_push(next));
+        let now = place_of(&vector);
+        if now.start != place.start {
+            watch(Moment::Moved);
+        }
+        place = now;
+    }
+    written(place);
+    Ok(vector.into_slice())
+}
+
+/// Where a vector's elements are, and the bytes that it has asked for.
+fn place_of<B: HostBackend, T: HostSample>(vector: &PoolVec<'_, '_, B, T>) -> Extent {
+    let asked = if size_of::<T>() == 0 { 0 } else { vector.capacity() * size_of::<T>() };
+    Extent::of(&vector[..]).asked(asked)
+}

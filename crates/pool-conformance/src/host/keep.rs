@@ -1,0 +1,141 @@
+//! Slices and arrays that are kept when their scope ends, by element type.
+
+use std::ops::Range;
+
+use pool_core::{HostArray, HostBackend, NdView, PoolBackend, PoolError, Scope};
+
+use super::element::HostSample;
+use super::forms::{self, Moment};
+use super::request::HostAcquire;
+use super::slice::{Extent, HeldSlice};
+
+/// What is done in an inner scope of which a slice is kept.
+pub(crate) trait KeepBody<B: PoolBackend> {
+    /// Done before the slice is acquired; where the answer is false, nothing is acquired or kept.
+    fn before(&mut self, inner: &mut Scope<'_, B>) -> bool;
+
+    /// Told of what happens while the slice is acquired.
+    fn watch(&self, moment: Moment);
+
+    /// Done after the slice was acquired.
+    fn acquired(&mut self, inner: &Scope<'_, B>, extent: Extent);
+
+    /// Told that the slice was refused.
+    fn refused(&mut self, inner: &Scope<'_, B>, error: &PoolError<B::Error>);
+}
+
+/// Nothing was kept: the body ended early, or was told of a refusal.
+struct NotKept;
+
+impl<E> From<PoolError<E>> for NotKept {
+    fn from(_: PoolError<E>) -> Self {
+        Self
+    }
+}
+
+/// Keeps what a body acquires; `None` where it answered with nothing.
+pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
+    scope: &mut Scope<'s, B>,
+    asked: &HostAcquire,
+    part: [usize; 2],
+    seed: u64,
+    body: &mut dyn KeepBody<B>,
+) -> Option<HeldSlice<'s>> {
+    let count = asked.count();
+    let [from, to] = if asked.form.is_nd() { [0, count] } else { part.map(|at| at % (count + 1)) };
+    let part = from.min(to)..from.max(to);
+    let kept = if asked.form.is_nd() {
+        keep_array::<B, T>(scope, asked, seed, body)?
+    } else {
+        keep_slice::<B, T>(scope, asked, part.clone(), seed, body)?
+    };
+    assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
+    // Some part of a block, of which nothing more is asked.
+    let extent = Extent::of(kept).asked(0);
+    Some(HeldSlice::new(kept, extent, align_of::<T>(), seed))
+}
+
+fn keep_slice<'s, B: HostBackend, T: HostSample>(
+    scope: &mut Scope<'s, B>,
+    asked: &HostAcquire,
+    part: Range<usize>,
+    seed: u64,
+    body: &mut dyn KeepBody<B>,
+) -> Option<&'s mut [T]> {
+    if !asked.panics {
+        return scope.try_keep(|inner| part_of(inner, asked, part, seed, body)).ok();
+    }
+    let mut answered = false;
+    let kept = scope.keep(|inner| {
+        let answer = part_of(inner, asked, part, seed, body);
+        answered = answer.is_ok();
+        answer.unwrap_or_default()
+    });
+    answered.then_some(kept)
+}
+
+fn part_of<'i, B: HostBackend, T: HostSample>(
+    mut inner: Scope<'i, B>,
+    asked: &HostAcquire,
+    part: Range<usize>,
+    seed: u64,
+    body: &mut dyn KeepBody<B>,
+) -> Result<&'i mut [T], NotKept> {
+    if !body.before(&mut inner) {
+        return Err(NotKept);
+    }
+    match forms::slice::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
+        Ok(slice) => {
+            body.acquired(&inner, forms::extent(slice, asked));
+            Ok(&mut slice[part])
+        }
+        Err(error) => {
+            body.refused(&inner, &error);
+            Err(NotKept)
+        }
+    }
+}
+
+fn keep_array<'s, B: HostBackend, T: HostSample>(
+    scope: &mut Scope<'s, B>,
+    asked: &HostAcquire,
+    seed: u64,
+    body: &mut dyn KeepBody<B>,
+) -> Option<&'s mut [T]> {
+    let mut answered = false;
+    let kept = if asked.panics {
+        scope.keep_nd(|inner| {
+            let answer = array_of(inner, asked, seed, body);
+            answered = answer.is_ok();
+            answer.unwrap_or_else(|NotKept| {
+                NdView::try_new(Default::default(), [0, 3]).expect("no elements")
+            })
+        })
+    } else {
+        answered = true;
+        scope.try_keep_nd(|inner| array_of(inner, asked, seed, body)).ok()?
+    };
+    assert!(!answered || kept.dims() == asked.dims(), "a kept array changed its shape");
+    answered.then_some(kept.into_view())
+}
+
+fn array_of<'i, B: HostBackend, T: HostSample>(
+    mut inner: Scope<'i, B>,
+    asked: &HostAcquire,
+    seed: u64,
+    body: &mut dyn KeepBody<B>,
+) -> Result<HostArray<'i, T, 2>, NotKept> {
+    if !body.before(&mut inner) {
+        return Err(NotKept);
+    }
+    match forms::array::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
+        Ok(array) => {
+            body.acquired(&inner, Extent::of(array.as_slice()));
+            Ok(array)
+        }
+        Err(error) => {
+            body.refused(&inner, &error);
+            Err(NotKept)
+        }
+    }
+}

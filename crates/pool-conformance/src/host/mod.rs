@@ -1,0 +1,72 @@
+//! What random programs do with scopes of the host beyond what all backends have: elements of any type that is
+//! `Copy`, room without a value, vectors, and slices that are kept when their scope ends.
+
+mod calls;
+mod element;
+mod forms;
+mod keep;
+mod request;
+mod slice;
+
+use std::fmt;
+
+use pool_core::{HostBackend, PoolBackend, Scope};
+
+use calls::{Calls, HostMemory};
+pub use element::HostKind;
+use forms::HostResult;
+pub(crate) use forms::Moment;
+pub(crate) use keep::KeepBody;
+pub use request::{HostAcquire, HostForm};
+pub(crate) use slice::{Extent, HeldSlice};
+
+/// The forms of the acquire family that scopes of a host backend have, for code that knows of a backend no more
+/// than that it may be one: what [`Probe::host_forms`](crate::Probe::host_forms) answers with.
+pub struct HostForms<B: PoolBackend>(&'static dyn Calls<B>);
+
+impl<B: HostBackend> HostForms<B> {
+    /// The forms that scopes of this backend have.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(&HostMemory)
+    }
+}
+
+impl<B: HostBackend> Default for HostForms<B> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<B: PoolBackend> fmt::Debug for HostForms<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HostForms")
+    }
+}
+
+impl<B: PoolBackend> HostForms<B> {
+    /// Acquires, and checks that the answer has the content `seed`. `watch` is told of what happens meanwhile.
+    pub(crate) fn acquire<'s>(
+        &self,
+        scope: &Scope<'s, B>,
+        asked: &HostAcquire,
+        seed: u64,
+        watch: &dyn Fn(Moment),
+    ) -> HostResult<HeldSlice<'s>, B> {
+        self.0.acquire(scope, asked, seed, watch)
+    }
+
+    /// Acquires in an inner scope, and keeps the elements from the first to the second place of `part`, both modulo
+    /// one more than their number, or all for an array; checks that they have the content `seed`. `None` where
+    /// `body` ended early, or was told of a refusal.
+    pub(crate) fn keep<'s>(
+        &self,
+        scope: &mut Scope<'s, B>,
+        asked: &HostAcquire,
+        part: [usize; 2],
+        seed: u64,
+        body: &mut dyn KeepBody<B>,
+    ) -> Option<HeldSlice<'s>> {
+        self.0.keep(scope, asked, part, seed, body)
+    }
+}

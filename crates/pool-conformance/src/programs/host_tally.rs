@@ -1,0 +1,101 @@
+//! Counts of the host's forms that random programs ran, and of what they left to be found.
+
+use std::ops::AddAssign;
+
+use crate::host::HostForm;
+
+/// How often each form of the host's family was run to its end, and how often what it left behind was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostTally {
+    /// By the place of the form's name in [`FORMS`].
+    forms: [u64; FORMS.len()],
+    /// Vectors that took a next slot's block.
+    pub moved_vectors: u64,
+    /// Slices that were kept when their scope ended.
+    pub kept_slices: u64,
+    /// Arrays that were kept.
+    pub kept_arrays: u64,
+    /// Code that made elements and panicked.
+    pub panics: u64,
+    /// Acquires that were refused.
+    pub refusals: u64,
+    /// Recycled reads of bytes that were zeroed because a former use had marked them.
+    pub zeroed_reads: u64,
+    /// Such reads that found poison.
+    pub poisoned_reads: u64,
+}
+
+const FORMS: [&str; 12] = [
+    "copy",
+    "repeat",
+    "with",
+    "uninit",
+    "array copy",
+    "array repeat",
+    "array with",
+    "array uninit",
+    "scratch",
+    "fixed vector",
+    "vector",
+    "iterator",
+];
+
+/// The place of a form's name.
+fn place_of(form: HostForm) -> usize {
+    match form {
+        HostForm::Copy => 0,
+        HostForm::Repeat => 1,
+        HostForm::With => 2,
+        HostForm::Uninit => 3,
+        HostForm::NdCopy => 4,
+        HostForm::NdRepeat => 5,
+        HostForm::NdWith => 6,
+        HostForm::NdUninit => 7,
+        HostForm::Scratch(_) => 8,
+        HostForm::FixedVec(_) => 9,
+        HostForm::Vec(_) => 10,
+        HostForm::FromIter => 11,
+    }
+}
+
+impl HostTally {
+    /// Notes that a form was run.
+    pub(super) fn note(&mut self, form: HostForm) {
+        self.forms[place_of(form)] += 1;
+    }
+
+    /// Every number with its name.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let others = [
+            ("moved vectors", self.moved_vectors),
+            ("kept slices", self.kept_slices),
+            ("kept arrays", self.kept_arrays),
+            ("panics in host code", self.panics),
+            ("refused host forms", self.refusals),
+            ("zeroed reads", self.zeroed_reads),
+            ("poisoned reads", self.poisoned_reads),
+        ];
+        FORMS.into_iter().zip(self.forms).chain(others)
+    }
+
+    /// The names of what never happened.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.numbers().filter(|&(_, count)| count == 0).map(|(name, _)| name).collect()
+    }
+}
+
+impl AddAssign for HostTally {
+    fn add_assign(&mut self, other: Self) {
+        for (count, more) in self.forms.iter_mut().zip(other.forms) {
+            *count += more;
+        }
+        self.moved_vectors += other.moved_vectors;
+        self.kept_slices += other.kept_slices;
+        self.kept_arrays += other.kept_arrays;
+        self.panics += other.panics;
+        self.refusals += other.refusals;
+        self.zeroed_reads += other.zeroed_reads;
+        self.poisoned_reads += other.poisoned_reads;
+    }
+}

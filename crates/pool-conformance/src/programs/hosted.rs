@@ -1,0 +1,172 @@
+//! One acquire of a random program by a form that only scopes of the host have.
+
+use std::cell::{Cell, RefCell};
+
+use pool_core::Scope;
+
+use super::account::Account;
+use super::contents::Contents;
+use super::frame::{Frame, LiveSlice};
+use super::machine::{Machine, Outcome};
+use super::program::{Acquire, Fill, Form};
+use crate::element::{Kind, Sample};
+use crate::host::{Extent, HeldSlice, HostAcquire, HostForm, HostKind, Moment};
+use crate::panics::{is_in_allocation, is_planned, panic_as_planned};
+use crate::probe::{Probe, View, Watching};
+
+/// What happened in the middle of an acquire, to be told to the model afterwards.
+#[derive(Default)]
+pub(super) struct Happenings {
+    /// Whether code that makes elements ran.
+    pub(super) entered: Cell<bool>,
+    /// What a vector wrote: a block's number, and the bytes of it that were asked for and written.
+    written: RefCell<Vec<(usize, usize, usize)>>,
+    /// How many slots each move of a vector reserved, of those that the scope had not handed out before.
+    moves: RefCell<Vec<usize>>,
+}
+
+impl Happenings {
+    /// Notes what happened, after the acquire's own slot and `reentered` more were handed out.
+    pub(super) fn note<P: Probe>(
+        &self,
+        probe: &P,
+        asked: &HostAcquire,
+        moment: Moment,
+        reentered: usize,
+    ) {
+        match moment {
+            Moment::Element(index) => {
+                self.entered.set(true);
+                if asked.panic_at == Some(index) {
+                    panic_as_planned();
+                }
+            }
+            // The block may be gone when the acquire is over.
+            Moment::Written { start, written, asked } => {
+                let number = probe.place_of(start).map(|(number, _)| number);
+                self.written.borrow_mut().extend(number.map(|number| (number, asked, written)));
+            }
+            Moment::Moved => self.moves.borrow_mut().push(reentered + 2),
+        }
+    }
+
+    /// Tells the model, before it knows of the slots that were handed out.
+    pub(super) fn tell(&self, account: &mut Account, contents: &mut Contents, marks: bool) -> u64 {
+        for (number, asked, written) in self.written.take() {
+            if marks {
+                contents.mark(number, asked, written);
+            } else {
+                contents.write(number, asked);
+            }
+        }
+        let moves = self.moves.take();
+        moves.iter().for_each(|&slots| account.reserved(slots));
+        moves.len() as u64
+    }
+}
+
+impl HostAcquire {
+    /// What a backend without these forms is asked for.
+    fn elsewhere(&self) -> Acquire {
+        let kind = match self.kind {
+            HostKind::Unit => Kind::Unit,
+            HostKind::Byte | HostKind::Optional => Kind::U8,
+            HostKind::Number | HostKind::Text => Kind::F64,
+            HostKind::Point => Kind::Vector,
+            HostKind::Pair => Kind::Wide,
+        };
+        Acquire { kind, form: Form::Flat(Fill::Copied, self.length), panics: self.panics }
+    }
+}
+
+impl<P: Probe> Machine<'_, P> {
+    /// Acquires in a scope by a form of the host; the slices go into the frame.
+    pub(super) fn acquire_host<'s>(
+        &mut self,
+        scope: &Scope<'s, P::Backend>,
+        frame: &mut Frame<'_, 's, P>,
+        asked: &HostAcquire,
+    ) {
+        let Some(forms) = self.probe.host_forms() else {
+            return self.acquire(scope, frame, &asked.elsewhere());
+        };
+        let (probe, seed) = (self.probe, self.model.new_seed());
+        let happenings = Happenings::default();
+        let reentered = RefCell::new(Vec::<View<'s, P, u8>>::new());
+        let watch = |moment| {
+            happenings.note(probe, asked, moment, reentered.borrow().len());
+            let Moment::Element(index) = moment else { return };
+            if asked.reenter_at.is_some_and(|at| index % (at + 1) == 0) {
+                let more = scope.try_acquire_filled(2, u8::sample(seed, 0));
+                reentered.borrow_mut().extend(more);
+            }
+        };
+        let before = probe.held();
+        let outcome = Self::call(|| forms.acquire(scope, asked, seed, &watch));
+        let reentered = reentered.into_inner();
+        self.note_happenings(asked, &happenings, reentered.len());
+        let (slot, entered) = (self.model.account().active, happenings.entered.get());
+        // An iterator's slot is given back after a refusal, unless the iterator has acquired, too.
+        let gives_back = asked.form == HostForm::FromIter && reentered.is_empty();
+        match outcome {
+            Outcome::Done(held) => {
+                self.tally.host.note(asked.form);
+                self.took(1 + reentered.len());
+                self.admit_host(slot, &held, asked);
+                frame.views.push(Box::new(LiveSlice::new(held)));
+                self.admit_reentered(frame, slot + 1, reentered, seed);
+            }
+            Outcome::Refused(error) => {
+                self.tally.host.refusals += 1;
+                let taken = usize::from(entered && !gives_back);
+                self.took(taken + reentered.len());
+                self.admit_reentered(frame, slot + taken, reentered, seed);
+                if gives_back {
+                    self.check_error(&error, &scope.stats(), before);
+                } else {
+                    self.refused(scope, &error, before);
+                }
+            }
+            Outcome::Panicked(payload) => {
+                let refused = !is_planned(payload.as_ref()) && !is_in_allocation(payload.as_ref());
+                self.tally.host.panics += u64::from(entered && !refused);
+                let taken = entered && !(gives_back && refused);
+                self.took(usize::from(taken) + reentered.len());
+                self.model.contents.lose_track();
+                self.check_scope(scope);
+                self.unwind(payload, before)
+            }
+        }
+    }
+
+    /// Tells the model what happened in an acquire, of which it does not know the slots yet.
+    pub(super) fn note_happenings(
+        &mut self,
+        asked: &HostAcquire,
+        happenings: &Happenings,
+        reentered: usize,
+    ) {
+        let marks = asked.kind.marks();
+        let (account, contents) = self.model.account_and_contents();
+        if asked.form == HostForm::FromIter {
+            // The vector that it is collected in is not seen.
+            account.may_have_reserved(reentered + 2);
+            contents.lose_track();
+        }
+        self.tally.host.moved_vectors += happenings.tell(account, contents, marks);
+    }
+
+    /// Checks where a slice is that was just handed out, and tells the model.
+    fn admit_host(&mut self, slot: usize, held: &HeldSlice<'_>, asked: &HostAcquire) {
+        let extent = held.extent();
+        assert_eq!(extent.start % held.alignment, 0, "a slice that is not aligned");
+        self.admit_extent(slot, extent, asked);
+    }
+
+    /// Tells the model of a slice that was just handed out.
+    pub(super) fn admit_extent(&mut self, slot: usize, extent: Extent, asked: &HostAcquire) {
+        self.model.hand_out(self.probe, slot, extent.start, extent.bytes);
+        let marks = asked.kind.marks() || asked.form.leaves_room();
+        self.model.write_host(self.probe, extent, marks);
+    }
+}

@@ -1,0 +1,26 @@
+//! `--add`: counts of cases that the committed figures do not have yet, beside those that they have.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::figures::Figures;
+use super::machine::Machine;
+use super::programs::Programs;
+use super::{callgrind, check, report};
+use crate::TaskError;
+
+/// Counts, and writes the figures with the cases that are new. What was measured before stays as it is, and new cases
+/// have no times: those of another run, on a machine that does something else, could not be compared.
+pub(crate) fn run(folder: &Path) -> Result<ExitCode, TaskError> {
+    let committed = fs::read_to_string(folder.join("benchmarks.json"))?;
+    let mut figures: Figures = serde_json::from_str(&committed)?;
+    let machine = Machine::describe();
+    if let Some(why) = check::differs(&figures.machine, &machine).or_else(callgrind::missing) {
+        return Err(why.into());
+    }
+    let added = figures.add(Figures::count(&Programs::build(&[])?, machine)?);
+    println!("{added} cases are new");
+    report::write(&figures, folder)?;
+    Ok(ExitCode::SUCCESS)
+}
