@@ -34,9 +34,6 @@ pub enum PoolError<E> {
     /// The shape is impossible, or does not fit what it is applied to.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// What is in a slice could not be read or written: for code that passes errors of pools and of views on by `?`.
-    #[error(transparent)]
-    View(#[from] ViewError),
     /// The pool's byte limit does not allow the block, even with every idle block freed.
     #[error(
         "a block of {requested} bytes does not fit the pool's limit of {limit} bytes, {reserved} of which \
@@ -183,6 +180,14 @@ pub enum ShapeError {
         /// The length of what was to be split.
         extent: usize,
     },
+    /// A copy between different lengths.
+    #[error("cannot copy {from} elements to {to}: the lengths must agree")]
+    CopyMismatch {
+        /// Elements of the source.
+        from: usize,
+        /// Elements of the destination.
+        to: usize,
+    },
     /// A part that is not within its view.
     #[error("there is no part {start}..{end} of {extent} elements")]
     PartOutOfRange {
@@ -195,27 +200,29 @@ pub enum ShapeError {
     },
 }
 
-/// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView).
+/// Why what is in a slice could not be read or written as a [`PoolView`](crate::PoolView). As a [`PoolError`] it is the
+/// variant of the same name.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A copy between different lengths.
-    #[error("cannot copy {from} elements to {to}: the lengths must agree")]
-    LengthMismatch {
-        /// Elements of the source.
-        from: usize,
-        /// Elements of the destination.
-        to: usize,
-    },
+    /// A copy between different lengths, or a part or a split that is not within the view.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// The host has no memory for the elements.
     #[error("the host has no memory for {requested} bytes of elements")]
     Bookkeeping {
         /// Bytes that were asked for.
         requested: usize,
     },
-    /// A part or a split that is not within the view.
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
+}
+
+impl<E> From<ViewError> for PoolError<E> {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Shape(error) => Self::Shape(error),
+            ViewError::Bookkeeping { requested } => Self::Bookkeeping { requested },
+        }
+    }
 }
 
 /// Which value of a [`PoolConfig`](crate::PoolConfig) is out of its range.

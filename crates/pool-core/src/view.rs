@@ -347,7 +347,7 @@ impl<'a, T> CopyView<&'a [T]> for &mut [T] {
 }
 
 fn check_lengths(from: usize, to: usize) -> Result<(), ViewError> {
-    if from == to { Ok(()) } else { Err(ViewError::LengthMismatch { from, to }) }
+    if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
 }
 
 /// A length to copy for `acquire_like`: that of a view, an array, a slice or a vector.

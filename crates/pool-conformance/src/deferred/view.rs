@@ -253,7 +253,7 @@ impl<'a, T> CopyView<DeferredViewRef<'a, T>> for DeferredView<'_, T> {
 }
 
 fn check_lengths(from: usize, to: usize) -> Result<(), ViewError> {
-    if from == to { Ok(()) } else { Err(ViewError::LengthMismatch { from, to }) }
+    if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
 }
 
 /// Implements the traits that both kinds of views have.

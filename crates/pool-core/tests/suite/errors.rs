@@ -33,22 +33,19 @@ fn every_error_says_its_numbers_and_what_to_do() {
         "an alignment is a power of two, not 24: check how it was computed",
         None,
     );
-    let of_view = |error: ViewError| HeapError::from(error);
     assert_text(
-        &of_view(ViewError::LengthMismatch { from: 3, to: 4 }),
+        &HeapError::from(ViewError::from(ShapeError::CopyMismatch { from: 3, to: 4 })),
         "cannot copy 3 elements to 4: the lengths must agree",
         None,
     );
     assert_text(
-        &of_view(ViewError::Bookkeeping { requested: 77 }),
-        "the host has no memory for 77 bytes of elements",
-        None,
-    );
-    assert_text(
-        &of_view(ShapeError::PartOutOfRange { start: 1, end: 5, extent: 4 }.into()),
+        &HeapError::Shape(ShapeError::PartOutOfRange { start: 1, end: 5, extent: 4 }),
         "there is no part 1..5 of 4 elements",
         None,
     );
+    let no_memory = ViewError::Bookkeeping { requested: 77 };
+    assert_eq!(no_memory.to_string(), "the host has no memory for 77 bytes of elements");
+    assert_eq!(HeapError::from(no_memory), HeapError::Bookkeeping { requested: 77 });
     assert_text(
         &HeapError::LimitExceeded { requested: 4096, reserved: 100, limit: 2000 },
         "a block of 4096 bytes does not fit the pool's limit of 2000 bytes, 100 of which are in \
