@@ -12,3 +12,5 @@ mod conformance;
 mod dynamic_arrays;
 #[cfg(feature = "ndarray")]
 mod header_attacks;
+#[cfg(feature = "ndarray")]
+mod shaped_arrays;
