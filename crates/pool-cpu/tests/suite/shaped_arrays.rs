@@ -70,7 +70,7 @@ fn every_small_shape_of_every_rank() {
     }
     let mut pool = Pool::<Cpu>::new(());
     let mut scope = pool.scope();
-    let lengths = if cfg!(miri) { 1..=2_usize } else { 0..=3 };
+    let lengths = if cfg!(miri) { 2..=2_usize } else { 0..=3 };
     for a in lengths.clone() {
         both_orders(&mut scope, Dim([a]));
         for b in lengths.clone() {
