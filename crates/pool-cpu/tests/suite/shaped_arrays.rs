@@ -22,11 +22,14 @@ fn check<Sh: ShapeBuilder>(mut view: ArrayViewMut<'_, u32, Sh::Dim>, shape: Sh) 
     assert!(view.as_slice_memory_order().is_some(), "contiguous");
 }
 
-/// Every member of the family, twice, so that the second time is recycled.
+/// Every member of the family, twice, so that the second time is recycled; for Miri, which is slow here, one member.
 fn check_family<Sh: ShapeBuilder + Clone>(scope: &mut Scope<'_, Cpu>, shape: &Sh) {
     for _ in 0..2 {
         let scope = scope.scope();
         check(scope.acquire_array(shape.clone()), shape.clone());
+        if cfg!(miri) {
+            return;
+        }
         check(scope.try_acquire_array(shape.clone()).expect("memory"), shape.clone());
         let zeroed = scope.acquire_array_zeroed::<u32, _>(shape.clone());
         assert!(zeroed.iter().all(|&element| element == 0));
