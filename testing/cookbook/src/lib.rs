@@ -6,7 +6,7 @@
 mod counting;
 
 /// How often this thread asks the global allocator for memory while `work` runs.
-pub fn allocations(work: impl FnOnce()) -> u64 {
+pub fn allocations<R>(work: impl FnOnce() -> R) -> u64 {
     let before = counting::Calls::so_far();
     work();
     counting::Calls::since(before).allocations
