@@ -31,7 +31,8 @@ fn smooth_and_rank(values: &mut [f64], stack: &mut MemStack) -> usize {
             3 * count
         );
     }
-    let (mut pairs, _) = stack.collect(values.iter().map(|&value| (1_u8, value)));
+    // Not by `collect`, which Miri refuses under Tree Borrows, of whatever memory the stack is (dyn-stack 0.13.2).
+    let (mut pairs, _) = stack.make_with(count, |i| (1_u8, values[i]));
     pairs.sort_by(|left, right| left.1.total_cmp(&right.1));
     pairs.iter().filter(|pair| pair.1 < values[0]).count()
 }
