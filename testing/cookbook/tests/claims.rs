@@ -30,9 +30,12 @@ fn products_with_a_beta_of_zero_do_not_read() {
 }
 
 #[test]
-fn factorisations_of_nalgebra_allocate() {
+fn factorisations_and_products_of_nalgebra_allocate() {
     let mut pool = Pool::<Cpu>::new(());
     let scope = pool.scope();
+    let ones = DMatrix::<f64>::from_element(20, 20, 1.0);
+    let mut product = DMatrixViewMut::from_slice(scope.acquire(400), 20, 20);
+    assert_eq!(allocations(|| product.gemm(1.0, &ones, &ones, 0.0)), 1);
     let identity = scope.acquire_with(9, |i| f64::from(u8::from(i % 4 == 0)));
     let view = DMatrixView::from_slice(identity, 3, 3);
     let count = allocations(|| assert_eq!(view.clone_owned().lu().determinant(), 1.0));
