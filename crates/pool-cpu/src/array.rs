@@ -1,6 +1,8 @@
 //! Arrays as `ndarray` views: by value, of any shape that `ndarray` takes, at no cost for fixed ranks; and of dynamic
 //! rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
 
+use core::marker::PhantomData;
+
 use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, Shape, ShapeBuilder};
 use pool_core::{
     DynamicShape, Element, NdView, PodElement, PoolError, Scope, ShapeError, element_count,
@@ -378,12 +380,11 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     }
 }
 
-/// The elements of an array of these lengths, recycled. Of a fixed rank the compiler knows which branch it is; each is
-/// the hot path of its rank.
+/// The elements of an array of these lengths, recycled: for a fixed rank by the hot path of that rank.
 #[inline(always)]
 #[track_caller]
 fn acquire_for<'s, T: PodElement, D: Dimension>(scope: &Scope<'s, Cpu>, dim: &D) -> &'s mut [T] {
-    match dim.ndim() {
+    match Rank::<D>::FIXED {
         1 => scope.acquire_nd([dim[0]]).into_view(),
         2 => scope.acquire_nd([dim[0], dim[1]]).into_view(),
         3 => scope.acquire_nd([dim[0], dim[1], dim[2]]).into_view(),
@@ -395,6 +396,17 @@ fn acquire_for<'s, T: PodElement, D: Dimension>(scope: &Scope<'s, Cpu>, dim: &D)
             Err(error) => fail(&error),
         },
     }
+}
+
+/// The rank of a dimension, as a constant: of the branches on it only one is ever compiled.
+struct Rank<D>(PhantomData<D>);
+
+impl<D: Dimension> Rank<D> {
+    /// How many axes there are; 0 also where that is known only at run time.
+    const FIXED: usize = match D::NDIM {
+        Some(rank) => rank,
+        None => 0,
+    };
 }
 
 /// How many elements an array of these lengths has.
