@@ -1,64 +1,12 @@
-//! Arrays as `ndarray` views: by value, of any shape that `ndarray` takes, at no cost for fixed ranks; and of dynamic
-//! rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
+//! Acquires of arrays as `ndarray` views: by value, of any shape that `ndarray` takes, at no cost for fixed ranks; and of
+//! dynamic rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
 
-use core::marker::PhantomData;
-
-use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn, Shape, ShapeBuilder};
-use pool_core::{
-    DynamicShape, Element, NdView, PodElement, PoolError, Scope, ShapeError, element_count,
-    error_chain,
-};
+use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
+use pool_core::{Element, PodElement, PoolError, Scope};
 
 use crate::backend::Cpu;
 use crate::error::CpuError;
-
-/// Turns an array of a pool into an `ndarray` view of the same elements.
-///
-/// ```
-/// use pool_core::Pool;
-/// use pool_cpu::{Cpu, IntoNdarray};
-///
-/// let mut pool = Pool::<Cpu>::new(());
-/// let scope = pool.scope();
-/// let mut matrix = scope.acquire_nd_zeroed::<f64, _>([3, 4]).into_ndarray();
-/// matrix.row_mut(1).fill(2.0);
-/// assert_eq!(matrix.sum(), 8.0);
-/// ```
-pub trait IntoNdarray {
-    /// The `ndarray` view.
-    type View;
-
-    /// The same elements as an `ndarray` view.
-    fn into_ndarray(self) -> Self::View;
-}
-
-impl<'s, T, const N: usize> IntoNdarray for NdView<&'s mut [T], [usize; N]>
-where
-    [usize; N]: IntoDimension<Dim = Dim<[usize; N]>>,
-    Dim<[usize; N]>: Dimension,
-{
-    type View = ArrayViewMut<'s, T, Dim<[usize; N]>>;
-
-    #[inline]
-    fn into_ndarray(self) -> Self::View {
-        let (view, dims) = self.into_parts();
-        // SAFETY: the slice has exactly the product of `dims` elements, which was checked when the
-        // array was made, and is borrowed exclusively for `'s`.
-        unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
-    }
-}
-
-/// The dims are copied into the view: a rank above 4 then allocates. For a view without allocation
-/// use [`AcquireArray::acquire_array_dyn`].
-impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
-    type View = ArrayViewMut<'s, T, IxDyn>;
-
-    fn into_ndarray(self) -> Self::View {
-        let (view, dims) = self.into_parts();
-        // SAFETY: as for fixed ranks.
-        unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
-    }
-}
+use crate::shaped::{acquire_for, count_of, fail, view_of};
 
 /// What a `try_` acquire of an `ndarray` view returns.
 pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
@@ -141,7 +89,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// ```
 ///
 /// Arrays that are copied, or made element by element, are also those of `acquire_nd_from` and `acquire_nd_with`, with
-/// [`IntoNdarray::into_ndarray`].
+/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray).
 pub trait AcquireArray<'s> {
     /// An array with unspecified contents: what the last use left.
     ///
@@ -378,64 +326,4 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
             }
         }
     }
-}
-
-/// The elements of an array of these lengths, recycled: for a fixed rank by the hot path of that rank.
-#[inline(always)]
-#[track_caller]
-fn acquire_for<'s, T: PodElement, D: Dimension>(scope: &Scope<'s, Cpu>, dim: &D) -> &'s mut [T] {
-    match Rank::<D>::FIXED {
-        1 => scope.acquire_nd([dim[0]]).into_view(),
-        2 => scope.acquire_nd([dim[0], dim[1]]).into_view(),
-        3 => scope.acquire_nd([dim[0], dim[1], dim[2]]).into_view(),
-        4 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3]]).into_view(),
-        5 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3], dim[4]]).into_view(),
-        6 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3], dim[4], dim[5]]).into_view(),
-        _ => match count_of::<T, D>(dim) {
-            Ok(count) => scope.acquire(count),
-            Err(error) => fail(&error),
-        },
-    }
-}
-
-/// The rank of a dimension, as a constant: of the branches on it only one is ever compiled.
-struct Rank<D>(PhantomData<D>);
-
-impl<D: Dimension> Rank<D> {
-    /// How many axes there are; 0 also where that is known only at run time.
-    const FIXED: usize = match D::NDIM {
-        Some(rank) => rank,
-        None => 0,
-    };
-}
-
-/// How many elements an array of these lengths has.
-#[inline]
-fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
-    let lengths = dim.as_array_view();
-    // The lengths of a dimension are contiguous; were they not, no array would be made of them.
-    let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
-    Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
-}
-
-/// The elements as an array of the shape.
-///
-/// # Safety
-///
-/// There are as many elements as the product of the shape's lengths, which was checked. That a shape does not change
-/// in between is `ndarray`'s doing: `Shape` is a value of its own, and its `Dimension` can be implemented there alone.
-#[inline(always)]
-unsafe fn view_of<T, D: Dimension>(elements: &mut [T], shape: Shape<D>) -> ArrayViewMut<'_, T, D> {
-    // SAFETY: in row-major and in column-major order alike, an array of as many elements is all of the slice, and no
-    // two indices name one element; the slice is borrowed exclusively for as long as the view lives.
-    unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
-}
-
-/// Ends a twin without `try_`.
-#[cold]
-#[inline(never)]
-#[track_caller]
-#[expect(clippy::panic, reason = "the documented behaviour of every twin without `try_`")]
-fn fail(error: &PoolError<CpuError>) -> ! {
-    panic!("{}", error_chain(error))
 }

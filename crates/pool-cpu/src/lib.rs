@@ -51,10 +51,16 @@ mod block;
 mod error;
 #[cfg(feature = "ndarray")]
 mod header;
+#[cfg(feature = "ndarray")]
+mod into_ndarray;
+#[cfg(feature = "ndarray")]
+mod shaped;
 
 #[cfg(feature = "ndarray")]
-pub use array::{AcquireArray, ArrayResult, IntoNdarray};
+pub use array::{AcquireArray, ArrayResult};
 pub use backend::Cpu;
 pub use error::CpuError;
+#[cfg(feature = "ndarray")]
+pub use into_ndarray::IntoNdarray;
 #[cfg(feature = "ndarray")]
 pub use ndarray;
