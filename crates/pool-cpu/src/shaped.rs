@@ -16,17 +16,17 @@ pub(crate) fn acquire_for<'s, T: PodElement, D: Dimension>(
     dim: &D,
 ) -> &'s mut [T] {
     match Rank::<D>::FIXED {
-        1 => scope.acquire_nd([dim[0]]).into_view(),
-        2 => scope.acquire_nd([dim[0], dim[1]]).into_view(),
-        3 => scope.acquire_nd([dim[0], dim[1], dim[2]]).into_view(),
-        4 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3]]).into_view(),
-        5 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3], dim[4]]).into_view(),
-        6 => scope.acquire_nd([dim[0], dim[1], dim[2], dim[3], dim[4], dim[5]]).into_view(),
+        1 => scope.acquire_nd(lengths::<1, D>(dim)).into_view(),
+        2 => scope.acquire_nd(lengths::<2, D>(dim)).into_view(),
+        3 => scope.acquire_nd(lengths::<3, D>(dim)).into_view(),
+        4 => scope.acquire_nd(lengths::<4, D>(dim)).into_view(),
+        5 => scope.acquire_nd(lengths::<5, D>(dim)).into_view(),
+        6 => scope.acquire_nd(lengths::<6, D>(dim)).into_view(),
         _ => acquire_for_any_rank(scope, dim),
     }
 }
 
-/// The same, where the rank is 0, or known only at run time.
+/// As [`acquire_for`], where the rank is 0, or known only at run time.
 #[inline]
 #[track_caller]
 fn acquire_for_any_rank<'s, T: PodElement, D: Dimension>(
@@ -37,6 +37,12 @@ fn acquire_for_any_rank<'s, T: PodElement, D: Dimension>(
         Ok(count) => scope.acquire(count),
         Err(error) => fail(&error),
     }
+}
+
+/// The first `N` lengths of a dimension, which has as many.
+#[inline(always)]
+fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
+    core::array::from_fn(|axis| dim[axis])
 }
 
 /// The rank of a dimension, as a constant, so that code is made for one of the branches on it alone.
