@@ -1,76 +1,186 @@
-//! Arrays as `ndarray` views: of fixed rank by value, at no cost; of dynamic rank through a header
-//! that is kept beside the cached shape, so that a hit allocates nothing.
+//! Acquires of arrays as `ndarray` views: by value, of any shape that `ndarray` takes, at no cost for fixed ranks; and of
+//! dynamic rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
 
-use ndarray::{ArrayRef, ArrayViewMut, Dim, Dimension, IntoDimension, IxDyn};
-use pool_core::{DynamicShape, NdArray, NdView, PodElement, PoolError, Scope, Shape};
+use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
+use pool_core::{Element, PodElement, PoolError, Scope};
 
 use crate::backend::Cpu;
 use crate::error::CpuError;
+use crate::shaped::{acquire_for, count_of, fail, view_of};
 
-/// Turns an array of a pool into an `ndarray` view of the same elements.
+/// What a `try_` acquire of an `ndarray` view returns.
+pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
+
+/// Acquires that return `ndarray` views.
+///
+/// # Shapes
+///
+/// A shape is whatever `ndarray`'s own constructors take: `4`, `(3, 4)`, `[3, 4]`, `Dim([3, 4])`, the `raw_dim()` of
+/// another array, also in code that is generic over `D: Dimension`; `&[usize]` and `IxDyn` for a dynamic rank; each
+/// in column-major (Fortran) order by `.f()`.
 ///
 /// ```
-/// use pool_core::Pool;
-/// use pool_cpu::{Cpu, IntoNdarray};
+/// use ndarray::{Array, ArrayRef, Dimension, ShapeBuilder};
+/// use pool_core::{Pool, Scope};
+/// use pool_cpu::{AcquireArray, Cpu};
+///
+/// /// The largest difference between an array and its mean, of any rank.
+/// fn spread<D: Dimension>(scope: &Scope<'_, Cpu>, array: &ArrayRef<f64, D>) -> f64 {
+///     let mut centred = scope.acquire_array::<f64, _>(array.raw_dim());
+///     centred.assign(array);
+///     centred -= array.mean().unwrap_or(0.0);
+///     centred.iter().fold(0.0, |most, difference| most.max(difference.abs()))
+/// }
 ///
 /// let mut pool = Pool::<Cpu>::new(());
 /// let scope = pool.scope();
-/// let mut matrix = scope.acquire_nd_zeroed::<f64, _>([3, 4]).into_ndarray();
-/// matrix.row_mut(1).fill(2.0);
-/// assert_eq!(matrix.sum(), 8.0);
+/// assert_eq!(spread(&scope, &Array::from_vec(vec![1.0, 2.0, 6.0])), 3.0);
+/// let columns = scope.acquire_array_zeroed::<f64, _>((3, 4).f());
+/// assert_eq!(columns.strides(), [1, 3]);
 /// ```
-pub trait IntoNdarray {
-    /// The `ndarray` view.
-    type View;
-
-    /// The same elements as an `ndarray` view.
-    fn into_ndarray(self) -> Self::View;
-}
-
-impl<'s, T, const N: usize> IntoNdarray for NdView<&'s mut [T], [usize; N]>
-where
-    [usize; N]: IntoDimension<Dim = Dim<[usize; N]>>,
-    Dim<[usize; N]>: Dimension,
-{
-    type View = ArrayViewMut<'s, T, Dim<[usize; N]>>;
-
-    #[inline]
-    fn into_ndarray(self) -> Self::View {
-        let (view, dims) = self.into_parts();
-        // SAFETY: the slice has exactly the product of `dims` elements, which was checked when the
-        // array was made, and is borrowed exclusively for `'s`.
-        unsafe { ArrayViewMut::from_shape_ptr(dims.into_dimension(), view.as_mut_ptr()) }
-    }
-}
-
-/// The dims are copied into the view: a rank above 4 then allocates. For a view without allocation
-/// use [`AcquireArray::acquire_array_dyn`].
-impl<'s, T> IntoNdarray for NdView<&'s mut [T], DynamicShape<'_>> {
-    type View = ArrayViewMut<'s, T, IxDyn>;
-
-    fn into_ndarray(self) -> Self::View {
-        let (view, dims) = self.into_parts();
-        // SAFETY: as for fixed ranks.
-        unsafe { ArrayViewMut::from_shape_ptr(IxDyn(dims.dims()), view.as_mut_ptr()) }
-    }
-}
-
-/// Acquires that return `ndarray` views.
+///
+/// Other strides are refused by the compiler: an array of a pool is contiguous, and slicing, reversing and transposing
+/// are methods of the view.
+///
+/// ```compile_fail,E0277
+/// use ndarray::ShapeBuilder;
+/// use pool_cpu::AcquireArray;
+/// # let mut pool = pool_core::Pool::<pool_cpu::Cpu>::new(());
+/// let scope = pool.scope();
+/// scope.acquire_array::<f64, _>((3, 4).strides((8, 2)));
+/// ```
+///
+/// An array lives as long as what its scope borrows, as every view does.
+///
+/// ```compile_fail,E0499
+/// use pool_cpu::AcquireArray;
+/// # let mut pool = pool_core::Pool::<pool_cpu::Cpu>::new(());
+/// let mut outer = pool.scope();
+/// let escaped = {
+///     let inner = outer.scope();
+///     inner.acquire_array::<f64, _>((3, 4))
+/// };
+/// let next = outer.scope(); // takes the memory of the inner scope again
+/// next.acquire_array::<f64, _>((3, 4));
+/// escaped.sum();
+/// ```
+///
+/// # Other contents
+///
+/// Whatever a scope acquires as a slice becomes an array by `ndarray`'s own `from_shape`, which checks the length:
+///
+/// ```
+/// use core::mem::MaybeUninit;
+/// use ndarray::{ArrayView2, ArrayViewMut, ArrayViewMut2};
+/// use pool_core::Pool;
+/// use pool_cpu::Cpu;
+///
+/// let mut pool = Pool::<Cpu>::new(());
+/// let scope = pool.scope();
+/// let copy: &[f32] = scope.acquire_from(&[1.0, 2.0, 3.0, 4.0]);
+/// let copy = ArrayView2::from_shape((2, 2), copy)?;
+/// assert_eq!(copy[[1, 0]], 3.0);
+///
+/// // Of any `T: Copy`, written by the code that computes it.
+/// let pairs = scope.acquire_uninit::<(u8, f32)>(4);
+/// let pairs: ArrayViewMut2<MaybeUninit<(u8, f32)>> = ArrayViewMut::from_shape((2, 2), pairs)?;
+/// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
+/// # Ok::<(), ndarray::ShapeError>(())
+/// ```
+///
+/// Arrays that are copied, or made element by element, are also those of `acquire_nd_from` and `acquire_nd_with`, with
+/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray).
 pub trait AcquireArray<'s> {
-    /// An array of fixed rank with unspecified contents.
+    /// An array with unspecified contents: what the last use left.
     ///
-    /// The other members of the family are [`IntoNdarray::into_ndarray`] of what
-    /// `acquire_nd_zeroed`, `acquire_nd_filled`, … return.
+    /// Nothing is allocated, but for what `ndarray` itself allocates for the lengths of a dynamic rank above 4.
+    ///
+    /// ```
+    /// use ndarray::linalg::general_mat_mul;
+    /// use pool_core::Pool;
+    /// use pool_cpu::{AcquireArray, Cpu};
+    ///
+    /// let mut pool = Pool::<Cpu>::new(());
+    /// let scope = pool.scope();
+    /// let a = scope.acquire_array_repeat((2, 3), 1.0);
+    /// let mut product = scope.acquire_array::<f64, _>((2, 2));
+    /// general_mat_mul(1.0, &a, &a.t(), 0.0, &mut product); // with 0.0, what was in `product` is not read
+    /// assert_eq!(product.sum(), 12.0);
+    /// ```
     ///
     /// # Panics
     ///
-    /// As [`Scope::acquire_nd`].
-    fn acquire_array<T: PodElement, S: Shape>(
+    /// With the text of the error that [`try_acquire_array`](Self::try_acquire_array) returns.
+    fn acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
-        shape: S,
-    ) -> <NdArray<'s, Cpu, T, S> as IntoNdarray>::View
-    where
-        NdArray<'s, Cpu, T, S>: IntoNdarray;
+        shape: Sh,
+    ) -> ArrayViewMut<'s, T, Sh::Dim>;
+
+    /// As [`acquire_array`](Self::acquire_array).
+    ///
+    /// ```
+    /// use pool_core::{Pool, PoolError, ShapeError};
+    /// use pool_cpu::{AcquireArray, Cpu};
+    ///
+    /// let mut pool = Pool::<Cpu>::new(());
+    /// let scope = pool.scope();
+    /// let error = scope.try_acquire_array::<f64, _>((usize::MAX, 2)).unwrap_err();
+    /// assert_eq!(error, PoolError::Shape(ShapeError::Overflow { rank: 2, element_size: 8 }));
+    /// assert_eq!(scope.try_acquire_array::<f64, _>((3, 4))?.len(), 12);
+    /// # Ok::<(), PoolError<pool_cpu::CpuError>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError::Shape`] where the product of the axes overflows, and all of [`Scope::try_acquire`]. No slot is
+    /// taken then.
+    fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayResult<'s, T, Sh::Dim>;
+
+    /// An array of zero bytes.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_array_zeroed`](Self::try_acquire_array_zeroed) returns.
+    fn acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayViewMut<'s, T, Sh::Dim>;
+
+    /// As [`acquire_array_zeroed`](Self::acquire_array_zeroed).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_array`](Self::try_acquire_array).
+    fn try_acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayResult<'s, T, Sh::Dim>;
+
+    /// An array whose elements all are `value`, of any type that is [`Copy`]. It costs what
+    /// [`Scope::acquire_repeat`] does.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`try_acquire_array_repeat`](Self::try_acquire_array_repeat) returns.
+    fn acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+        value: T,
+    ) -> ArrayViewMut<'s, T, Sh::Dim>;
+
+    /// As [`acquire_array_repeat`](Self::acquire_array_repeat).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_acquire_array`](Self::try_acquire_array).
+    fn try_acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+        value: T,
+    ) -> ArrayResult<'s, T, Sh::Dim>;
 
     /// An array of dynamic rank with unspecified contents, in row-major order.
     ///
@@ -115,14 +225,67 @@ pub trait AcquireArray<'s> {
 impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     #[inline]
     #[track_caller]
-    fn acquire_array<T: PodElement, S: Shape>(
+    fn acquire_array<T: PodElement, Sh: ShapeBuilder>(
         &self,
-        shape: S,
-    ) -> <NdArray<'s, Cpu, T, S> as IntoNdarray>::View
-    where
-        NdArray<'s, Cpu, T, S>: IntoNdarray,
-    {
-        self.acquire_nd::<T, S>(shape).into_ndarray()
+        shape: Sh,
+    ) -> ArrayViewMut<'s, T, Sh::Dim> {
+        let shape = shape.into_shape_with_order();
+        let elements = acquire_for(self, shape.raw_dim());
+        // SAFETY: acquired for this shape.
+        unsafe { view_of(elements, shape) }
+    }
+
+    #[inline]
+    fn try_acquire_array<T: PodElement, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayResult<'s, T, Sh::Dim> {
+        let shape = shape.into_shape_with_order();
+        let elements = self.try_acquire(count_of::<T, _>(shape.raw_dim())?)?;
+        // SAFETY: acquired for this shape.
+        Ok(unsafe { view_of(elements, shape) })
+    }
+
+    #[inline]
+    #[track_caller]
+    fn acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayViewMut<'s, T, Sh::Dim> {
+        self.try_acquire_array_zeroed(shape).unwrap_or_else(|error| fail(&error))
+    }
+
+    #[inline]
+    fn try_acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+    ) -> ArrayResult<'s, T, Sh::Dim> {
+        let shape = shape.into_shape_with_order();
+        let elements = self.try_acquire_zeroed(count_of::<T, _>(shape.raw_dim())?)?;
+        // SAFETY: acquired for this shape.
+        Ok(unsafe { view_of(elements, shape) })
+    }
+
+    #[inline]
+    #[track_caller]
+    fn acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+        value: T,
+    ) -> ArrayViewMut<'s, T, Sh::Dim> {
+        self.try_acquire_array_repeat(shape, value).unwrap_or_else(|error| fail(&error))
+    }
+
+    #[inline]
+    fn try_acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+        &self,
+        shape: Sh,
+        value: T,
+    ) -> ArrayResult<'s, T, Sh::Dim> {
+        let shape = shape.into_shape_with_order();
+        let elements = self.try_acquire_repeat(count_of::<T, _>(shape.raw_dim())?, value)?;
+        // SAFETY: acquired for this shape.
+        Ok(unsafe { view_of(elements, shape) })
     }
 
     #[inline(always)]

@@ -4,8 +4,8 @@
 //! more are mapped at a 2 MiB boundary and, unless configured otherwise, ask the system for huge
 //! pages (on Linux; elsewhere and under Miri they come from the global allocator like all others).
 //!
-//! Views are plain slices. With the feature `ndarray`, arrays of any rank become `ndarray` views:
-//! see `IntoNdarray` and `AcquireArray`.
+//! Views are plain slices. With the feature `ndarray`, a scope gives arrays of any shape that `ndarray` takes as
+//! `ndarray` views: see `AcquireArray` and `IntoNdarray`.
 //!
 //! ```
 //! use pool_core::Pool;
@@ -33,6 +33,11 @@
 //! | feature | gives | costs |
 //! |---|---|---|
 //! | `ndarray` | views as `ndarray` arrays: fixed rank without any cost, dynamic rank from the shape cache without a heap allocation | ndarray |
+//!
+//! The feature is for `ndarray` 0.17 alone. `acquire_array_dyn` lends a header that the pool keeps as `&mut ArrayRef`, a
+//! type that 0.16 does not have; and the header is a type of the backend (`PoolBackend::Descriptor`), of which there is
+//! one. Users of another version need no feature for arrays by value: `ArrayViewMut::from_shape(shape, slice)` of their
+//! version takes what a scope acquires.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -46,10 +51,16 @@ mod block;
 mod error;
 #[cfg(feature = "ndarray")]
 mod header;
+#[cfg(feature = "ndarray")]
+mod into_ndarray;
+#[cfg(feature = "ndarray")]
+mod shaped;
 
 #[cfg(feature = "ndarray")]
-pub use array::{AcquireArray, IntoNdarray};
+pub use array::{AcquireArray, ArrayResult};
 pub use backend::Cpu;
 pub use error::CpuError;
+#[cfg(feature = "ndarray")]
+pub use into_ndarray::IntoNdarray;
 #[cfg(feature = "ndarray")]
 pub use ndarray;

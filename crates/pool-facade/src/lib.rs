@@ -58,7 +58,7 @@
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
 //! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with whatever version and way of loading another crate asks cudarc for | cudarc, and Rust 1.88 |
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
-//! | `ndarray` | arrays as `ndarray` views: `into_ndarray()`, `acquire_array([n, m])`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
+//! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
 //! | `tracing` | spans on growth and trim, and a warning at 512, 1024, … slots: is a scope missing? | tracing; nothing on the hot path |
@@ -91,7 +91,7 @@ pub use pool_core::{
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;
 #[cfg(all(feature = "cpu", feature = "ndarray"))]
-pub use pool_cpu::{AcquireArray, IntoNdarray, ndarray};
+pub use pool_cpu::{AcquireArray, ArrayResult, IntoNdarray, ndarray};
 #[cfg(feature = "cuda")]
 pub use pool_cuda;
 #[cfg(feature = "cuda")]

@@ -85,6 +85,8 @@ pub(crate) const STEPS: &[Step] = &[
             simulator_sanitizers,
         )
     },
+    Step { only_in_full: true, ..step("cookbook", "the recipes of docs/cookbook.md", cookbook) },
+    Step { only_in_full: true, ..step("web", "the facade builds for WebAssembly", web) },
 ];
 
 /// Sanitizers are run where rustc has had them longest.
@@ -332,6 +334,23 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
         test.variable("CARGO_TARGET_DIR", directory.as_str())
     };
     Ok(VERSIONS.iter().map(run).collect())
+}
+
+/// In a workspace of its own, for the sake of its dependencies.
+fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let manifest = ["--manifest-path", "testing/cookbook/Cargo.toml"];
+    let format = Invocation::check("fmt --check").with(manifest);
+    let test = Invocation::tests("test --locked --no-fail-fast").with(manifest);
+    let test = test.variable("CARGO_TARGET_DIR", setting.own_target_directory("cookbook"));
+    Ok(vec![format, test])
+}
+
+/// What a target lacks is found without code being made for it.
+fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
+    let check = Invocation::check("check -Z build-std=std,panic_abort").on(&nightly);
+    let check = check.with(["--target", "wasm32-unknown-unknown", "--package", "pool-facade"]);
+    Ok(vec![check.with(["--features", "ndarray,half,complex"])])
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {

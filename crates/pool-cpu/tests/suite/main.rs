@@ -12,3 +12,6 @@ mod conformance;
 mod dynamic_arrays;
 #[cfg(feature = "ndarray")]
 mod header_attacks;
+mod mem_stack;
+#[cfg(feature = "ndarray")]
+mod shaped_arrays;

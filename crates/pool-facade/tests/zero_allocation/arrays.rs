@@ -1,6 +1,6 @@
 //! Arrays: every fixed rank and dynamic ranks, as the pool's own views and as those of `ndarray`.
 
-use pool_facade::ndarray::{ArrayRef, ArrayViewMut2, Axis, IxDyn};
+use pool_facade::ndarray::{ArrayRef, ArrayViewMut2, Axis, Dim, Dimension, IxDyn, ShapeBuilder};
 use pool_facade::prelude::*;
 
 use crate::counting::Calls;
@@ -45,6 +45,34 @@ fn every_fixed_rank() {
         family!(inner, [1, 2, 3, 1, 2, 2]);
     });
     assert_eq!(pool.stats().growths, 6 * 7);
+}
+
+/// By the shapes that `ndarray` takes; what `ndarray` keeps without the heap is up to rank 4 where it is dynamic.
+#[test]
+fn every_form_of_a_shape() {
+    fn family<Sh: ShapeBuilder + Clone>(scope: &Scope<'_, Cpu>, shape: &Sh) {
+        let mut recycled = scope.acquire_array::<f64, _>(shape.clone());
+        recycled.fill(1.0);
+        recycled += &scope.acquire_array_zeroed::<f64, _>(shape.clone());
+        let pairs = scope.acquire_array_repeat(shape.clone(), (1_u8, 0.5_f64));
+        assert_eq!(recycled.into_iter().len(), pairs.len());
+    }
+    fn like<D: Dimension>(scope: &Scope<'_, Cpu>, model: &ArrayRef<f64, D>) {
+        let mut copy = scope.acquire_array(model.raw_dim());
+        copy.assign(model);
+    }
+    let mut pool = Pool::<Cpu>::new(());
+    never_allocates(|| {
+        let scope = pool.scope();
+        family(&scope, &7);
+        family(&scope, &(3, 4));
+        family(&scope, &(3, 4).f());
+        family(&scope, &Dim([2, 3, 4]).f());
+        family(&scope, &(1, 2, 3, 1, 2, 2).f());
+        family(&scope, &IxDyn(&[2, 3, 2, 2]));
+        family(&scope, &IxDyn(&[2, 3, 2, 2]).f());
+        like(&scope, &scope.acquire_array_zeroed((3, 4)));
+    });
 }
 
 #[test]

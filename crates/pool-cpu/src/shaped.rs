@@ -1,0 +1,91 @@
+//! From a shape of `ndarray`'s to the elements of an array, and from the elements to the array.
+
+use core::marker::PhantomData;
+
+use ndarray::{ArrayViewMut, Dimension, Shape};
+use pool_core::{PodElement, PoolError, Scope, ShapeError, element_count, error_chain};
+
+use crate::backend::Cpu;
+use crate::error::CpuError;
+
+/// The elements of an array of these lengths, recycled: for a fixed rank by the hot path of that rank.
+#[inline]
+#[track_caller]
+pub(crate) fn acquire_for<'s, T: PodElement, D: Dimension>(
+    scope: &Scope<'s, Cpu>,
+    dim: &D,
+) -> &'s mut [T] {
+    match Rank::<D>::FIXED {
+        1 => scope.acquire_nd(lengths::<1, D>(dim)).into_view(),
+        2 => scope.acquire_nd(lengths::<2, D>(dim)).into_view(),
+        3 => scope.acquire_nd(lengths::<3, D>(dim)).into_view(),
+        4 => scope.acquire_nd(lengths::<4, D>(dim)).into_view(),
+        5 => scope.acquire_nd(lengths::<5, D>(dim)).into_view(),
+        6 => scope.acquire_nd(lengths::<6, D>(dim)).into_view(),
+        _ => acquire_for_any_rank(scope, dim),
+    }
+}
+
+/// As [`acquire_for`], where the rank is 0, or known only at run time.
+#[inline]
+#[track_caller]
+fn acquire_for_any_rank<'s, T: PodElement, D: Dimension>(
+    scope: &Scope<'s, Cpu>,
+    dim: &D,
+) -> &'s mut [T] {
+    match count_of::<T, D>(dim) {
+        Ok(count) => scope.acquire(count),
+        Err(error) => fail(&error),
+    }
+}
+
+/// The first `N` lengths of a dimension, which has as many.
+#[inline(always)]
+fn lengths<const N: usize, D: Dimension>(dim: &D) -> [usize; N] {
+    core::array::from_fn(|axis| dim[axis])
+}
+
+/// The rank of a dimension, as a constant, so that code is made for one of the branches on it alone.
+struct Rank<D>(PhantomData<D>);
+
+impl<D: Dimension> Rank<D> {
+    /// How many axes there are; 0 also where that is known only at run time.
+    const FIXED: usize = match D::NDIM {
+        Some(rank) => rank,
+        None => 0,
+    };
+}
+
+/// How many elements an array of these lengths has.
+#[inline]
+pub(crate) fn count_of<T, D: Dimension>(dim: &D) -> Result<usize, PoolError<CpuError>> {
+    let lengths = dim.as_array_view();
+    // The lengths of a dimension are contiguous; were they not, no array would be made of them.
+    let refused = ShapeError::Overflow { rank: dim.ndim(), element_size: size_of::<T>() };
+    Ok(element_count(lengths.to_slice().ok_or(refused)?, size_of::<T>())?)
+}
+
+/// The elements as an array of the shape.
+///
+/// # Safety
+///
+/// There are as many elements as the product of the shape's lengths, which was checked. That a shape does not change
+/// in between is `ndarray`'s doing: `Shape` is a value of its own, and its `Dimension` can be implemented there alone.
+#[inline(always)]
+pub(crate) unsafe fn view_of<T, D: Dimension>(
+    elements: &mut [T],
+    shape: Shape<D>,
+) -> ArrayViewMut<'_, T, D> {
+    // SAFETY: in row-major and in column-major order alike, an array of as many elements is all of the slice, and no
+    // two indices name one element; the slice is borrowed exclusively for as long as the view lives.
+    unsafe { ArrayViewMut::from_shape_ptr(shape, elements.as_mut_ptr()) }
+}
+
+/// Ends a twin without `try_`.
+#[cold]
+#[inline(never)]
+#[track_caller]
+#[expect(clippy::panic, reason = "the documented behaviour of every twin without `try_`")]
+pub(crate) fn fail(error: &PoolError<CpuError>) -> ! {
+    panic!("{}", error_chain(error))
+}

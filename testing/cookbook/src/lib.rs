@@ -1,0 +1,17 @@
+//! Compiles and runs the recipes of `docs/cookbook.md` as documentation tests. They need crates that nothing else of
+//! the repository needs, so this crate is a workspace of its own; `cargo xtask test --only cookbook` runs it.
+
+#[allow(dead_code, reason = "the tests of pool-facade, whose allocator this is, ask for more")]
+#[path = "../../../crates/pool-facade/tests/zero_allocation/counting.rs"]
+mod counting;
+
+/// How often this thread asks the global allocator for memory while `work` runs.
+pub fn allocations<R>(work: impl FnOnce() -> R) -> u64 {
+    let before = counting::Calls::so_far();
+    work();
+    counting::Calls::since(before).allocations
+}
+
+#[doc = include_str!("../../../docs/cookbook.md")]
+#[cfg(doctest)]
+struct Cookbook;
