@@ -36,7 +36,8 @@ pub struct PoolStats {
     /// How many blocks were allocated.
     pub growths: u64,
     /// Acquires that were not served by the one compare of the hot path: the first acquire of a slot, one
-    /// that grew its slot's block, and every acquire while poison, fresh blocks, sampling or the count of live
+    /// that grew its slot's block, every acquire of a marked slot
+    /// (see [`Scope::acquire_with`](crate::Scope::acquire_with)), and every acquire while poison, fresh blocks, sampling or the count of live
     /// bytes are on.
     pub cold_acquires: u64,
     /// Acquires of dynamic rank whose shape was in the cache.
