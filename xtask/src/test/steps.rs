@@ -42,6 +42,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
+    step("adopt", "other people's crates do with a pool what they did without", adopt),
     step("packages", "what is published builds by itself, in a user's crate", packages_alone),
     step(
         "published-pages",
@@ -127,6 +128,16 @@ fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask imports")])
+}
+
+/// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
+/// reached, the task says so and counts it.
+fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let adopt = Invocation::counted_task("xtask adopt");
+    let adopt = if setting.full { adopt } else { adopt.with(["--only-small"]) };
+    let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
+    let directory = setting.own_target_directory("adopt/build");
+    Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
