@@ -27,10 +27,13 @@ const fn adoption(name: &'static str, version: &'static str) -> Adoption {
 }
 
 /// All of them. `cargo xtask adopt --only-small` takes the first.
-pub(crate) const ADOPTIONS: &[Adoption] = &[Adoption {
-    versions: &["pool", "bumpalo", "bump-scope", "kept"],
-    ..adoption("bspline", "1.1.0")
-}];
+pub(crate) const ADOPTIONS: &[Adoption] = &[
+    Adoption {
+        versions: &["pool", "bumpalo", "bump-scope", "kept"],
+        ..adoption("bspline", "1.1.0")
+    },
+    adoption("ndarray-ndimage", "0.6.0"),
+];
 
 #[cfg(test)]
 mod tests {

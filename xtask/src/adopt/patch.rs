@@ -153,7 +153,7 @@ diff --git a/src/lib.rs b/src/lib.rs
  one
 +one and a half
  two
-@@ -4,3 +5,3 @@ fn four() {
+@@ -4,4 +5,3 @@ fn four() {
  four
 -five
 --- six
