@@ -33,6 +33,12 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         ..adoption("bspline", "1.1.0")
     },
     adoption("ndarray-ndimage", "0.6.0"),
+    Adoption {
+        // Tests of the feature `text` include a font that is not in the package.
+        test_arguments: &["--no-default-features", "--features", "rayon,fft"],
+        tests_are_unstable: true,
+        ..adoption("imageproc", "0.27.0")
+    },
 ];
 
 #[cfg(test)]

@@ -151,7 +151,8 @@ impl Version<'_> {
 fn percentiles(mut numbers: Vec<f64>) -> [f64; 3] {
     numbers.sort_by(f64::total_cmp);
     let last = numbers.len().saturating_sub(1);
-    [10, 50, 90].map(|percent| numbers.get((last * percent + 50) / 100).copied().unwrap_or(f64::NAN))
+    [10, 50, 90]
+        .map(|percent| numbers.get((last * percent + 50) / 100).copied().unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]
@@ -189,7 +190,8 @@ mod tests {
         let case = Case::new("vectors").version("original", make(1_000), |_| vec![1]);
         let case = case.version("pool", make(10), |_| vec![1]);
         let records = case.measure(Plan { rounds: 3, batch_time: 1_000 });
-        let counts: Vec<_> = records.iter().map(|record| (record.allocations, record.bytes)).collect();
+        let counts: Vec<_> =
+            records.iter().map(|record| (record.allocations, record.bytes)).collect();
         assert_eq!(counts, [(1, 1_000), (1, 10)]);
         assert_eq!(records[0].speed, [1.0; 3]);
     }

@@ -23,7 +23,9 @@ fn gaussian(side: usize) -> Case<'static> {
     Case::new(format!("gaussian_filter, {side}²"))
         .version(
             "original",
-            move || original::gaussian_filter(&for_original, 1.5, 0, original::BorderMode::Reflect, 3),
+            move || {
+                original::gaussian_filter(&for_original, 1.5, 0, original::BorderMode::Reflect, 3)
+            },
             bits,
         )
         .version(
@@ -43,7 +45,9 @@ fn gaussian_of_a_volume(side: usize) -> Case<'static> {
     Case::new(format!("gaussian_filter, {side}³ transposed"))
         .version(
             "original",
-            move || original::gaussian_filter(&for_original, 1.0, 0, original::BorderMode::Mirror, 3),
+            move || {
+                original::gaussian_filter(&for_original, 1.0, 0, original::BorderMode::Mirror, 3)
+            },
             bits,
         )
         .version(
