@@ -40,6 +40,7 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         ..adoption("imageproc", "0.27.0")
     },
     adoption("ode_solvers", "0.6.2"),
+    adoption("mdarray-linalg-faer", "0.2.1"),
 ];
 
 #[cfg(test)]
