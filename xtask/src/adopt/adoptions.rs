@@ -39,7 +39,7 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
         tests_are_unstable: true,
         ..adoption("imageproc", "0.27.0")
     },
-    adoption("ode_solvers", "0.6.2"),
+    Adoption { versions: &["pool", "kept"], ..adoption("ode_solvers", "0.6.2") },
     adoption("mdarray-linalg-faer", "0.2.1"),
 ];
 

@@ -70,7 +70,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
             Err(why) => return Err(format!("{}: {why}", adoption.package()).into()),
         }
     }
-    println!("\n{}\n\n{}\n\n{checks}", table::of(&rows), table::EXPLANATION);
+    if !rows.is_empty() {
+        println!("\n{}\n\n{}", table::of(&rows), table::EXPLANATION);
+    }
+    println!("\n{checks}");
     Ok(checks.exit_code_of_optional())
 }
 

@@ -49,6 +49,7 @@ fn case(n: usize, end: f64, interval: f64) -> Case<'static> {
     Case::new(format!("Dopri5, n = {n}, to {end}, output each {interval}"))
         .version("original", integration!(original, n, end, interval), bits)
         .version("pool", integration!(pool, n, end, interval), bits)
+        .version("kept", integration!(kept, n, end, interval), bits)
 }
 
 fn main() -> ExitCode {
