@@ -38,6 +38,12 @@ impl Checks {
     pub(crate) fn exit_code(self) -> ExitCode {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+
+    /// As [`exit_code`](Self::exit_code), where nothing failed by being skipped, be it everything.
+    pub(crate) fn exit_code_of_optional(self) -> ExitCode {
+        let all_skipped = self.passed + self.failed == 0 && self.skipped > 0;
+        if all_skipped { ExitCode::SUCCESS } else { self.exit_code() }
+    }
 }
 
 /// The closing line.

@@ -3,6 +3,7 @@
 //! Each task is one module with an `Arguments` type that clap fills in and a `run` function. A new
 //! task is a module, a variant of [`Task`] and an arm in [`main`].
 
+mod adopt;
 mod assembly;
 mod bench;
 mod checks;
@@ -37,6 +38,8 @@ struct CommandLine {
 /// The tasks of this project.
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Put a pool into other people's crates, run their own tests, and measure them before and after.
+    Adopt(adopt::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
@@ -67,6 +70,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
+        Task::Adopt(arguments) => adopt::run(&arguments),
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),

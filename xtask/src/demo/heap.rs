@@ -20,6 +20,8 @@ thread_local! {
 pub(crate) struct Usage {
     /// Blocks asked for, grown ones included.
     pub(crate) allocations: u64,
+    /// Bytes of those blocks; of a grown one, all that it has then.
+    pub(crate) requested: u64,
     /// Bytes held now beyond those at the start; negative where older ones were freed.
     pub(crate) held: i64,
     /// The most that `held` ever was.
@@ -27,9 +29,19 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    fn count(self, allocations: u64, bytes: i64) -> Self {
+    /// With one more block of `size` bytes, `bytes` of which are more than before.
+    fn allocated(self, size: usize, bytes: i64) -> Self {
         let held = self.held + bytes;
-        Self { allocations: self.allocations + allocations, held, peak: self.peak.max(held) }
+        Self {
+            allocations: self.allocations + 1,
+            requested: self.requested + size as u64,
+            held,
+            peak: self.peak.max(held),
+        }
+    }
+
+    fn freed(self, size: usize) -> Self {
+        Self { held: self.held - bytes(size), ..self }
     }
 }
 
@@ -47,25 +59,25 @@ struct Counting;
 // unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(1, bytes(layout.size()));
+        note(|usage| usage.allocated(layout.size(), bytes(layout.size())));
         // SAFETY: the caller's promise about `layout`, passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        note(1, bytes(layout.size()));
+        note(|usage| usage.allocated(layout.size(), bytes(layout.size())));
         // SAFETY: the caller's promise about `layout`, passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        note(0, -bytes(layout.size()));
+        note(|usage| usage.freed(layout.size()));
         // SAFETY: the block came from `System` with this layout, as the caller promises of this type.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        note(1, bytes(new_size) - bytes(layout.size()));
+        note(|usage| usage.allocated(new_size, bytes(new_size) - bytes(layout.size())));
         // SAFETY: as in `dealloc`, and the caller promises that `new_size` is a valid size.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
@@ -76,9 +88,9 @@ fn bytes(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
-fn note(allocations: u64, bytes: i64) {
+fn note(change: impl FnOnce(Usage) -> Usage) {
     // An error means that the thread is ending, when nobody watches it.
-    let _ = USAGE.try_with(|usage| usage.set(usage.get().map(|now| now.count(allocations, bytes))));
+    let _ = USAGE.try_with(|usage| usage.set(usage.get().map(change)));
 }
 
 #[cfg(test)]
@@ -90,7 +102,7 @@ mod tests {
     #[test]
     fn one_vector_is_one_allocation_of_its_bytes() {
         let usage = watch(|| drop(black_box(vec![1_u64; 1_000])));
-        assert_eq!(usage, Usage { allocations: 1, held: 0, peak: 8_000 });
+        assert_eq!(usage, Usage { allocations: 1, requested: 8_000, held: 0, peak: 8_000 });
     }
 
     #[test]
@@ -104,6 +116,7 @@ mod tests {
         assert!(usage.allocations > 1, "a vector grows by steps");
         assert_eq!(usage.held, i64::try_from(kept.capacity()).unwrap());
         assert_eq!(usage.peak, usage.held);
+        assert!(usage.requested > 100, "every step asks for all of its bytes");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod runner;
 mod selection;
 mod setting;
 mod steps;
-mod tally;
+pub(crate) mod tally;
 mod toolchains;
 pub(crate) mod workspace;
 

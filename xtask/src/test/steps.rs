@@ -54,6 +54,7 @@ pub(crate) const STEPS: &[Step] = &[
     beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
     beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     beside("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
+    beside("adopt", "other people's crates do with a pool what they did without", adopt),
     beside("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
     beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
@@ -137,6 +138,16 @@ fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask imports")])
+}
+
+/// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
+/// reached, the task says so and counts it.
+fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let adopt = Invocation::counted_task("xtask adopt");
+    let adopt = if setting.full { adopt } else { adopt.with(["--only-small"]) };
+    let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
+    let directory = setting.own_target_directory("adopt/build");
+    Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {

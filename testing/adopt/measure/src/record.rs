@@ -1,0 +1,84 @@
+//! What a measuring program tells of one version of one case: a line of text, written here and read by
+//! `cargo xtask adopt`, which has this file compiled in.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How one version of one case did.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record {
+    /// What was done, and to how much.
+    pub(crate) case: String,
+    /// Whose work: `original`, or the name of the patch.
+    pub(crate) version: String,
+    /// Nanoseconds of processor time for a call, the median of the batches.
+    pub(crate) nanoseconds: f64,
+    /// Time of the original by that of this version, within a round of batches: 10th percentile, median, 90th.
+    pub(crate) speed: [f64; 3],
+    /// Blocks that one call asks the heap for.
+    pub(crate) allocations: u64,
+    /// Bytes that one call asks the heap for.
+    pub(crate) bytes: u64,
+}
+
+/// What every such line begins with.
+const FIRST: &str = "measured";
+
+impl fmt::Display for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, version, nanoseconds, speed: [low, median, high], allocations, bytes } =
+            self;
+        write!(
+            formatter,
+            "{FIRST}\t{case}\t{version}\t{nanoseconds}\t{low}\t{median}\t{high}\t{allocations}\t{bytes}"
+        )
+    }
+}
+
+impl FromStr for Record {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [FIRST, case, version, nanoseconds, low, median, high, allocations, bytes] = fields[..]
+        else {
+            return Err(format!("not a line of a measuring program: {line:?}"));
+        };
+        let number = |text: &str| text.parse::<f64>().map_err(|error| format!("{text:?}: {error}"));
+        let count = |text: &str| text.parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
+        Ok(Self {
+            case: case.to_owned(),
+            version: version.to_owned(),
+            nanoseconds: number(nanoseconds)?,
+            speed: [number(low)?, number(median)?, number(high)?],
+            allocations: count(allocations)?,
+            bytes: count(bytes)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Record;
+
+    #[test]
+    fn a_line_gives_back_its_record() {
+        let record = Record {
+            case: "degree 3, f32".to_owned(),
+            version: "pool".to_owned(),
+            nanoseconds: 1234.5,
+            speed: [0.9, 1.25, 1.5],
+            allocations: 12,
+            bytes: 1 << 40,
+        };
+        assert_eq!(record.to_string().parse::<Record>().unwrap(), record);
+    }
+
+    #[test]
+    fn another_line_is_refused_with_its_text() {
+        let refusal = "warning: slow".parse::<Record>().unwrap_err();
+        assert!(refusal.contains("warning: slow"), "{refusal}");
+        let refusal = "measured\ta\tb\t1\t1\t1\t1\tmany\t1".parse::<Record>().unwrap_err();
+        assert!(refusal.contains("many"), "{refusal}");
+    }
+}

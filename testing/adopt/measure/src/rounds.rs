@@ -1,0 +1,198 @@
+//! Rounds of batches: each round runs one batch of every version of a case, so that whatever slows the machine
+//! down for a while slows all of them, and ratios are taken within a round.
+
+use std::hint::black_box;
+
+use crate::clock::thread_time;
+use crate::heap;
+use crate::record::Record;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Rounds of one batch a version.
+    rounds: usize,
+    /// About how long a batch of the original takes, in nanoseconds.
+    batch_time: u64,
+}
+
+impl Plan {
+    pub(crate) const QUICK: Self = Self { rounds: 21, batch_time: 2_000_000 };
+    pub(crate) const WHOLE: Self = Self { rounds: 61, batch_time: 25_000_000 };
+}
+
+/// Work that is done by several versions of a crate, which all must give the same result.
+pub struct Case<'w> {
+    name: String,
+    versions: Vec<Version<'w>>,
+}
+
+/// One of them.
+struct Version<'w> {
+    name: &'static str,
+    /// Works as often as it is told, or once and tells the result.
+    work: Box<dyn FnMut(Task) -> Vec<u64> + 'w>,
+}
+
+/// What a version is to do.
+enum Task {
+    /// This many calls; nothing is told.
+    Repeat(u64),
+    /// One call, and its result in bits.
+    Tell,
+}
+
+impl<'w> Case<'w> {
+    /// A case without versions.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), versions: Vec::new() }
+    }
+
+    /// With another version, the first of which is the original: `call` is timed, and `bits` are those of what it
+    /// returns.
+    pub fn version<R>(
+        mut self,
+        name: &'static str,
+        mut call: impl FnMut() -> R + 'w,
+        bits: impl Fn(&R) -> Vec<u64> + 'w,
+    ) -> Self {
+        let work = move |task| match task {
+            Task::Tell => bits(&call()),
+            Task::Repeat(times) => {
+                (0..times).for_each(|_| drop(black_box(call())));
+                Vec::new()
+            }
+        };
+        self.versions.push(Version { name, work: Box::new(work) });
+        self
+    }
+
+    /// Holds the results against that of the first version; twice, because a pool is warm the second time.
+    pub(crate) fn compare(&mut self) -> Result<(), String> {
+        let Some((original, others)) = self.versions.split_first_mut() else { return Ok(()) };
+        let expected = original.tell();
+        for version in [original].into_iter().chain(others) {
+            for _ in 0..2 {
+                let found = version.tell();
+                if expected.is_empty() || found != expected {
+                    let at = expected.iter().zip(&found).position(|(left, right)| left != right);
+                    return Err(format!(
+                        "{}: {} differs from the original, first at word {at:?}, of {} and {} words",
+                        self.name,
+                        version.name,
+                        found.len(),
+                        expected.len(),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Times all versions in turns, and counts one call of each on the heap.
+    pub(crate) fn measure(mut self, plan: Plan) -> Vec<Record> {
+        let calls = self.calls_of_a_batch(plan);
+        let mut batches: Vec<Vec<f64>> = vec![Vec::with_capacity(plan.rounds); self.versions.len()];
+        for round in 0..plan.rounds {
+            // Whoever follows a given version finds what that one left behind: start elsewhere each time.
+            for offset in 0..self.versions.len() {
+                let turn = (round + offset) % self.versions.len();
+                batches[turn].push(self.versions[turn].batch(calls));
+            }
+        }
+        let originals = batches.first().cloned().unwrap_or_default();
+        let versions = self.versions.iter_mut().zip(&batches);
+        versions.map(|(version, own)| version.record(&self.name, &originals, own)).collect()
+    }
+
+    /// Doubles the calls until the original fills the time; all versions are warm then.
+    fn calls_of_a_batch(&mut self, plan: Plan) -> u64 {
+        let mut calls = 1;
+        loop {
+            let spent = self.versions.iter_mut().map(|version| version.batch(calls)).next();
+            for version in self.versions.iter_mut().skip(1) {
+                version.batch(calls);
+            }
+            if spent.unwrap_or(f64::INFINITY) * calls as f64 * 1.5 >= plan.batch_time as f64 {
+                return calls;
+            }
+            calls *= 2;
+        }
+    }
+}
+
+impl Version<'_> {
+    fn tell(&mut self) -> Vec<u64> {
+        (self.work)(Task::Tell)
+    }
+
+    /// Nanoseconds of a call.
+    fn batch(&mut self, calls: u64) -> f64 {
+        let before = thread_time();
+        (self.work)(Task::Repeat(black_box(calls)));
+        (thread_time() - before) as f64 / calls as f64
+    }
+
+    fn record(&mut self, case: &str, originals: &[f64], own: &[f64]) -> Record {
+        let ratios = originals.iter().zip(own).map(|(original, own)| original / own).collect();
+        let usage = heap::watch(|| drop((self.work)(Task::Repeat(1))));
+        Record {
+            case: case.to_owned(),
+            version: self.name.to_owned(),
+            nanoseconds: percentiles(own.to_vec())[1],
+            speed: percentiles(ratios),
+            allocations: usage.allocations,
+            bytes: usage.requested,
+        }
+    }
+}
+
+/// The 10th percentile, the median and the 90th, each a number that is there.
+fn percentiles(mut numbers: Vec<f64>) -> [f64; 3] {
+    numbers.sort_by(f64::total_cmp);
+    let last = numbers.len().saturating_sub(1);
+    [10, 50, 90]
+        .map(|percent| numbers.get((last * percent + 50) / 100).copied().unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Case, Plan, percentiles};
+
+    #[test]
+    fn percentiles_are_numbers_that_are_there() {
+        assert_eq!(percentiles((0..=10).rev().map(f64::from).collect()), [1.0, 5.0, 9.0]);
+        assert_eq!(percentiles(vec![7.0]), [7.0; 3]);
+        assert!(percentiles(Vec::new())[1].is_nan());
+    }
+
+    #[test]
+    fn a_version_that_differs_is_named() {
+        let bits = |value: &u64| vec![*value];
+        let mut calls = 0;
+        let mut case = Case::new("sum").version("original", || 7, bits).version(
+            "pool",
+            || {
+                calls += 1;
+                6 + u64::from(calls == 1) // only the first time
+            },
+            bits,
+        );
+        let refusal = case.compare().unwrap_err();
+        assert!(refusal.contains("sum") && refusal.contains("pool"), "{refusal}");
+        assert!(Case::new("same").version("original", || 7, bits).compare().is_ok());
+        assert!(Case::new("nothing").version("original", || 7, |_| Vec::new()).compare().is_err());
+    }
+
+    #[test]
+    fn allocations_are_those_of_one_call() {
+        let make = |length: usize| move || vec![1_u8; length];
+        let case = Case::new("vectors").version("original", make(1_000), |_| vec![1]);
+        let case = case.version("pool", make(10), |_| vec![1]);
+        let records = case.measure(Plan { rounds: 3, batch_time: 1_000 });
+        let counts: Vec<_> =
+            records.iter().map(|record| (record.allocations, record.bytes)).collect();
+        assert_eq!(counts, [(1, 1_000), (1, 10)]);
+        assert_eq!(records[0].speed, [1.0; 3]);
+    }
+}

@@ -1,0 +1,149 @@
+//! The sources of a crate, as cargo unpacks them, and copies of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde::Deserialize;
+
+use super::adoptions::Adoption;
+use crate::TaskError;
+use crate::programs::cargo;
+
+/// What `cargo metadata` says, as far as it is asked here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    manifest_path: PathBuf,
+}
+
+/// Where cargo has unpacked the crate, or why it could not be had.
+///
+/// # Errors
+///
+/// When the manifest that names the crate cannot be written, and cargo not be started or understood.
+pub(super) fn obtain(
+    adoption: &Adoption,
+    made: &Path,
+) -> Result<Result<PathBuf, String>, TaskError> {
+    let directory = made.join(adoption.package()).join("source");
+    fs::create_dir_all(directory.join("src"))?;
+    fs::write(directory.join("src/lib.rs"), "")?;
+    fs::write(directory.join("Cargo.toml"), manifest(adoption))?;
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--format-version", "1", "--quiet"]).current_dir(&directory);
+    let answer = metadata.stdin(Stdio::null()).output()?;
+    if !answer.status.success() {
+        return Ok(Err(reason(&String::from_utf8_lossy(&answer.stderr))));
+    }
+    let Metadata { packages } = serde_json::from_slice(&answer.stdout)?;
+    let mut packages = packages.into_iter();
+    let found = packages.find(|one| one.name == adoption.name && one.version == adoption.version);
+    let manifest =
+        found.ok_or_else(|| format!("cargo does not say where {} is", adoption.package()))?;
+    Ok(Ok(manifest.manifest_path.parent().unwrap_or(&manifest.manifest_path).to_owned()))
+}
+
+fn manifest(Adoption { name, version, .. }: &Adoption) -> String {
+    format!(
+        "[package]\nname = \"source\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\n{name} = {{ version = \"={version}\", default-features = false }}\n"
+    )
+}
+
+/// What cargo complains of, in one line: its last cause says most.
+fn reason(complaint: &str) -> String {
+    let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo says nothing");
+    lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))
+}
+
+/// Makes a fresh copy of a directory.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to)?;
+    }
+    copy_into(from, to)
+}
+
+fn copy_into(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_into(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the patch's name behind the version of a copy, as in `1.1.0+pool`: a lock file tells packages apart by name
+/// and version alone.
+///
+/// # Errors
+///
+/// When the manifest cannot be read or written, or has no such version.
+pub(super) fn name_version(copy: &Path, version: &str, patch: &str) -> Result<(), TaskError> {
+    let file = copy.join("Cargo.toml");
+    let manifest = fs::read_to_string(&file)?;
+    let line = format!("\nversion = \"{version}\"\n");
+    if !manifest.contains(&line) {
+        return Err(format!("{} has no line {:?}", file.display(), line.trim()).into());
+    }
+    let named = manifest.replacen(&line, &format!("\nversion = \"{version}+{patch}\"\n"), 1);
+    Ok(fs::write(file, named)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{copy, name_version, reason};
+
+    #[test]
+    fn a_copy_has_what_the_directory_has_and_nothing_older() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
+        fs::create_dir_all(from.join("src")).unwrap();
+        fs::write(from.join("src/lib.rs"), "fn one() {}").unwrap();
+        fs::create_dir_all(&to).unwrap();
+        fs::write(to.join("older"), "").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("src/lib.rs")).unwrap(), "fn one() {}");
+        assert!(!to.join("older").exists());
+    }
+
+    #[test]
+    fn the_version_of_the_package_is_named_and_that_of_a_dependency_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("Cargo.toml");
+        let manifest =
+            "[package]\nversion = \"1.1.0\"\n\n[dependencies.other]\nversion = \"1.1.0\"\n";
+        fs::write(&file, manifest).unwrap();
+        name_version(directory.path(), "1.1.0", "kept").unwrap();
+        let named = fs::read_to_string(&file).unwrap();
+        assert_eq!(named, manifest.replacen("1.1.0", "1.1.0+kept", 1));
+        assert!(name_version(directory.path(), "1.2.0", "kept").is_err());
+    }
+
+    #[test]
+    fn a_reason_is_the_error_and_its_last_cause() {
+        let complaint = "warning: slow\nerror: failed to get `a`\n\nCaused by:\n  no network\n";
+        assert_eq!(reason(complaint), "error: failed to get `a`: no network");
+        assert_eq!(reason("error: alone\n"), "error: alone");
+        assert_eq!(reason(""), "cargo says nothing");
+    }
+}
