@@ -22,22 +22,6 @@ pub(super) unsafe fn advertise<B: PoolBackend>(slot: SlotPointer<'_, B>) {
     unsafe { (*slot.slot.as_ptr()).advertised = words };
 }
 
-/// As [`advertise`], for a slot that may have got its block before it was ever handed out: then it advertises
-/// nothing, so that the cold function counts the first time.
-///
-/// # Safety
-///
-/// The slot is idle.
-pub(super) unsafe fn advertise_if_counted<B: PoolBackend>(slot: SlotPointer<'_, B>) {
-    if slot.number() < slot.state().high_water() {
-        // SAFETY: the slot is idle (caller).
-        unsafe { advertise(slot) };
-    } else {
-        // SAFETY: as above.
-        unsafe { withdraw(slot) };
-    }
-}
-
 /// A guard over an idle slot that advertises nothing while its pool is marked as busy, so that the hot path
 /// does not take the slot; the slot advertises its block again when the guard is dropped.
 #[must_use = "the slot advertises its block again where the guard is dropped"]

@@ -24,7 +24,9 @@ fn misfit(bytes: usize, needed: usize) -> (bool, usize, Reverse<usize>) {
 pub(super) unsafe fn take_best_fit<B: PoolBackend>(slot: SlotPointer<'_, B>, needed: usize) {
     // SAFETY: the records are live, and nothing else holds a reference to them while it is read.
     let bytes = |slot: &SlotPointer<'_, B>| unsafe { (*slot.record().as_ptr()).real };
-    let idle = slot.state().slots_from(slot.number());
+    // A slot that was never handed out has no block.
+    let most = slot.state().high_water().saturating_sub(slot.number());
+    let idle = slot.state().slots_from(slot.number()).take(most);
     // The first of equals, so that a slot whose own block is as good keeps it.
     let Some(best) = idle.min_by_key(|slot| misfit(bytes(slot), needed)) else { return };
     if best.number() == slot.number() {

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::advertise::advertise_if_counted;
+use super::advertise::advertise;
 use super::block::take_shapes;
 use super::host::{into_box, try_box};
 use super::identity::next_identity;
@@ -45,7 +45,7 @@ impl<B: PoolBackend> State<B> {
         self.set_config(config);
         for slot in self.slots_from(0) {
             // SAFETY: no view of the slot is in use (caller).
-            unsafe { advertise_if_counted(slot) };
+            unsafe { advertise(slot) };
         }
         // Only now, because the `Drop` of a backend's descriptors runs: every slot follows by then.
         for slot in self.slots_from(0) {
