@@ -79,6 +79,11 @@
 ///
 /// ```compile_fail
 /// # use pool_facade::prelude::*;
+/// with_pool!(|mut scope| { scope.active_slots() }); // macro_scope_is_mutable_already
+/// ```
+///
+/// ```compile_fail
+/// # use pool_facade::prelude::*;
 /// fn is_send<T: Send>(_: T) {}
 /// is_send(async { // with_pool_future_not_send
 ///     with_pool!(|scope| { std::future::ready(()).await; scope.active_slots() })
@@ -86,6 +91,9 @@
 /// ```
 #[macro_export]
 macro_rules! with_pool {
+    (|mut $scope:ident| $($body:tt)*) => {
+        compile_error!("the scope of `with_pool!` is mutable as it is: write `|scope|`, without `mut`")
+    };
     (|$scope:ident| $body:block $(,)?) => {
         $crate::with_pool!($crate::Cpu: $scope => $body)
     };
@@ -142,6 +150,9 @@ macro_rules! with_pool {
 /// With several pools, which must share an error type, the first that cannot be made decides.
 #[macro_export]
 macro_rules! try_with_pool {
+    (|mut $scope:ident| $($body:tt)*) => {
+        compile_error!("the scope of `try_with_pool!` is mutable as it is: write `|scope|`, without `mut`")
+    };
     (|$scope:ident| $body:block $(,)?) => {
         $crate::try_with_pool!($crate::Cpu: $scope => $body)
     };

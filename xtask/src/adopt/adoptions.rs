@@ -41,6 +41,11 @@ pub(crate) const ADOPTIONS: &[Adoption] = &[
     },
     Adoption { versions: &["pool", "kept"], ..adoption("ode_solvers", "0.6.2") },
     adoption("mdarray-linalg-faer", "0.2.1"),
+    Adoption {
+        // All others take the build a long time, and touch nothing of the patch.
+        test_arguments: &["--test", "conv_tests", "--test", "matmul_tests"],
+        ..adoption("candle-core", "0.11.1")
+    },
 ];
 
 #[cfg(test)]
