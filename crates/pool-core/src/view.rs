@@ -1,7 +1,8 @@
 //! What views are to code that is generic over the backend: how long they are, what they are lent as, the parts of
 //! them, and what is in them.
 //!
-//! No name of these traits is one of a slice's own methods, so that they do not get into the way of slices.
+//! But for `len` and `is_empty`, which say the same of a slice, no name of these traits is one of a slice's own methods:
+//! where they are in scope, slices are what they were.
 
 use alloc::vec::Vec;
 use core::error::Error;

@@ -15,7 +15,7 @@ use crate::stats::PoolStats;
 pub(crate) struct State<B: PoolBackend> {
     context: B::Context,
     config: Cell<PoolConfig>,
-    /// What the configuration says of it, where advertising a slot finds it.
+    /// What the configuration says of it: asking it instead costs each cold acquire some eleven instructions.
     arms_every_use: Cell<bool>,
     id: u64,
     last_serial: Cell<u64>,
