@@ -1,0 +1,15 @@
+//! The wgpu backend on whatever adapter there is: what every backend passes, bytes, order, faults. Without an adapter,
+//! each test says `SKIPPED`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod conformance;
+mod faults;
+mod kernels;
+mod support;
