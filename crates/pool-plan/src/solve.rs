@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use crate::bits::{BitMatrix, ones};
+use crate::bits::BitMatrix;
 use crate::error::PlanError;
+use crate::graph::{GraphBuffer, Role};
 use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, places_by_name};
 use crate::happens_before::HappensBeforeProblem;
 use crate::interval::IntervalProblem;
@@ -12,7 +13,7 @@ use crate::operations::Operations;
 use crate::options::{Monitor, Options};
 use crate::order::precedence;
 use crate::plan::Plan;
-use crate::portfolio::Portfolio;
+use crate::portfolio::{Limit, Portfolio};
 use crate::search::Instance;
 use crate::timeline::Timeline;
 use crate::violation::Violation;
@@ -87,9 +88,6 @@ impl HappensBeforeProblem {
             .iter()
             .map(|one| Item { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
-        let precedes = precedence(self);
-        let bound = self.bound_by(&precedes);
-        let conflicts = conflicts(precedes, items.len());
         let operations = Operations::of(self.edges(), buffers);
         // The problem was checked for cycles when it was made.
         let order = operations.in_order(self.edges());
@@ -99,15 +97,20 @@ impl HappensBeforeProblem {
         for (place, &operation) in (0..).zip(&order) {
             position[operation as usize] = place;
         }
-        let degree = |item| conflicts.columns(item).count() as u64 + 1;
+        let position = |operation| position[operations.index(operation)];
+        let precedes = precedence(self);
+        // What the bound takes of the budget is not left for plans.
+        let half = start.checked_add(options.budget / 2);
+        let limit = Limit { deadline: half, monitor };
+        let lifetimes = lifetimes(buffers, &position);
+        let bound = self.bound_while(&precedes, &lifetimes, &|| !limit.is_reached());
+        let conflicts = conflicts(precedes, items.len());
+        let degree = |item| conflicts.count(item) + 1;
         let degrees: Vec<u64> = (0..items.len()).map(degree).collect();
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
-            begins: buffers
-                .iter()
-                .map(|buffer| position[operations.index(buffer.allocated_by)])
-                .collect(),
+            begins: buffers.iter().map(|buffer| position(buffer.allocated_by)).collect(),
             degrees,
             named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
         };
@@ -135,18 +138,23 @@ impl HappensBeforeProblem {
     }
 }
 
+/// When each buffer is live in an order of the operations, of which `position` says where an operation stands.
+fn lifetimes(buffers: &[GraphBuffer], position: &impl Fn(usize) -> i64) -> Vec<(i64, i64)> {
+    let lifetime = |buffer: &GraphBuffer| {
+        if buffer.role != Role::Temporary {
+            return (i64::MIN, i64::MAX);
+        }
+        let begin = position(buffer.allocated_by);
+        let frees = buffer.freed_by.iter().map(|&operation| position(operation));
+        (begin, frees.max().map_or(i64::MAX, |last| last.max(begin) + 1))
+    };
+    buffers.iter().map(lifetime).collect()
+}
+
 /// The pairs of items of which neither precedes the other, in the memory of the relation.
 fn conflicts(precedes: BitMatrix, count: usize) -> BitMatrix {
     let mut matrix = precedes;
-    // The relation is made symmetric. Bits that this loop sets are symmetric already.
-    let mut row = Vec::new();
-    for item in 0..count {
-        row.clear();
-        row.extend_from_slice(matrix.row(item));
-        for later in ones(&row) {
-            matrix.set(later, item);
-        }
-    }
+    matrix.merge_transposed();
     for item in 0..count {
         matrix.set(item, item);
         let row = matrix.row_mut(item);

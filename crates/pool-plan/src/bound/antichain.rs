@@ -4,21 +4,68 @@
 //! those before it (weighted Dilworth). The minimum cut is a lightest set of elements that covers the
 //! relation; what remains is the heaviest antichain.
 
-use super::transport::Transport;
-use crate::bits::BitMatrix;
+use std::cmp::Reverse;
 
-/// The elements of a heaviest antichain; those of weight 0 are left out.
-pub(super) fn heaviest(precedes: &BitMatrix, weights: &[u64]) -> Vec<usize> {
-    let (sends, takes) = Transport::new(precedes, weights).maximise();
+use super::transport::Transport;
+use crate::bits::{BitMatrix, ones};
+
+/// The elements of a heaviest antichain; those of weight 0 are left out. `None` where `is_needed` said no before it was
+/// found.
+pub(super) fn heaviest(
+    precedes: &BitMatrix,
+    weights: &[u64],
+    is_needed: &dyn Fn() -> bool,
+) -> Option<Vec<usize>> {
+    let (sends, takes) = Transport::new(precedes, weights).maximise(is_needed)?;
     let kept = |&one: &usize| weights[one] > 0 && sends[one] && !takes[one];
-    (0..weights.len()).filter(kept).collect()
+    Some((0..weights.len()).filter(kept).collect())
+}
+
+/// An antichain that nothing can be added to, and that may not be the heaviest: the heavier of two, of which one has all
+/// elements of `start`, an antichain itself. Others are added as they weigh, heavy ones first.
+pub(super) fn maximal(precedes: &BitMatrix, weights: &[u64], start: &[usize]) -> Vec<usize> {
+    let mut heavy: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
+    heavy.sort_by_key(|&one| Reverse(weights[one]));
+    let extended = |first: &[usize]| {
+        let mut antichain = Antichain::new(precedes, weights.len());
+        first.iter().chain(&heavy).for_each(|&one| antichain.add(one));
+        ones(&antichain.kept).collect::<Vec<_>>()
+    };
+    let weight = |kept: &Vec<usize>| kept.iter().map(|&one| weights[one]).sum::<u64>();
+    [extended(&[]), extended(start)].into_iter().max_by_key(weight).unwrap_or_default()
+}
+
+/// Elements of which none comes before another, as bits.
+struct Antichain<'a> {
+    precedes: &'a BitMatrix,
+    kept: Vec<u64>,
+    /// What comes after an element that is kept.
+    after: Vec<u64>,
+}
+
+impl<'a> Antichain<'a> {
+    fn new(precedes: &'a BitMatrix, count: usize) -> Self {
+        let words = count.div_ceil(64);
+        Self { precedes, kept: vec![0; words], after: vec![0; words] }
+    }
+
+    /// Adds an element that comes neither before nor after what is kept.
+    fn add(&mut self, one: usize) {
+        let later = self.precedes.row(one);
+        let is_before = later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);
+        if is_before || self.after[one / 64] >> (one % 64) & 1 == 1 {
+            return;
+        }
+        self.kept[one / 64] |= 1 << (one % 64);
+        self.after.iter_mut().zip(later).for_each(|(after, later)| *after |= later);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Transport, heaviest};
+    use super::{Transport, heaviest, maximal};
     use crate::bits::BitMatrix;
 
     /// A partial order of elements that come before others of higher number only, and their weights.
@@ -48,20 +95,33 @@ mod tests {
         /// flow and antichain are the best there are.
         #[test]
         fn the_antichain_weighs_what_the_flow_leaves((precedes, weights) in orders()) {
-            let kept = heaviest(&precedes, &weights);
+            prop_assert_eq!(heaviest(&precedes, &weights, &|| false), None);
+            let Some(kept) = heaviest(&precedes, &weights, &|| true) else {
+                return Err(TestCaseError::fail("nothing stopped it"));
+            };
             for &one in &kept {
                 prop_assert!(precedes.columns(one).all(|later| !kept.contains(&later)));
             }
+            let weight = |kept: &[usize]| kept.iter().map(|&one| weights[one]).sum::<u64>();
+            for start in [&[][..], &[0][..]] {
+                let other = maximal(&precedes, &weights, start);
+                prop_assert!(other.iter().all(|&one| precedes.columns(one).all(|later| !other.contains(&later))));
+                prop_assert!(weight(&other) <= weight(&kept));
+                let is_met = |&one: &usize| other.iter().any(|&kept| {
+                    kept == one || precedes.columns(one).any(|later| later == kept)
+                        || precedes.columns(kept).any(|later| later == one)
+                });
+                prop_assert!((0..weights.len()).all(|one| weights[one] == 0 || is_met(&one)));
+            }
             let mut transport = Transport::new(&precedes, &weights);
-            transport.maximise();
+            transport.maximise(&|| true);
             let Some((sent, taken)) = transport.sums() else {
                 return Err(TestCaseError::fail("something goes where the relation does not"));
             };
             prop_assert!(sent.iter().zip(&weights).all(|(sent, weight)| sent <= weight));
             prop_assert!(taken.iter().zip(&weights).all(|(taken, weight)| taken <= weight));
             let total: u64 = weights.iter().sum();
-            let weight: u64 = kept.iter().map(|&one| weights[one]).sum();
-            prop_assert_eq!(weight, total - sent.iter().sum::<u64>());
+            prop_assert_eq!(weight(&kept), total - sent.iter().sum::<u64>());
         }
     }
 }

@@ -34,7 +34,7 @@ impl IntervalProblem {
             .iter()
             .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
-        best(&sizes, |weights| sweep::heaviest(buffers, weights))
+        best(&sizes, |weights| sweep::heaviest(|one| buffers[one].live_spans(), weights))
     }
 }
 
@@ -44,18 +44,30 @@ impl HappensBeforeProblem {
     /// 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        self.bound_by(&crate::order::precedence(self))
+        self.bound_while(&crate::order::precedence(self), &[], &|| true)
     }
 
     /// As [`lower_bound`](Self::lower_bound), from the relation that has, for each buffer, those that begin
-    /// after all its uses.
-    pub(crate) fn bound_by(&self, precedes: &BitMatrix) -> Bound {
+    /// after all its uses. Where `is_needed` says no before it is found, a bound that may be lower: from buffers that are
+    /// live at once in one order of the operations, in which each has the lifetime that `lifetimes` says, and others
+    /// that are not ordered with them. Of buffers that are live at once in some order, none comes before another.
+    pub(crate) fn bound_while(
+        &self,
+        precedes: &BitMatrix,
+        lifetimes: &[(i64, i64)],
+        is_needed: &dyn Fn() -> bool,
+    ) -> Bound {
         let sizes: Vec<BufferSize> = self
             .buffers()
             .iter()
             .map(|one| BufferSize { size: one.size, alignment: one.alignment, fixed: one.offset })
             .collect();
-        best(&sizes, |weights| antichain::heaviest(precedes, weights))
+        best(&sizes, |weights| {
+            antichain::heaviest(precedes, weights, is_needed).unwrap_or_else(|| {
+                let live = sweep::heaviest(|one| lifetimes.get(one).copied(), weights);
+                antichain::maximal(precedes, weights, &live)
+            })
+        })
     }
 }
 

@@ -1,14 +1,16 @@
 //! The heaviest set of buffers that are live at one time, by a sweep over beginnings and ends.
 
-use crate::buffer::Buffer;
-
-/// The buffers live at the first time at which `weights` of live buffers sum up highest.
-pub(super) fn heaviest(buffers: &[Buffer], weights: &[u64]) -> Vec<usize> {
-    let mut events = Vec::with_capacity(buffers.len() * 2);
-    for (index, buffer) in buffers.iter().enumerate() {
-        for (lower, upper) in buffer.live_spans() {
-            events.push((lower, true, weights[index]));
-            events.push((upper, false, weights[index]));
+/// The buffers live at the first time at which `weights` of live buffers sum up highest, where `live_spans` says when
+/// a buffer is live.
+pub(super) fn heaviest<S>(live_spans: impl Fn(usize) -> S, weights: &[u64]) -> Vec<usize>
+where
+    S: IntoIterator<Item = (i64, i64)>,
+{
+    let mut events = Vec::with_capacity(weights.len() * 2);
+    for (index, &weight) in weights.iter().enumerate() {
+        for (lower, upper) in live_spans(index) {
+            events.push((lower, true, weight));
+            events.push((upper, false, weight));
         }
     }
     // At one time, ends come before beginnings.
@@ -24,10 +26,7 @@ pub(super) fn heaviest(buffers: &[Buffer], weights: &[u64]) -> Vec<usize> {
             (most, when) = (live, Some(time));
         }
     }
-    let is_live = |buffer: &Buffer| {
-        let at =
-            |(lower, upper): (i64, i64)| when.is_some_and(|time| lower <= time && time < upper);
-        buffer.live_spans().any(at)
-    };
-    (0..buffers.len()).filter(|&one| weights[one] > 0 && is_live(&buffers[one])).collect()
+    let at = |(lower, upper): (i64, i64)| when.is_some_and(|time| lower <= time && time < upper);
+    let is_live = |&one: &usize| weights[one] > 0 && live_spans(one).into_iter().any(at);
+    (0..weights.len()).filter(is_live).collect()
 }

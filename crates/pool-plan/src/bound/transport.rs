@@ -7,6 +7,9 @@
 
 use crate::bits::{BitMatrix, ones};
 
+/// How many senders send what they can between two looks at the clock.
+const SENDERS_UNWATCHED: usize = 64;
+
 /// A flow, and what is left to send and to take.
 #[derive(Debug)]
 pub(super) struct Transport<'a> {
@@ -41,20 +44,24 @@ impl<'a> Transport<'a> {
     /// paths are longer in each round, so that there are no more rounds than elements.)
     ///
     /// Returns, for each element, whether more could be sent from it if there were somebody to take it, and
-    /// whether it could take more from a sender with something left.
-    pub(super) fn maximise(&mut self) -> (Vec<bool>, Vec<bool>) {
-        loop {
+    /// whether it could take more from a sender with something left; `None` where `is_needed` said no before.
+    pub(super) fn maximise(
+        &mut self,
+        is_needed: &dyn Fn() -> bool,
+    ) -> Option<(Vec<bool>, Vec<bool>)> {
+        while is_needed() {
             let mut levels = self.levels();
             if !levels.is_open {
                 let sends = levels.senders.iter().map(|&level| level != usize::MAX);
                 let takes = (0..self.demand.len()).map(|one| is_set(&levels.met, one));
-                return (sends.collect(), takes.collect());
+                return Some((sends.collect(), takes.collect()));
             }
-            self.block(&mut levels);
+            self.block(&mut levels, is_needed);
             for taken in &mut self.taken {
                 taken.retain(|&(_, amount)| amount > 0);
             }
         }
+        None
     }
 
     /// Levels up to the first one with a receiver that can take more.
@@ -92,14 +99,14 @@ impl<'a> Transport<'a> {
         Levels { senders, receivers, met, is_open: false }
     }
 
-    /// Fills every path that goes from level to level.
+    /// Fills every path that goes from level to level, until `is_needed` says no.
     ///
     /// The loop ends: each turn takes one of the following steps, and between two steps of one kind there are
     /// finitely many of each kind before it: the path grows, and is no longer than there are levels; a
     /// receiver is cleared, or looks at its next giver, and neither is ever taken back; something is sent,
     /// and the supply is finite. The givers that `send` adds to a receiver are of a level before it, so that
     /// no path goes to them.
-    fn block(&mut self, levels: &mut Levels) {
+    fn block(&mut self, levels: &mut Levels, is_needed: &dyn Fn() -> bool) {
         let last = levels.receivers.len() - 1;
         let full: Vec<usize> =
             ones(&levels.receivers[last]).filter(|&one| self.demand[one] == 0).collect();
@@ -109,6 +116,9 @@ impl<'a> Transport<'a> {
         let (mut next_word, mut next_taken) = (vec![0; count], vec![0; count]);
         let mut path = Vec::new();
         for first in 0..count {
+            if first % SENDERS_UNWATCHED == 0 && !is_needed() {
+                return;
+            }
             path.clear();
             while self.supply[first] > 0 && levels.senders[first] == 0 {
                 // The sender at the end of the path.

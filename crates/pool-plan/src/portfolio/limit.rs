@@ -6,16 +6,16 @@ use crate::options::Monitor;
 
 /// When the planner has to stop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit<'a> {
+pub(crate) struct Limit<'a> {
     /// When the budget is spent; none where that is beyond the end of time.
-    pub(super) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     /// The monitor through which another thread may stop the planner.
-    pub(super) monitor: &'a Monitor,
+    pub(crate) monitor: &'a Monitor,
 }
 
 impl Limit<'_> {
     /// Whether the budget is spent, or the planner was told to stop.
-    pub(super) fn is_reached(&self) -> bool {
+    pub(crate) fn is_reached(&self) -> bool {
         self.monitor.is_cancelled() || self.deadline.is_some_and(|end| Instant::now() >= end)
     }
 }

@@ -28,7 +28,7 @@ use crate::timeline::Timeline;
 
 use exact::MANY_ITEMS;
 use heuristics::Heuristics;
-use limit::Limit;
+pub(crate) use limit::Limit;
 use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;

@@ -1,5 +1,5 @@
-//! Validation by reachability: for every buffer, walk back from its alloc marker; whatever shares
-//! bytes with it must have all its uses among what was met, or the other way round.
+//! Validation by reachability: for every buffer, walk back from its alloc marker, as from those of 63 others at the
+//! same time; whatever shares bytes with it must have all its uses among what was met, or the other way round.
 //!
 //! Of two buffers at most one is finished before the other begins, because the graph has no cycles. So
 //! it is enough to count: where each buffer has as many that come before or after it as share bytes with
@@ -43,6 +43,9 @@ pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(),
     check_sharing(edges, buffers, &fixed.collect::<Vec<_>>())
 }
 
+/// For how many buffers operations are walked at a time: each has a bit of a word.
+const AT_A_TIME: usize = 64;
+
 /// The bytes of a buffer.
 #[derive(Clone, Copy)]
 struct Range {
@@ -66,37 +69,37 @@ fn check_sharing(
     let edges = Edges::of(edges);
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
-    let sharing_with = |range: &Range| -> Vec<usize> {
-        let shares = |&position: &usize| range.shares_with(&placed[position]);
-        (0..placed.len()).filter(shares).collect()
-    };
     // For each buffer, how many share bytes with it, and how many of these are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
-    for (later, range) in placed.iter().enumerate() {
-        let others = sharing_with(range);
-        sharing[later] = others.len();
-        if others.is_empty() {
-            continue;
-        }
-        let ancestors = edges.ancestors(&markers[later]);
-        for earlier in others {
-            if markers[earlier].are_in(&ancestors) {
-                ordered[earlier] += 1;
-                ordered[later] += 1;
+    for first in (0..placed.len()).step_by(AT_A_TIME) {
+        let some = first..placed.len().min(first + AT_A_TIME);
+        let ancestors = edges.ancestors(&markers[some.clone()]);
+        for (bit, later) in some.enumerate() {
+            for earlier in sharing_with(&placed[later], placed) {
+                sharing[later] += 1;
+                if markers[earlier].are_in(&ancestors, bit) {
+                    ordered[earlier] += 1;
+                    ordered[later] += 1;
+                }
             }
         }
     }
     let Some(first) = (0..placed.len()).find(|&one| ordered[one] < sharing[one]) else {
         return Ok(());
     };
-    let ancestors = edges.ancestors(&markers[first]);
-    let is_unordered = |&second: &usize| {
-        !markers[second].are_in(&ancestors)
-            && !markers[first].are_in(&edges.ancestors(&markers[second]))
+    let is_ordered = |earlier: usize, later: usize| {
+        markers[earlier].are_in(&edges.ancestors(&markers[later..=later]), 0)
     };
-    let second = sharing_with(&placed[first]).into_iter().find(is_unordered).unwrap_or(first);
-    let (first, second) = (placed[first].index, placed[second].index);
+    let mut others = sharing_with(&placed[first], placed);
+    let second = others.find(|&second| !is_ordered(second, first) && !is_ordered(first, second));
+    let (first, second) = (placed[first].index, placed[second.unwrap_or(first)].index);
     Err(Violation::Unordered { first, second })
+}
+
+/// The positions of those that share bytes with a buffer.
+fn sharing_with<'a>(range: &'a Range, placed: &'a [Range]) -> impl Iterator<Item = usize> + 'a {
+    let shares = |(position, other): (usize, &Range)| range.shares_with(other).then_some(position);
+    placed.iter().enumerate().filter_map(shares)
 }
 
 /// The edges of full completion, backwards.
@@ -105,6 +108,8 @@ struct Edges {
     joined: Vec<usize>,
     /// For each of these operations, those from which edges lead to it, as indices of `joined`.
     before: Vec<Vec<usize>>,
+    /// These operations, as indices of `joined`, each in front of those from which edges lead to it.
+    last_first: Vec<usize>,
 }
 
 impl Edges {
@@ -113,13 +118,35 @@ impl Edges {
         let mut joined: Vec<usize> = full().flat_map(|edge| [edge.from, edge.to]).collect();
         joined.sort_unstable();
         joined.dedup();
-        let mut edges = Self { before: vec![Vec::new(); joined.len()], joined };
+        let before = vec![Vec::new(); joined.len()];
+        let mut edges = Self { before, joined, last_first: Vec::new() };
         for edge in full() {
             if let (Some(from), Some(to)) = (edges.find(edge.from), edges.find(edge.to)) {
                 edges.before[to].push(from);
             }
         }
+        edges.last_first = edges.in_order();
         edges
+    }
+
+    /// The operations, each in front of those from which edges lead to it (Kahn 1962). Those of a cycle, which no problem
+    /// has, would be left out, and then be before nothing.
+    fn in_order(&self) -> Vec<usize> {
+        let mut pending = vec![0_usize; self.joined.len()];
+        self.before.iter().flatten().for_each(|&before| pending[before] += 1);
+        let mut order: Vec<usize> =
+            (0..pending.len()).filter(|&operation| pending[operation] == 0).collect();
+        let mut next = 0;
+        while let Some(&operation) = order.get(next) {
+            next += 1;
+            for &before in &self.before[operation] {
+                pending[before] -= 1;
+                if pending[before] == 0 {
+                    order.push(before);
+                }
+            }
+        }
+        order
     }
 
     fn find(&self, operation: usize) -> Option<usize> {
@@ -134,18 +161,18 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// For each operation, whether it is complete before a buffer begins; no operation is before a buffer that
-    /// shares bytes with no other.
-    fn ancestors(&self, markers: &Markers) -> Vec<bool> {
-        let mut met = vec![false; self.joined.len()];
-        let mut open: Vec<usize> = markers.alloc.into_iter().collect();
-        while let Some(one) = open.pop() {
-            for &before in &self.before[one] {
-                if !met[before] {
-                    met[before] = true;
-                    open.push(before);
-                }
-            }
+    /// For each operation, before which of some buffers it is complete, a bit for each; no operation is before a buffer
+    /// that shares bytes with no other.
+    fn ancestors(&self, some: &[Markers]) -> Vec<u64> {
+        let mut met = vec![0; self.joined.len()];
+        // For each operation, the buffers that begin with it.
+        let mut begin = met.clone();
+        for (bit, markers) in some.iter().enumerate() {
+            markers.alloc.into_iter().for_each(|one| begin[one] |= 1 << bit);
+        }
+        for &one in &self.last_first {
+            let bits: u64 = met[one] | begin[one];
+            self.before[one].iter().for_each(|&before| met[before] |= bits);
         }
         met
     }
@@ -161,9 +188,10 @@ struct Markers {
 }
 
 impl Markers {
-    /// Whether all uses of the buffer are among these operations.
-    fn are_in(&self, met: &[bool]) -> bool {
+    /// Whether all uses of the buffer are operations that have this bit.
+    fn are_in(&self, met: &[u64], bit: usize) -> bool {
         let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
-        met[*alloc] && frees.iter().all(|&operation| met[operation])
+        let is_met = |&operation: &usize| met[operation] >> bit & 1 == 1;
+        is_met(alloc) && frees.iter().all(is_met)
     }
 }
