@@ -49,7 +49,8 @@
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default).
+//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_of_thread`, one of
+//! the first adapter by default).
 //!
 //! # Features
 //!
@@ -58,6 +59,7 @@
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
 //! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with whatever version and way of loading another crate asks cudarc for | cudarc, and Rust 1.88 |
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
+//! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |
 //! | `complex` | `num_complex::Complex` is an element | num-complex |
@@ -75,7 +77,7 @@ pub use local::ListAccess;
 pub use local::{
     IdlePools, IdlePoolsCloser, LocalGuard, LocalPool, local, try_local, warn_of_many_slots,
 };
-pub use markers::{Cpu, Cuda};
+pub use markers::{Cpu, Cuda, Wgpu};
 #[cfg(feature = "half")]
 pub use pool_core::half;
 #[cfg(feature = "complex")]
@@ -101,6 +103,10 @@ pub use pool_cuda::{
 };
 #[cfg(feature = "graph")]
 pub use pool_graph;
+#[cfg(feature = "wgpu")]
+pub use pool_wgpu;
+#[cfg(feature = "wgpu")]
+pub use pool_wgpu::{BufferView, BufferViewMut, WgpuError};
 
 /// Compiles the code of the crate's README.
 #[cfg(all(doctest, feature = "cpu"))]

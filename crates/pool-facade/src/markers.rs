@@ -21,3 +21,16 @@ pub use pool_cuda::Cuda;
 #[cfg(not(feature = "cuda"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cuda;
+
+#[cfg(feature = "wgpu")]
+pub use pool_wgpu::Wgpu;
+
+/// The buffers of wgpu's devices: Vulkan, Metal, Direct3D 12; enable the feature `wgpu` to use it. Without it, naming it
+/// in [`with_pool!`](crate::with_pool) is a compile error that says so.
+///
+/// ```compile_fail,E0277
+/// pool_facade::with_pool!(pool_facade::Wgpu, |scope| { scope.active_slots() });
+/// ```
+#[cfg(not(feature = "wgpu"))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wgpu;

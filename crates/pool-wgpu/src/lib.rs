@@ -20,6 +20,7 @@ mod recorder;
 mod setup;
 mod staging;
 mod stream;
+mod thread;
 mod turn;
 mod view;
 

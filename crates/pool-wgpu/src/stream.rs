@@ -256,6 +256,11 @@ impl Stream {
         self.with(|recorder| Ok(recorder.pending()))
     }
 
+    /// Whether the other is a clone of this stream.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Records, in this thread's turn.
     #[inline]
     pub(crate) fn with<R>(

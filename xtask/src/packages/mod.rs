@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     for (name, package) in &unpacked {
         contents::check(name, package, &mut checks)?;
     }
-    user::check(&workspace, directory.path(), &unpacked, &mut checks)?;
+    user::check(&workspace, directory.path(), &unpacked, arguments.full, &mut checks)?;
     println!("\n{checks}");
     Ok(checks.exit_code())
 }

@@ -47,6 +47,15 @@ fn planned() -> u64 {
     pool.allocate(1000).unwrap().size()
 }
 
+#[cfg(feature = "wgpu")]
+fn stream() -> String {
+    use pool_facade::pool_wgpu::Stream;
+    match Stream::open() {
+        Ok(stream) => format!("{:?}", stream.counts()),
+        Err(error) => error.to_string(),
+    }
+}
+
 fn main() {
     println!("norm {}", norm(&[3.0, 4.0]));
     #[cfg(feature = "ndarray")]
@@ -55,6 +64,8 @@ fn main() {
     println!("device: {}", device());
     #[cfg(feature = "graph")]
     println!("a block of {} bytes", planned());
+    #[cfg(feature = "wgpu")]
+    println!("stream: {}", stream());
 }
 "#;
 
@@ -66,7 +77,10 @@ const BUILDS: &[(&str, &str)] = &[
     ("graph,ndarray", "a block of "),
 ];
 
-/// Writes the crate, and builds and runs it with each set of features.
+/// Another, which builds wgpu: it takes longer than all of these.
+const LARGE_BUILD: (&str, &str) = ("wgpu", "stream: ");
+
+/// Writes the crate, and builds and runs it with each set of features; with `full` also with wgpu.
 ///
 /// # Errors
 ///
@@ -75,6 +89,7 @@ pub(super) fn check(
     workspace: &Workspace,
     directory: &Path,
     unpacked: &Unpacked,
+    full: bool,
     checks: &mut Checks,
 ) -> Result<(), TaskError> {
     let package = directory.join("user");
@@ -84,7 +99,7 @@ pub(super) fn check(
     // The versions of all other crates are those of the workspace.
     fs::copy(workspace.root.join("Cargo.lock"), package.join("Cargo.lock"))?;
     let target = workspace.target_directory.join("xtask/packages");
-    for (features, line) in BUILDS {
+    for (features, line) in BUILDS.iter().chain(full.then_some(&LARGE_BUILD)) {
         let ran = run(&package, &target, features, line)?;
         checks.that(
             &format!("a user's crate with {features} builds from the packages and runs"),
@@ -110,7 +125,7 @@ fn manifest(unpacked: &Unpacked) -> Result<String, TaskError> {
     let mut text = String::from(
         "[package]\nname = \"user\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n\
          [features]\ndefault = []\nndarray = [\"pool-facade/ndarray\"]\ncuda = [\"pool-facade/cuda\"]\n\
-         graph = [\"cuda\", \"pool-facade/graph\"]\n\n\
+         graph = [\"cuda\", \"pool-facade/graph\"]\nwgpu = [\"pool-facade/wgpu\"]\n\n\
          [dependencies]\npool-facade = \"0.1\"\n\n[patch.crates-io]\n",
     );
     for (name, path) in unpacked {

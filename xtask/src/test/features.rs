@@ -25,10 +25,13 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-facade", &[]),
     with("pool-facade", &["cuda"]),
     with("pool-facade", &["cuda", "graph"]),
+    with("pool-facade", &["wgpu"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-graph", &[]),
     with("pool-graph", &["cuda", "any-cuda-version"]),
+    with("pool-wgpu", &[]),
+    with("pool-wgpu", &["vulkan", "metal", "dx12", "webgpu", "half"]),
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["csv"]),
@@ -52,11 +55,17 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-facade/half",
     "pool-facade/complex",
     "pool-facade/tracing",
+    "pool-facade/wgpu",
     "pool-graph/any-cuda-version",
     "pool-graph/cuda",
     "pool-plan/cli",
     "pool-plan/csv",
     "pool-plan/serde",
+    "pool-wgpu/vulkan",
+    "pool-wgpu/metal",
+    "pool-wgpu/dx12",
+    "pool-wgpu/webgpu",
+    "pool-wgpu/half",
     "pool-examples/device",
 ];
 
@@ -89,15 +98,26 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "pool-facade",
     "pool-graph",
     "pool-plan",
+    "pool-wgpu",
 ];
+
+/// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
+/// libraries in a way of its own does so with `--full` alone.
+pub(crate) const WITH_WGPU: &[&str] = &["pool-wgpu", "pool-facade/wgpu"];
 
 /// Of these, those whose default features leave out code that the whole workspace has.
 pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool-facade"];
 
-/// What needs a newer compiler than the oldest supported one, because cudarc does: the crates, and the
-/// feature that takes one in.
-pub(crate) const MSRV_EXEMPT: &[&str] =
-    &["pool-cuda", "pool-graph", "pool-facade/cuda", "pool-facade/graph"];
+/// What needs a newer compiler than the oldest supported one, because cudarc and wgpu do: the crates, and the
+/// features that take one in.
+pub(crate) const MSRV_EXEMPT: &[&str] = &[
+    "pool-cuda",
+    "pool-graph",
+    "pool-wgpu",
+    "pool-facade/cuda",
+    "pool-facade/graph",
+    "pool-facade/wgpu",
+];
 
 /// Crates whose unsafe code runs under Miri and the sanitizers.
 pub(crate) const MIRI_CRATES: &[&str] =

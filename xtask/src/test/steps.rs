@@ -6,7 +6,7 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED,
-    WITH_PLAIN_DEFAULTS, belongs,
+    WITH_PLAIN_DEFAULTS, WITH_WGPU, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -59,7 +59,7 @@ pub(crate) const STEPS: &[Step] = &[
     beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
         only_in_full: true,
-        ..beside("oldest-rust-for-cuda", "so do those that need a newer one", oldest_rust_for_cuda)
+        ..beside("oldest-rust-for-devices", "so do those that need a newer one", oldest_rust_for_devices)
     },
     beside(
         "cuda-versions",
@@ -167,7 +167,7 @@ fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
-    let document = document.with(everything_in(LIBRARIES));
+    let document = document.with(of_libraries(setting));
     let directory = setting.own_target_directory("docs-rs");
     let document = document.variable("CARGO_TARGET_DIR", directory);
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
@@ -280,7 +280,7 @@ fn doc_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let test = Invocation::tests("test --doc --no-fail-fast").on(&nightly);
-    Ok(vec![test.with(everything_in(LIBRARIES))])
+    Ok(vec![test.with(of_libraries(setting))])
 }
 
 /// Where there is no operating system: a server's processor; a microcontroller with 32 bits, and another, neither of
@@ -309,7 +309,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// The crates that [`MSRV_EXEMPT`] leaves out of that step, each with the compiler that its manifest names.
-fn oldest_rust_for_cuda(setting: &Setting) -> Result<Vec<Invocation>, String> {
+fn oldest_rust_for_devices(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let check = |name: &str| {
         let oldest = setting.workspace.oldest_rust_of(name);
         let oldest = oldest.ok_or_else(|| format!("{name} names no oldest Rust"))?;
@@ -361,7 +361,8 @@ fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let check = Invocation::check("check -Z build-std=std,panic_abort").on(&nightly);
     let check = check.with(["--target", "wasm32-unknown-unknown", "--package", "pool-facade"]);
-    Ok(vec![check.with(["--features", "ndarray,half,complex"])])
+    let sets = ["ndarray,half,complex", "wgpu"];
+    Ok(sets.map(|set| check.clone().with(["--features", set])).into())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -450,12 +451,25 @@ fn everything_in(names: &[&str]) -> Vec<String> {
     packages(names).into_iter().chain(features).collect()
 }
 
+/// The libraries with all their features, but those of [`WITH_WGPU`] with `--full` alone.
+fn of_libraries(setting: &Setting) -> Vec<String> {
+    let left_out = if setting.full { &[] } else { WITH_WGPU };
+    let names: Vec<&str> =
+        LIBRARIES.iter().filter(|name| !left_out.contains(name)).copied().collect();
+    everything_but(left_out, &names)
+}
+
 /// These packages, with all their features but those of [`MSRV_EXEMPT`].
 fn old_features_in(names: &[&str]) -> Vec<String> {
+    everything_but(MSRV_EXEMPT, names)
+}
+
+/// These packages, with all their features but some.
+fn everything_but(left_out: &[&str], names: &[&str]) -> Vec<String> {
     let mut arguments = everything_in(names);
     if let Some(features) = arguments.last_mut() {
-        let old = features.split(',').filter(|feature| !MSRV_EXEMPT.contains(feature));
-        *features = old.collect::<Vec<_>>().join(",");
+        let kept = features.split(',').filter(|feature| !left_out.contains(feature));
+        *features = kept.collect::<Vec<_>>().join(",");
     }
     arguments
 }

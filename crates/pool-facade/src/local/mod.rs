@@ -8,6 +8,8 @@ mod cuda;
 mod guard;
 mod idle_pools;
 mod slot_watch;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 use pool_core::PoolBackend;
 
@@ -29,6 +31,7 @@ pub use slot_watch::warn_of_many_slots;
     label = "a backend without thread-local pools",
     note = "`Cpu` needs the feature `cpu` of `pool-facade`, which is on by default: `pool-facade = {{ features = [\"cpu\"] }}`",
     note = "`Cuda` needs the feature `cuda` of `pool-facade`: `pool-facade = {{ features = [\"cuda\"] }}`",
+    note = "`Wgpu` needs the feature `wgpu` of `pool-facade`: `pool-facade = {{ features = [\"wgpu\"] }}`",
     note = "a backend of another crate gets them in that crate: `pool_facade::local_pools!(Backend, context: || …);`"
 )]
 pub trait LocalPool: PoolBackend {

@@ -86,6 +86,15 @@ const CUDA_WITHOUT_ITS_FEATURE: Program = Program {
     "#,
 };
 
+const WGPU_WITHOUT_ITS_FEATURE: Program = Program {
+    name: "wgpu_without_its_feature",
+    features: "cpu",
+    source: r#"
+        use pool_facade::prelude::*;
+        fn main() { with_pool!(Wgpu, |scope| { scope.active_slots(); }); }
+    "#,
+};
+
 const NOT_PLAIN_DATA: Program = Program {
     name: "not_plain_data",
     features: "cpu",
@@ -308,6 +317,8 @@ fn a_marker_whose_feature_is_off_names_the_feature() {
     refused(&LOCAL_WITHOUT_ITS_FEATURE, &of_cpu);
     let of_cuda = ["Cuda` has no thread-local pools", "the feature `cuda`", "E0277"];
     refused(&CUDA_WITHOUT_ITS_FEATURE, &of_cuda);
+    let of_wgpu = ["Wgpu` has no thread-local pools", "the feature `wgpu`", "E0277"];
+    refused(&WGPU_WITHOUT_ITS_FEATURE, &of_wgpu);
 }
 
 #[test]

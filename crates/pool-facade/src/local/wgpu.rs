@@ -1,0 +1,7 @@
+//! The thread-local pools of `Wgpu`: one list for all streams that a thread chooses, of which a pool is taken by its
+//! stream.
+
+use pool_wgpu::{Stream, Wgpu};
+
+// The pools share the thread's stream, and keep it as long as they need it.
+crate::local_pools!(Wgpu, context: Stream::of_thread, is_of_thread: Stream::is_of_thread);

@@ -1,0 +1,76 @@
+//! The stream of a thread, and the device of the process, which streams of threads share that chose none.
+
+use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::WgpuError;
+use crate::stream::Stream;
+
+thread_local! {
+    /// Borrowed for a look, and for putting another stream there.
+    static STREAM: RefCell<Option<Stream>> = const { RefCell::new(None) };
+}
+
+impl Stream {
+    /// The stream of the calling thread: the one it chose, else one of its own, made at the first call, of a device that
+    /// such threads of the process share.
+    ///
+    /// Where the thread ends already, a stream is made for the caller alone. In a browser there is only the stream that
+    /// was [chosen](Self::set_of_thread).
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
+    pub fn of_thread() -> Result<Self, WgpuError> {
+        if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
+            return Ok(known);
+        }
+        let new = of_process()?;
+        let known = STREAM.try_with(|stream| {
+            // A callback of wgpu may have asked for the same meanwhile, and got a stream already.
+            stream.borrow_mut().get_or_insert_with(|| new.clone()).clone()
+        });
+        Ok(known.unwrap_or(new))
+    }
+
+    /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
+    /// nothing is changed.
+    pub fn set_of_thread(&self) {
+        let new = self.clone();
+        // What is replaced is dropped outside of the borrow: it may be the last of its device.
+        drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
+    }
+
+    /// Whether this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
+    #[must_use]
+    pub fn is_of_thread(&self) -> bool {
+        let is_same = |known: &Self| known.is_same(self);
+        STREAM.try_with(|stream| stream.borrow().as_ref().is_some_and(is_same)).unwrap_or(true)
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn of_process() -> Result<Stream, WgpuError> {
+    static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
+
+    // Locked for a look, and for putting a device there: opening one takes long, and runs code of others.
+    let known = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some((device, queue)) = known {
+        match Stream::new(device, queue) {
+            // Another is opened.
+            Err(WgpuError::DeviceLost { .. }) => {}
+            answer => return answer,
+        }
+    }
+    let stream = Stream::open()?;
+    let own = (stream.device().clone(), stream.queue().clone());
+    let replaced = DEVICE.lock().unwrap_or_else(PoisonError::into_inner).replace(own);
+    drop(replaced);
+    Ok(stream)
+}
+
+#[cfg(target_arch = "wasm32")]
+fn of_process() -> Result<Stream, WgpuError> {
+    let message = "a browser's adapters must be awaited: open a stream, and make it the thread's".to_owned();
+    Err(WgpuError::NoAdapter { message })
+}
