@@ -3,6 +3,7 @@
 
 mod blocks;
 mod case;
+mod constants;
 mod counters;
 mod dynamic;
 mod elsewhere;
@@ -54,6 +55,7 @@ pub fn all<P: Probe>() -> Vec<Case<P>> {
         release::cases(),
         steady::cases(),
         dynamic::cases(),
+        constants::cases(),
         lengths::cases(),
         views::cases(),
     ];
