@@ -55,9 +55,9 @@ pub fn all<P: Probe>() -> Vec<Case<P>> {
         release::cases(),
         steady::cases(),
         dynamic::cases(),
-        constants::cases(),
         lengths::cases(),
         views::cases(),
+        constants::cases(),
     ];
     groups.into_iter().flatten().collect()
 }
