@@ -1,0 +1,121 @@
+//! The backend: how buffers are made, freed, written and viewed for a pool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef};
+
+use crate::error::WgpuError;
+use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
+use crate::stream::Stream;
+use crate::view::{BufferView, BufferViewMut, bytes_of};
+
+// SAFETY: a block is the address of a record, boxed by `allocate` and taken by `free`, of a buffer that nobody else
+// has; WebGPU gives buffers zeroed, and the host cannot see them. Identities are multiples of `ALIGN` and count the
+// bytes of all buffers ever made. Fills and uploads are recorded into the stream's one encoder, as everything of the
+// views is; commands that name a buffer keep it, so that dropping it comes after them. `free` and `settle` catch what
+// unwinds. No lock of the stream is held while wgpu runs. Views keep the context through their slot alone.
+unsafe impl PoolBackend for Wgpu {
+    type Context = Stream;
+    type Block = WgpuBlock;
+    type View<'s, T: Element> = BufferViewMut<'s, T>;
+    type ViewRef<'s, T: Element> = BufferView<'s, T>;
+    type Descriptor = ();
+    type Error = WgpuError;
+    type ViewError = WgpuError;
+
+    const ALIGN: usize = ALIGN;
+    const DANGLING: WgpuBlock = WgpuBlock::NOTHING;
+
+    fn device(_: &Stream) -> Device {
+        Device { kind: "wgpu", ordinal: None }
+    }
+
+    fn allocate(stream: &Stream, bytes: usize, _: Advice) -> Result<WgpuBlock, WgpuError> {
+        stream.allocate(bytes).map(WgpuBlock::of)
+    }
+
+    unsafe fn free(stream: &Stream, block: WgpuBlock, bytes: usize) {
+        // SAFETY: the block came from `allocate`, and is freed once (caller).
+        let Some(allocation) = (unsafe { block.take() }) else { return };
+        // wgpu logs, and a watch is code of others: the message of a panic was printed by then.
+        let _ = catch_unwind(AssertUnwindSafe(|| stream.free(allocation, bytes)));
+    }
+
+    fn settle(stream: &Stream) {
+        let _ = catch_unwind(AssertUnwindSafe(|| stream.settle()));
+    }
+
+    #[inline(always)]
+    unsafe fn view<'s, T: Element>(
+        block: WgpuBlock,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> BufferViewMut<'s, T> {
+        // SAFETY: the caller's promise.
+        unsafe { BufferViewMut::new(block, slot, length) }
+    }
+
+    #[inline(always)]
+    unsafe fn view_ref<'s, T: Element>(
+        block: WgpuBlock,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> BufferView<'s, T> {
+        // SAFETY: the caller's promise.
+        unsafe { BufferView::new(block, slot, length) }
+    }
+
+    /// All work on a view is in the stream's order, so that no slot is ever armed.
+    unsafe fn reuse(_: &Stream, _: WgpuBlock, _: Reuse) -> Result<(), WgpuError> {
+        Ok(())
+    }
+
+    unsafe fn set_bytes(
+        stream: &Stream,
+        block: WgpuBlock,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), WgpuError> {
+        // SAFETY: the block is allocated during the call (caller).
+        unsafe { fill(stream, block, &[value], bytes) }
+    }
+
+    unsafe fn fill<T: Element>(
+        stream: &Stream,
+        block: WgpuBlock,
+        value: T,
+        length: usize,
+    ) -> Result<(), WgpuError> {
+        let value = [value];
+        // SAFETY: as in `set_bytes`.
+        unsafe { fill(stream, block, bytes_of(&value), length * size_of::<T>()) }
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        stream: &Stream,
+        block: WgpuBlock,
+        source: &[T],
+    ) -> Result<(), WgpuError> {
+        // SAFETY: as in `set_bytes`.
+        let Some(allocation) = (unsafe { block.allocation() }) else { return Ok(()) };
+        stream.with(|recorder| recorder.upload(allocation, 0, bytes_of(source)))
+    }
+}
+
+/// Fills the first bytes of a block, up to a whole word: nobody has what is behind them.
+///
+/// # Safety
+///
+/// The block is allocated during the call.
+unsafe fn fill(
+    stream: &Stream,
+    block: WgpuBlock,
+    element: &[u8],
+    bytes: usize,
+) -> Result<(), WgpuError> {
+    // SAFETY: the caller's promise.
+    let allocation: Option<&Allocation> = unsafe { block.allocation() };
+    let Some(allocation) = allocation else { return Ok(()) };
+    let end = (bytes as u64).next_multiple_of(4);
+    stream.with(|recorder| recorder.fill(allocation, 0, end, element))
+}

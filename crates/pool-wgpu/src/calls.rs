@@ -1,0 +1,159 @@
+//! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
+//!
+//! wgpu tells nobody but a callback that a device is lost, and there is one callback, which is the user's. So a loss is
+//! looked for: mapping a buffer of a lost device fails at once.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::error::WgpuError;
+
+/// Bytes of the buffer that is mapped to find a loss.
+const PROBE_BYTES: u64 = 8;
+
+/// A device and its queue, called with care.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    is_lost: AtomicBool,
+    /// Buffers to find a loss by; each is taken out while it is used.
+    probes: Mutex<Vec<wgpu::Buffer>>,
+}
+
+impl Calls {
+    pub(crate) fn new(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        Self { device, queue, is_lost: AtomicBool::new(false), probes: Mutex::default() }
+    }
+
+    /// Asks for nothing: whether the device was found to be lost.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::DeviceLost`].
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), WgpuError> {
+        if self.is_lost.load(Ordering::Relaxed) { Err(WgpuError::DeviceLost) } else { Ok(()) }
+    }
+
+    /// Notes that the device is lost.
+    pub(crate) fn note_loss(&self) -> WgpuError {
+        self.is_lost.store(true, Ordering::Relaxed);
+        WgpuError::DeviceLost
+    }
+
+    /// Runs calls of the device, and returns the first error among those that wgpu reports meanwhile.
+    ///
+    /// In a browser errors come later, and go to the device's handler of uncaptured errors.
+    ///
+    /// # Errors
+    ///
+    /// wgpu's error.
+    pub(crate) fn scoped<R>(&self, calls: impl FnOnce() -> R) -> Result<R, wgpu::Error> {
+        if cfg!(target_arch = "wasm32") {
+            return Ok(calls());
+        }
+        let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let answer = calls();
+        // Innermost first. A buffer without memory is invalid, too, so that running out is what is told.
+        let validation = ready(validation.pop());
+        let internal = ready(internal.pop());
+        let error = ready(out_of_memory.pop()).or(internal).or(validation);
+        error.map_or(Ok(answer), Err)
+    }
+
+    /// Looks whether the device is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::DeviceLost`].
+    pub(crate) fn find_loss(&self) -> Result<(), WgpuError> {
+        self.check()?;
+        if cfg!(target_arch = "wasm32") {
+            return Ok(());
+        }
+        let idle = self.probes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let is_refused = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_refused);
+        let mapped = self.scoped(|| {
+            let probe = idle.unwrap_or_else(|| self.create_probe());
+            probe.map_async(wgpu::MapMode::Read, .., move |answer| {
+                told.store(answer.is_err(), Ordering::Relaxed);
+            });
+            // A device that lives maps at a poll, and not before.
+            let is_lost = is_refused.load(Ordering::Relaxed);
+            probe.unmap();
+            (probe, is_lost)
+        });
+        match mapped {
+            Ok((probe, false)) => {
+                self.probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+                Ok(())
+            }
+            Ok((_, true)) => Err(self.note_loss()),
+            // Without memory for a probe nothing was found.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn create_probe(&self) -> wgpu::Buffer {
+        self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("pool-wgpu loss probe"),
+            size: PROBE_BYTES,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        })
+    }
+
+    /// Creates a buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::BufferTooLarge`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
+    /// [`WgpuError::Refused`] for usages that do not go together.
+    pub(crate) fn create_buffer(
+        &self,
+        descriptor: &wgpu::BufferDescriptor<'_>,
+        limit: u64,
+    ) -> Result<wgpu::Buffer, WgpuError> {
+        self.check()?;
+        let bytes = descriptor.size;
+        if bytes > limit {
+            return Err(WgpuError::BufferTooLarge { bytes, limit });
+        }
+        let buffer = self.scoped(|| self.device.create_buffer(descriptor));
+        self.find_loss()?;
+        buffer.map_err(|error| match error {
+            wgpu::Error::OutOfMemory { .. } => {
+                WgpuError::OutOfMemory { bytes, message: error.to_string() }
+            }
+            error => WgpuError::refused(&error),
+        })
+    }
+
+    /// Lets wgpu look at what is done, or waits for all that is submitted. wgpu panics where a device is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::DeviceLost`].
+    pub(crate) fn poll(&self, how: wgpu::PollType) -> Result<(), WgpuError> {
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| self.device.poll(how)));
+        match polled {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.note_loss()),
+        }
+    }
+}
+
+/// What a future has at once; everywhere but in a browser, error scopes have.
+fn ready<T>(future: impl Future<Output = Option<T>>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,268 @@
+//! Compute kernels: storage bindings in group 0, a uniform with parameters in group 1.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::binding::{Access, Binding};
+use crate::calls::Calls;
+use crate::error::WgpuError;
+
+/// The most bytes of parameters of one dispatch: what every device binds as a uniform at a multiple of itself.
+pub const PARAMETER_BYTES: usize = 256;
+
+/// A compute pipeline, compiled from WGSL for one stream ([`Stream::kernel`](crate::Stream::kernel)). A clone is the
+/// same kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel(Arc<KernelParts>);
+
+#[derive(Debug)]
+struct KernelParts {
+    /// What tells this kernel from every other.
+    number: u64,
+    entry: String,
+    stream: u64,
+    pipeline: wgpu::ComputePipeline,
+    layout: Arc<BindingLayout>,
+}
+
+/// The layout of the storage bindings that kernels with the same accesses share, and with it their bind groups.
+#[derive(Debug)]
+struct BindingLayout {
+    number: u64,
+    accesses: Box<[Access]>,
+    layout: wgpu::BindGroupLayout,
+}
+
+impl Kernel {
+    /// What each binding of group 0 is used for.
+    #[must_use]
+    pub fn accesses(&self) -> &[Access] {
+        &self.0.layout.accesses
+    }
+
+    /// The name of the entry point.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.0.entry
+    }
+
+    pub(crate) fn pipeline(&self) -> &wgpu::ComputePipeline {
+        &self.0.pipeline
+    }
+
+    /// What tells this kernel from every other.
+    #[inline]
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    /// What tells the layout of the kernel's bindings from other ones of its stream.
+    #[inline]
+    pub(crate) fn layout(&self) -> (u64, &wgpu::BindGroupLayout) {
+        (self.0.layout.number, &self.0.layout.layout)
+    }
+
+    /// Checks that bindings are those that the kernel declares, in memory of the kernel's stream.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::OtherStream`],
+    /// [`WgpuError::OtherKernel`] and [`WgpuError::SharedBuffer`].
+    #[inline]
+    pub(crate) fn check(&self, stream: u64, bindings: &[Binding<'_>]) -> Result<(), WgpuError> {
+        let accesses = self.accesses();
+        if self.0.stream != stream {
+            return Err(WgpuError::OtherKernel { kernel: self.0.entry.clone() });
+        }
+        if bindings.len() != accesses.len() {
+            return Err(WgpuError::BindingCount {
+                kernel: self.0.entry.clone(),
+                declared: accesses.len(),
+                given: bindings.len(),
+            });
+        }
+        for (second, (binding, access)) in bindings.iter().zip(accesses).enumerate() {
+            if binding.allocation.stream != stream {
+                return Err(WgpuError::OtherStream);
+            }
+            let writes = *access == Access::ReadWrite;
+            if writes && binding.access == Access::Read {
+                let kernel = self.0.entry.clone();
+                return Err(WgpuError::ReadOnlyBinding { kernel, binding: second });
+            }
+            for first in 0..second {
+                if clashes((&bindings[first], accesses[first]), (binding, *access)) {
+                    let kernel = self.0.entry.clone();
+                    return Err(WgpuError::SharedBuffer { kernel, first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether one dispatch cannot have both bindings: they are of one buffer, and one is read and the other written, or
+/// both are written and have bytes in common.
+#[inline]
+fn clashes(first: (&Binding<'_>, Access), second: (&Binding<'_>, Access)) -> bool {
+    let ((first, first_access), (second, second_access)) = (first, second);
+    if first.allocation.identity != second.allocation.identity {
+        return false;
+    }
+    match (first_access, second_access) {
+        (Access::Read, Access::Read) => false,
+        (Access::ReadWrite, Access::ReadWrite) => {
+            first.offset < second.offset + second.bytes
+                && second.offset < first.offset + first.bytes
+        }
+        _ => true,
+    }
+}
+
+/// What is needed to compile: the layouts of a stream, which are made once.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    stream: u64,
+    /// The most storage bindings of a kernel.
+    limit: usize,
+    parameters: wgpu::BindGroupLayout,
+    layouts: Mutex<HashMap<Box<[Access]>, Arc<BindingLayout>>>,
+}
+
+impl Compiler {
+    /// A compiler for kernels of a stream with this number.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Refused`].
+    pub(crate) fn new(calls: &Calls, stream: u64) -> Result<Self, WgpuError> {
+        let entry = wgpu::BindGroupLayoutEntry {
+            binding: 0,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty: wgpu::BufferBindingType::Uniform,
+                has_dynamic_offset: true,
+                // So that a kernel with larger parameters does not compile.
+                min_binding_size: wgpu::BufferSize::new(PARAMETER_BYTES as u64),
+            },
+            count: None,
+        };
+        let parameters = calls
+            .scoped(|| create_layout(calls, "pool-wgpu parameters", &[entry]))
+            .map_err(|error| WgpuError::refused(&error))?;
+        let limit = calls.device.limits().max_storage_buffers_per_shader_stage as usize;
+        Ok(Self { stream, limit, parameters, layouts: Mutex::default() })
+    }
+
+    /// The layout of the group of parameters.
+    pub(crate) fn parameters(&self) -> &wgpu::BindGroupLayout {
+        &self.parameters
+    }
+
+    /// Compiles an entry point of a WGSL source.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Compilation`], [`WgpuError::TooManyBindings`] and [`WgpuError::DeviceLost`].
+    pub(crate) fn compile(
+        &self,
+        calls: &Calls,
+        source: &str,
+        entry: &str,
+        accesses: &[Access],
+    ) -> Result<Kernel, WgpuError> {
+        calls.check()?;
+        let declared = accesses.len();
+        if declared > self.limit {
+            let kernel = entry.to_owned();
+            return Err(WgpuError::TooManyBindings { kernel, declared, limit: self.limit });
+        }
+        let compiled = calls.scoped(|| {
+            let layout = self.layout(calls, accesses);
+            let pipeline = self.create_pipeline(calls, &layout, source, entry);
+            (layout, pipeline)
+        });
+        calls.find_loss()?;
+        let (layout, pipeline) = compiled.map_err(|error| WgpuError::Compilation {
+            kernel: entry.to_owned(),
+            message: error.to_string(),
+        })?;
+        self.keep(&layout);
+        let (number, entry) = (next_number(), entry.to_owned());
+        Ok(Kernel(Arc::new(KernelParts { number, entry, stream: self.stream, pipeline, layout })))
+    }
+
+    fn create_pipeline(
+        &self,
+        calls: &Calls,
+        layout: &BindingLayout,
+        source: &str,
+        entry: &str,
+    ) -> wgpu::ComputePipeline {
+        let module = calls.device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(entry),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        });
+        let layout = calls.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some(entry),
+            bind_group_layouts: &[Some(&layout.layout), Some(&self.parameters)],
+            immediate_size: 0,
+        });
+        calls.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(entry),
+            layout: Some(&layout),
+            module: &module,
+            entry_point: Some(entry),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        })
+    }
+
+    /// The layout of such bindings: the one that is kept, or a new one.
+    fn layout(&self, calls: &Calls, accesses: &[Access]) -> Arc<BindingLayout> {
+        let kept =
+            self.layouts.lock().unwrap_or_else(PoisonError::into_inner).get(accesses).cloned();
+        // Not under the lock: wgpu runs code of others.
+        kept.unwrap_or_else(|| {
+            let entries: Vec<_> =
+                (0..).zip(accesses).map(|(at, access)| storage(at, *access)).collect();
+            let layout = create_layout(calls, "pool-wgpu bindings", &entries);
+            Arc::new(BindingLayout { number: next_number(), accesses: accesses.into(), layout })
+        })
+    }
+
+    /// Keeps a layout for later kernels, unless another thread has kept one.
+    fn keep(&self, layout: &Arc<BindingLayout>) {
+        let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
+        layouts.entry(layout.accesses.clone()).or_insert_with(|| Arc::clone(layout));
+    }
+}
+
+/// A number that nothing else has.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn storage(binding: u32, access: Access) -> wgpu::BindGroupLayoutEntry {
+    wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Storage { read_only: access == Access::Read },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
+        count: None,
+    }
+}
+
+fn create_layout(
+    calls: &Calls,
+    label: &str,
+    entries: &[wgpu::BindGroupLayoutEntry],
+) -> wgpu::BindGroupLayout {
+    let descriptor = wgpu::BindGroupLayoutDescriptor { label: Some(label), entries };
+    calls.device.create_bind_group_layout(&descriptor)
+}

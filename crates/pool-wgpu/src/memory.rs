@@ -1,0 +1,67 @@
+//! Blocks: records of buffers, and the numbers that tell their bytes apart.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The kind of memory that pools of wgpu buffers are made of: `Pool::<Wgpu>::new(stream)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wgpu;
+
+/// The alignment of identities, and the unit of the bytes that blocks have: what every device binds at.
+pub(crate) const ALIGN: usize = 256;
+
+/// What there is of a block: its buffer, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) buffer: wgpu::Buffer,
+    /// Where the block's bytes begin in the numbers that count the bytes of all buffers ever made.
+    pub(crate) identity: u64,
+    pub(crate) bytes: u64,
+    /// The number of the stream that orders work on the buffer.
+    pub(crate) stream: u64,
+}
+
+impl Allocation {
+    pub(crate) fn new(buffer: wgpu::Buffer, stream: u64) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
+        let bytes = buffer.size();
+        let room = bytes.next_multiple_of(ALIGN as u64) + ALIGN as u64;
+        let identity = NEXT.fetch_add(room, Ordering::Relaxed);
+        Self { buffer, identity, bytes, stream }
+    }
+}
+
+/// A block of a pool: which buffer, and no owner of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WgpuBlock(Option<NonNull<Allocation>>);
+
+impl WgpuBlock {
+    /// The block of an empty slot.
+    pub(crate) const NOTHING: Self = Self(None);
+
+    /// The block that a record stands for, until [`take`](Self::take).
+    pub(crate) fn of(allocation: Box<Allocation>) -> Self {
+        Self(Some(NonNull::from(Box::leak(allocation))))
+    }
+
+    /// The record, out of the block.
+    ///
+    /// # Safety
+    ///
+    /// The record was not taken before, and nothing uses the block any more.
+    pub(crate) unsafe fn take(self) -> Option<Box<Allocation>> {
+        // SAFETY: leaked from a box by `of`, and given up by the caller.
+        self.0.map(|allocation| unsafe { Box::from_raw(allocation.as_ptr()) })
+    }
+
+    /// The record; `None` for the block of an empty slot.
+    ///
+    /// # Safety
+    ///
+    /// For `'a` the record is not taken.
+    #[inline]
+    pub(crate) unsafe fn allocation<'a>(self) -> Option<&'a Allocation> {
+        // SAFETY: the record is there for `'a` (caller), and only shared references to it are made.
+        self.0.map(|allocation| unsafe { allocation.as_ref() })
+    }
+}

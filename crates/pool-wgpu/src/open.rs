@@ -1,0 +1,59 @@
+//! A device and a queue of an adapter that is found without the user's help.
+
+use crate::error::WgpuError;
+use crate::options::StreamOptions;
+
+/// Features that kernels need for elements of 16 and of 64 bits: a device has those of its adapter.
+const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
+    .union(wgpu::Features::SHADER_F64)
+    .union(wgpu::Features::SHADER_INT64)
+    .union(wgpu::Features::SHADER_I16);
+
+/// Opens a device with all limits of its adapter.
+///
+/// # Errors
+///
+/// [`WgpuError::NoAdapter`] and [`WgpuError::NoDevice`].
+pub(crate) async fn open(
+    options: &StreamOptions,
+) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
+    let no_adapter = |message: String| WgpuError::NoAdapter { message };
+    if wgpu::Instance::enabled_backend_features().is_empty() {
+        let message = "this build has no API of this system".to_owned();
+        return Err(no_adapter(message));
+    }
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    let instance = wgpu::Instance::new(descriptor);
+    let request = wgpu::RequestAdapterOptions {
+        power_preference: options.power,
+        force_fallback_adapter: options.wants_fallback,
+        ..Default::default()
+    };
+    let adapter = instance.request_adapter(&request).await;
+    let adapter = adapter.map_err(|error| no_adapter(error.to_string()))?;
+    let descriptor = wgpu::DeviceDescriptor {
+        label: Some("pool-wgpu"),
+        required_features: options.features | (adapter.features() & ELEMENT_FEATURES),
+        required_limits: adapter.limits(),
+        ..Default::default()
+    };
+    adapter.request_device(&descriptor).await.map_err(|error| WgpuError::NoDevice {
+        adapter: adapter.get_info().name,
+        message: error.to_string(),
+    })
+}
+
+/// Waits for a future that needs nobody else: outside of a browser, wgpu's are ready at once.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending => std::thread::yield_now(),
+        }
+    }
+}

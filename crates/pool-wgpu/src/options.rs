@@ -1,0 +1,71 @@
+//! What a stream can be told: the usages of its buffers, and which adapter and device to open.
+
+/// How a [`Stream`](crate::Stream) is made.
+///
+/// ```no_run
+/// use pool_wgpu::{Stream, StreamOptions, wgpu};
+///
+/// let options = StreamOptions::new()
+///     .with_usages(wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::INDIRECT)
+///     .with_features(wgpu::Features::SHADER_F64);
+/// let stream = Stream::open_with(&options)?;
+/// # Ok::<(), pool_wgpu::WgpuError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "options do nothing until a stream is made with them"]
+pub struct StreamOptions {
+    pub(crate) usages: wgpu::BufferUsages,
+    pub(crate) features: wgpu::Features,
+    pub(crate) power: wgpu::PowerPreference,
+    pub(crate) wants_fallback: bool,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            usages: wgpu::BufferUsages::empty(),
+            features: wgpu::Features::empty(),
+            power: wgpu::PowerPreference::default(),
+            wants_fallback: false,
+        }
+    }
+}
+
+impl StreamOptions {
+    /// Storage buffers, of any adapter, with the features that the adapter has for 16-bit and 64-bit elements.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Usages of the blocks besides `STORAGE`, `COPY_SRC` and `COPY_DST`, which they always have.
+    pub fn with_usages(mut self, usages: wgpu::BufferUsages) -> Self {
+        self.usages |= usages;
+        self
+    }
+
+    /// Features that the device must have, where the stream opens it.
+    pub fn with_features(mut self, features: wgpu::Features) -> Self {
+        self.features |= features;
+        self
+    }
+
+    /// Which of several adapters to open, where the stream opens one.
+    pub fn with_power_preference(mut self, power: wgpu::PowerPreference) -> Self {
+        self.power = power;
+        self
+    }
+
+    /// Opens an adapter that computes on the processor, where the stream opens one.
+    pub fn with_fallback_adapter(mut self) -> Self {
+        self.wants_fallback = true;
+        self
+    }
+
+    /// The usages of the blocks.
+    pub(crate) fn all_usages(&self) -> wgpu::BufferUsages {
+        self.usages
+            | wgpu::BufferUsages::STORAGE
+            | wgpu::BufferUsages::COPY_SRC
+            | wgpu::BufferUsages::COPY_DST
+    }
+}

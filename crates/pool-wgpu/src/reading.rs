@@ -1,0 +1,251 @@
+//! Contents on their way to the host: a future, which is a value of its own and borrows nothing.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pool_core::{PodElement, bytemuck};
+
+use crate::error::WgpuError;
+use crate::setup::Setup;
+use crate::staging::StagingPool;
+
+/// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to the host.
+///
+/// It borrows neither the view nor the pool: the copy is submitted, and what is recorded later does not change it.
+/// [`wait`](Self::wait) blocks; as a future, it looks at the device whenever it is polled, and asks to be polled again,
+/// because outside of a browser nobody else looks. Dropped, it gives its staging buffer back.
+#[must_use = "the elements are on their way, and are dropped with this value"]
+pub struct Reading<T> {
+    setup: Arc<Setup>,
+    /// `None` where there are no bytes, and once they were taken.
+    mapping: Option<Arc<Mapping>>,
+    length: usize,
+    /// Where in the staging buffer the first byte is.
+    shift: usize,
+    elements: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Reading<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+/// A staging buffer that is being mapped.
+struct Mapping {
+    buffer: wgpu::Buffer,
+    pool: Arc<StagingPool>,
+    progress: Mutex<Progress>,
+}
+
+enum Progress {
+    Waiting(Option<Waker>),
+    Mapped,
+    Failed(String),
+    /// Nobody wants the contents any more.
+    Abandoned,
+}
+
+impl Mapping {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What wgpu calls when the buffer is mapped.
+    fn answer(self: Arc<Self>, answer: Result<(), wgpu::BufferAsyncError>) {
+        let mut progress = self.progress();
+        let next = match answer {
+            Ok(()) => Progress::Mapped,
+            Err(error) => Progress::Failed(error.to_string()),
+        };
+        let is_mapped = matches!(next, Progress::Mapped);
+        if let Progress::Abandoned = *progress {
+            drop(progress);
+            if is_mapped {
+                self.give_back();
+            }
+            return;
+        }
+        let before = std::mem::replace(&mut *progress, next);
+        drop(progress);
+        // Not under the lock: a waker is code of others.
+        if let Progress::Waiting(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+
+    /// Unmaps the buffer, and lets it be used again.
+    fn give_back(&self) {
+        self.buffer.unmap();
+        self.pool.give(self.buffer.clone());
+    }
+
+    /// Whether the contents are there.
+    fn is_there(&self) -> Result<bool, WgpuError> {
+        match &*self.progress() {
+            Progress::Mapped => Ok(true),
+            Progress::Failed(message) => Err(WgpuError::Unreadable { message: message.clone() }),
+            Progress::Waiting(_) | Progress::Abandoned => Ok(false),
+        }
+    }
+}
+
+impl<T> Reading<T> {
+    /// A reading of no elements, or of elements without bytes.
+    pub(crate) fn of_nothing(setup: Arc<Setup>, length: usize) -> Self {
+        Self { setup, mapping: None, length, shift: 0, elements: PhantomData }
+    }
+
+    /// The contents of a staging buffer into which a copy was submitted, from the byte `shift` on.
+    pub(crate) fn new(
+        setup: Arc<Setup>,
+        pool: Arc<StagingPool>,
+        buffer: wgpu::Buffer,
+        shift: u64,
+        length: usize,
+    ) -> Result<Self, WgpuError> {
+        let shift = usize::try_from(shift).unwrap_or_default();
+        let progress = Mutex::new(Progress::Waiting(None));
+        let mapping = Arc::new(Mapping { buffer, pool, progress });
+        let told = Arc::clone(&mapping);
+        let map =
+            || mapping.buffer.map_async(wgpu::MapMode::Read, .., move |answer| told.answer(answer));
+        setup.calls.scoped(map).map_err(|error| WgpuError::refused(&error))?;
+        Ok(Self { setup, mapping: Some(mapping), length, shift, elements: PhantomData })
+    }
+
+    /// How many elements there will be.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there will be none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Waits until the contents are there.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn wait_until_there(&self) -> Result<(), WgpuError> {
+        let Some(mapping) = &self.mapping else { return Ok(()) };
+        while !self.is_there(mapping)? {
+            self.setup.calls.poll(wgpu::PollType::wait_indefinitely())?;
+            // Another thread that looks at the device may be about to call back.
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Whether the contents are there; an error where they never will be.
+    fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
+        // With the callback dropped, nobody else holds the mapping.
+        let is_forgotten = Arc::strong_count(mapping) == 1;
+        let is_there = mapping.is_there();
+        if matches!(is_there, Ok(true)) {
+            return is_there;
+        }
+        if is_forgotten || is_there.is_err() {
+            self.setup.calls.find_loss()?;
+        }
+        match is_there {
+            Ok(false) if is_forgotten => {
+                Err(WgpuError::Unreadable { message: "wgpu has dropped the request".to_owned() })
+            }
+            other => other,
+        }
+    }
+
+    /// Copies the bytes out of the staging buffer, and gives that back.
+    fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
+        let Some(mapping) = self.mapping.take() else { return Ok(()) };
+        let unreadable =
+            |error: wgpu::MapRangeError| WgpuError::Unreadable { message: error.to_string() };
+        let end = (self.shift + into.len()).next_multiple_of(4) as u64;
+        let mapped = mapping.buffer.get_mapped_range(..end).map_err(unreadable)?;
+        into.copy_from_slice(&mapped[self.shift..self.shift + into.len()]);
+        drop(mapped);
+        mapping.give_back();
+        Ok(())
+    }
+}
+
+impl<T: PodElement> Reading<T> {
+    /// Waits for the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where wgpu cannot map them.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
+        self.wait_until_there()?;
+        self.elements()
+    }
+
+    /// Waits for the elements, which are as many as `destination` has.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn wait_into(mut self, destination: &mut [T]) -> Result<(), WgpuError> {
+        self.wait_until_there()?;
+        self.take(bytes_of_mut(destination))
+    }
+
+    fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
+        let mut elements = vec![T::zeroed(); self.length];
+        self.take(bytes_of_mut(&mut elements))?;
+        Ok(elements)
+    }
+}
+
+fn bytes_of_mut<T: PodElement>(elements: &mut [T]) -> &mut [u8] {
+    if size_of::<T>() == 0 { &mut [] } else { bytemuck::cast_slice_mut(elements) }
+}
+
+impl<T: PodElement> Future for Reading<T> {
+    type Output = Result<Vec<T>, WgpuError>;
+
+    /// The elements; none where they were taken by an earlier poll.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.poll_there(context) {
+            Poll::Ready(Ok(())) => Poll::Ready(self.elements()),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Reading<T> {
+    fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
+        let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
+        let waker = context.waker().clone();
+        if let Progress::Waiting(place) = &mut *mapping.progress() {
+            let before = place.replace(waker);
+            drop(before);
+        }
+        if !cfg!(target_arch = "wasm32") {
+            self.setup.calls.poll(wgpu::PollType::Poll)?;
+        }
+        if self.is_there(mapping)? {
+            return Poll::Ready(Ok(()));
+        }
+        if !cfg!(target_arch = "wasm32") {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Reading<T> {
+    fn drop(&mut self) {
+        let Some(mapping) = self.mapping.take() else { return };
+        let mut progress = mapping.progress();
+        let before = std::mem::replace(&mut *progress, Progress::Abandoned);
+        drop(progress);
+        if let Progress::Mapped = before {
+            mapping.give_back();
+        }
+    }
+}

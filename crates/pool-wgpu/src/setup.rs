@@ -1,0 +1,57 @@
+//! What a stream is made of once and does not change: the device, its limits, the compiler, the counters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::calls::Calls;
+use crate::counts::Counters;
+use crate::error::WgpuError;
+use crate::kernel::Compiler;
+
+/// What does not change about a stream.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// What tells the stream from every other.
+    pub(crate) number: u64,
+    pub(crate) calls: Calls,
+    pub(crate) limits: Limits,
+    pub(crate) compiler: Compiler,
+    pub(crate) counters: Counters,
+    /// The usages of the blocks.
+    pub(crate) usages: wgpu::BufferUsages,
+}
+
+/// The device's limits, as far as they are asked for again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// What the offset of a binding is a multiple of, in bytes.
+    pub(crate) alignment: u64,
+    /// The most bytes of a binding.
+    pub(crate) binding: u64,
+    /// The most bytes of a buffer.
+    pub(crate) buffer: u64,
+    /// The most workgroups along one axis.
+    pub(crate) groups: u32,
+}
+
+impl Setup {
+    pub(crate) fn new(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        usages: wgpu::BufferUsages,
+    ) -> Result<Self, WgpuError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let limits = device.limits();
+        let limits = Limits {
+            alignment: u64::from(limits.min_storage_buffer_offset_alignment),
+            // Bindings of whole words.
+            binding: limits.max_storage_buffer_binding_size & !3,
+            buffer: limits.max_buffer_size,
+            groups: limits.max_compute_workgroups_per_dimension,
+        };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let calls = Calls::new(device, queue);
+        calls.find_loss()?;
+        let compiler = Compiler::new(&calls, number)?;
+        Ok(Self { number, calls, limits, compiler, counters: Counters::default(), usages })
+    }
+}

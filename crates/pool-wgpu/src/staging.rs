@@ -1,0 +1,159 @@
+//! Buffers through which bytes go from and to the host, used again once the device is done with them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::calls::Calls;
+use crate::counts::Counters;
+use crate::error::WgpuError;
+
+/// The least bytes of a staging buffer, and what their bytes are a multiple of.
+const CHUNK: u64 = 1 << 16;
+/// The most bytes that one staging buffer is made for: longer copies are made of several.
+pub(crate) const PIECE: u64 = 1 << 24;
+/// The most buffers that wait to be used again; others are dropped.
+const KEPT: usize = 32;
+/// What the offset of a mapped range is a multiple of.
+const MAP_ALIGNMENT: u64 = 8;
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// From the host: idle buffers are mapped.
+    Up,
+    /// To the host: idle buffers are not mapped.
+    Down,
+}
+
+/// Idle staging buffers of one way.
+#[derive(Debug)]
+pub(crate) struct StagingPool {
+    way: Way,
+    idle: Mutex<Vec<wgpu::Buffer>>,
+}
+
+impl StagingPool {
+    pub(crate) fn new(way: Way) -> Arc<Self> {
+        Arc::new(Self { way, idle: Mutex::default() })
+    }
+
+    /// A buffer of so many bytes or more: the smallest idle one, or a new one.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::OutOfMemory`] and [`WgpuError::DeviceLost`].
+    pub(crate) fn take(
+        &self,
+        calls: &Calls,
+        counters: &Counters,
+        bytes: u64,
+    ) -> Result<wgpu::Buffer, WgpuError> {
+        if let Some(idle) = self.take_idle(bytes) {
+            return Ok(idle);
+        }
+        let usage = match self.way {
+            Way::Up => wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC,
+            Way::Down => wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        };
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("pool-wgpu staging"),
+            size: rounded(bytes),
+            usage,
+            mapped_at_creation: self.way == Way::Up,
+        };
+        let buffer = calls.create_buffer(&descriptor, u64::MAX)?;
+        counters.staging_buffers_created.step();
+        Ok(buffer)
+    }
+
+    fn take_idle(&self, bytes: u64) -> Option<wgpu::Buffer> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let fitting = idle.iter().enumerate().filter(|(_, buffer)| buffer.size() >= bytes);
+        let (at, _) = fitting.min_by_key(|(_, buffer)| buffer.size())?;
+        Some(idle.swap_remove(at))
+    }
+
+    /// Takes a buffer back, mapped or not as idle ones of this way are.
+    pub(crate) fn give(&self, buffer: wgpu::Buffer) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let dropped = if idle.len() < KEPT {
+            idle.push(buffer);
+            None
+        } else {
+            Some(buffer)
+        };
+        // Not under the lock: wgpu runs code of others.
+        drop(idle);
+        drop(dropped);
+    }
+}
+
+/// A size that serves other copies, too.
+fn rounded(bytes: u64) -> u64 {
+    if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
+}
+
+/// The staging of uploads: what one batch copies from the host.
+#[derive(Debug)]
+pub(crate) struct Uploads {
+    pool: Arc<StagingPool>,
+    /// Buffers with bytes of this batch; the last one is being filled.
+    used: Vec<wgpu::Buffer>,
+    /// How many bytes of the last buffer are used.
+    filled: u64,
+    /// How many bytes this batch has staged.
+    pub(crate) staged: u64,
+}
+
+impl Uploads {
+    pub(crate) fn new() -> Self {
+        Self { pool: StagingPool::new(Way::Up), used: Vec::new(), filled: 0, staged: 0 }
+    }
+
+    /// Puts bytes, as many as a multiple of 4 and at most [`PIECE`], where a copy command of this batch finds them.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where a buffer is not mapped.
+    pub(crate) fn stage(
+        &mut self,
+        calls: &Calls,
+        counters: &Counters,
+        bytes: &[u8],
+    ) -> Result<(&wgpu::Buffer, u64), WgpuError> {
+        let count = bytes.len() as u64;
+        let room = self.used.last().map_or(0, |buffer| buffer.size() - self.filled);
+        if room < count {
+            let buffer = self.pool.take(calls, counters, count)?;
+            self.used.push(buffer);
+            self.filled = 0;
+        }
+        let at = self.filled;
+        let Some(buffer) = self.used.last() else {
+            return Err(WgpuError::Unreadable { message: "no staging buffer".to_owned() });
+        };
+        let unreadable =
+            |error: wgpu::MapRangeError| WgpuError::Unreadable { message: error.to_string() };
+        buffer.get_mapped_range_mut(at..at + count).map_err(unreadable)?.copy_from_slice(bytes);
+        self.filled = (at + count).next_multiple_of(MAP_ALIGNMENT).min(buffer.size());
+        self.staged += count;
+        Ok((buffer, at))
+    }
+
+    /// Unmaps what the batch uses: it is submitted next.
+    pub(crate) fn unmap(&self) {
+        self.used.iter().for_each(wgpu::Buffer::unmap);
+    }
+
+    /// Has the buffers of the batch, which was submitted, mapped and idle again when the device is done.
+    pub(crate) fn recall(&mut self) {
+        (self.filled, self.staged) = (0, 0);
+        for buffer in self.used.drain(..) {
+            let (pool, mapped) = (Arc::clone(&self.pool), buffer.clone());
+            buffer.map_async(wgpu::MapMode::Write, .., move |answer| {
+                if answer.is_ok() {
+                    pool.give(mapped);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! A pool's context: a device, its queue, and the order of everything that is recorded.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pool_core::Element;
+
+use crate::binding::{Access, Binding};
+use crate::block_watch::BlockWatch;
+use crate::counts::Counts;
+use crate::elements;
+use crate::error::WgpuError;
+use crate::kernel::Kernel;
+use crate::memory::Allocation;
+use crate::open;
+use crate::options::StreamOptions;
+use crate::reading::Reading;
+use crate::recorder::{Recorder, Recording};
+use crate::setup::Setup;
+use crate::staging::{StagingPool, Way};
+use crate::turn::Turns;
+
+/// A device, its queue, and one encoder, into which fills, copies and dispatches are recorded in the order in which
+/// they are called for: the context of a `Pool<Wgpu>`.
+///
+/// A clone is the same stream, and the pools of one stream may exchange memory freely. What is recorded is submitted
+/// when 512 commands are there, when something is read, and by [`submit`](Self::submit). What is not submitted when the
+/// last clone and the last pool are dropped is not done.
+///
+/// # Other encoders
+///
+/// Work on a pool's memory that is recorded elsewhere has no place in this order. Record it here
+/// ([`record`](Self::record)); or call [`submit`](Self::submit) before you submit it, and submit it before the view's
+/// next use; or hand the finished command buffers to [`submit_with`](Self::submit_with), which does both.
+///
+/// # Errors and callbacks of the device
+///
+/// No callback of the device is replaced. What wgpu refuses comes back as an error of the call, through error scopes;
+/// a lost device is found at the next submission, allocation or reading. In a browser, errors come later, and go to
+/// the device's own handler.
+///
+/// While a call of the stream runs, code of others may run on the same thread: the closure of
+/// [`record`](Self::record), a handler of errors, a callback of a mapping, a subscriber of logs. What it asks of the
+/// stream is refused with [`WgpuError::Reentered`], and never waits; pools may grow and free blocks there. Other threads
+/// wait for the call to end.
+#[derive(Clone)]
+pub struct Stream {
+    shared: Arc<Shared>,
+    watch: Option<Arc<dyn BlockWatch>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    setup: Arc<Setup>,
+    downloads: Arc<StagingPool>,
+    /// The notes are the identities of buffers that were freed.
+    recording: Turns<Recording>,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("device", &self.shared.setup.calls.device)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Stream {
+    /// A stream of your device and queue.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::DeviceLost`], [`WgpuError::OutOfMemory`], and [`WgpuError::Refused`] for a device without compute
+    /// shaders.
+    pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
+        Self::with_options(device, queue, &StreamOptions::new())
+    }
+
+    /// A stream of your device and queue, with buffers of other usages.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_options(
+        device: wgpu::Device,
+        queue: wgpu::Queue,
+        options: &StreamOptions,
+    ) -> Result<Self, WgpuError> {
+        let setup = Arc::new(Setup::new(device, queue, options.all_usages())?);
+        let recording = Turns::new(Recording::new(&setup)?);
+        let downloads = StagingPool::new(Way::Down);
+        Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
+    }
+
+    /// A stream of the first adapter that wgpu finds.
+    ///
+    /// wgpu's variables of the environment, such as `WGPU_BACKEND`, choose among several.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open() -> Result<Self, WgpuError> {
+        Self::open_with(&StreamOptions::new())
+    }
+
+    /// A stream of an adapter that wgpu finds.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn open_with(options: &StreamOptions) -> Result<Self, WgpuError> {
+        open::wait(Self::open_async(options))
+    }
+
+    /// As [`open_with`](Self::open_with), for a browser, where adapters must be awaited.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::NoAdapter`], [`WgpuError::NoDevice`], and those of [`new`](Self::new).
+    pub async fn open_async(options: &StreamOptions) -> Result<Self, WgpuError> {
+        let (device, queue) = open::open(options).await?;
+        Self::with_options(device, queue, options)
+    }
+
+    /// The same stream, with a watch that is told of every block that pools of *this* value take and give back.
+    #[must_use]
+    pub fn watched(mut self, watch: impl BlockWatch) -> Self {
+        self.watch = Some(Arc::new(watch));
+        self
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &wgpu::Device {
+        &self.shared.setup.calls.device
+    }
+
+    /// The device's queue.
+    #[must_use]
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.shared.setup.calls.queue
+    }
+
+    /// What was asked of wgpu so far, by all clones of the stream.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.setup.counters.get()
+    }
+
+    /// Whether the device was found to be lost. A loss is found at a submission, an allocation or a reading.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.shared.setup.calls.check().is_err()
+    }
+
+    /// Checks that the device's kernels can compute with an element type.
+    ///
+    /// Memory of any element can be acquired, filled, copied and read; but WGSL has `f16`, `f64`, `i16`, `u16`, `i64` and
+    /// `u64` only where the device was opened with a feature.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::MissingFeature`], with the feature's name.
+    pub fn supports<T: Element>(&self) -> Result<(), WgpuError> {
+        elements::check::<T>(self.device().features())
+    }
+
+    /// Compiles an entry point of a WGSL source, with storage bindings `@group(0) @binding(0)`, `@binding(1)`, … that
+    /// are used as `accesses` says, and parameters of at most [`PARAMETER_BYTES`](crate::PARAMETER_BYTES), if any, in
+    /// `@group(1) @binding(0) var<uniform>`.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Compilation`] with wgpu's text, [`WgpuError::TooManyBindings`], and [`WgpuError::DeviceLost`].
+    pub fn kernel(
+        &self,
+        source: &str,
+        entry: &str,
+        accesses: &[Access],
+    ) -> Result<Kernel, WgpuError> {
+        self.shared.setup.compiler.compile(&self.shared.setup.calls, source, entry, accesses)
+    }
+
+    /// Records a dispatch of `groups` workgroups behind everything that was recorded before.
+    ///
+    /// The bind group is made when a kernel with the same accesses is given these bindings first, and is kept until one
+    /// of the blocks is freed.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
+    /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`] and
+    /// [`WgpuError::TooManyGroups`] for arguments that do not go together; [`WgpuError::Reentered`];
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Refused`] where wgpu refuses the bind group, or a full batch that is
+    /// submitted before.
+    pub fn dispatch(
+        &self,
+        kernel: &Kernel,
+        bindings: &[Binding<'_>],
+        parameters: &[u8],
+        groups: [u32; 3],
+    ) -> Result<(), WgpuError> {
+        self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
+    }
+
+    /// Lets your code record into the stream's encoder, behind everything that was recorded before.
+    ///
+    /// Passes that the closure begins must be ended by it. The closure may acquire from pools of the stream, whose
+    /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
+    /// with [`WgpuError::Reentered`]. A panic of the closure leaves the stream as it is, with what was recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Reentered`], [`WgpuError::DeviceLost`], [`WgpuError::ExchangedEncoder`], and
+    /// [`WgpuError::Refused`] for a full batch that is submitted before. What wgpu finds wrong in the passes is told by
+    /// the submission.
+    pub fn record<R>(
+        &self,
+        code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
+    ) -> Result<R, WgpuError> {
+        self.with(|recorder| recorder.record(code))
+    }
+
+    /// Submits what is recorded.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Reentered`]; [`WgpuError::Refused`] and [`WgpuError::DeviceLost`], where nothing of it is done.
+    pub fn submit(&self) -> Result<(), WgpuError> {
+        self.with(|recorder| recorder.submit([]))
+    }
+
+    /// Submits what is recorded, and right behind it your command buffers, which may use memory of the pools.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](Self::submit).
+    pub fn submit_with(
+        &self,
+        buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
+    ) -> Result<(), WgpuError> {
+        // An iterator is code of others, and may use the stream.
+        let buffers: Vec<_> = buffers.into_iter().collect();
+        self.with(|recorder| recorder.submit(buffers))
+    }
+
+    /// How many commands are recorded and not submitted: 0 says that command buffers of others may be submitted.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Reentered`].
+    pub fn pending(&self) -> Result<usize, WgpuError> {
+        self.with(|recorder| Ok(recorder.pending()))
+    }
+
+    /// Records, in this thread's turn.
+    #[inline]
+    pub(crate) fn with<R>(
+        &self,
+        code: impl FnOnce(&mut Recorder<'_>) -> Result<R, WgpuError>,
+    ) -> Result<R, WgpuError> {
+        let shared = &*self.shared;
+        shared
+            .recording
+            .take(|recording, freed| code(&mut Recorder::new(&shared.setup, recording, &freed)))?
+    }
+
+    /// The device's limits.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.shared.setup
+    }
+
+    /// Begins to read bytes of a buffer as elements.
+    pub(crate) fn read<T>(
+        &self,
+        allocation: &Allocation,
+        offset: u64,
+        length: usize,
+    ) -> Result<Reading<T>, WgpuError> {
+        let bytes = (length * size_of::<T>()) as u64;
+        let (setup, pool) = (Arc::clone(&self.shared.setup), Arc::clone(&self.shared.downloads));
+        let staging = self.with(|recorder| recorder.download(allocation, offset, bytes, &pool))?;
+        Reading::new(setup, pool, staging, offset % 4, length)
+    }
+
+    /// A reading of nothing.
+    pub(crate) fn read_nothing<T>(&self, length: usize) -> Reading<T> {
+        Reading::of_nothing(Arc::clone(&self.shared.setup), length)
+    }
+
+    /// Allocates a buffer of so many bytes for a block.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Box<Allocation>, WgpuError> {
+        let setup = &*self.shared.setup;
+        if self.watch.as_ref().is_some_and(|watch| !watch.admit(bytes)) {
+            let message = "the stream's watch refuses".to_owned();
+            return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
+        }
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("pool-wgpu block"),
+            size: bytes as u64,
+            usage: setup.usages,
+            mapped_at_creation: false,
+        };
+        let buffer = setup.calls.create_buffer(&descriptor, setup.limits.buffer)?;
+        setup.counters.buffers_created.step();
+        let allocation = Box::new(Allocation::new(buffer, setup.number));
+        if let Some(watch) = &self.watch {
+            let panicked = OnPanic { stream: self, identity: allocation.identity };
+            watch.allocated(allocation.identity, bytes);
+            std::mem::forget(panicked);
+        }
+        Ok(allocation)
+    }
+
+    /// Forgets a buffer: its bind groups go at once, or with the next turn.
+    fn forget(&self, identity: u64) {
+        let shared = &*self.shared;
+        shared.setup.counters.buffers_freed.step();
+        shared.recording.note(identity);
+        shared.recording.take_if_free(|recording, freed| {
+            Recorder::new(&shared.setup, recording, &freed);
+        });
+    }
+
+    /// Gives a buffer back. wgpu keeps it for as long as recorded work needs it.
+    pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
+        let identity = allocation.identity;
+        self.forget(identity);
+        drop(allocation);
+        if let Some(watch) = &self.watch {
+            watch.freed(identity, bytes);
+        }
+    }
+
+    /// Waits until freed memory is back. In the middle of a call of the stream, only for what is submitted.
+    pub(crate) fn settle(&self) {
+        let shared = &*self.shared;
+        let _ = shared.recording.take(|recording, freed| {
+            Recorder::new(&shared.setup, recording, &freed).submit_unanswered();
+        });
+        let _ = shared.setup.calls.poll(wgpu::PollType::wait_indefinitely());
+    }
+}
+
+/// Counts a buffer as freed where a watch panics: the buffer goes with its box.
+struct OnPanic<'a> {
+    stream: &'a Stream,
+    identity: u64,
+}
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        self.stream.forget(self.identity);
+    }
+}

@@ -1,0 +1,440 @@
+//! Views: elements in a buffer, from a byte on. They borrow from the pool as a slice would, and have nothing to drop.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use pool_core::{
+    CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
+    SlotRef, bytemuck,
+};
+
+use crate::binding::{Access, Binding};
+use crate::error::WgpuError;
+use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
+use crate::reading::Reading;
+use crate::stream::Stream;
+
+/// Elements in a buffer, to be written: the device's `&mut [T]`.
+///
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>() {}
+/// is_send::<pool_wgpu::BufferViewMut<'static, f32>>(); // view_not_send
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use pool_wgpu::BufferViewMut;
+/// fn twice(view: BufferViewMut<'_, f32>) {
+///     let other = view.clone(); // exclusive_view_not_clone
+/// }
+/// ```
+///
+/// ```compile_fail,E0597
+/// # use pool_wgpu::{Binding, Stream, Wgpu};
+/// # fn outlives(mut pool: pool_core::Pool<Wgpu>) -> Result<(), pool_wgpu::WgpuError> {
+/// let binding;
+/// {
+///     let scope = pool.scope();
+///     let mut view = scope.acquire_zeroed::<f32>(16);
+///     binding = view.binding_mut()?; // binding_ends_with_its_view
+/// }
+/// binding.bytes();
+/// # Ok(()) }
+/// ```
+pub struct BufferViewMut<'s, T> {
+    part: Part,
+    length: usize,
+    elements: PhantomData<&'s mut [T]>,
+}
+
+/// Elements in a buffer, to be read: the device's `&[T]`.
+pub struct BufferView<'s, T> {
+    part: Part,
+    length: usize,
+    elements: PhantomData<&'s [T]>,
+}
+
+/// Where in which block a view begins.
+#[derive(Clone, Copy)]
+struct Part {
+    block: WgpuBlock,
+    slot: SlotRef<Wgpu>,
+    /// In bytes.
+    offset: u64,
+    /// Whether what lies behind in the block is no view's.
+    is_last: bool,
+}
+
+impl<T> Clone for BufferView<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for BufferView<'_, T> {}
+
+impl Part {
+    #[inline(always)]
+    fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
+        Self { block, slot, offset: 0, is_last: true }
+    }
+
+    /// The part up to a byte, and the rest, which has bytes or not.
+    fn split(self, bytes: u64, is_rest_empty: bool) -> (Self, Self) {
+        let before = Self { is_last: self.is_last && is_rest_empty, ..self };
+        (before, Self { offset: self.offset + bytes, ..self })
+    }
+
+    fn allocation(&self) -> Option<&Allocation> {
+        // SAFETY: parts are in views alone, and a view's block stays allocated while the view is in use, which it is
+        // for as long as the part is borrowed.
+        unsafe { self.block.allocation() }
+    }
+
+    fn stream(&self) -> &Stream {
+        // SAFETY: parts are in views alone, and views are not `Send`, because slots are not: this is the thread that
+        // owns the pool, and the view is in use for as long as the part is borrowed.
+        unsafe { self.slot.context() }
+    }
+
+    fn bind(&self, bytes: u64, access: Access) -> Result<Binding<'_>, WgpuError> {
+        let allocation = self.allocation().filter(|_| bytes > 0).ok_or(WgpuError::EmptyBinding)?;
+        let limits = &self.stream().setup().limits;
+        if !self.offset.is_multiple_of(limits.alignment) {
+            return Err(WgpuError::Misaligned { offset: self.offset, alignment: limits.alignment });
+        }
+        let whole = bytes.next_multiple_of(4);
+        if whole > limits.binding {
+            return Err(WgpuError::BindingTooLarge { bytes, limit: limits.binding });
+        }
+        Ok(Binding { allocation, offset: self.offset, bytes: whole, access })
+    }
+
+    fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
+        let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
+        let end = self.offset + bytes;
+        // Up to a whole word where nobody has what is behind.
+        let end = if self.is_last { end.next_multiple_of(4) } else { end };
+        self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
+    }
+}
+
+impl<'s, T> BufferViewMut<'s, T> {
+    /// # Safety
+    ///
+    /// For `'s`, `slot` holds `block`, of which the first `length` elements of `T` are this view's alone.
+    #[inline(always)]
+    pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
+        Self { part: Part::new(block, slot), length, elements: PhantomData }
+    }
+
+    /// The elements as a binding that kernels read and write.
+    ///
+    /// # Errors
+    ///
+    /// As [`binding`](Self::binding), and [`WgpuError::UnevenEnd`] for a part that does not end with a word of 4 bytes
+    /// where its block goes on: kernels write whole words.
+    pub fn binding_mut(&mut self) -> Result<Binding<'_>, WgpuError> {
+        let end = self.part.offset + self.bytes();
+        if !end.is_multiple_of(4) && !self.part.is_last {
+            return Err(WgpuError::UnevenEnd { end });
+        }
+        self.part.bind(self.bytes(), Access::ReadWrite)
+    }
+
+    /// The same elements, to be read, for as long as `self` is borrowed.
+    #[must_use]
+    pub fn as_view(&self) -> BufferView<'_, T> {
+        BufferView { part: self.part, length: self.length, elements: PhantomData }
+    }
+
+    /// The same elements, to be read, for good.
+    #[must_use]
+    pub fn into_view(self) -> BufferView<'s, T> {
+        BufferView { part: self.part, length: self.length, elements: PhantomData }
+    }
+
+    /// The same elements, to be written, for as long as `self` is borrowed.
+    pub fn reborrow(&mut self) -> BufferViewMut<'_, T> {
+        BufferViewMut { part: self.part, length: self.length, elements: PhantomData }
+    }
+
+    /// Some of the elements, to be written, for as long as `self` is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
+    pub fn slice_mut(
+        &mut self,
+        range: impl RangeBounds<usize>,
+    ) -> Result<BufferViewMut<'_, T>, ShapeError> {
+        self.reborrow().try_into_part(range)
+    }
+}
+
+impl<'s, T> BufferView<'s, T> {
+    /// # Safety
+    ///
+    /// As for [`BufferViewMut::new`], but other shared views may be in use.
+    #[inline(always)]
+    pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
+        Self { part: Part::new(block, slot), length, elements: PhantomData }
+    }
+
+    /// The elements as bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> BufferView<'s, u8>
+    where
+        T: Element,
+    {
+        let length = self.length * size_of::<T>();
+        BufferView { part: self.part, length, elements: PhantomData }
+    }
+}
+
+/// What both kinds of views have.
+macro_rules! both_kinds {
+    ($view:ident) => {
+        impl<'s, T> $view<'s, T> {
+            /// The number of elements.
+            #[inline]
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.length
+            }
+
+            /// Whether there are no elements.
+            #[inline]
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.length == 0
+            }
+
+            /// The pool's stream.
+            #[must_use]
+            pub fn stream(&self) -> &Stream {
+                self.part.stream()
+            }
+
+            /// The number of the first byte, in the place of an address: it counts the bytes of all buffers that were
+            /// ever made for pools, so that no two views of different blocks have bytes in common.
+            #[must_use]
+            pub fn identity(&self) -> u64 {
+                let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
+                block + self.part.offset
+            }
+
+            /// Where in its buffer the view begins, in bytes.
+            #[must_use]
+            pub fn offset(&self) -> u64 {
+                self.part.offset
+            }
+
+            /// The elements as a binding that kernels read.
+            ///
+            /// # Errors
+            ///
+            /// [`WgpuError::EmptyBinding`], [`WgpuError::Misaligned`] for a part that starts where the device binds
+            /// nothing, and [`WgpuError::BindingTooLarge`].
+            pub fn binding(&self) -> Result<Binding<'_>, WgpuError> {
+                self.part.bind(self.bytes(), Access::Read)
+            }
+
+            /// Some of the elements, to be read.
+            ///
+            /// # Errors
+            ///
+            /// [`ShapeError::PartOutOfRange`] where the range is not within the view.
+            pub fn slice(
+                &self,
+                range: impl RangeBounds<usize>,
+            ) -> Result<BufferView<'_, T>, ShapeError> {
+                let view: BufferView<'_, T> =
+                    BufferView { part: self.part, length: self.length, elements: PhantomData };
+                view.try_into_part(range)
+            }
+
+            /// Begins to read the elements back, as they are after all that was recorded before: what is recorded is
+            /// submitted. Await the result, or wait for it.
+            ///
+            /// # Errors
+            ///
+            /// [`WgpuError::Reentered`], [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and
+            /// [`WgpuError::Refused`] for what was recorded before.
+            pub fn read(&self) -> Result<Reading<T>, WgpuError>
+            where
+                T: PodElement,
+            {
+                match self.part.allocation() {
+                    Some(block) if self.bytes() > 0 => {
+                        self.stream().read(block, self.part.offset, self.length)
+                    }
+                    _ => Ok(self.stream().read_nothing(self.length)),
+                }
+            }
+
+            fn bytes(&self) -> u64 {
+                (self.length * size_of::<T>()) as u64
+            }
+        }
+
+        impl<T> PoolView for $view<'_, T> {
+            type Element = T;
+            type Error = WgpuError;
+
+            #[inline]
+            fn len(&self) -> usize {
+                self.length
+            }
+
+            fn try_copy_to_host(&self, destination: &mut [T]) -> Result<(), WgpuError>
+            where
+                T: PodElement,
+            {
+                check_lengths(self.length, destination.len())?;
+                read_into(self.read()?, destination)
+            }
+
+            fn try_to_vec(&self) -> Result<Vec<T>, WgpuError>
+            where
+                T: PodElement,
+            {
+                read_all(self.read()?)
+            }
+
+            fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+                let Some(rest) = self.length.checked_sub(index) else {
+                    return Err(ShapeError::SplitOutOfRange { asked: index, extent: self.length });
+                };
+                let bytes = (index * size_of::<T>()) as u64;
+                let (before, after) = self.part.split(bytes, rest == 0);
+                let view = |part, length| Self { part, length, elements: PhantomData };
+                Ok((view(before, index), view(after, rest)))
+            }
+        }
+
+        impl<T> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($view))
+                    .field("identity", &format_args!("{:#x}", self.identity()))
+                    .field("length", &self.length)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+both_kinds!(BufferViewMut);
+both_kinds!(BufferView);
+
+impl<T> PoolViewMut for BufferViewMut<'_, T> {
+    fn try_fill(&mut self, value: T) -> Result<(), WgpuError>
+    where
+        T: Element,
+    {
+        self.part.fill(bytes_of(&[value]), self.bytes())
+    }
+
+    fn try_zero(&mut self) -> Result<(), WgpuError>
+    where
+        T: Element,
+    {
+        self.part.fill(&[0], self.bytes())
+    }
+
+    fn try_copy_from_host(&mut self, source: &[T]) -> Result<(), WgpuError>
+    where
+        T: Element,
+    {
+        check_lengths(source.len(), self.length)?;
+        let bytes = bytes_of(source);
+        let Some(block) = self.part.allocation().filter(|_| !bytes.is_empty()) else {
+            return Ok(());
+        };
+        self.stream().with(|recorder| recorder.upload(block, self.part.offset, bytes))
+    }
+}
+
+impl<'a, T> LendView<'a> for BufferView<'_, T> {
+    type Shared = BufferView<'a, T>;
+
+    fn as_view(&'a self) -> BufferView<'a, T> {
+        *self
+    }
+}
+
+impl<'a, T> LendView<'a> for BufferViewMut<'_, T> {
+    type Shared = BufferView<'a, T>;
+
+    fn as_view(&'a self) -> BufferView<'a, T> {
+        BufferViewMut::as_view(self)
+    }
+}
+
+impl<'a, T> LendViewMut<'a> for BufferViewMut<'_, T> {
+    type Exclusive = BufferViewMut<'a, T>;
+
+    fn reborrow(&'a mut self) -> BufferViewMut<'a, T> {
+        BufferViewMut::reborrow(self)
+    }
+}
+
+impl<'a, T> CopyView<BufferView<'a, T>> for BufferViewMut<'_, T> {
+    /// Copies as many elements of another view, of any pool. From a pool of another stream the elements go through the
+    /// host, which waits for them.
+    fn try_copy_from(&mut self, source: BufferView<'a, T>) -> Result<(), WgpuError>
+    where
+        T: Element,
+    {
+        check_lengths(source.length, self.length)?;
+        let bytes = self.bytes();
+        let blocks = self.part.allocation().zip(source.part.allocation());
+        let Some((to, from)) = blocks.filter(|_| bytes > 0) else { return Ok(()) };
+        let places = ((from, source.part.offset), (to, self.part.offset));
+        if from.stream == to.stream {
+            return self.stream().with(|recorder| recorder.copy(places.0, places.1, bytes));
+        }
+        // wgpu's devices do not say whether they are the same: equal ones may be of two instances.
+        self.copy_through_host(&source)
+    }
+}
+
+impl<T> BufferViewMut<'_, T> {
+    fn copy_through_host(&mut self, source: &BufferView<'_, T>) -> Result<(), WgpuError> {
+        let Some((to, from)) = self.part.allocation().zip(source.part.allocation()) else {
+            return Ok(());
+        };
+        let count = source.length * size_of::<T>();
+        let bytes = read_all(source.stream().read::<u8>(from, source.part.offset, count)?)?;
+        self.stream().with(|recorder| recorder.upload(to, self.part.offset, &bytes))
+    }
+}
+
+fn check_lengths(from: usize, to: usize) -> Result<(), WgpuError> {
+    if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn read_all<T: PodElement>(reading: Reading<T>) -> Result<Vec<T>, WgpuError> {
+    reading.wait()
+}
+
+#[cfg(target_arch = "wasm32")]
+fn read_all<T: PodElement>(_: Reading<T>) -> Result<Vec<T>, WgpuError> {
+    Err(WgpuError::CannotWait)
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn read_into<T: PodElement>(reading: Reading<T>, destination: &mut [T]) -> Result<(), WgpuError> {
+    reading.wait_into(destination)
+}
+
+#[cfg(target_arch = "wasm32")]
+fn read_into<T: PodElement>(_: Reading<T>, _: &mut [T]) -> Result<(), WgpuError> {
+    Err(WgpuError::CannotWait)
+}
+
+/// The bytes of elements.
+pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
+}

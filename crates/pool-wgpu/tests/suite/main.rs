@@ -1,0 +1,18 @@
+//! The wgpu backend on whatever adapter there is: what every backend passes, bytes, order, faults. Without an adapter,
+//! each test says `SKIPPED`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod bytes;
+mod conformance;
+mod faults;
+mod kernels;
+mod reading;
+mod support;
+mod turns;

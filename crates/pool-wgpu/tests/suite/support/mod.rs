@@ -1,0 +1,59 @@
+//! The device that tests run on, what they look at afterwards, and how they look into memory.
+
+mod messages;
+mod probe;
+
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+
+use pool_wgpu::{Stream, wgpu};
+
+pub(crate) use messages::Quiet;
+pub(crate) use probe::WgpuProbe;
+
+/// A stream of one device for all tests, and a guard that fails the test where a validation layer had something to say;
+/// `None` where there is no adapter.
+pub(crate) fn stream() -> Option<(Stream, Quiet)> {
+    static DEVICE: OnceLock<Option<(wgpu::Device, wgpu::Queue)>> = OnceLock::new();
+    let quiet = Quiet::new();
+    let (device, queue) = DEVICE.get_or_init(|| open(wgpu::Limits::default())).clone()?;
+    Some((Stream::new(device, queue).unwrap(), quiet))
+}
+
+/// A stream of a device of its own, which a test may lose.
+pub(crate) fn own_stream(limits: wgpu::Limits) -> Option<(Stream, Quiet)> {
+    let quiet = Quiet::new();
+    let (device, queue) = open(limits)?;
+    Some((Stream::new(device, queue).unwrap(), quiet))
+}
+
+/// A device of the first adapter, with the validation of wgpu and of the driver's layers.
+fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    // Without DEBUG: validation layers of 2023 do not know the source language that wgpu then writes into shaders.
+    descriptor.flags = wgpu::InstanceFlags::VALIDATION;
+    let instance = wgpu::Instance::new(descriptor);
+    let adapter = match ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default())) {
+        Ok(adapter) => adapter,
+        Err(why) => {
+            println!("SKIPPED: wgpu finds no adapter: {why}");
+            return None;
+        }
+    };
+    let features = adapter.features() & (wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64);
+    let descriptor = wgpu::DeviceDescriptor {
+        required_features: features,
+        required_limits: limits,
+        ..Default::default()
+    };
+    Some(ready(adapter.request_device(&descriptor)).unwrap())
+}
+
+/// What a future has at once, as wgpu's have outside of a browser.
+pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("wgpu answers at once"),
+    }
+}

@@ -1,0 +1,94 @@
+//! How the suite of all backends looks into buffers.
+
+use pool_conformance::{Later, Ledger, Probe, SkipReason};
+use pool_core::{Element, PoolViewMut};
+use pool_wgpu::{BlockWatch, BufferView, BufferViewMut, Stream, Wgpu};
+
+/// A stream that the contexts of all pools share, and the ledger of their blocks.
+pub(crate) struct WgpuProbe {
+    stream: Stream,
+    ledger: Ledger,
+}
+
+impl WgpuProbe {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self { stream, ledger: Ledger::new() }
+    }
+}
+
+/// Writes the ledger.
+struct Watch(Ledger);
+
+impl BlockWatch for Watch {
+    fn admit(&self, bytes: usize) -> bool {
+        self.0.ask(bytes).is_ok()
+    }
+
+    fn allocated(&self, identity: u64, bytes: usize) {
+        self.0.given(usize::try_from(identity).unwrap(), bytes);
+    }
+
+    fn freed(&self, identity: u64, bytes: usize) {
+        // What is wrong about it is in the ledger.
+        let _ = self.0.freed(usize::try_from(identity).unwrap(), bytes);
+    }
+}
+
+/// So many elements from their bytes, which the tests wrote as such.
+fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); length];
+    assert_eq!(bytes.len(), size_of_val(&*elements));
+    let to = elements.as_mut_ptr().cast::<u8>();
+    // SAFETY: as many bytes; they were written as elements, so they are valid as such.
+    unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    elements
+}
+
+fn read<T: Element>(view: &BufferView<'_, T>) -> Vec<T> {
+    elements(&view.as_bytes().read().unwrap().wait().unwrap(), view.len())
+}
+
+impl Probe for WgpuProbe {
+    type Backend = Wgpu;
+
+    fn context(&self) -> Stream {
+        self.stream.clone().watched(Watch(self.ledger.clone()))
+    }
+
+    fn address<T: Element>(&self, view: &BufferViewMut<'_, T>) -> usize {
+        usize::try_from(view.identity()).unwrap()
+    }
+
+    fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {
+        usize::try_from(view.identity()).unwrap()
+    }
+
+    fn read<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Vec<T> {
+        read(&view.as_view())
+    }
+
+    fn read_shared<T: Element>(&self, view: &BufferView<'_, T>) -> Vec<T> {
+        read(view)
+    }
+
+    fn write<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
+        view.try_copy_from_host(elements).unwrap();
+    }
+
+    fn write_later<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
+        view.try_copy_from_host(elements).unwrap();
+    }
+
+    fn read_later<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Later<'_, T> {
+        let (length, reading) = (view.len(), view.as_view().as_bytes().read().unwrap());
+        Box::new(move || elements(&reading.wait().unwrap(), length))
+    }
+
+    fn accounting(&self) -> Result<&Ledger, SkipReason> {
+        Ok(&self.ledger)
+    }
+
+    fn refusal(&self) -> Result<&Ledger, SkipReason> {
+        Ok(&self.ledger)
+    }
+}
