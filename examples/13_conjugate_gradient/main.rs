@@ -2,8 +2,9 @@
 //! 64 bits.
 //!
 //! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator] [--precision f32|f64]
-//! [--matrix FILE | --side N]`; without flags at every place there is, with both numbers. Each answer is compared with
-//! that of the host in double precision, within a bound that [`ConjugateGradientError`] argues.
+//! [--matrix FILE | --side N]`; without flags at every place there is, with both numbers. With the feature `wgpu` there
+//! is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a bound that
+//! [`ConjugateGradientError`] argues.
 //!
 //! The matrix is one of the `SuiteSparse` collection by default, [where it is from](matrices/README.md), any
 //! other Matrix Market file by name, or that of Poisson's equation on a square. It must be symmetric and

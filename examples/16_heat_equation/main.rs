@@ -2,9 +2,10 @@
 //! numbers of 32 and 64 bits.
 //!
 //! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator] [--precision f32|f64]
-//! [--side N] [--steps N]`; without flags at every place there is, with both numbers. Each answer is compared with that
-//! of the host in double precision, within a bound that `Heat::bound` argues, and after the first step no block may be
-//! allocated. The pictures go to `target/demo`.
+//! [--side N] [--steps N]`; without flags at every place there is, with both numbers. With the
+//! feature `wgpu` there is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a
+//! bound that `Heat::bound` argues, and after the first step no block may be allocated. The pictures go to
+//! `target/demo`.
 
 mod picture;
 mod problem;

@@ -81,3 +81,9 @@ pub trait Algebra<B: PoolBackend, T: Number> {
         y: &mut B::View<'_, T>,
     ) -> Result<(), Failure>;
 }
+
+/// As many elements as a kernel goes over, which all of these views must have: a kernel asks nobody.
+pub(super) fn length_of_all<const N: usize>(lengths: [usize; N]) -> Result<u64, Failure> {
+    let all_are = lengths.iter().all(|length| *length == lengths[0]);
+    if all_are { Ok(lengths[0] as u64) } else { Err(format!("lengths differ: {lengths:?}").into()) }
+}

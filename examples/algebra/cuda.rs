@@ -5,7 +5,7 @@ use pool_facade::pool_cuda::{CudaDevice, DeviceView, DeviceViewMut, Launch};
 use pool_facade::{Cuda, Scope};
 use pool_kernels::{elementwise, reduction, sparse};
 
-use super::arithmetic::{Algebra, Failure};
+use super::arithmetic::{Algebra, Failure, length_of_all};
 use super::matrix::Matrix;
 use super::number::{Number, Precision};
 use super::place::{Computation, Place};
@@ -62,12 +62,6 @@ impl Kernels {
 fn over(count: usize) -> LaunchConfig {
     let launch = pool_kernels::Launch::over_elements(count);
     LaunchConfig { grid_dim: launch.grid, block_dim: launch.block, shared_mem_bytes: 0 }
-}
-
-/// As many elements as a kernel goes over, which all of these views must have: a kernel asks nobody.
-fn length_of_all<const N: usize>(lengths: [usize; N]) -> Result<u64, Failure> {
-    let all_are = lengths.iter().all(|length| *length == lengths[0]);
-    if all_are { Ok(lengths[0] as u64) } else { Err(format!("lengths differ: {lengths:?}").into()) }
 }
 
 // All views of an operation are of the scope's pool (`Algebra`), so its stream is theirs.

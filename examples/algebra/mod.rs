@@ -13,6 +13,8 @@ mod matrix;
 mod number;
 mod place;
 mod rounding;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 pub use arithmetic::{Algebra, Failure, Ratio};
 pub use conjugate_gradient::{Convergence, solve, tolerance};

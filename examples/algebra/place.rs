@@ -7,6 +7,8 @@ use pool_facade::PoolBackend;
 
 use super::arithmetic::{Algebra, Failure};
 use super::number::{Number, Precision};
+#[cfg(feature = "wgpu")]
+use super::wgpu;
 use super::{cuda, host};
 
 /// A computation that is one source for all backends and numbers.
@@ -35,6 +37,9 @@ pub enum Place {
     Device,
     /// On the simulated CUDA driver.
     Simulator,
+    /// On the adapter that wgpu finds.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
 }
 
 impl fmt::Display for Place {
@@ -43,6 +48,8 @@ impl fmt::Display for Place {
             Self::Host => "host",
             Self::Device => "device",
             Self::Simulator => "simulator",
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => "wgpu",
         })
     }
 }
@@ -61,6 +68,8 @@ pub fn run<C: Computation>(
         Place::Host => host::run(computation, precision),
         Place::Device => cuda::run(computation, precision, false),
         Place::Simulator => cuda::run(computation, precision, true),
+        #[cfg(feature = "wgpu")]
+        Place::Wgpu => wgpu::run(computation, precision),
     }
 }
 
@@ -76,13 +85,37 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places that were asked for, each with the numbers that were.
+    /// The places that were asked for, each with the numbers that were. Where no place was, those that do not compute
+    /// with some numbers are left out, and the reason is printed.
     #[must_use]
     pub fn asked_for(self) -> Vec<(Place, Precision)> {
-        let places = self.on.map_or_else(|| vec![Place::Host, cuda::place()], |place| vec![place]);
-        let numbers =
-            self.precision.map_or_else(|| vec![Precision::F64, Precision::F32], |one| vec![one]);
+        let places = self.on.map_or_else(all_places, |place| vec![place]);
+        let both = vec![Precision::F64, Precision::F32];
+        let numbers = self.precision.map_or(both, |precision| vec![precision]);
         let with_numbers = |place| numbers.iter().map(move |precision| (place, *precision));
-        places.into_iter().flat_map(with_numbers).collect()
+        let is_wanted = |&(place, precision): &(Place, Precision)| {
+            let offered = if self.on.is_some() { Ok(()) } else { offers(place, precision) };
+            offered.map_err(|why| println!("SKIPPED: {place}, {precision}: {why}")).is_ok()
+        };
+        places.into_iter().flat_map(with_numbers).filter(is_wanted).collect()
+    }
+}
+
+/// A place for each backend.
+fn all_places() -> Vec<Place> {
+    vec![
+        Place::Host,
+        cuda::place(),
+        #[cfg(feature = "wgpu")]
+        Place::Wgpu,
+    ]
+}
+
+/// Whether a place is to be had here, and computes with such numbers.
+fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
+    match (place, precision) {
+        #[cfg(feature = "wgpu")]
+        (Place::Wgpu, _) => wgpu::open(precision).map(drop),
+        _ => Ok(()),
     }
 }
