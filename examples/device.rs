@@ -15,7 +15,7 @@ use pool_kernels::Module;
 /// Where neither is to be had.
 pub fn open(simulated: bool) -> Result<CudaDevice, Box<dyn Error>> {
     // Before the first call of the driver, of which there is none where there is no driver.
-    if simulated || !Cuda::is_available() {
+    if (simulated || !Cuda::is_available()) && Simulator::attach().is_none() {
         Simulator::start(Settings::default())?;
     }
     let device = Cuda::device(0)?;

@@ -1,5 +1,8 @@
-//! What the examples share: where those for a device run, and where their kernels come from.
+//! What the examples share: where those for a device run, where their kernels come from, and the linear algebra of
+//! those that are generic over the backend.
 
+#[cfg(feature = "device")]
+pub mod algebra;
 #[cfg(feature = "device")]
 mod device;
 

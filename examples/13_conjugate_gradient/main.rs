@@ -1,34 +1,34 @@
-//! The conjugate-gradient method for a sparse matrix, written once, generic over the backend, and run on
-//! the host or on a device by a flag: the same answer.
+//! The conjugate-gradient method for a sparse matrix: one source for the host and for devices, and for numbers of 32 and
+//! 64 bits.
 //!
-//! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator] [--matrix FILE | --side N]`;
-//! without a flag on a device, or on the simulated driver where there is none. The answer is compared with
-//! the host's.
+//! `cargo run --features device --example 13_conjugate_gradient -- [--on host|device|simulator] [--precision f32|f64]
+//! [--matrix FILE | --side N]`; without flags at every place there is, with both numbers. With the feature `wgpu` there
+//! is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a bound that
+//! [`ConjugateGradientError`] argues.
 //!
 //! The matrix is one of the `SuiteSparse` collection by default, [where it is from](matrices/README.md), any
 //! other Matrix Market file by name, or that of Poisson's equation on a square. It must be symmetric and
 //! definite.
+//!
+//! [`ConjugateGradientError`]: pool_examples::algebra::ConjugateGradientError
 
-mod device;
-mod host;
 mod matrix_market;
 mod problem;
-mod solver;
+mod solution;
 
 use std::error::Error;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
-use pool_facade::{Cpu, Cuda, Pool};
+use clap::Parser;
+use pool_examples::algebra::{Place, Places, Precision, greatest_difference, norm, tolerance};
 
 use problem::Problem;
-use solver::{Solution, solve};
+use solution::{Conditioning, Solution, solve_at};
 
 #[derive(Parser)]
 struct Arguments {
-    /// Where to solve.
-    #[arg(long, value_enum)]
-    on: Option<Place>,
+    #[command(flatten)]
+    places: Places,
     /// A Matrix Market file; without one, `Bai/bfwb62` of the `SuiteSparse` collection.
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -37,74 +37,64 @@ struct Arguments {
     side: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Place {
-    Host,
-    Device,
-    Simulator,
-}
-
-/// Where the residual has become this much smaller, the answer is good.
-const TOLERANCE: f64 = 1e-12;
-
-/// The matrix `Bai/bfwb62`.
-const WAVEGUIDE: &str = include_str!("matrices/bfwb62.mtx");
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let problem = problem_of(&arguments)?;
-    let host = solve_on_host(&problem)?;
-    report("host", &problem, &host)?;
-    if arguments.on == Some(Place::Host) {
-        return Ok(());
+    let conditioning = Conditioning::of(&problem.matrix)?;
+    let reference = solve_at(Place::Host, Precision::F64, &problem.matrix, &problem.right)?;
+    println!(
+        "{} unknowns, condition {:.1e}",
+        problem.rows(),
+        conditioning.inverse_norm * problem.matrix.largest_row_sum()
+    );
+    let bound = |solution: &Solution, precision| {
+        conditioning.bound(solution, precision, norm(&reference.x))
+    };
+    for (place, precision) in arguments.places.asked_for() {
+        let solution = solve_at(place, precision, &problem.matrix, &problem.right)?;
+        check_end(&solution, precision)
+            .map_err(|error| format!("{place}, {precision}: {error}"))?;
+        let difference = greatest_difference(&solution.x, &reference.x);
+        // Both have their errors.
+        let allowed = bound(&solution, precision) + bound(&reference, Precision::F64);
+        println!(
+            "{place}, {precision}: {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks allocated; \
+             differs by {difference:.1e}, and may by {allowed:.1e}",
+            solution.convergence.iterations,
+            solution.convergence.residual,
+            problem.error_of(&solution.x),
+            solution.growths,
+        );
+        if difference > allowed {
+            return Err(format!("{place}, {precision}: the answer is not the host's").into());
+        }
     }
-    let there = solve_on_device(&problem, arguments.on)?;
-    report("device", &problem, &there)?;
-    let pairs = host.x.iter().zip(&there.x);
-    let difference = pairs.map(|(one, two)| (one - two).abs()).fold(0.0, f64::max);
-    println!("the two differ by at most {difference:.1e}");
-    if difference < 1e-9 { Ok(()) } else { Err("the two answers are not the same".into()) }
+    Ok(())
 }
 
 fn problem_of(arguments: &Arguments) -> Result<Problem, Box<dyn Error>> {
     if let Some(side) = arguments.side {
         return Ok(Problem::poisson(side));
     }
-    let Some(path) = &arguments.matrix else {
-        return Ok(matrix_market::parse(WAVEGUIDE)?);
-    };
+    let Some(path) = &arguments.matrix else { return Ok(waveguide()?) };
     let text = std::fs::read_to_string(path)?;
     Ok(matrix_market::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-fn solve_on_host(problem: &Problem) -> Result<Solution, Box<dyn Error>> {
-    let mut pool = Pool::<Cpu>::new(());
-    Ok(solve(&host::Loops, &mut pool.scope(), problem, TOLERANCE)?)
+/// The matrix `Bai/bfwb62`.
+fn waveguide() -> Result<Problem, String> {
+    matrix_market::parse(include_str!("matrices/bfwb62.mtx"))
 }
 
-fn solve_on_device(problem: &Problem, on: Option<Place>) -> Result<Solution, Box<dyn Error>> {
-    let device = match on {
-        Some(Place::Device) => Cuda::device(0)?,
-        other => pool_examples::open(other == Some(Place::Simulator))?,
+/// Whether the method has ended because it was done.
+fn check_end(solution: &Solution, precision: Precision) -> Result<(), String> {
+    let tolerance = match precision {
+        Precision::F32 => tolerance::<f32>(),
+        Precision::F64 => tolerance::<f64>(),
     };
-    let kernels = device::Kernels::load(&device)?;
-    let mut pool = Pool::<Cuda>::new(device.new_stream()?);
-    Ok(solve(&kernels, &mut pool.scope(), problem, TOLERANCE)?)
-}
-
-fn report(place: &str, problem: &Problem, solution: &Solution) -> Result<(), Box<dyn Error>> {
-    println!(
-        "{place}: {} unknowns, {} iterations, residual {:.1e}, error at most {:.1e}, {} blocks \
-         allocated",
-        problem.rows(),
-        solution.iterations,
-        solution.residual,
-        problem.error_of(&solution.x),
-        solution.growths,
-    );
-    if solution.residual <= TOLERANCE {
+    if solution.convergence.residual <= tolerance {
         return Ok(());
     }
-    Err(format!("{place}: as many iterations as unknowns were not enough: is the matrix definite?")
-        .into())
+    let iterations = solution.convergence.iterations;
+    Err(format!("{iterations} iterations were not enough: is the matrix definite?"))
 }

@@ -1,6 +1,8 @@
 //! Matrix Market files: sparse matrices of real numbers as text, one entry a line, symmetric ones with
 //! one half alone (Boisvert, Pozo and Remington, *The Matrix Market exchange formats*, 1996).
 
+use pool_examples::algebra::SparseMatrix;
+
 use crate::problem::Problem;
 
 /// An entry: its row, its column, and the number there.
@@ -41,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Problem, String> {
     if found != count {
         return Err(format!("{count} entries were announced, and there are {found}"));
     }
-    Ok(in_compressed_rows(entries, rows))
+    Ok(Problem::of_matrix(in_compressed_rows(entries, rows)?))
 }
 
 /// The words of the first line.
@@ -62,11 +64,11 @@ fn parse_entry(line: &str, rows: usize) -> Option<Entry> {
     value.is_finite().then_some((place(row)?, place(column)?, value))
 }
 
-fn in_compressed_rows(mut entries: Vec<Entry>, rows: usize) -> Problem {
+fn in_compressed_rows(mut entries: Vec<Entry>, rows: usize) -> Result<SparseMatrix, String> {
     entries.sort_by_key(|(row, column, _)| (*row, *column));
     let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let starts = (0..=rows).map(|row| entries.partition_point(|entry| entry.0 < row));
-    Problem::of_matrix(
+    SparseMatrix::new(
         entries.iter().map(|(_, _, value)| *value).collect(),
         entries.iter().map(|(_, column, _)| small(*column)).collect(),
         starts.map(small).collect(),
@@ -82,14 +84,15 @@ mod tests {
         let text =
             "%%MatrixMarket matrix coordinate real symmetric\n% a remark\n2 2 2\n2 1 -1\n1 1 4\n";
         let problem = parse(text).unwrap();
-        assert_eq!(problem.values, [4.0, -1.0, -1.0]);
-        assert_eq!((problem.columns, problem.starts), (vec![0, 1, 0], vec![0, 2, 3]));
+        let matrix = problem.matrix;
+        assert_eq!(matrix.values(), [4.0, -1.0, -1.0]);
+        assert_eq!((matrix.columns(), matrix.starts()), (&[0, 1, 0][..], &[0, 2, 3][..]));
     }
 
     #[test]
     fn the_bundled_matrix() {
-        let problem = parse(crate::WAVEGUIDE).unwrap();
-        assert_eq!((problem.rows(), problem.values.len()), (62, 342));
+        let problem = crate::waveguide().unwrap();
+        assert_eq!((problem.rows(), problem.matrix.values().len()), (62, 342));
     }
 
     #[test]

@@ -30,9 +30,9 @@ impl Method {
         let rows = problem.rows();
         let vector = || pool.allocate((rows * size_of::<f64>()) as u64);
         Ok(Self {
-            values: pool.allocate(size_of_val(&problem.values[..]) as u64)?,
-            columns: pool.allocate(size_of_val(&problem.columns[..]) as u64)?,
-            starts: pool.allocate(size_of_val(&problem.starts[..]) as u64)?,
+            values: pool.allocate(size_of_val(problem.matrix.values()) as u64)?,
+            columns: pool.allocate(size_of_val(problem.matrix.columns()) as u64)?,
+            starts: pool.allocate(size_of_val(problem.matrix.starts()) as u64)?,
             x: vector()?,
             residual: vector()?,
             direction: vector()?,
@@ -148,9 +148,9 @@ impl Method {
         graph: &mut CapturedGraph,
         problem: &Problem,
     ) -> Result<(), CaptureError> {
-        graph.write(&self.values, &problem.values)?;
-        graph.write(&self.columns, &problem.columns)?;
-        graph.write(&self.starts, &problem.starts)?;
+        graph.write(&self.values, problem.matrix.values())?;
+        graph.write(&self.columns, problem.matrix.columns())?;
+        graph.write(&self.starts, problem.matrix.starts())?;
         graph.write(&self.x, &vec![0.0_f64; self.rows])?;
         graph.write(&self.residual, &problem.right)?;
         graph.write(&self.direction, &problem.right)

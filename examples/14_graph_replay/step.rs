@@ -66,9 +66,9 @@ pub(crate) fn run_eagerly(
     let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream))?);
     let kept = own.scope();
     let mut arrays = Arrays {
-        values: kept.try_acquire_from(&problem.values)?.into_view(),
-        columns: kept.try_acquire_from(&problem.columns)?.into_view(),
-        starts: kept.try_acquire_from(&problem.starts)?.into_view(),
+        values: kept.try_acquire_from(problem.matrix.values())?.into_view(),
+        columns: kept.try_acquire_from(problem.matrix.columns())?.into_view(),
+        starts: kept.try_acquire_from(problem.matrix.starts())?.into_view(),
         x: kept.try_acquire_zeroed(problem.rows())?,
         residual: kept.try_acquire_from(&problem.right)?,
         direction: kept.try_acquire_from(&problem.right)?,

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod case;
+mod constants;
 mod counters;
 mod dynamic;
 mod elsewhere;
@@ -43,6 +44,7 @@ pub fn run_all<P: Probe>(probe: &P) {
 pub fn all<P: Probe>() -> Vec<Case<P>> {
     let groups = [
         blocks::cases(),
+        views::cases(),
         order::cases(),
         retiring::cases(),
         elsewhere::cases(),
@@ -55,7 +57,7 @@ pub fn all<P: Probe>() -> Vec<Case<P>> {
         steady::cases(),
         dynamic::cases(),
         lengths::cases(),
-        views::cases(),
+        constants::cases(),
     ];
     groups.into_iter().flatten().collect()
 }

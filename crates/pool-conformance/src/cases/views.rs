@@ -76,6 +76,9 @@ fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
     let reversed = view.try_part(8..3).err();
     assert_eq!(reversed, refused(8, 3));
     assert_eq!(view.as_view().try_part(..=usize::MAX).err(), refused(0, usize::MAX));
+    let split = Some(ShapeError::SplitOutOfRange { asked: LENGTH + 1, extent: LENGTH });
+    assert_eq!(view.as_view().try_split_at(LENGTH + 1).err(), split);
+    assert_eq!(view.reborrow().try_split_at(LENGTH + 1).err(), split);
     world.assert_holds(&view, 1);
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use pool_core::bytemuck;
 
+use super::flaw::ViewFlaw;
 use crate::ledger::{Fault, Ledger};
 
 /// The memory that a block stands for, and the lane in which work on it waits.
@@ -83,7 +84,10 @@ pub(crate) struct Lane {
     commands: RefCell<VecDeque<Command>>,
     /// Work of other queues, which nothing orders but [`join`](Self::join).
     elsewhere: RefCell<VecDeque<Command>>,
+    /// Copies that are enqueued when something is read next: the flaw [`ViewFlaw::CopiesWhenRead`].
+    postponed: RefCell<VecDeque<Command>>,
     is_running: Cell<bool>,
+    pub(crate) flaw: Cell<ViewFlaw>,
     pub(crate) ledger: Ledger,
 }
 
@@ -127,7 +131,9 @@ impl Lane {
         Self {
             commands: RefCell::default(),
             elsewhere: RefCell::default(),
+            postponed: RefCell::default(),
             is_running: Cell::new(false),
+            flaw: Cell::default(),
             ledger,
         }
     }
@@ -140,6 +146,16 @@ impl Lane {
     /// Enqueues work.
     pub(crate) fn push(&self, command: Command) {
         self.commands.borrow_mut().push_back(command);
+    }
+
+    /// Enqueues work when something is read next: for backends that are wrong on purpose.
+    pub(crate) fn postpone(&self, commands: [Command; 2]) {
+        self.postponed.borrow_mut().extend(commands);
+    }
+
+    /// Enqueues the work that was postponed.
+    pub(crate) fn push_postponed(&self) {
+        self.commands.borrow_mut().append(&mut self.postponed.borrow_mut());
     }
 
     /// Enqueues work before what was enqueued last: for backends that are wrong on purpose.

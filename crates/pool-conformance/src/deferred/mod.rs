@@ -3,6 +3,7 @@
 //! memory is reached by commands alone.
 
 mod backend;
+mod flaw;
 mod lane;
 mod probe;
 mod queue;
@@ -14,5 +15,6 @@ pub use probe::DeferredProbe;
 pub use queue::Queue;
 pub use view::{DeferredView, DeferredViewRef};
 
+pub(crate) use flaw::ViewFlaw;
 pub(crate) use lane::Command;
 pub(crate) use view::{AnySlot, elements_bytes};

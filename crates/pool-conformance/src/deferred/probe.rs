@@ -20,28 +20,12 @@ impl Probe for DeferredProbe {
         Queue::new(self.ledger.clone())
     }
 
-    fn address<T: Element>(&self, view: &DeferredView<'_, T>) -> usize {
-        view.address()
-    }
-
     fn shared_address<T: Element>(&self, view: &DeferredViewRef<'_, T>) -> usize {
         view.address()
     }
 
-    fn read<T: Element>(&self, view: &DeferredView<'_, T>) -> Vec<T> {
-        view.read()
-    }
-
     fn read_shared<T: Element>(&self, view: &DeferredViewRef<'_, T>) -> Vec<T> {
         view.read()
-    }
-
-    fn write<T: Element>(&self, view: &mut DeferredView<'_, T>, elements: &[T]) {
-        view.write(elements);
-    }
-
-    fn write_later<T: Element>(&self, view: &mut DeferredView<'_, T>, elements: &[T]) {
-        view.write(elements);
     }
 
     fn read_later<T: Element>(&self, view: &DeferredView<'_, T>) -> Later<'_, T> {

@@ -11,6 +11,7 @@ use pool_core::{
     ShapeError, SlotRef, ViewError, bytemuck,
 };
 
+use super::flaw::ViewFlaw;
 use super::lane::{Command, DeferredBlock};
 
 /// Elements in deferred memory, to be written.
@@ -131,6 +132,22 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
     }
 }
 
+impl<T> Part<T> {
+    /// Whether views of the block have this flaw.
+    fn has(&self, flaw: ViewFlaw) -> bool {
+        self.block.buffer().is_some_and(|buffer| buffer.lane.flaw.get() == flaw)
+    }
+
+    /// Checks a copy of `from` elements to `to`, of which the view is one side.
+    fn check_lengths(&self, from: usize, to: usize) -> Result<(), ViewError> {
+        if from == to || self.has(ViewFlaw::CopiesAnyLength) {
+            Ok(())
+        } else {
+            Err(ShapeError::CopyMismatch { from, to }.into())
+        }
+    }
+}
+
 impl<T: Element> Part<T> {
     fn new(block: DeferredBlock, length: usize) -> Self {
         Self { block, offset: 0, length, element: PhantomData }
@@ -148,16 +165,35 @@ impl<T: Element> Part<T> {
         }
     }
 
+    /// A read, and where its bytes will be.
+    fn reading(&self) -> (Command, Rc<RefCell<Vec<u8>>>) {
+        let Self { block, offset, length, .. } = *self;
+        let bytes = length * size_of::<T>();
+        let found = Rc::new(RefCell::new(vec![0; bytes]));
+        (Command::Read { block, offset, bytes, into: Rc::clone(&found) }, found)
+    }
+
     /// Enqueues a read; where its bytes will be.
     fn enqueue_read(&self) -> Rc<RefCell<Vec<u8>>> {
-        let bytes = self.length * size_of::<T>();
-        let into = Rc::new(RefCell::new(vec![0; bytes]));
-        let found = Rc::clone(&into);
-        self.enqueue(|block, offset| Command::Read { block, offset, bytes, into });
+        let (read, found) = self.reading();
+        self.enqueue(|_, _| read);
         found
     }
 
+    /// The elements for the host.
+    fn read_for_host(&self) -> Vec<T> {
+        if let (true, Some(buffer)) = (self.has(ViewFlaw::ReadsEarly), self.block.buffer()) {
+            let (read, found) = self.reading();
+            buffer.lane.run(read);
+            return elements(&found.borrow(), self.length);
+        }
+        self.read_later()()
+    }
+
     fn read_later(&self) -> impl FnOnce() -> Vec<T> + use<T> {
+        if let Some(buffer) = self.block.buffer() {
+            buffer.lane.push_postponed();
+        }
         let (length, found) = (self.length, self.enqueue_read());
         let lane = self.block.buffer().map(|buffer| Rc::clone(&buffer.lane));
         move || {
@@ -189,7 +225,12 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
     where
         T: Element,
     {
-        self.write(&vec![value; self.part.length]);
+        let elements = vec![value; self.part.length];
+        if self.part.has(ViewFlaw::FillsEarly) {
+            self.write_at_once(&elements);
+        } else {
+            self.write(&elements);
+        }
         Ok(())
     }
 
@@ -204,7 +245,7 @@ impl<T> PoolViewMut for DeferredView<'_, T> {
     where
         T: Element,
     {
-        check_lengths(source.len(), self.part.length)?;
+        self.part.check_lengths(source.len(), self.part.length)?;
         self.write(source);
         Ok(())
     }
@@ -214,7 +255,9 @@ impl<'a, T> LendView<'a> for DeferredViewRef<'_, T> {
     type Shared = DeferredViewRef<'a, T>;
 
     fn as_view(&'a self) -> DeferredViewRef<'a, T> {
-        DeferredViewRef { part: self.part, elements: PhantomData }
+        let start = self.part.has(ViewFlaw::LendsStart);
+        let offset = if start { 0 } else { self.part.offset };
+        DeferredViewRef { part: Part { offset, ..self.part }, elements: PhantomData }
     }
 }
 
@@ -239,21 +282,25 @@ impl<'a, T> CopyView<DeferredViewRef<'a, T>> for DeferredView<'_, T> {
     where
         T: Element,
     {
-        check_lengths(source.part.length, self.part.length)?;
-        let found = source.part.enqueue_read();
-        if let (Some(from), Some(to)) = (source.part.block.buffer(), self.part.block.buffer()) {
-            // Two queues have no order but the one that waiting gives them.
-            if !Rc::ptr_eq(&from.lane, &to.lane) {
-                from.lane.wait();
-            }
+        self.part.check_lengths(source.part.length, self.part.length)?;
+        let short = usize::from(self.part.has(ViewFlaw::CopiesShort)).min(source.part.length);
+        let source = Part { length: source.part.length - short, ..source.part };
+        let (Some(from), Some(to)) = (source.block.buffer(), self.part.block.buffer()) else {
+            return Ok(());
+        };
+        if self.part.has(ViewFlaw::CopiesWhenRead) {
+            let ((read, found), Part { block, offset, .. }) = (source.reading(), self.part);
+            to.lane.postpone([read, Command::WriteFound { block, offset, found }]);
+            return Ok(());
+        }
+        let found = source.enqueue_read();
+        // Two queues have no order but the one that waiting gives them.
+        if !Rc::ptr_eq(&from.lane, &to.lane) && !self.part.has(ViewFlaw::CopiesAcrossEarly) {
+            from.lane.wait();
         }
         self.part.enqueue(|block, offset| Command::WriteFound { block, offset, found });
         Ok(())
     }
-}
-
-fn check_lengths(from: usize, to: usize) -> Result<(), ViewError> {
-    if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
 }
 
 /// Implements the traits that both kinds of views have.
@@ -267,8 +314,8 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                check_lengths(self.part.length, destination.len())?;
-                destination.copy_from_slice(&self.part.read_later()());
+                self.part.check_lengths(self.part.length, destination.len())?;
+                destination.iter_mut().zip(self.part.read_for_host()).for_each(|(to, of)| *to = of);
                 Ok(())
             }
 
@@ -276,7 +323,7 @@ macro_rules! both_kinds {
             where
                 T: PodElement,
             {
-                Ok(self.part.read_later()())
+                Ok(self.part.read_for_host())
             }
 
             fn len(&self) -> usize {
@@ -285,10 +332,13 @@ macro_rules! both_kinds {
 
             fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
                 let Part { block, offset, length, element } = self.part;
+                let anywhere = self.part.has(ViewFlaw::SplitsAnywhere);
+                let index = if anywhere { index.min(length) } else { index };
                 let Some(rest) = length.checked_sub(index) else {
                     return Err(ShapeError::SplitOutOfRange { asked: index, extent: length });
                 };
-                let after = offset + index * size_of::<T>();
+                let late = usize::from(self.part.has(ViewFlaw::PartsLate));
+                let after = offset + (index + late) * size_of::<T>();
                 let before = Part { length: index, ..self.part };
                 let after = Part { block, offset: after, length: rest, element };
                 let view = |part| Self { part, $($field: self.$field,)* elements: PhantomData };

@@ -14,7 +14,7 @@ use crate::adapted::{AdaptedBackend, AdaptedError, Adaptor};
 use crate::adapted_probe::AdaptedProbe;
 use crate::deferred::{
     AnySlot, Command, DeferredBackend, DeferredBlock, DeferredProbe, DeferredView, DeferredViewRef,
-    KeptShape, Queue, elements_bytes,
+    KeptShape, Queue, ViewFlaw, elements_bytes,
 };
 use crate::ledger::RefusalError;
 use crate::sources::Source;
@@ -34,6 +34,7 @@ pub(super) struct DeferredLiar {
 
 impl From<(Queue, Lie)> for DeferredLiar {
     fn from((queue, lie): (Queue, Lie)) -> Self {
+        queue.lane().flaw.set(flaw(lie));
         Self {
             queue,
             lie,
@@ -41,6 +42,22 @@ impl From<(Queue, Lie)> for DeferredLiar {
             was_refused: Cell::new(false),
             fills: Cell::new(0),
         }
+    }
+}
+
+/// What views do wrong where the lie is theirs.
+fn flaw(lie: Lie) -> ViewFlaw {
+    match lie {
+        Lie::PartsLate => ViewFlaw::PartsLate,
+        Lie::LendsStart => ViewFlaw::LendsStart,
+        Lie::SplitsAnywhere => ViewFlaw::SplitsAnywhere,
+        Lie::ViewsFillEarly => ViewFlaw::FillsEarly,
+        Lie::ViewsReadEarly => ViewFlaw::ReadsEarly,
+        Lie::CopiesShort => ViewFlaw::CopiesShort,
+        Lie::CopiesWhenRead => ViewFlaw::CopiesWhenRead,
+        Lie::CopiesAcrossEarly => ViewFlaw::CopiesAcrossEarly,
+        Lie::CopiesAnyLength => ViewFlaw::CopiesAnyLength,
+        _ => ViewFlaw::Nothing,
     }
 }
 

@@ -20,28 +20,12 @@ impl Probe for HostQueueProbe {
         self.0.context()
     }
 
-    fn address<T: Element>(&self, view: &View<'_, Self, T>) -> usize {
-        self.0.address::<T>(view)
-    }
-
     fn shared_address<T: Element>(&self, view: &SharedView<'_, Self, T>) -> usize {
         self.0.shared_address::<T>(view)
     }
 
-    fn read<T: Element>(&self, view: &View<'_, Self, T>) -> Vec<T> {
-        self.0.read::<T>(view)
-    }
-
     fn read_shared<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Vec<T> {
         self.0.read_shared::<T>(view)
-    }
-
-    fn write<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
-        self.0.write::<T>(view, elements);
-    }
-
-    fn write_later<T: Element>(&self, view: &mut View<'_, Self, T>, elements: &[T]) {
-        self.0.write_later::<T>(view, elements);
     }
 
     fn read_later<T: Element>(&self, view: &View<'_, Self, T>) -> Later<'_, T> {

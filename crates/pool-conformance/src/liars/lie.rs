@@ -79,6 +79,15 @@ lies! {
     HalvesLong = "fills with 2 bytes repeat one, from 65,537 elements on",
     ZeroesOnce = "a block that was zeroed before is not zeroed again",
     LongZeroesFail = "zeroing of more than 32 KiB fails, and says nothing",
+    PartsLate = "the second part of a view starts one element late",
+    LendsStart = "a part of a shared view lends the view's start",
+    SplitsAnywhere = "a view is split beyond its end",
+    ViewsFillEarly = "a view is filled before the work that was enqueued",
+    ViewsReadEarly = "a view is read before the work that was enqueued",
+    CopiesShort = "a copy of a view leaves out the last element",
+    CopiesWhenRead = "a copy of a view is made when something is read",
+    CopiesAcrossEarly = "a copy from another pool waits for nothing",
+    CopiesAnyLength = "copies of other lengths are made",
 }
 
 impl Lie {
@@ -137,6 +146,15 @@ impl Lie {
         Self::HalvesLong,
         Self::ZeroesOnce,
         Self::LongZeroesFail,
+        Self::PartsLate,
+        Self::LendsStart,
+        Self::SplitsAnywhere,
+        Self::ViewsFillEarly,
+        Self::ViewsReadEarly,
+        Self::CopiesShort,
+        Self::CopiesWhenRead,
+        Self::CopiesAcrossEarly,
+        Self::CopiesAnyLength,
     ];
 
     /// The lies of queues that say they are the host's.

@@ -134,7 +134,98 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 }
 
 /// The arrays of a [`DynamicPool`](crate::DynamicPool) that were handed out before
-/// [`split`](crate::DynamicPool::split), beside the scope that was opened above them.
+/// [`split`](crate::DynamicPool::split), beside the scope that was opened above them: constants, for as long as they are
+/// lent shared.
+///
+/// What generic code keeps from one scope to the next (weights, matrices, tables, the values at a boundary) it makes
+/// once, as arrays of a dynamic pool, and keeps their handles in a struct of its own. Beside every scope it gets
+/// them as shared views, which are of the pool whose scope it is, and so in the order of one queue. They stay where
+/// they are, whatever scopes acquire, trim or compact, and their blocks are no larger than they need.
+///
+/// ```
+/// use pool_core::{
+///     CopyView, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolError, PoolView, Scope,
+/// };
+///
+/// /// The constants of a layer, on any backend.
+/// struct Layer {
+///     weights: Handle<f32>,
+///     bias: Handle<f32>,
+/// }
+///
+/// impl Layer {
+///     fn upload<B: PoolBackend>(
+///         pool: &mut DynamicPool<B>,
+///         weights: &[f32],
+///         bias: &[f32],
+///     ) -> Result<Self, PoolError<B::Error>> {
+///         Ok(Self { weights: pool.try_acquire_from(weights)?, bias: pool.try_acquire_from(bias)? })
+///     }
+///
+///     /// `Handles` that are lent shared are only read.
+///     fn rows<'s, B: PoolBackend>(
+///         &self,
+///         constants: &Handles<'_, B>,
+///         scope: &Scope<'s, B>,
+///     ) -> Result<B::View<'s, f32>, Box<dyn std::error::Error>> {
+///         let (weights, bias) = (constants.get(self.weights)?, constants.get(self.bias)?);
+///         let mut sums = scope.try_acquire_like::<f32>(&bias)?;
+///         sums.try_copy_from(bias)?;
+///         // … a kernel that adds the products of `weights`, for which code takes a trait of its own …
+///         assert_eq!(weights.try_part(..2)?.len(), sums.len());
+///         Ok(sums)
+///     }
+/// }
+///
+/// # use pool_conformance::HeapBackend as Memory;
+/// let mut pool = DynamicPool::<Memory>::new(Default::default());
+/// let layer = Layer::upload(&mut pool, &[0.5; 4], &[1.0, 2.0])?;
+/// for _ in 0..100 {
+///     let (constants, mut scope) = pool.split();
+///     assert_eq!(layer.rows(&constants, &scope.scope())?, [1.0, 2.0]);
+/// }
+/// assert_eq!(pool.stats().growths, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A constant is changed between the scopes ([`DynamicPool::get_mut`](crate::DynamicPool::get_mut)), or beside one by
+/// whoever has its `Handles` ([`get_mut`](Self::get_mut)): so it can be made of a scope's temporaries. Its views end with
+/// what they are borrowed from:
+///
+/// ```compile_fail,E0505
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let weights = pool.acquire_filled(4, 0.5_f32);
+/// let (constants, scope) = pool.split();
+/// let view = constants.get(weights).unwrap();
+/// drop(pool); // constant_outlives_its_pool
+/// assert_eq!(view, [0.5; 4]);
+/// ```
+///
+/// ```compile_fail,E0502
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
+/// let weights = pool.acquire_filled(4, 0.5_f32);
+/// let (mut constants, scope) = pool.split();
+/// let view = constants.get(weights).unwrap();
+/// constants.get_mut(weights).unwrap()[0] = 1.0; // constant_changed_under_its_view
+/// assert_eq!(view, [0.5; 4]);
+/// ```
+///
+/// ```compile_fail,E0597
+/// # use pool_core::{DynamicPool, Handle, PoolBackend};
+/// fn longer<B: PoolBackend>(pool: &mut DynamicPool<B>, weights: Handle<f32>) -> usize {
+///     let view = {
+///         let (constants, _scope) = pool.split();
+///         constants.get(weights).ok() // constant_outlives_its_handles
+///     };
+///     usize::from(view.is_some())
+/// }
+/// ```
+///
+/// Of constants that scopes of several pools read, the owner is a dynamic pool beside them. Copies from its views are
+/// ordered by the backend ([`CopyView`](crate::CopyView)); for other work on them, the backend says how it is
+/// ordered with the pool's.
 pub struct Handles<'p, B: PoolBackend> {
     state: &'p State<B>,
     active: usize,

@@ -17,7 +17,8 @@ use crate::scope::Scope;
 use crate::stats::{PoolStats, ReleaseReport};
 pub use handle::{Handle, Handles};
 
-/// A pool whose arrays are named by [`Handle`]s and given back by rewinding to checkpoints.
+/// A pool whose arrays are named by [`Handle`]s and given back by rewinding to checkpoints. Beside a lexical scope its
+/// arrays are constants: see [`Handles`].
 ///
 /// The checkpoint stack starts with a sentinel, the root at depth 0, so that rewinding always has
 /// somewhere to go: rewinding at the root is a [`reset`](Self::reset), as often as you like.
@@ -283,7 +284,8 @@ impl<B: PoolBackend> DynamicPool<B> {
         self.split().1
     }
 
-    /// The handles that are handed out and a lexical scope above them, side by side.
+    /// The handles that are handed out and a lexical scope above them, side by side: constants, and what is computed
+    /// with them, as the page of [`Handles`] shows.
     pub fn split(&mut self) -> (Handles<'_, B>, Scope<'_, B>) {
         let active = self.active_slots();
         // SAFETY: the pool is borrowed exclusively for the lifetime of both, so its own cursor rests,

@@ -1,0 +1,145 @@
+//! Constants: what a dynamic pool holds below its scopes, to be read beside them and to be made of what is in them.
+
+use pool_core::{
+    Compaction, CopyView, DynamicPool, Handle, Handles, LendView, PoolBackend, PoolView,
+};
+
+use super::case::{Case, Outcome};
+use super::world::World;
+use crate::element::samples;
+use crate::probe::{Failure, Probe};
+
+pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
+    vec![
+        Case::dynamic("constants stay where and what they are beside scopes", stay),
+        Case::dynamic("constants are read in parts and copied beside scopes", read_beside),
+        Case::dynamic("a constant is made of a scope's temporaries", made_of_temporaries),
+    ]
+}
+
+/// The length of the constants and the temporaries.
+const LENGTH: usize = 40;
+
+/// Weights, a table of another type, and one of nothing.
+#[derive(Clone, Copy)]
+struct Constants {
+    weights: Handle<f32>,
+    table: Handle<u16>,
+    nothing: Handle<f64>,
+}
+
+impl Constants {
+    fn upload<P: Probe>(pool: &mut DynamicPool<P::Backend>) -> Result<Self, Failure<P>> {
+        Ok(Self {
+            weights: pool.try_acquire_from(&samples::<f32>(1, LENGTH))?,
+            table: pool.try_acquire_from(&samples::<u16>(2, LENGTH))?,
+            nothing: pool.try_acquire_from(&[])?,
+        })
+    }
+
+    /// Checks what the constants hold; where they are.
+    fn check<P: Probe>(
+        &self,
+        world: &World<'_, P>,
+        constants: &Handles<'_, P::Backend>,
+    ) -> Result<[usize; 2], Failure<P>> {
+        // Of what is shared there may be many.
+        let (weights, table) = (constants.get(self.weights)?, constants.get(self.table)?);
+        assert_eq!(world.probe.read_shared(&table), samples::<u16>(2, LENGTH));
+        assert_eq!(world.probe.read_shared(&weights), samples::<f32>(1, LENGTH));
+        assert!(constants.get(self.nothing)?.is_empty());
+        Ok([world.probe.shared_address(&weights), world.probe.shared_address(&table)])
+    }
+}
+
+fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+    let handles = Constants::upload::<P>(pool)?;
+    let mut places = Vec::new();
+    let mut growths = Vec::new();
+    for _ in 0..3 {
+        let (constants, mut scope) = pool.split();
+        let mut outer = scope.try_acquire::<f32>(LENGTH)?;
+        world.write_later(&mut outer, 3);
+        {
+            let inner = scope.scope();
+            let mut large = inner.try_acquire::<u8>(9_000)?;
+            world.write_later(&mut large, 4);
+            places.push(handles.check(world, &constants)?);
+        }
+        world.assert_holds(&outer, 3);
+        growths.push(scope.stats().growths);
+        // What scopes free and exchange is theirs alone.
+        scope.trim();
+        scope.compact(&Compaction::default());
+        places.push(handles.check(world, &constants)?);
+    }
+    pool.trim();
+    assert!(places.iter().all(|place| *place == places[0]), "a constant has moved: {places:?}");
+    let grown = [growths[1] - growths[0], growths[2] - growths[1]];
+    // The large temporary alone was trimmed.
+    world.assert_economy(grown, [1, 1], "blocks for what was there");
+    Ok(())
+}
+
+fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> Outcome<P> {
+    let weights = pool.try_acquire::<f32>(LENGTH)?;
+    let mut reads = Vec::new();
+    for seed in 1..4 {
+        // A new value of a constant comes before all that the scopes do.
+        world.write_later(&mut pool.get_mut(weights)?, seed);
+        let (constants, scope) = pool.split();
+        let shared = constants.get(weights)?;
+        let mut copy = scope.try_acquire::<f32>(LENGTH)?;
+        let mut part = scope.try_acquire::<f32>(7)?;
+        let copied = copy.try_copy_from(shared);
+        copied.unwrap_or_else(|error| panic!("{error}"));
+        let copied = part.try_copy_from(shared.try_part(3..10).expect("7 of 40"));
+        copied.unwrap_or_else(|error| panic!("{error}"));
+        reads.push((seed, world.read_later(&copy), world.read_later(&part)));
+        world.write_later(&mut copy, 9);
+    }
+    // Only now is anything waited for.
+    for (seed, copy, part) in reads {
+        let content = samples::<f32>(seed, LENGTH);
+        assert_eq!((copy(), part()), (content.clone(), content[3..10].to_vec()));
+    }
+    assert_eq!(world.probe.read_shared(&pool.get(weights)?), samples::<f32>(3, LENGTH));
+    Ok(())
+}
+
+fn made_of_temporaries<P: Probe>(
+    world: &World<'_, P>,
+    pool: &mut DynamicPool<P::Backend>,
+) -> Outcome<P> {
+    let first = pool.try_acquire_zeroed::<u32>(LENGTH)?;
+    let second = pool.try_acquire_zeroed::<u32>(LENGTH)?;
+    {
+        let (mut constants, scope) = pool.split();
+        let mut temporary = scope.try_acquire::<u32>(LENGTH)?;
+        world.write_later(&mut temporary, 5);
+        copy::<P>(&mut constants, first, temporary.as_view())?;
+        world.write_later(&mut temporary, 6);
+        copy::<P>(&mut constants, second, temporary.as_view())?;
+    }
+    // The temporary's slot is another's.
+    let third = pool.try_acquire_zeroed::<u32>(LENGTH)?;
+    for (handle, content) in [
+        (first, samples::<u32>(5, LENGTH)),
+        (second, samples::<u32>(6, LENGTH)),
+        (third, vec![0; LENGTH]),
+    ] {
+        assert_eq!(world.probe.read_shared(&pool.get(handle)?), content);
+    }
+    Ok(())
+}
+
+fn copy<P: Probe>(
+    constants: &mut Handles<'_, P::Backend>,
+    to: Handle<u32>,
+    from: <P::Backend as PoolBackend>::ViewRef<'_, u32>,
+) -> Outcome<P> {
+    let mut view = constants.get_mut(to)?;
+    let copied = view.try_copy_from(from);
+    copied.unwrap_or_else(|error| panic!("{error}"));
+    Ok(())
+}

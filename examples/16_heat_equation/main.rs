@@ -1,0 +1,76 @@
+//! The heat equation in two dimensions, by implicit steps in time: one source for the host and for devices, and for
+//! numbers of 32 and 64 bits.
+//!
+//! `cargo run --features device --example 16_heat_equation -- [--on host|device|simulator] [--precision f32|f64]
+//! [--side N] [--steps N]`; without flags at every place there is, with both numbers. With the
+//! feature `wgpu` there is `--on wgpu`, too. Each answer is compared with that of the host in double precision, within a
+//! bound that `Heat::bound` argues, and after the first step no block may be allocated. The pictures go to
+//! `target/demo`.
+
+mod picture;
+mod problem;
+mod stepper;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+
+use clap::Parser;
+use pool_examples::algebra::{Place, Places, Precision, greatest_difference, run};
+
+use problem::Heat;
+use stepper::{History, Stepper};
+
+/// How many frames are shown besides the first.
+const FRAMES: usize = 3;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    places: Places,
+    /// Inner points along each side of the square.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    side: u16,
+    /// Steps in time.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(3..))]
+    steps: u16,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let heat = Heat::new(arguments.side.into(), arguments.steps.into());
+    let stepper = Stepper { heat: &heat, frames: FRAMES };
+    let reference = run(&stepper, Place::Host, Precision::F64)?;
+    for (place, precision) in arguments.places.asked_for() {
+        let history = run(&stepper, place, precision)?;
+        let path =
+            picture::write(&heat, &history.frames, &format!("heat-{place}-{precision}.png"))?;
+        let error = greatest_difference(last(&history), &heat.exact(heat.steps));
+        let difference = greatest_difference(last(&history), last(&reference));
+        // Both have their errors.
+        let allowed = heat.bound(&history, precision) + heat.bound(&reference, Precision::F64);
+        println!(
+            "{place}, {precision}: {} steps of at most {} iterations, error at most {error:.1e}, {} blocks \
+             allocated; differs by {difference:.1e}, and may by {allowed:.1e}: {}",
+            heat.steps,
+            history.most_iterations,
+            history.growths,
+            path.display(),
+        );
+        check(&history, difference, allowed)
+            .map_err(|why| format!("{place}, {precision}: {why}"))?;
+    }
+    Ok(())
+}
+
+/// The temperatures at the end.
+fn last(history: &History) -> &[f64] {
+    history.frames.last().map_or(&[], |(_, temperatures)| temperatures)
+}
+
+fn check(history: &History, difference: f64, allowed: f64) -> Result<(), &'static str> {
+    if history.growths != history.growths_at_first {
+        return Err("blocks were allocated after the first step");
+    }
+    if difference <= allowed { Ok(()) } else { Err("the answer is not the host's") }
+}

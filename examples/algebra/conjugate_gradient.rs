@@ -1,0 +1,94 @@
+//! The conjugate-gradient method, generic over the backend and the number: every vector and every scalar is a temporary
+//! of a scope.
+
+use pool_facade::{CopyView, LendView, PoolBackend, PoolView, PoolViewMut, Scope};
+
+use super::arithmetic::{Algebra, Failure};
+use super::matrix::Matrix;
+use super::number::Number;
+
+/// How the method ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Convergence {
+    /// Iterations that were done.
+    pub iterations: usize,
+    /// The norm of the residual that the method carries along, as a part of that of the right-hand side.
+    pub residual: f64,
+}
+
+/// Where the residual has become this much smaller, going on changes little: the residual that the method carries along
+/// goes on to fall, and the true one stays at what rounding leaves.
+#[must_use]
+pub fn tolerance<T: Number>() -> f64 {
+    64.0 * T::UNIT_ROUNDOFF
+}
+
+/// Solves `A x = right` from zero, for a symmetric matrix that is definite (Hestenes and Stiefel, 1952). A negative
+/// definite one gives the same steps as its opposite, with all signs of the residual turned.
+///
+/// Ends where the residual is at most [`tolerance`] times the right-hand side, and after twice as many iterations as
+/// there are rows, which says that the matrix is not definite.
+///
+/// # Errors
+///
+/// Where there is no memory for the temporaries, and where the backend refuses an operation.
+pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
+    algebra: &A,
+    mut scope: Scope<'_, B>,
+    matrix: &Matrix<'_, B, T>,
+    right: B::ViewRef<'_, T>,
+    x: &mut B::View<'_, T>,
+) -> Result<Convergence, Failure> {
+    x.try_zero()?;
+    let mut residual = scope.try_acquire::<T>(matrix.rows())?;
+    let mut direction = scope.try_acquire::<T>(matrix.rows())?;
+    residual.try_copy_from(right)?;
+    direction.try_copy_from(right)?;
+    let first = square_of(algebra, &scope.scope(), right)?;
+
+    let mut iterations = 0;
+    let mut square = first;
+    let enough = tolerance::<T>().powi(2) * first;
+    while square > enough && iterations < 2 * matrix.rows() {
+        // Its temporaries are given back when the iteration ends: the next one gets the same.
+        let scope = scope.scope();
+        let mut image = scope.try_acquire::<T>(matrix.rows())?;
+        let [mut before, mut bend, mut after] = [
+            scope.try_acquire_zeroed(1)?,
+            scope.try_acquire_zeroed(1)?,
+            scope.try_acquire_zeroed(1)?,
+        ];
+        algebra.multiply(&scope, matrix, direction.as_view(), &mut image)?;
+        algebra.dot(&scope, residual.as_view(), residual.as_view(), &mut before)?;
+        algebra.dot(&scope, direction.as_view(), image.as_view(), &mut bend)?;
+        let length = (before.as_view(), bend.as_view());
+        algebra.add_ratio(&scope, length, T::ONE, direction.as_view(), x)?;
+        let back = T::from_f64(-1.0);
+        algebra.add_ratio(&scope, length, back, image.as_view(), &mut residual)?;
+        algebra.dot(&scope, residual.as_view(), residual.as_view(), &mut after)?;
+        let ratio = (after.as_view(), before.as_view());
+        algebra.scale_by_ratio(&scope, ratio, residual.as_view(), &mut direction)?;
+        square = number::<B, T>(after.as_view())?;
+        iterations += 1;
+    }
+    let residual = if first > 0.0 { (square / first).sqrt() } else { 0.0 };
+    Ok(Convergence { iterations, residual })
+}
+
+/// The square of a vector's norm.
+fn square_of<B: PoolBackend, T: Number, A: Algebra<B, T>>(
+    algebra: &A,
+    scope: &Scope<'_, B>,
+    x: B::ViewRef<'_, T>,
+) -> Result<f64, Failure> {
+    let mut square = scope.try_acquire_zeroed(1)?;
+    algebra.dot(scope, x, x, &mut square)?;
+    number::<B, T>(square.as_view())
+}
+
+/// The number that a view of one element holds.
+fn number<B: PoolBackend, T: Number>(view: B::ViewRef<'_, T>) -> Result<f64, Failure> {
+    let mut number = [T::ZERO];
+    view.try_copy_to_host(&mut number)?;
+    Ok(number[0].to_f64())
+}

@@ -1,0 +1,203 @@
+//! Sparse matrices in compressed rows: on the host in double precision, and as constants of a pool, in the memory of a
+//! backend.
+
+use std::ops::Range;
+
+use pool_facade::{DynamicPool, Handle, Handles, PoolBackend, PoolError};
+
+use super::number::{Number, rounded};
+
+/// A square sparse matrix on the host, in compressed rows.
+#[derive(Clone, Debug)]
+pub struct SparseMatrix {
+    values: Vec<f64>,
+    columns: Vec<u32>,
+    /// Begins with 0, never falls, and ends with the number of values.
+    starts: Vec<u32>,
+}
+
+impl SparseMatrix {
+    /// The matrix whose row i has the numbers from `starts[i]` to before `starts[i + 1]` of `values`, each in the column
+    /// that `columns` says.
+    ///
+    /// # Errors
+    ///
+    /// Where `starts` does not lead through all values, and for a column that the matrix has not.
+    pub fn new(values: Vec<f64>, columns: Vec<u32>, starts: Vec<u32>) -> Result<Self, String> {
+        let rows = starts.len().saturating_sub(1);
+        let ends = starts.first() == Some(&0)
+            && starts.is_sorted()
+            && starts.last().map(|end| *end as usize) == Some(values.len());
+        if !ends || columns.len() != values.len() {
+            return Err(format!("these are not the rows of {} values", values.len()));
+        }
+        match columns.iter().find(|column| **column as usize >= rows) {
+            Some(column) => Err(format!("column {column} of a matrix of {rows} rows")),
+            None => Ok(Self { values, columns, starts }),
+        }
+    }
+
+    /// Minus the Laplacian of a grid of `side` × `side` points, in units of the distance between neighbours: 4 on the
+    /// diagonal, and -1 for each of up to four neighbours. Beyond the edge of the grid everything is 0.
+    #[must_use]
+    pub fn laplacian(side: usize) -> Self {
+        let mut matrix = Self { values: Vec::new(), columns: Vec::new(), starts: vec![0] };
+        for row in 0..side {
+            for column in 0..side {
+                let point = row * side + column;
+                let neighbours = [
+                    (row > 0).then(|| point - side),
+                    (column > 0).then(|| point - 1),
+                    Some(point),
+                    (column + 1 < side).then_some(point + 1),
+                    (row + 1 < side).then_some(point + side),
+                ];
+                for neighbour in neighbours.into_iter().flatten() {
+                    matrix.values.push(if neighbour == point { 4.0 } else { -1.0 });
+                    matrix.columns.push(u32::try_from(neighbour).unwrap_or(u32::MAX));
+                }
+                matrix.starts.push(u32::try_from(matrix.values.len()).unwrap_or(u32::MAX));
+            }
+        }
+        matrix
+    }
+
+    /// The matrix `factor · A + shift · I`, where A is this one and has every number of its diagonal.
+    #[must_use]
+    pub fn scaled_and_shifted(&self, factor: f64, shift: f64) -> Self {
+        let mut matrix = self.clone();
+        for row in 0..matrix.rows() {
+            for place in self.row(row) {
+                let on_diagonal = self.columns[place] as usize == row;
+                matrix.values[place] =
+                    factor * self.values[place] + if on_diagonal { shift } else { 0.0 };
+            }
+        }
+        matrix
+    }
+
+    /// The numbers, row by row.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The column of each number.
+    #[must_use]
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// Where each row starts among the numbers, and at the end where the last one ends.
+    #[must_use]
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// The number of rows, and of columns.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// The most numbers that a row has.
+    #[must_use]
+    pub fn longest_row(&self) -> usize {
+        (0..self.rows()).map(|row| self.row(row).len()).max().unwrap_or(0)
+    }
+
+    /// The largest sum of the absolute values of a row: for a symmetric matrix A at least the 2-norms of A and |A|.
+    #[must_use]
+    pub fn largest_row_sum(&self) -> f64 {
+        let sum = |row| self.values[self.row(row)].iter().map(|value| value.abs()).sum();
+        (0..self.rows()).map(sum).fold(0.0, f64::max)
+    }
+
+    /// `A x`.
+    #[must_use]
+    pub fn multiply(&self, x: &[f64]) -> Vec<f64> {
+        let product = |place: usize| self.values[place] * x[self.columns[place] as usize];
+        (0..self.rows()).map(|row| self.row(row).map(product).sum()).collect()
+    }
+
+    /// The places of a row's numbers.
+    fn row(&self, row: usize) -> Range<usize> {
+        self.starts[row] as usize..self.starts[row + 1] as usize
+    }
+}
+
+/// A sparse matrix in the memory of a backend, to be read: always one that a [`SparseMatrix`] was.
+#[derive(Debug)]
+pub struct Matrix<'s, B: PoolBackend, T: Number> {
+    values: B::ViewRef<'s, T>,
+    columns: B::ViewRef<'s, u32>,
+    starts: B::ViewRef<'s, u32>,
+    rows: usize,
+}
+
+impl<'s, B: PoolBackend, T: Number> Matrix<'s, B, T> {
+    /// As [`SparseMatrix::values`].
+    pub fn values(&self) -> &B::ViewRef<'s, T> {
+        &self.values
+    }
+
+    /// As [`SparseMatrix::columns`].
+    pub fn columns(&self) -> &B::ViewRef<'s, u32> {
+        &self.columns
+    }
+
+    /// As [`SparseMatrix::starts`].
+    pub fn starts(&self) -> &B::ViewRef<'s, u32> {
+        &self.starts
+    }
+
+    /// The number of rows, and of columns.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// A sparse matrix that is a constant of a dynamic pool.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixHandles<T> {
+    values: Handle<T>,
+    columns: Handle<u32>,
+    starts: Handle<u32>,
+    rows: usize,
+}
+
+impl<T: Number> MatrixHandles<T> {
+    /// Copies a matrix into the memory of a pool, its numbers rounded to `T`.
+    ///
+    /// # Errors
+    ///
+    /// As [`DynamicPool::try_acquire_from`].
+    pub fn upload<B: PoolBackend>(
+        pool: &mut DynamicPool<B>,
+        matrix: &SparseMatrix,
+    ) -> Result<Self, PoolError<B::Error>> {
+        Ok(Self {
+            values: pool.try_acquire_from(&rounded::<T>(&matrix.values))?,
+            columns: pool.try_acquire_from(&matrix.columns)?,
+            starts: pool.try_acquire_from(&matrix.starts)?,
+            rows: matrix.rows(),
+        })
+    }
+
+    /// The matrix beside the scopes of its pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`Handles::get`].
+    pub fn views<'h, B: PoolBackend>(
+        &self,
+        constants: &'h Handles<'_, B>,
+    ) -> Result<Matrix<'h, B, T>, PoolError<B::Error>> {
+        Ok(Matrix {
+            values: constants.get(self.values)?,
+            columns: constants.get(self.columns)?,
+            starts: constants.get(self.starts)?,
+            rows: self.rows,
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! The linear algebra that examples compute with: sparse matrices and vectors in the memory of any backend, of numbers
+//! of 32 or 64 bits.
+//!
+//! What is generic over the backend `B` and the number `T` takes an [`Algebra<B, T>`](Algebra). Each backend implements
+//! it in a file of its own, which also says how the backend is opened; [`Place`] chooses among them, and a computation
+//! that is to run at any place implements [`Computation`].
+
+mod arithmetic;
+mod conjugate_gradient;
+mod cuda;
+mod host;
+mod matrix;
+mod number;
+mod place;
+mod rounding;
+#[cfg(feature = "wgpu")]
+mod wgpu;
+
+pub use arithmetic::{Algebra, Failure, Ratio};
+pub use conjugate_gradient::{Convergence, solve, tolerance};
+pub use matrix::{Matrix, MatrixHandles, SparseMatrix};
+pub use number::{Number, Precision, rounded, widened};
+pub use place::{Computation, Place, Places, run};
+pub use rounding::{ConjugateGradientError, greatest_difference, norm};

@@ -1,0 +1,121 @@
+//! Where a computation runs, and with which numbers: the one place that knows all backends.
+
+use std::fmt;
+
+use clap::{Args, ValueEnum};
+use pool_facade::PoolBackend;
+
+use super::arithmetic::{Algebra, Failure};
+use super::number::{Number, Precision};
+#[cfg(feature = "wgpu")]
+use super::wgpu;
+use super::{cuda, host};
+
+/// A computation that is one source for all backends and numbers.
+pub trait Computation {
+    /// What is told to the host; nothing in it depends on the backend or the number.
+    type Answer;
+
+    /// Computes with the algebra of a backend, in pools that are made of this context.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no memory, and where the backend refuses an operation.
+    fn run<B: PoolBackend, T: Number, A: Algebra<B, T>>(
+        &self,
+        algebra: &A,
+        context: B::Context,
+    ) -> Result<Self::Answer, Failure>;
+}
+
+/// Where a computation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Place {
+    /// On the host.
+    Host,
+    /// On the first CUDA device.
+    Device,
+    /// On the simulated CUDA driver.
+    Simulator,
+    /// On the adapter that wgpu finds.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Device => "device",
+            Self::Simulator => "simulator",
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => "wgpu",
+        })
+    }
+}
+
+/// Runs a computation at a place.
+///
+/// # Errors
+///
+/// Where the place is not to be had here, and as [`Computation::run`].
+pub fn run<C: Computation>(
+    computation: &C,
+    place: Place,
+    precision: Precision,
+) -> Result<C::Answer, Failure> {
+    match place {
+        Place::Host => host::run(computation, precision),
+        Place::Device => cuda::run(computation, precision, false),
+        Place::Simulator => cuda::run(computation, precision, true),
+        #[cfg(feature = "wgpu")]
+        Place::Wgpu => wgpu::run(computation, precision),
+    }
+}
+
+/// The arguments of a program that computes at any place.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Places {
+    /// Where to compute; without it at each place there is, on the simulated driver where there is no device.
+    #[arg(long, value_enum)]
+    on: Option<Place>,
+    /// With which numbers; without it with both.
+    #[arg(long, value_enum)]
+    precision: Option<Precision>,
+}
+
+impl Places {
+    /// The places that were asked for, each with the numbers that were. Where no place was, those that do not compute
+    /// with some numbers are left out, and the reason is printed.
+    #[must_use]
+    pub fn asked_for(self) -> Vec<(Place, Precision)> {
+        let places = self.on.map_or_else(all_places, |place| vec![place]);
+        let both = vec![Precision::F64, Precision::F32];
+        let numbers = self.precision.map_or(both, |precision| vec![precision]);
+        let with_numbers = |place| numbers.iter().map(move |precision| (place, *precision));
+        let is_wanted = |&(place, precision): &(Place, Precision)| {
+            let offered = if self.on.is_some() { Ok(()) } else { offers(place, precision) };
+            offered.map_err(|why| println!("SKIPPED: {place}, {precision}: {why}")).is_ok()
+        };
+        places.into_iter().flat_map(with_numbers).filter(is_wanted).collect()
+    }
+}
+
+/// A place for each backend.
+fn all_places() -> Vec<Place> {
+    vec![
+        Place::Host,
+        cuda::place(),
+        #[cfg(feature = "wgpu")]
+        Place::Wgpu,
+    ]
+}
+
+/// Whether a place is to be had here, and computes with such numbers.
+fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
+    match (place, precision) {
+        #[cfg(feature = "wgpu")]
+        (Place::Wgpu, _) => wgpu::open(precision).map(drop),
+        _ => Ok(()),
+    }
+}
