@@ -1,0 +1,15 @@
+//! `pool-plan replay`: what happened in a log, by name, and what other allocators would have held.
+
+mod books;
+mod curve;
+mod device;
+mod fault;
+mod planned;
+mod report;
+mod run;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use run::{open, run};
