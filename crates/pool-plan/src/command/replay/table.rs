@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
 use super::curve::sparkline;
@@ -58,6 +58,8 @@ fn place(at: &At) -> String {
 fn new_table(header: &[&str], right: std::ops::Range<usize>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
     table.set_header(header);
     for column in right {
         if let Some(column) = table.column_mut(column) {
