@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use pool_plan::Options;
 
 use crate::log::Format;
@@ -31,6 +31,10 @@ pub(crate) enum Task {
     /// Exit codes: 0 a consistent log, 1 none of the allocators that are shown does with the capacity, 2 bad input,
     /// 3 a log that is inconsistent.
     Replay(Replay),
+    /// Write the log of an allocator in another form, for a viewer or as a problem.
+    ///
+    /// Exit codes: 0 written, 2 bad input, 3 a log that is inconsistent.
+    Export(Export),
 }
 
 /// How to plan a file.
@@ -133,6 +137,40 @@ impl Replay {
         let (budget, rounds, threads) = (self.budget, self.rounds, self.threads);
         Options { budget, rounds, threads, ..Options::default() }
     }
+}
+
+/// What a log is written as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Target {
+    /// A snapshot for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
+    MemoryViz,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+    /// The buffers of a device, `MiniMalloc`'s CSV.
+    Csv,
+    /// This project's own log, JSON lines.
+    Json,
+    /// A picture of time and addresses.
+    Svg,
+}
+
+/// How to export a log.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, or JSON lines.
+    pub(crate) file: PathBuf,
+    /// The form to write.
+    #[arg(long, value_enum)]
+    pub(crate) to: Target,
+    /// The format of the file, which is otherwise found out by its first bytes.
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<Format>,
+    /// The device that a problem or picture is of; needed if there are several.
+    #[arg(long)]
+    pub(crate) device: Option<u32>,
+    /// Where to write; the standard output if it is not given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// An alignment.

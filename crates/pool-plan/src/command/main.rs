@@ -2,6 +2,7 @@
 //! the logs of allocators.
 
 mod arguments;
+mod export;
 mod files;
 mod log;
 mod policy;
@@ -19,6 +20,7 @@ use arguments::{CommandLine, Task};
 fn main() -> ExitCode {
     match CommandLine::parse().task {
         Task::Solve(arguments) => solve::run(&arguments),
+        Task::Export(arguments) => export::run(&arguments),
         Task::Replay(arguments) => replay::run(&arguments),
     }
 }

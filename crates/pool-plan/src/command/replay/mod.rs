@@ -12,4 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use books::{Books, Change, Live};
+pub(crate) use fault::Fault;
+pub(crate) use report::frames_of;
 pub(crate) use run::{open, run};
