@@ -142,7 +142,7 @@ impl Replay {
 /// What a log is written as.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Target {
-    /// A snapshot for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
+    /// A snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
     MemoryViz,
     /// A trace for ui.perfetto.dev.
     Perfetto,

@@ -106,12 +106,12 @@ fn snapshot_has_opcodes_of_the_viewer_alone() {
 fn snapshot_of_large_numbers() {
     let long = "ü".repeat(300);
     let mut text = String::new();
-    for (index, bytes) in [1_u64, 255, 256, 1 << 31, 1 << 32, 1 << 40].into_iter().enumerate() {
-        let address = (index as u64 + 1) << 56;
+    for (index, bytes) in (1_u32..).zip([1_u64, 255, 256, 1 << 31, 1 << 32, 1 << 40]) {
+        let address = u64::from(index) << 56;
         text += &format!(
             "{{\"action\":\"alloc\",\"address\":{address},\"bytes\":{bytes},\"time\":{},\
              \"frames\":[{{\"name\":\"{long}\",\"line\":{bytes}}}]}}\n",
-            -1_000_000_000_000_i64 + i64::from(index as u32),
+            -1_000_000_000_000_i64 + i64::from(index),
         );
     }
     let before = recording(text.as_bytes());

@@ -12,7 +12,7 @@ use super::rmm;
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
-    /// The CSV of RMM's logging_resource_adaptor.
+    /// The CSV of RMM's logging adaptor.
     Rmm,
     /// A memory snapshot of PyTorch's, pickled.
     Pytorch,

@@ -11,7 +11,7 @@ use std::io::{BufRead, Seek};
 use super::error::LogError;
 use super::event::{Action, Event, Place};
 use super::frames::{Frames, Stack};
-use super::pickle::{Dict, Entry, Field, Pickle, Value};
+use super::pickle::{self, Dict, Entry, Field, Pickle, Value};
 
 /// Devices that a snapshot may have.
 const MOST_DEVICES: u32 = 1 << 16;
@@ -22,7 +22,7 @@ pub(super) fn read(
     frames: &mut Frames,
     sink: &mut dyn FnMut(Event),
 ) -> Result<(), LogError> {
-    let pickle = Pickle::read(source, frames)?;
+    let pickle = pickle::read(source, frames)?;
     let traces = traces(&pickle, frames)?;
     let mut before = Before::of(&traces);
     blocks(&pickle, frames, &mut before)?;
@@ -96,7 +96,7 @@ fn event(
     // What failed has no address.
     let addr = if action == Action::Fail { 0 } else { number(entry.addr, "addr")? };
     let event = Event::new(action, Place::Trace(device, index), addr, size);
-    let stream = entry.stream.unwrap_or(0).cast_unsigned();
+    let stream = stream(entry.stream);
     Ok(Some(Event { device, stream, time: entry.time, stack: entry.stack, ..event }))
 }
 
@@ -169,7 +169,7 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         let device = u32::try_from(device).ok().filter(|&device| device < MOST_DEVICES);
         let device = device.ok_or_else(|| wrong(place.as_str(), "device is out of range"))?;
         *before.reserved.entry(device).or_default() += i128::from(size);
-        let stream = segment.get(Field::Stream).and_then(Value::int).unwrap_or(0).cast_unsigned();
+        let stream = stream(segment.get(Field::Stream).and_then(Value::int));
         let mut address = number(segment, Field::Address, &place)?;
         let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
         for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
@@ -190,6 +190,11 @@ fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(
         }
     }
     Ok(())
+}
+
+/// The number of a stream: its handle, the bits of a signed integer.
+fn stream(number: Option<i64>) -> u64 {
+    u64::from_le_bytes(number.unwrap_or(0).to_le_bytes())
 }
 
 /// Whether somebody has the block, or other streams may still use it.

@@ -126,11 +126,10 @@ impl Caching {
 
 /// The bytes of the segment that is taken for a buffer.
 fn segment_bytes(bytes: u64) -> Result<u64, Full> {
-    match bytes {
-        ..=SMALL_SIZE => Ok(SMALL_SEGMENT),
-        ..MIN_LARGE => Ok(LARGE_SEGMENT),
-        _ => round_up(bytes, ROUND_LARGE),
+    if bytes <= SMALL_SIZE {
+        return Ok(SMALL_SEGMENT);
     }
+    if bytes < MIN_LARGE { Ok(LARGE_SEGMENT) } else { round_up(bytes, ROUND_LARGE) }
 }
 
 impl Simulator for Caching {

@@ -28,7 +28,7 @@ pub(crate) enum Allocator {
     Bump,
     /// This project's pool: the i-th live buffer of a stream has the i-th block, which grows.
     Slots,
-    /// RMM's pool_memory_resource: coalescing best fit, a list for each stream.
+    /// RMM's pool: coalescing best fit, a list for each stream.
     Pool,
     /// PyTorch's caching allocator: segments of 2 MiB, 20 MiB or more, which are split.
     Caching,

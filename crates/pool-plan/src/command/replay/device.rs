@@ -148,7 +148,7 @@ impl Device {
         }
         let (mut changes, mut faults) = (Vec::new(), Vec::new());
         self.books.enter(event, &mut |change| changes.push(change), &mut |kind: FaultKind| {
-            faults.push(Fault { kind, event })
+            faults.push(Fault { kind, event });
         });
         faults.into_iter().for_each(|fault| self.faults.add(fault));
         changes.into_iter().for_each(|change| self.change(change, event));

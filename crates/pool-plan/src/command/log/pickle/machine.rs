@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Seek, SeekFrom};
 
 use super::super::error::LogError;
-use super::super::frames::{Frame, Frames, Stack};
+use super::super::frames::{Frames, Stack};
+use super::data::Pickle;
 use super::error::PickleError;
 use super::opcode::Opcode;
 use super::scanner::{Argument, Scanner};
-use super::value::{Dict, Entry, Field, Value};
+use super::value::{Entry, Field, Value};
 
 /// Levels of lists and dictionaries within each other.
 const MOST_DEPTH: u8 = 64;
@@ -19,100 +20,6 @@ const MOST_CONTAINERS: u64 = 1 << 25;
 const MOST_STACK: u64 = 1 << 25;
 /// Entries of the memo that are fetched.
 const MOST_FETCHED: u64 = 1 << 24;
-
-/// What a pickle holds.
-#[derive(Debug)]
-pub(crate) struct Pickle {
-    pub(crate) root: Value,
-    /// Lists and dictionaries that may be reached from two places.
-    shared: Vec<Value>,
-    /// The stacks of lists of frames that are shared.
-    stacks: HashMap<u32, Stack>,
-}
-
-impl Pickle {
-    /// Reads a pickle. `frames` must be new.
-    pub(crate) fn read(
-        source: &mut (impl BufRead + Seek),
-        frames: &mut Frames,
-    ) -> Result<Self, LogError> {
-        let start = source.stream_position()?;
-        let fetched = fetched(source)?;
-        source.seek(SeekFrom::Start(start))?;
-        Field::register(frames);
-        Machine::new(fetched, frames).run(source)
-    }
-
-    /// The items of a list, or nothing.
-    pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
-        match self.resolve(value) {
-            Value::List(list) => Some(&list.items),
-            _ => None,
-        }
-    }
-
-    /// A dictionary without an action, or nothing.
-    pub(crate) fn dict<'a>(&'a self, value: &'a Value) -> Option<&'a Dict> {
-        match self.resolve(value) {
-            Value::Dict(dict) => Some(dict),
-            _ => None,
-        }
-    }
-
-    /// An entry of a trace, or nothing.
-    pub(crate) fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
-        match self.resolve(value) {
-            Value::Entry(entry) => Some(entry),
-            _ => None,
-        }
-    }
-
-    /// The stack that a list of frames is; the one without frames if it is no such list.
-    pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Stack {
-        stack_of(value, &self.shared, &self.stacks, frames).unwrap_or_default()
-    }
-
-    fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
-        resolve(value, &self.shared)
-    }
-}
-
-/// A value itself, or what its number stands for. The table never holds numbers alone.
-fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
-    match value {
-        Value::Shared(number) => {
-            usize::try_from(*number).ok().and_then(|at| shared.get(at)).unwrap_or(value)
-        }
-        _ => value,
-    }
-}
-
-/// The stack that a list of frames is; none if it is no such list.
-fn stack_of(
-    value: &Value,
-    shared: &[Value],
-    stacks: &HashMap<u32, Stack>,
-    frames: &mut Frames,
-) -> Option<Stack> {
-    if let Value::Shared(number) = value {
-        if let Some(&stack) = stacks.get(number) {
-            return Some(stack);
-        }
-    }
-    let Value::List(list) = resolve(value, shared) else { return None };
-    let mut stack = Vec::with_capacity(list.items.len());
-    for item in &list.items {
-        let Value::Dict(frame) = resolve(item, shared) else { return None };
-        let (Some(&Value::Text(filename)), Some(&Value::Text(name))) =
-            (frame.get(Field::Filename), frame.get(Field::Name))
-        else {
-            return None;
-        };
-        let line = frame.get(Field::Line).and_then(Value::int).unwrap_or(0);
-        stack.push(Frame { filename, line, name });
-    }
-    Some(frames.stack(&stack))
-}
 
 /// The numbers of the memo that are fetched anywhere: the first pass, which also refuses what is to be refused.
 fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
@@ -133,6 +40,18 @@ fn fetched(source: &mut impl BufRead) -> Result<HashSet<u32>, LogError> {
     }
 }
 
+/// Reads a pickle, from where `source` is. `frames` must be new.
+pub(crate) fn read(
+    source: &mut (impl BufRead + Seek),
+    frames: &mut Frames,
+) -> Result<Pickle, LogError> {
+    let start = source.stream_position()?;
+    let fetched = fetched(source)?;
+    source.seek(SeekFrom::Start(start))?;
+    Field::register(frames);
+    Machine::new(fetched, frames).run(source)
+}
+
 /// The state of the second pass.
 struct Machine<'a> {
     stack: Vec<Value>,
@@ -147,7 +66,6 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn new(fetched: HashSet<u32>, frames: &'a mut Frames) -> Self {
-        let pickle = Pickle { root: Value::Nothing, shared: Vec::new(), stacks: HashMap::new() };
         Self {
             stack: Vec::new(),
             marks: Vec::new(),
@@ -155,7 +73,7 @@ impl<'a> Machine<'a> {
             memoized: 0,
             containers: 0,
             fetched,
-            pickle,
+            pickle: Pickle::default(),
             frames,
         }
     }
@@ -193,18 +111,18 @@ impl<'a> Machine<'a> {
                 self.check_stack(self.marks.len())
             }
             Opcode::Pop => self.pop("POP").map(drop),
-            Opcode::PopMark => self.to_mark("POP_MARK").map(drop),
+            Opcode::PopMark => self.since_mark("POP_MARK").map(drop),
             Opcode::EmptyList | Opcode::EmptyTuple | Opcode::EmptySet => self.list(Vec::new()),
             Opcode::EmptyDict => self.dict(Vec::new()),
             Opcode::List | Opcode::Tuple | Opcode::FrozenSet => {
-                let items = self.to_mark("TUPLE")?;
+                let items = self.since_mark("TUPLE")?;
                 self.list(items)
             }
             Opcode::Tuple1 => self.tuple(1),
             Opcode::Tuple2 => self.tuple(2),
             Opcode::Tuple3 => self.tuple(3),
             Opcode::Dict => {
-                let items = self.to_mark("DICT")?;
+                let items = self.since_mark("DICT")?;
                 self.dict(items)
             }
             Opcode::Append => {
@@ -212,7 +130,7 @@ impl<'a> Machine<'a> {
                 self.append("APPEND", vec![item])
             }
             Opcode::Appends | Opcode::AddItems => {
-                let items = self.to_mark("APPENDS")?;
+                let items = self.since_mark("APPENDS")?;
                 self.append("APPENDS", items)
             }
             Opcode::SetItem => {
@@ -221,7 +139,7 @@ impl<'a> Machine<'a> {
                 self.set("SETITEM", vec![key, value])
             }
             Opcode::SetItems => {
-                let items = self.to_mark("SETITEMS")?;
+                let items = self.since_mark("SETITEMS")?;
                 self.set("SETITEMS", items)
             }
             Opcode::Memoize => {
@@ -276,7 +194,7 @@ impl<'a> Machine<'a> {
         self.stack.pop().ok_or(PickleError::Stack { name })
     }
 
-    fn to_mark(&mut self, name: &'static str) -> Result<Vec<Value>, PickleError> {
+    fn since_mark(&mut self, name: &'static str) -> Result<Vec<Value>, PickleError> {
         let mark = self.marks.pop().ok_or(PickleError::Stack { name })?;
         Ok(self.stack.split_off(mark))
     }
@@ -367,7 +285,11 @@ impl<'a> Machine<'a> {
             dict.set(field, value);
             return Ok(());
         }
-        let stack = if field == Field::Frames { self.stack_of(&value) } else { Stack::default() };
+        let stack = if field == Field::Frames {
+            self.pickle.keep_stack(&value, self.frames)
+        } else {
+            Stack::default()
+        };
         if let Value::Entry(entry) = self.top(name)? {
             set_entry(entry, field, &value, stack);
         }
@@ -383,16 +305,6 @@ impl<'a> Machine<'a> {
         };
         *self.top(name)? = Value::Entry(Box::default());
         items.into_iter().try_for_each(|(field, value)| self.set_field(name, field, value))
-    }
-
-    /// The stack that a list of frames is; that of a shared list is kept.
-    fn stack_of(&mut self, value: &Value) -> Stack {
-        let Pickle { shared, stacks, .. } = &mut self.pickle;
-        let stack = stack_of(value, shared, stacks, self.frames).unwrap_or_default();
-        if let Value::Shared(number) = value {
-            stacks.insert(*number, stack);
-        }
-        stack
     }
 }
 

@@ -8,14 +8,16 @@
 //!
 //! Everything that is kept takes room in proportion to the file, and limits bound what a few bytes can ask for.
 
+mod data;
 mod error;
 mod machine;
 mod opcode;
 mod scanner;
 mod value;
 
+pub(super) use data::Pickle;
 pub(crate) use error::PickleError;
-pub(super) use machine::Pickle;
+pub(super) use machine::read;
 #[cfg(test)]
 pub(super) use opcode::Opcode;
 pub(super) use value::{Dict, Entry, Field, Value};

@@ -66,9 +66,9 @@ impl<'a, R: BufRead> Scanner<'a, R> {
                 self.long(length.into())?
             }
             Opcode::Long4 => {
-                let length = i32::from_le_bytes(self.bytes()?);
-                // Negative lengths are refused as too long.
-                self.long(u64::from(length.cast_unsigned()))?
+                // Negative lengths are read as very long ones, which no file has.
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.long(length.into())?
             }
             Opcode::BinGet | Opcode::BinPut => {
                 Argument::Memo(u8::from_le_bytes(self.bytes()?).into())

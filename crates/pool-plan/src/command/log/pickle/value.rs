@@ -67,9 +67,10 @@ impl Field {
 }
 
 /// What is on the stack, in a list or in a dictionary.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Value {
     /// What no snapshot needs: none, booleans, floats, bytes.
+    #[default]
     Nothing,
     Int(i64),
     Text(Text),
