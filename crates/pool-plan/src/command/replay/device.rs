@@ -155,6 +155,9 @@ impl Device {
         if self.over.is_none() && self.books.bytes() > self.capacity {
             self.over = Some(event);
         }
+        if !is_recorded(&event) {
+            return;
+        }
         let reserved = self.reserved.map_or(0, |(now, _)| now);
         let held = self.simulations.iter().map(|one| one.simulator.held());
         self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
