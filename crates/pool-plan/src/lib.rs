@@ -28,11 +28,12 @@
 //! `docs/planner.md` of the repository.
 //!
 //! No feature is on by default, and then the crate takes `thiserror` alone. The feature `cli` is the command
-//! `pool-plan`, which plans files:
+//! `pool-plan`, which plans files, and replays the logs of allocators (`docs/replay.md`):
 //!
 //! ```sh
 //! cargo install pool-plan --features cli
 //! pool-plan solve buffers.csv --svg plan.svg
+//! pool-plan replay snapshot.pickle
 //! ```
 //!
 //! # Features

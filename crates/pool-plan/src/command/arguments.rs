@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use pool_plan::Options;
+
+use crate::log::Format;
+use crate::policy::Allocator;
 
 /// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
 #[derive(Debug, Parser)]
@@ -23,6 +26,15 @@ pub(crate) enum Task {
     /// Exit codes: 0 a valid plan (within the capacity, if one is given), 1 none within the
     /// capacity, 2 bad input.
     Solve(Solve),
+    /// Replay the log of an allocator: peaks, failures and leaks by name, and what other allocators would have held.
+    ///
+    /// Exit codes: 0 a consistent log, 1 none of the allocators that are shown does with the capacity, 2 bad input,
+    /// 3 a log that is inconsistent.
+    Replay(Replay),
+    /// Write the log of an allocator in another form, for a viewer or as a problem.
+    ///
+    /// Exit codes: 0 written, 2 bad input, 3 a log that is inconsistent.
+    Export(Export),
 }
 
 /// How to plan a file.
@@ -79,6 +91,86 @@ impl Solve {
             threads: self.threads,
         }
     }
+}
+
+/// How to replay a log.
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, or JSON lines.
+    pub(crate) file: PathBuf,
+    /// The format of the file, which is otherwise found out by its first bytes.
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<Format>,
+    /// The allocators to simulate; all of them if none is named.
+    #[arg(long = "allocator", value_enum, value_delimiter = ',')]
+    allocators: Vec<Allocator>,
+    /// How many bytes each device has; for each allocator the first event is named that has no room.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) capacity: Option<u64>,
+    /// Align every buffer of the plan to at least this many bytes.
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
+    pub(crate) align: Option<u64>,
+    /// How long to plan each device, as in 10s or 1500ms.
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    budget: Duration,
+    /// Search for at most this many rounds, which makes the result independent of speed.
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// How many threads to search on.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Replay {
+    /// The allocators to simulate, each once, in the order in which they are shown.
+    pub(crate) fn allocators(&self) -> Vec<Allocator> {
+        let is_asked =
+            |one: &Allocator| self.allocators.is_empty() || self.allocators.contains(one);
+        Allocator::ALL.into_iter().filter(is_asked).collect()
+    }
+
+    /// The options of the planner.
+    pub(crate) fn options(&self) -> Options {
+        let (budget, rounds, threads) = (self.budget, self.rounds, self.threads);
+        Options { budget, rounds, threads, ..Options::default() }
+    }
+}
+
+/// What a log is written as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Target {
+    /// A snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
+    MemoryViz,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+    /// The buffers of a device, `MiniMalloc`'s CSV.
+    Csv,
+    /// This project's own log, JSON lines.
+    Json,
+    /// A picture of time and addresses.
+    Svg,
+}
+
+/// How to export a log.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, or JSON lines.
+    pub(crate) file: PathBuf,
+    /// The form to write.
+    #[arg(long, value_enum)]
+    pub(crate) to: Target,
+    /// The format of the file, which is otherwise found out by its first bytes.
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<Format>,
+    /// The device that a problem or picture is of; needed if there are several.
+    #[arg(long)]
+    pub(crate) device: Option<u32>,
+    /// Where to write; the standard output if it is not given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// An alignment.

@@ -1,7 +1,12 @@
-//! The command `pool-plan`: plans a file, says how good the plan is, and writes or draws it.
+//! The command `pool-plan`: plans a file, says how good the plan is, and writes or draws it; and replays and exports
+//! the logs of allocators.
 
 mod arguments;
+mod export;
 mod files;
+mod log;
+mod policy;
+mod replay;
 mod report;
 mod solve;
 mod svg;
@@ -15,5 +20,7 @@ use arguments::{CommandLine, Task};
 fn main() -> ExitCode {
     match CommandLine::parse().task {
         Task::Solve(arguments) => solve::run(&arguments),
+        Task::Export(arguments) => export::run(&arguments),
+        Task::Replay(arguments) => replay::run(&arguments),
     }
 }

@@ -80,7 +80,7 @@ fn line(text: &mut String, y: f64, colour: &str, label: &str) {
 }
 
 /// Text of a picture, in which control characters cannot stand.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace(
         |letter: char| letter.is_control() || "\u{fffe}\u{ffff}".contains(letter),

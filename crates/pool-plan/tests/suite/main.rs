@@ -35,6 +35,8 @@ mod hostile;
 mod memory;
 mod mutations;
 mod optimum;
+#[cfg(feature = "cli")]
+mod replay;
 #[cfg(feature = "csv")]
 mod round_trips;
 #[cfg(feature = "csv")]

@@ -1,0 +1,221 @@
+//! A snapshot in the form of `torch.cuda.memory._dump_snapshot`, which the viewer and `_memory_viz.py` read.
+//!
+//! The trace has the recorded events, with the sizes that were asked for. A log has no segments, or says of those
+//! before its recording only how large they were; so the segments are the ranges of addresses that buffers have ever
+//! had, joined where they touch, with the blocks that are live at the end.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, Write};
+
+use crate::log::{Action, Event, Place, Stack};
+
+use super::pickler::Pickler;
+use super::recording::{Buffer, Recording};
+
+/// Devices that a snapshot may have: it has a list for each number below the highest.
+const MOST_DEVICES: u32 = 1 << 10;
+
+/// Writes a snapshot.
+pub(super) fn write(recording: &Recording, to: impl Write) -> io::Result<()> {
+    let devices = recording.devices.last_key_value().map_or(1, |(&last, _)| last.saturating_add(1));
+    if devices > MOST_DEVICES {
+        let message = format!("a snapshot has at most {MOST_DEVICES} devices, not {devices}");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let mut writer = Writer {
+        pickler: Pickler::new(to)?,
+        recording,
+        stacks: HashMap::new(),
+        requested: HashSet::new(),
+    };
+    writer.snapshot(devices)?;
+    writer.pickler.stop()
+}
+
+/// A range of addresses, and its live blocks by address.
+struct Segment<'a> {
+    start: u64,
+    end: u64,
+    stream: u64,
+    live: BTreeMap<u64, &'a Buffer>,
+}
+
+/// The segments of a device.
+fn segments(buffers: &[Buffer]) -> Vec<Segment<'_>> {
+    let mut by_address: Vec<&Buffer> = buffers.iter().collect();
+    by_address.sort_by_key(|buffer| buffer.live.event.address);
+    let mut segments: Vec<Segment<'_>> = Vec::new();
+    for buffer in by_address {
+        let Event { address, bytes, stream, .. } = buffer.live.event;
+        // The books have checked that this does not overflow.
+        let end = address + bytes;
+        match segments.last_mut().filter(|last| address <= last.end) {
+            Some(last) => last.end = last.end.max(end),
+            None => {
+                segments.push(Segment { start: address, end, stream, live: BTreeMap::new() });
+            }
+        }
+        if let Some(last) = segments.last_mut().filter(|_| !buffer.is_freed) {
+            last.live.insert(address, buffer);
+        }
+    }
+    segments
+}
+
+struct Writer<'a, W> {
+    pickler: Pickler<W>,
+    recording: &'a Recording,
+    /// Where each list of frames is in the memo.
+    stacks: HashMap<Stack, u32>,
+    /// Buffers whose free was asked for and is not done, by device and address.
+    requested: HashSet<(u32, u64)>,
+}
+
+impl<W: Write> Writer<'_, W> {
+    fn snapshot(&mut self, devices: u32) -> io::Result<()> {
+        let recording = self.recording;
+        self.pickler.dict_start()?;
+        self.pickler.text("segments")?;
+        let all = recording.devices.iter().flat_map(|(&device, buffers)| {
+            segments(buffers).into_iter().map(move |segment| (device, segment))
+        });
+        self.pickler.list_start()?;
+        for (device, segment) in all {
+            self.segment(device, &segment)?;
+            self.pickler.append()?;
+        }
+        self.pickler.text("device_traces")?;
+        self.pickler.list_start()?;
+        for device in 0..devices {
+            self.trace(device)?;
+            self.pickler.append()?;
+        }
+        self.pickler.dict_end()
+    }
+
+    fn segment(&mut self, device: u32, segment: &Segment<'_>) -> io::Result<()> {
+        let total = segment.end - segment.start;
+        let sum = |bytes: fn(&Event) -> u64| {
+            segment.live.values().map(|one| bytes(&one.live.event)).sum::<u64>()
+        };
+        let (allocated, requested) = (sum(|event| event.bytes), sum(Event::asked));
+        self.pickler.dict_start()?;
+        self.number("device", device)?;
+        self.number("address", segment.start)?;
+        self.number("total_size", total)?;
+        self.number("allocated_size", allocated)?;
+        self.number("active_size", allocated)?;
+        self.number("requested_size", requested)?;
+        self.number("stream", segment.stream)?;
+        self.word("segment_type", "large")?;
+        self.pickler.text("blocks")?;
+        self.pickler.list_start()?;
+        let mut free_from = segment.start;
+        for (&address, buffer) in &segment.live {
+            self.inactive(free_from, address)?;
+            let event = buffer.live.event;
+            self.block(address, event.bytes, event.asked(), "active_allocated", event.stack)?;
+            free_from = address + event.bytes;
+        }
+        self.inactive(free_from, segment.end)?;
+        self.pickler.dict_end()
+    }
+
+    fn inactive(&mut self, start: u64, end: u64) -> io::Result<()> {
+        if start < end {
+            self.block(start, end - start, 0, "inactive", Stack::default())?;
+        }
+        Ok(())
+    }
+
+    fn block(
+        &mut self,
+        address: u64,
+        size: u64,
+        requested: u64,
+        state: &str,
+        stack: Stack,
+    ) -> io::Result<()> {
+        self.pickler.dict_start()?;
+        self.number("address", address)?;
+        self.number("size", size)?;
+        self.number("requested_size", requested)?;
+        self.word("state", state)?;
+        self.frames(stack)?;
+        self.pickler.dict_end()?;
+        self.pickler.append()
+    }
+
+    fn trace(&mut self, device: u32) -> io::Result<()> {
+        self.pickler.list_start()?;
+        let recording = self.recording;
+        let events = recording.events.iter().filter(|event| event.device == device);
+        for event in events.filter(|event| event.place != Place::Before) {
+            let key = (device, event.address);
+            match event.action {
+                Action::Allocate => self.entry("alloc", event)?,
+                Action::Fail => self.entry("oom", event)?,
+                Action::Reserve | Action::Release => {}
+                Action::RequestFree => {
+                    self.requested.insert(key);
+                    self.entry("free_requested", event)?;
+                }
+                Action::Free => {
+                    if !self.requested.remove(&key) {
+                        self.entry("free_requested", event)?;
+                    }
+                    self.entry("free_completed", event)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, action: &str, event: &Event) -> io::Result<()> {
+        self.pickler.dict_start()?;
+        self.word("action", action)?;
+        self.number("addr", event.address)?;
+        self.number("size", event.asked())?;
+        self.number("stream", event.stream)?;
+        if let Some(time) = event.time {
+            self.number("time_us", time)?;
+        }
+        if action == "oom" {
+            // How much the device had left is not known.
+            self.number("device_free", 0)?;
+        }
+        self.frames(event.stack)?;
+        self.pickler.dict_end()?;
+        self.pickler.append()
+    }
+
+    fn number(&mut self, key: &str, number: impl Into<i128>) -> io::Result<()> {
+        self.pickler.text(key)?;
+        self.pickler.int(number.into())
+    }
+
+    fn word(&mut self, key: &str, text: &str) -> io::Result<()> {
+        self.pickler.text(key)?;
+        self.pickler.text(text)
+    }
+
+    fn frames(&mut self, stack: Stack) -> io::Result<()> {
+        self.pickler.text("frames")?;
+        if let Some(&number) = self.stacks.get(&stack) {
+            return self.pickler.get(number);
+        }
+        let recording = self.recording;
+        self.pickler.list_start()?;
+        let number = self.pickler.put()?;
+        for (filename, line, name) in recording.frames.frames(stack) {
+            self.pickler.dict_start()?;
+            self.word("filename", filename)?;
+            self.number("line", line)?;
+            self.word("name", name)?;
+            self.pickler.dict_end()?;
+            self.pickler.append()?;
+        }
+        self.stacks.insert(stack, number);
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! A trace in the JSON form of Chrome's, which Perfetto reads: live bytes of each device and stream as counters, and
+//! buffers as spans.
+//!
+//! Spans of one track may not overlap unless one is within the other, so each stream has as many tracks as it has
+//! buffers at once, and a buffer gets the first one that is free.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use crate::log::Event;
+use crate::replay::frames_of;
+
+use super::recording::{Buffer, Recording};
+
+/// Writes a trace.
+pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()> {
+    let times = recording.times();
+    let end = times.last().map_or(0, |last| last + 1);
+    let time = |index: usize| times.get(index).copied().unwrap_or(end);
+    let mut trace = Trace { to: &mut to, is_first: true };
+    trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
+    for (&device, buffers) in &recording.devices {
+        let name = format!("device {device}");
+        trace.add(
+            &json!({"ph": "M", "name": "process_name", "pid": device, "args": {"name": name}}),
+        )?;
+        counters(device, buffers, &time, &mut trace)?;
+        let tracks = tracks(buffers);
+        for (track, (stream, lane)) in tracks.names.iter().enumerate() {
+            let args = json!({"name": format!("stream {stream:x}, track {lane}")});
+            trace.add(&json!({
+                "ph": "M", "name": "thread_name", "pid": device, "tid": track + 1, "args": args,
+            }))?;
+        }
+        for (buffer, &track) in buffers.iter().zip(&tracks.of) {
+            let Event { address, stack, place, .. } = buffer.live.event;
+            let (start, bytes) = (time(buffer.lower), buffer.live.event.asked());
+            let frames = frames_of(stack, &recording.frames);
+            let name = frames.first().cloned().unwrap_or_else(|| format!("{bytes} bytes"));
+            let args = json!({
+                "bytes": bytes, "address": format!("{address:#x}"), "allocated": place.to_string(),
+                "frames": frames, "freed": buffer.is_freed,
+            });
+            trace.add(&json!({
+                "ph": "X", "name": name, "cat": "buffer", "pid": device, "tid": track + 1,
+                "ts": start, "dur": time(buffer.upper) - start, "args": args,
+            }))?;
+        }
+    }
+    to.write_all(b"]}\n")?;
+    to.flush()
+}
+
+struct Trace<'a, W> {
+    to: &'a mut W,
+    is_first: bool,
+}
+
+impl<W: Write> Trace<'_, W> {
+    fn add(&mut self, event: &Value) -> io::Result<()> {
+        let separator: &[u8] = if self.is_first { b"\n" } else { b",\n" };
+        self.is_first = false;
+        self.to.write_all(separator)?;
+        serde_json::to_writer(&mut *self.to, event)?;
+        Ok(())
+    }
+}
+
+/// Live bytes after each change, of the device and of each of its streams.
+fn counters(
+    device: u32,
+    buffers: &[Buffer],
+    time: &impl Fn(usize) -> u64,
+    trace: &mut Trace<'_, impl Write>,
+) -> io::Result<()> {
+    let (mut live, mut of_stream) = (0_u64, HashMap::<u64, u64>::new());
+    for (index, is_allocation, at) in changes(buffers) {
+        let Event { stream, .. } = buffers[at].live.event;
+        let bytes = buffers[at].live.event.asked();
+        let on_stream = of_stream.entry(stream).or_default();
+        for total in [&mut live, on_stream] {
+            *total = if is_allocation { *total + bytes } else { *total - bytes };
+        }
+        let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": device, "ts": time(index), "args": {"bytes": bytes}});
+        let on_stream = counter(format!("live bytes of stream {stream:x}"), *on_stream);
+        trace.add(&counter("live bytes".to_owned(), live))?;
+        trace.add(&on_stream)?;
+    }
+    Ok(())
+}
+
+/// Which events free and allocate which buffers, in order: the event, whether it allocates, the buffer.
+fn changes(buffers: &[Buffer]) -> BTreeSet<(usize, bool, usize)> {
+    let all = buffers.iter().enumerate();
+    all.flat_map(|(at, buffer)| {
+        let free = buffer.is_freed.then_some((buffer.upper, false, at));
+        [Some((buffer.lower, true, at)), free].into_iter().flatten()
+    })
+    .collect()
+}
+
+/// The tracks of a device.
+struct Tracks {
+    /// The stream and the number of each track.
+    names: Vec<(u64, usize)>,
+    /// The track of each buffer.
+    of: Vec<usize>,
+}
+
+fn tracks(buffers: &[Buffer]) -> Tracks {
+    let mut tracks = Tracks { names: Vec::new(), of: vec![0; buffers.len()] };
+    let mut idle: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    for (_, is_allocation, at) in changes(buffers) {
+        let stream = buffers[at].live.event.stream;
+        let idle = idle.entry(stream).or_default();
+        if !is_allocation {
+            idle.insert(tracks.of[at]);
+            continue;
+        }
+        tracks.of[at] = idle.pop_first().unwrap_or_else(|| {
+            let count = counts.entry(stream).or_default();
+            *count += 1;
+            tracks.names.push((stream, *count));
+            tracks.names.len() - 1
+        });
+    }
+    tracks
+}

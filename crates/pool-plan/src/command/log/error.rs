@@ -1,0 +1,57 @@
+//! What is wrong with a log, and where.
+
+use std::io;
+
+use pool_plan::PlanError;
+use thiserror::Error;
+
+use super::pickle::PickleError;
+
+/// Why a log cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum LogError {
+    /// The file cannot be read.
+    #[error("the file cannot be read")]
+    Io(#[from] io::Error),
+    /// The first bytes are those of no format that is known.
+    #[error(
+        "this is no log that is known: neither RMM's CSV, nor a PyTorch snapshot, nor MiniMalloc's CSV, nor JSON \
+         lines; --from says which one it is"
+    )]
+    UnknownFormat,
+    /// A line of a text is not as the format has it.
+    #[error("line {line}: {message}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The bytes are no pickle, or one that does more than build data.
+    #[error("byte {offset}")]
+    Pickle {
+        /// The offset of the opcode.
+        offset: u64,
+        /// What is wrong there.
+        #[source]
+        error: PickleError,
+    },
+    /// The pickle is not a snapshot of PyTorch's.
+    #[error("{place}: {message}")]
+    Snapshot {
+        /// The part of the snapshot.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The buffers are no problem.
+    #[error("the buffers are not as MiniMalloc has them")]
+    Buffers(#[from] PlanError),
+}
+
+impl LogError {
+    /// An error of a line.
+    pub(super) fn line(line: u64, message: impl Into<String>) -> Self {
+        Self::Line { line, message: message.into() }
+    }
+}

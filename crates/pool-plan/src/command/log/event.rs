@@ -1,0 +1,87 @@
+//! One event of a log, whatever its format.
+
+use std::fmt;
+
+use super::frames::Stack;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Action {
+    /// A buffer was allocated.
+    Allocate,
+    /// A buffer was freed: its bytes may be had by others.
+    Free,
+    /// Whoever had the buffer gave it up; its bytes wait for other streams until `Free`.
+    RequestFree,
+    /// An allocation failed.
+    Fail,
+    /// The log's allocator took a segment from the device.
+    Reserve,
+    /// The log's allocator gave a segment back to the device.
+    Release,
+}
+
+/// Where a log says so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// A line of a text, from 1.
+    Line(u64),
+    /// A buffer of a file of buffers, from 1.
+    Buffer(u64),
+    /// An entry of the trace of a device in a snapshot, from 0.
+    Trace(u32, u64),
+    /// Not in the trace: it happened before the recording began.
+    Before,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Buffer(number) => write!(f, "buffer {number} of the file"),
+            Self::Trace(device, index) => write!(f, "device_traces[{device}][{index}]"),
+            Self::Before => f.write_str("before the recording"),
+        }
+    }
+}
+
+/// An event of a log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) action: Action,
+    pub(crate) place: Place,
+    /// Microseconds, from a point in time that the log chooses.
+    pub(crate) time: Option<i64>,
+    pub(crate) device: u32,
+    pub(crate) stream: u64,
+    pub(crate) address: u64,
+    /// The bytes of the buffer or segment; where the log does not say how many are freed, 0.
+    pub(crate) bytes: u64,
+    /// The bytes that were asked for, if the log's allocator rounded them up to `bytes`.
+    pub(crate) requested: Option<u64>,
+    /// Who called.
+    pub(crate) stack: Stack,
+}
+
+impl Event {
+    /// An event on stream 0 of device 0, without a time or frames.
+    pub(crate) fn new(action: Action, place: Place, address: u64, bytes: u64) -> Self {
+        let stack = Stack::default();
+        Self {
+            action,
+            place,
+            time: None,
+            device: 0,
+            stream: 0,
+            address,
+            bytes,
+            requested: None,
+            stack,
+        }
+    }
+
+    /// The bytes that were asked for.
+    pub(crate) fn asked(&self) -> u64 {
+        self.requested.unwrap_or(self.bytes)
+    }
+}

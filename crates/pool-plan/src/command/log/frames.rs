@@ -1,0 +1,81 @@
+//! Stacks of frames, each kept once.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The number of a stack of frames in its [`Frames`]; the default is the stack without frames.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub(crate) struct Stack(u32);
+
+/// The number of a text in its [`Frames`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Text(pub(super) u32);
+
+/// A function that was being called, and from where.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(super) struct Frame {
+    pub(super) filename: Text,
+    pub(super) line: i64,
+    pub(super) name: Text,
+}
+
+/// The stacks of a log and the texts in them. Innermost frames come first.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    texts: Vec<Rc<str>>,
+    numbers: HashMap<Rc<str>, Text>,
+    stacks: Vec<Rc<[Frame]>>,
+    stack_numbers: HashMap<Rc<[Frame]>, Stack>,
+}
+
+impl Frames {
+    /// No stack but the one without frames.
+    pub(crate) fn new() -> Self {
+        let empty: Rc<[Frame]> = Rc::from([]);
+        let stack_numbers = HashMap::from([(Rc::clone(&empty), Stack::default())]);
+        Self { texts: Vec::new(), numbers: HashMap::new(), stacks: vec![empty], stack_numbers }
+    }
+
+    /// The number of a text, a new one if it was not there.
+    pub(super) fn text(&mut self, text: &str) -> Text {
+        if let Some(&number) = self.numbers.get(text) {
+            return number;
+        }
+        let number = Text(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
+        let text: Rc<str> = text.into();
+        self.texts.push(Rc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// The text of a number.
+    pub(super) fn text_of(&self, text: Text) -> &str {
+        usize::try_from(text.0).ok().and_then(|at| self.texts.get(at)).map_or("", |text| text)
+    }
+
+    /// The number of a stack, a new one if it was not there.
+    pub(super) fn stack(&mut self, frames: &[Frame]) -> Stack {
+        if let Some(&number) = self.stack_numbers.get(frames) {
+            return number;
+        }
+        let number = Stack(u32::try_from(self.stacks.len()).unwrap_or(u32::MAX));
+        let frames: Rc<[Frame]> = frames.into();
+        self.stacks.push(Rc::clone(&frames));
+        self.stack_numbers.insert(frames, number);
+        number
+    }
+
+    /// The frames of a stack: file, line, function.
+    pub(crate) fn frames(&self, stack: Stack) -> impl Iterator<Item = (&str, i64, &str)> {
+        let frames = usize::try_from(stack.0).ok().and_then(|at| self.stacks.get(at));
+        frames
+            .into_iter()
+            .flat_map(|frames| frames.iter())
+            .map(|frame| (self.text_of(frame.filename), frame.line, self.text_of(frame.name)))
+    }
+
+    /// How many texts there are.
+    pub(super) fn texts(&self) -> usize {
+        self.texts.len()
+    }
+}

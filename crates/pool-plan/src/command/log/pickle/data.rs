@@ -1,0 +1,97 @@
+//! What a pickle holds: its root, and the lists and dictionaries that may be reached from two places.
+
+use std::collections::HashMap;
+
+use super::super::frames::{Frame, Frames, Stack};
+use super::value::{Dict, Entry, Field, Value};
+
+/// What a pickle holds.
+#[derive(Debug, Default)]
+pub(crate) struct Pickle {
+    pub(crate) root: Value,
+    /// Lists and dictionaries that may be reached from two places.
+    pub(super) shared: Vec<Value>,
+    /// The stacks of lists of frames that are shared.
+    stacks: HashMap<u32, Stack>,
+}
+
+impl Pickle {
+    /// The items of a list, or nothing.
+    pub(crate) fn list<'a>(&'a self, value: &'a Value) -> Option<&'a [Value]> {
+        match self.resolve(value) {
+            Value::List(list) => Some(&list.items),
+            _ => None,
+        }
+    }
+
+    /// A dictionary without an action, or nothing.
+    pub(crate) fn dict<'a>(&'a self, value: &'a Value) -> Option<&'a Dict> {
+        match self.resolve(value) {
+            Value::Dict(dict) => Some(dict),
+            _ => None,
+        }
+    }
+
+    /// An entry of a trace, or nothing.
+    pub(crate) fn entry<'a>(&'a self, value: &'a Value) -> Option<&'a Entry> {
+        match self.resolve(value) {
+            Value::Entry(entry) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The stack that a list of frames is; the one without frames if it is no such list.
+    pub(crate) fn stack(&self, value: &Value, frames: &mut Frames) -> Stack {
+        stack_of(value, &self.shared, &self.stacks, frames).unwrap_or_default()
+    }
+
+    /// The same of a list that may be shared, whose stack is kept then: a trace names few stacks, many times.
+    pub(super) fn keep_stack(&mut self, value: &Value, frames: &mut Frames) -> Stack {
+        let stack = self.stack(value, frames);
+        if let Value::Shared(number) = value {
+            self.stacks.insert(*number, stack);
+        }
+        stack
+    }
+
+    fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
+        resolve(value, &self.shared)
+    }
+}
+
+/// A value itself, or what its number stands for. The table never holds numbers alone.
+fn resolve<'a>(value: &'a Value, shared: &'a [Value]) -> &'a Value {
+    match value {
+        Value::Shared(number) => {
+            usize::try_from(*number).ok().and_then(|at| shared.get(at)).unwrap_or(value)
+        }
+        _ => value,
+    }
+}
+
+/// The stack that a list of frames is; none if it is no such list.
+fn stack_of(
+    value: &Value,
+    shared: &[Value],
+    stacks: &HashMap<u32, Stack>,
+    frames: &mut Frames,
+) -> Option<Stack> {
+    if let Value::Shared(number) = value {
+        if let Some(&stack) = stacks.get(number) {
+            return Some(stack);
+        }
+    }
+    let Value::List(list) = resolve(value, shared) else { return None };
+    let mut stack = Vec::with_capacity(list.items.len());
+    for item in &list.items {
+        let Value::Dict(frame) = resolve(item, shared) else { return None };
+        let (Some(&Value::Text(filename)), Some(&Value::Text(name))) =
+            (frame.get(Field::Filename), frame.get(Field::Name))
+        else {
+            return None;
+        };
+        let line = frame.get(Field::Line).and_then(Value::int).unwrap_or(0);
+        stack.push(Frame { filename, line, name });
+    }
+    Some(frames.stack(&stack))
+}

@@ -1,0 +1,166 @@
+//! From bytes to instructions: an opcode with its argument.
+
+use std::io::{self, BufRead, ErrorKind, Read as _};
+
+use super::super::error::LogError;
+use super::error::PickleError;
+use super::opcode::Opcode;
+
+/// The bytes that a text may have.
+const MOST_TEXT: u64 = 1 << 24;
+
+/// What an opcode carries.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Argument<'a> {
+    /// Nothing, or what no snapshot needs: floats, bytes, integers beyond 64 bits.
+    Nothing,
+    /// An integer.
+    Int(i64),
+    /// A text.
+    Text(&'a str),
+    /// A number of the memo.
+    Memo(u32),
+}
+
+/// The instructions of a pickle.
+#[derive(Debug)]
+pub(super) struct Scanner<'a, R> {
+    source: &'a mut R,
+    /// Where the next byte is.
+    at: u64,
+    /// Where the last opcode was.
+    pub(super) offset: u64,
+    text: Vec<u8>,
+}
+
+impl<'a, R: BufRead> Scanner<'a, R> {
+    pub(super) fn new(source: &'a mut R) -> Self {
+        Self { source, at: 0, offset: 0, text: Vec::new() }
+    }
+
+    /// An error at the last opcode.
+    pub(super) fn wrong(&self, error: PickleError) -> LogError {
+        LogError::Pickle { offset: self.offset, error }
+    }
+
+    /// The next opcode and its argument.
+    pub(super) fn next(&mut self) -> Result<(Opcode, Argument<'_>), LogError> {
+        self.offset = self.at;
+        let [byte] = self.bytes()?;
+        let opcode = Opcode::of(byte).map_err(|error| self.wrong(error))?;
+        let argument = match opcode {
+            Opcode::Proto => self.protocol()?,
+            Opcode::Frame => {
+                self.bytes::<8>()?;
+                Argument::Nothing
+            }
+            Opcode::BinFloat => {
+                self.bytes::<8>()?;
+                Argument::Nothing
+            }
+            Opcode::BinInt => Argument::Int(i32::from_le_bytes(self.bytes()?).into()),
+            Opcode::BinInt1 => Argument::Int(u8::from_le_bytes(self.bytes()?).into()),
+            Opcode::BinInt2 => Argument::Int(u16::from_le_bytes(self.bytes()?).into()),
+            Opcode::Long1 => {
+                let [length] = self.bytes()?;
+                self.long(length.into())?
+            }
+            Opcode::Long4 => {
+                // Negative lengths are read as very long ones, which no file has.
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.long(length.into())?
+            }
+            Opcode::BinGet | Opcode::BinPut => {
+                Argument::Memo(u8::from_le_bytes(self.bytes()?).into())
+            }
+            Opcode::LongBinGet | Opcode::LongBinPut => {
+                Argument::Memo(u32::from_le_bytes(self.bytes()?))
+            }
+            Opcode::ShortBinUnicode | Opcode::ShortBinString => {
+                let [length] = self.bytes()?;
+                self.text(length.into())?
+            }
+            Opcode::BinUnicode | Opcode::BinString => {
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.text(length.into())?
+            }
+            Opcode::BinUnicode8 => {
+                let length = u64::from_le_bytes(self.bytes()?);
+                self.text(length)?
+            }
+            Opcode::ShortBinBytes => {
+                let [length] = self.bytes()?;
+                self.skip(length.into())?
+            }
+            Opcode::BinBytes => {
+                let length = u32::from_le_bytes(self.bytes()?);
+                self.skip(length.into())?
+            }
+            Opcode::BinBytes8 | Opcode::ByteArray8 => {
+                let length = u64::from_le_bytes(self.bytes()?);
+                self.skip(length)?
+            }
+            _ => Argument::Nothing,
+        };
+        Ok((opcode, argument))
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], LogError> {
+        let mut bytes = [0; N];
+        self.source.read_exact(&mut bytes).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => self.wrong(PickleError::Truncated),
+            _ => error.into(),
+        })?;
+        self.at += N as u64;
+        Ok(bytes)
+    }
+
+    fn protocol(&mut self) -> Result<Argument<'static>, LogError> {
+        match self.bytes()? {
+            [0..=5] => Ok(Argument::Nothing),
+            [version] => Err(self.wrong(PickleError::Protocol { version })),
+        }
+    }
+
+    /// An integer of so many bytes, little-endian, in two's complement.
+    fn long(&mut self, length: u64) -> Result<Argument<'static>, LogError> {
+        if length > 8 {
+            return self.skip(length);
+        }
+        let mut number = [0; 8];
+        let length = usize::try_from(length).unwrap_or(8);
+        for byte in &mut number[..length] {
+            [*byte] = self.bytes()?;
+        }
+        if length > 0 && number[length - 1] >= 0x80 {
+            number[length..].fill(0xff);
+        }
+        Ok(Argument::Int(i64::from_le_bytes(number)))
+    }
+
+    fn text(&mut self, length: u64) -> Result<Argument<'_>, LogError> {
+        if length > MOST_TEXT {
+            let what = "bytes in one text";
+            return Err(self.wrong(PickleError::TooMany { what, limit: MOST_TEXT }));
+        }
+        self.text.clear();
+        // Room is made for what is there, not for what the length says.
+        let read = self.source.by_ref().take(length).read_to_end(&mut self.text)? as u64;
+        self.at += read;
+        if read < length {
+            return Err(self.wrong(PickleError::Truncated));
+        }
+        let offset = self.offset;
+        let wrong = |_| LogError::Pickle { offset, error: PickleError::Encoding };
+        std::str::from_utf8(&self.text).map(Argument::Text).map_err(wrong)
+    }
+
+    fn skip(&mut self, length: u64) -> Result<Argument<'static>, LogError> {
+        let skipped = io::copy(&mut self.source.by_ref().take(length), &mut io::sink())?;
+        self.at += skipped;
+        if skipped < length {
+            return Err(self.wrong(PickleError::Truncated));
+        }
+        Ok(Argument::Nothing)
+    }
+}

@@ -1,0 +1,155 @@
+//! What a pickle builds, as far as a snapshot needs it.
+
+use super::super::frames::{Frames, Stack, Text};
+
+/// A key of a snapshot that is kept. The texts of the keys are the first of a [`Frames`], in this order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Field {
+    Segments,
+    DeviceTraces,
+    Action,
+    Addr,
+    Size,
+    Stream,
+    TimeUs,
+    Frames,
+    Device,
+    Address,
+    TotalSize,
+    Blocks,
+    State,
+    RequestedSize,
+    Filename,
+    Line,
+    Name,
+}
+
+const FIELDS: [(Field, &str); 17] = [
+    (Field::Segments, "segments"),
+    (Field::DeviceTraces, "device_traces"),
+    (Field::Action, "action"),
+    (Field::Addr, "addr"),
+    (Field::Size, "size"),
+    (Field::Stream, "stream"),
+    (Field::TimeUs, "time_us"),
+    (Field::Frames, "frames"),
+    (Field::Device, "device"),
+    (Field::Address, "address"),
+    (Field::TotalSize, "total_size"),
+    (Field::Blocks, "blocks"),
+    (Field::State, "state"),
+    (Field::RequestedSize, "requested_size"),
+    (Field::Filename, "filename"),
+    (Field::Line, "line"),
+    (Field::Name, "name"),
+];
+
+impl Field {
+    /// Makes the keys known to frames that have no texts yet.
+    pub(super) fn register(frames: &mut Frames) {
+        debug_assert_eq!(frames.texts(), 0);
+        FIELDS.iter().for_each(|(_, name)| {
+            frames.text(name);
+        });
+    }
+
+    /// The key as it stands in a snapshot.
+    pub(crate) fn name(self) -> &'static str {
+        FIELDS.iter().find(|(field, _)| *field == self).map_or("", |(_, name)| name)
+    }
+
+    /// The key that a text is, if it is kept.
+    pub(super) fn of(text: Text) -> Option<Self> {
+        let at = usize::try_from(text.0).ok()?;
+        FIELDS.get(at).map(|&(field, _)| field)
+    }
+}
+
+/// What is on the stack, in a list or in a dictionary.
+#[derive(Debug, Default)]
+pub(crate) enum Value {
+    /// What no snapshot needs: none, booleans, floats, bytes.
+    #[default]
+    Nothing,
+    Int(i64),
+    Text(Text),
+    /// A list or dictionary that may be reached from elsewhere, by its number in the table.
+    Shared(u32),
+    /// A list, tuple or set.
+    List(Box<List>),
+    Dict(Box<Dict>),
+    /// A dictionary with an action.
+    Entry(Box<Entry>),
+}
+
+impl Value {
+    /// The same value again, if having it twice needs no second owner.
+    pub(super) fn again(&self) -> Option<Self> {
+        match self {
+            Self::Nothing => Some(Self::Nothing),
+            Self::Int(number) => Some(Self::Int(*number)),
+            Self::Text(text) => Some(Self::Text(*text)),
+            Self::Shared(number) => Some(Self::Shared(*number)),
+            Self::List(_) | Self::Dict(_) | Self::Entry(_) => None,
+        }
+    }
+
+    /// How many levels of owned values this one has.
+    pub(super) fn depth(&self) -> u8 {
+        match self {
+            Self::List(list) => list.depth,
+            Self::Dict(dict) => dict.depth,
+            _ => 0,
+        }
+    }
+
+    /// The integer that the value is.
+    pub(crate) fn int(&self) -> Option<i64> {
+        if let Self::Int(number) = self { Some(*number) } else { None }
+    }
+}
+
+/// A list, and how many levels of values it owns.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    pub(crate) items: Vec<Value>,
+    pub(super) depth: u8,
+}
+
+/// What is kept of a dictionary.
+#[derive(Debug, Default)]
+pub(crate) struct Dict {
+    items: Vec<(Field, Value)>,
+    pub(super) depth: u8,
+}
+
+impl Dict {
+    /// The value of a key.
+    pub(crate) fn get(&self, field: Field) -> Option<&Value> {
+        self.items.iter().find(|(key, _)| *key == field).map(|(_, value)| value)
+    }
+
+    pub(super) fn set(&mut self, field: Field, value: Value) {
+        match self.items.iter_mut().find(|(key, _)| *key == field) {
+            Some((_, old)) => *old = value,
+            None => self.items.push((field, value)),
+        }
+    }
+
+    /// The key and value pairs.
+    pub(super) fn into_items(self) -> Vec<(Field, Value)> {
+        self.items
+    }
+}
+
+/// An entry of a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) action: Option<Text>,
+    pub(crate) addr: Option<i64>,
+    pub(crate) size: Option<i64>,
+    pub(crate) stream: Option<i64>,
+    pub(crate) time: Option<i64>,
+    pub(crate) stack: Stack,
+}

@@ -1,0 +1,235 @@
+//! PyTorch's memory snapshots as a log: `{segments: [{address, total_size, stream, device, blocks}], device_traces:
+//! [[{action, addr, size, stream, frames, time_us}]]}`, or the list of segments alone.
+//!
+//! A trace is the last part of what happened, and the segments are the state at its end. What was live before the
+//! trace is what it frees and never allocated, and what is live at the end and was not allocated in it; such buffers
+//! come first. The traces of several devices are merged by their times, where all entries have one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, Seek};
+
+use super::error::LogError;
+use super::event::{Action, Event, Place};
+use super::frames::{Frames, Stack};
+use super::pickle::{self, Dict, Entry, Field, Pickle, Value};
+
+/// Devices that a snapshot may have.
+const MOST_DEVICES: u32 = 1 << 16;
+
+/// Reads a snapshot.
+pub(super) fn read(
+    source: &mut (impl BufRead + Seek),
+    frames: &mut Frames,
+    sink: &mut dyn FnMut(Event),
+) -> Result<(), LogError> {
+    let pickle = pickle::read(source, frames)?;
+    let traces = traces(&pickle, frames)?;
+    let mut before = Before::of(&traces);
+    blocks(&pickle, frames, &mut before)?;
+    before.pass_on(sink);
+    merged(traces, sink);
+    Ok(())
+}
+
+fn wrong(place: impl Into<String>, message: impl Into<String>) -> LogError {
+    LogError::Snapshot { place: place.into(), message: message.into() }
+}
+
+/// The events of each device.
+fn traces(pickle: &Pickle, frames: &Frames) -> Result<Vec<Vec<Event>>, LogError> {
+    // A list of segments has no traces.
+    if pickle.list(&pickle.root).is_some() {
+        return Ok(Vec::new());
+    }
+    let root = pickle.dict(&pickle.root);
+    let root = root.ok_or_else(|| wrong("the snapshot", "neither a dictionary nor a list"))?;
+    let Some(traces) = root.get(Field::DeviceTraces) else {
+        if root.get(Field::Segments).is_some() {
+            return Ok(Vec::new());
+        }
+        return Err(wrong("the snapshot", "it has neither segments nor device_traces"));
+    };
+    let traces = pickle.list(traces).ok_or_else(|| wrong("device_traces", "no list"))?;
+    let mut all = Vec::new();
+    for (device, trace) in (0_u32..).zip(traces) {
+        if device >= MOST_DEVICES {
+            return Err(wrong("device_traces", format!("more than {MOST_DEVICES} devices")));
+        }
+        let place = || format!("device_traces[{device}]");
+        let trace = pickle.list(trace).ok_or_else(|| wrong(place(), "no list"))?;
+        let mut events = Vec::new();
+        for (index, entry) in (0_u64..).zip(trace) {
+            let place = || Place::Trace(device, index).to_string();
+            let entry = pickle.entry(entry).ok_or_else(|| wrong(place(), "there is no action"))?;
+            events.extend(
+                event(entry, device, index, frames).map_err(|key| {
+                    wrong(place(), format!("{key} is missing, or no number from 0"))
+                })?,
+            );
+        }
+        all.push(events);
+    }
+    Ok(all)
+}
+
+/// The event of an entry, or the key that is missing. Entries of other kinds than the ones named here are none.
+fn event(
+    entry: &Entry,
+    device: u32,
+    index: u64,
+    frames: &Frames,
+) -> Result<Option<Event>, &'static str> {
+    let name = entry.action.map_or("", |text| frames.text_of(text));
+    let action = match name {
+        "alloc" => Action::Allocate,
+        "free_requested" => Action::RequestFree,
+        "free_completed" | "free" => Action::Free,
+        "segment_alloc" | "segment_map" => Action::Reserve,
+        "segment_free" | "segment_unmap" => Action::Release,
+        "oom" => Action::Fail,
+        // `snapshot`, and what later versions add.
+        _ => return Ok(None),
+    };
+    let number =
+        |value: Option<i64>, key| value.and_then(|value| u64::try_from(value).ok()).ok_or(key);
+    let size = number(entry.size, "size")?;
+    // What failed has no address.
+    let addr = if action == Action::Fail { 0 } else { number(entry.addr, "addr")? };
+    let event = Event::new(action, Place::Trace(device, index), addr, size);
+    let stream = stream(entry.stream);
+    Ok(Some(Event { device, stream, time: entry.time, stack: entry.stack, ..event }))
+}
+
+/// What was there before the traces begin.
+#[derive(Debug)]
+struct Before {
+    buffers: BTreeMap<(u32, u64), Event>,
+    /// Buffers that are live when the traces end, and were allocated in them.
+    allocated: HashMap<(u32, u64), ()>,
+    /// For each device the bytes that are reserved at the end, less what the trace has taken and given back.
+    reserved: BTreeMap<u32, i128>,
+}
+
+impl Before {
+    fn of(traces: &[Vec<Event>]) -> Self {
+        let (buffers, allocated) = (BTreeMap::new(), HashMap::new());
+        let mut before = Self { buffers, allocated, reserved: BTreeMap::new() };
+        traces.iter().flatten().for_each(|event| before.note(event));
+        before
+    }
+
+    fn note(&mut self, event: &Event) {
+        let key = (event.device, event.address);
+        match event.action {
+            Action::Allocate => {
+                self.allocated.insert(key, ());
+            }
+            Action::Free if self.allocated.remove(&key).is_none() => {
+                // Who freed the buffer did not allocate it.
+                let stack = Stack::default();
+                let earlier = Event { action: Action::Allocate, stack, ..*event };
+                self.buffers.entry(key).or_insert(earlier);
+            }
+            Action::Reserve => {
+                *self.reserved.entry(event.device).or_default() -= i128::from(event.bytes);
+            }
+            Action::Release => {
+                *self.reserved.entry(event.device).or_default() += i128::from(event.bytes);
+            }
+            Action::Free | Action::RequestFree | Action::Fail => {}
+        }
+    }
+
+    fn pass_on(self, sink: &mut dyn FnMut(Event)) {
+        for (device, bytes) in self.reserved {
+            if let Some(bytes) = u64::try_from(bytes).ok().filter(|&bytes| bytes > 0) {
+                let event = Event::new(Action::Reserve, Place::Before, 0, bytes);
+                sink(Event { device, ..event });
+            }
+        }
+        for event in self.buffers.into_values() {
+            sink(Event { place: Place::Before, time: None, ..event });
+        }
+    }
+}
+
+/// Adds what the segments say to what was there before.
+fn blocks(pickle: &Pickle, frames: &mut Frames, before: &mut Before) -> Result<(), LogError> {
+    let segments = match pickle.dict(&pickle.root) {
+        Some(root) => root.get(Field::Segments),
+        None => Some(&pickle.root),
+    };
+    let Some(segments) = segments else { return Ok(()) };
+    let segments = pickle.list(segments).ok_or_else(|| wrong("segments", "no list"))?;
+    for (index, segment) in segments.iter().enumerate() {
+        let place = format!("segments[{index}]");
+        let segment = pickle.dict(segment).ok_or_else(|| wrong(place.as_str(), "no dictionary"))?;
+        let size = number(segment, Field::TotalSize, &place)?;
+        let device = optional(segment, Field::Device, &place)?.unwrap_or(0);
+        let device = u32::try_from(device).ok().filter(|&device| device < MOST_DEVICES);
+        let device = device.ok_or_else(|| wrong(place.as_str(), "device is out of range"))?;
+        *before.reserved.entry(device).or_default() += i128::from(size);
+        let stream = stream(segment.get(Field::Stream).and_then(Value::int));
+        let mut address = number(segment, Field::Address, &place)?;
+        let blocks = segment.get(Field::Blocks).and_then(|blocks| pickle.list(blocks));
+        for (index, block) in blocks.unwrap_or_default().iter().enumerate() {
+            let place = format!("{place}.blocks[{index}]");
+            let block = pickle.dict(block).ok_or_else(|| wrong(place.as_str(), "no dictionary"))?;
+            let size = number(block, Field::Size, &place)?;
+            let key = (device, address);
+            if is_active(block, frames) && !before.allocated.contains_key(&key) {
+                let asked = optional(block, Field::RequestedSize, &place)?.unwrap_or(size);
+                let stack = block.get(Field::Frames).map(|value| pickle.stack(value, frames));
+                let event = Event::new(Action::Allocate, Place::Before, address, asked);
+                let stack = stack.unwrap_or_default();
+                before.buffers.entry(key).or_insert(Event { device, stream, stack, ..event });
+            }
+            address = address
+                .checked_add(size)
+                .ok_or_else(|| wrong(place.as_str(), "its address and size exceed 64 bits"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of a stream: its handle, the bits of a signed integer.
+fn stream(number: Option<i64>) -> u64 {
+    u64::from_le_bytes(number.unwrap_or(0).to_le_bytes())
+}
+
+/// Whether somebody has the block, or other streams may still use it.
+fn is_active(block: &Dict, frames: &Frames) -> bool {
+    match block.get(Field::State) {
+        Some(&Value::Text(state)) => frames.text_of(state).starts_with("active"),
+        _ => false,
+    }
+}
+
+fn number(dict: &Dict, field: Field, place: &str) -> Result<u64, LogError> {
+    optional(dict, field, place)?
+        .ok_or_else(|| wrong(place, format!("{} is missing", field.name())))
+}
+
+fn optional(dict: &Dict, field: Field, place: &str) -> Result<Option<u64>, LogError> {
+    let Some(value) = dict.get(field) else { return Ok(None) };
+    let number = value.int().and_then(|number| u64::try_from(number).ok());
+    number.map(Some).ok_or_else(|| wrong(place, format!("{} is no number from 0", field.name())))
+}
+
+/// Passes on the events of all devices: in order of time if all have one, else one device after the other.
+fn merged(traces: Vec<Vec<Event>>, sink: &mut dyn FnMut(Event)) {
+    let have_times = traces.iter().flatten().all(|event| event.time.is_some());
+    let mut events: Vec<Event> = traces.into_iter().flatten().collect();
+    if have_times {
+        // Stable, so that entries of one time stay in their order; a trace whose times go back is left alone.
+        let is_in_order = |events: &[Event]| {
+            events
+                .windows(2)
+                .all(|two| two[0].device != two[1].device || two[0].time <= two[1].time)
+        };
+        if is_in_order(&events) {
+            events.sort_by_key(|event| event.time);
+        }
+    }
+    events.into_iter().for_each(sink);
+}

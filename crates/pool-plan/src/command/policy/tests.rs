@@ -1,0 +1,133 @@
+//! Each simulator against its naive model, and against what is known of the allocators.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::*;
+
+/// One request: an allocation on a stream, or the free of the n-th live buffer on a stream.
+#[derive(Clone, Copy, Debug)]
+enum Request {
+    Allocate(u64, u64),
+    Free(usize, u64),
+}
+
+fn requests() -> impl Strategy<Value = Vec<Request>> {
+    let bytes = prop_oneof![
+        1..2000_u64,
+        Just(512),
+        Just(1 << 20),
+        (1 << 20) - 600..(1 << 20) + 600_u64,
+        100_000..4_000_000_u64,
+        (9_u64 << 20)..(25 << 20),
+    ];
+    let request = prop_oneof![
+        3 => (bytes, 0..3_u64).prop_map(|(bytes, stream)| Request::Allocate(bytes, stream)),
+        2 => (any::<usize>(), 0..3_u64).prop_map(|(at, stream)| Request::Free(at, stream)),
+    ];
+    vec(request, 1..120)
+}
+
+/// Runs both, which must agree on every address, on what is held, and on the first failure.
+fn agree(
+    requests: &[Request],
+    has_addresses: bool,
+    simulator: &mut dyn Simulator,
+    naive: &mut dyn Simulator,
+) -> Result<(), TestCaseError> {
+    let mut live: Vec<(u64, u64, u64)> = Vec::new();
+    for (number, &request) in (0..).zip(requests) {
+        match request {
+            Request::Allocate(bytes, stream) => {
+                let address = simulator.allocate(number, stream, bytes);
+                prop_assert_eq!(address, naive.allocate(number, stream, bytes), "{:?}", request);
+                if let Ok(address) = address {
+                    let is_apart = |&(_, low, high): &(u64, u64, u64)| {
+                        high <= address || low >= address + bytes
+                    };
+                    prop_assert!(!has_addresses || live.iter().all(is_apart), "{:?}", request);
+                    live.push((number, address, address + bytes));
+                }
+            }
+            Request::Free(at, stream) if !live.is_empty() => {
+                let (buffer, ..) = live.swap_remove(at % live.len());
+                simulator.free(buffer, stream);
+                naive.free(buffer, stream);
+            }
+            Request::Free(..) => {}
+        }
+        prop_assert_eq!(simulator.held(), naive.held(), "{:?}", request);
+    }
+    Ok(())
+}
+
+fn simulators(capacity: u64, is_unlimited: bool) -> Vec<(Box<dyn Simulator>, Box<dyn Simulator>)> {
+    let given = if is_unlimited { u64::MAX } else { capacity };
+    let of = |allocator: Allocator| allocator.simulator(given).unwrap();
+    let (live, held, next) = (Vec::new(), 0, 0);
+    let (streams, blocks) = (Vec::new(), Vec::new());
+    vec![
+        (of(Allocator::Bump), Box::new(naive::Bump { capacity, live, held })),
+        (of(Allocator::Slots), Box::new(naive::Slots { capacity, slots: Vec::new() })),
+        (of(Allocator::Pool), Box::new(naive::RmmPool { capacity, is_unlimited, streams, blocks })),
+        (of(Allocator::Caching), Box::new(naive::Caching { capacity, next, segments: Vec::new() })),
+    ]
+}
+
+#[test]
+fn simulators_agree_with_naive_models() {
+    let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
+    let config = Config::with_cases(given.unwrap_or(1000));
+    let config = Config { failure_persistence: None, ..config };
+    // Three quarters of a capacity that may be too small, and no capacity.
+    let capacity = prop_oneof![3 => (1_u64..200 << 20).prop_map(Some), 1 => Just(None)];
+    let outcome = TestRunner::new(config).run(&(requests(), capacity), |(requests, capacity)| {
+        // The naive models add without care.
+        let all = simulators(capacity.unwrap_or(1 << 60), capacity.is_none());
+        for (at, (mut simulator, mut naive)) in all.into_iter().enumerate() {
+            // Slots have no addresses.
+            agree(&requests, at != 1, &mut *simulator, &mut *naive)?;
+        }
+        Ok(())
+    });
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+/// The segments of PyTorch's own test of graphs (`test_graph_memory_stats_and_use_result_after_destroy_graph`):
+/// small ones of 2 MiB, large ones of 20 MiB, and from 10 MiB on rounded up to 2 MiB.
+#[test]
+fn caching_takes_the_segments_of_pytorch() {
+    let mib: u64 = 1 << 20;
+    let cases = [
+        (512, 4096, 2 * mib),
+        (mib, 3, 4 * mib),
+        (mib + 512, 1, 20 * mib),
+        (10 * mib - 512, 3, 40 * mib),
+        (10 * mib + 512, 3, 36 * mib),
+    ];
+    for (bytes, count, expected) in cases {
+        let mut caching = Allocator::Caching.simulator(u64::MAX).unwrap();
+        for number in 0..count {
+            caching.allocate(number, 0, bytes).unwrap();
+        }
+        assert_eq!(caching.held(), expected, "{count} of {bytes} bytes");
+    }
+}
+
+/// Sizes beyond all capacities fail, and change nothing.
+#[test]
+fn sizes_that_overflow() {
+    for allocator in Allocator::ALL {
+        let Some(mut simulator) = allocator.simulator(u64::MAX) else { continue };
+        assert!(simulator.allocate(0, 0, 1000).is_ok());
+        let held = simulator.held();
+        for bytes in [u64::MAX, u64::MAX - 255, u64::MAX - 511] {
+            assert_eq!(simulator.allocate(1, 0, bytes), Err(Full), "{allocator:?}");
+        }
+        assert_eq!(simulator.held(), held, "{allocator:?}");
+        simulator.free(1, 0);
+        simulator.free(0, 0);
+        assert!(simulator.allocate(2, 9, 1000).is_ok(), "{allocator:?}");
+    }
+}

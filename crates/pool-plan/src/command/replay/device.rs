@@ -1,0 +1,240 @@
+//! One device's part of a log, as it goes by: what is live, what is largest, what each simulator holds.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::log::{Action, Event, Place};
+use crate::policy::{Allocator, Full, Simulator};
+
+use super::books::{Books, Change, Live};
+use super::curve::Curve;
+use super::fault::{Fault, FaultKind};
+
+/// Buffers that are named of those at the peak and of those that are left.
+pub(crate) const NAMED: usize = 10;
+/// Faults and failures that are kept; the others are counted.
+const KEPT: usize = 100;
+/// Buffers whose lifetimes are kept, to be planned: as many as the planner takes.
+const MOST_LIFETIMES: usize = 1 << 20;
+
+/// Events of which the first ones are kept.
+#[derive(Debug)]
+pub(crate) struct Counted<T> {
+    pub(crate) first: Vec<T>,
+    pub(crate) count: u64,
+}
+
+impl<T> Counted<T> {
+    fn new() -> Self {
+        Self { first: Vec::new(), count: 0 }
+    }
+
+    fn add(&mut self, one: T) {
+        self.count += 1;
+        if self.first.len() < KEPT {
+            self.first.push(one);
+        }
+    }
+}
+
+/// The most bytes that were live at once.
+#[derive(Debug, Default)]
+pub(crate) struct Peak {
+    pub(crate) bytes: u64,
+    /// The event that reached them.
+    pub(crate) event: Option<Event>,
+    /// The largest buffers then.
+    pub(crate) largest: Vec<Live>,
+}
+
+/// The lifetime of a buffer, in events of its device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifetime {
+    pub(crate) lower: u64,
+    pub(crate) upper: u64,
+    pub(crate) bytes: u64,
+}
+
+/// An allocator of which the log is told.
+#[derive(Debug)]
+pub(crate) struct Simulation {
+    pub(crate) allocator: Allocator,
+    simulator: Box<dyn Simulator>,
+    /// The most bytes that it held.
+    pub(crate) held: u64,
+    /// The first event for which there was no room; the simulation ends with it.
+    pub(crate) failed: Option<Event>,
+}
+
+impl Simulation {
+    fn change(&mut self, change: Change, stream: u64) {
+        if self.failed.is_some() {
+            return;
+        }
+        match change {
+            Change::Freed(live) => self.simulator.free(live.number, stream),
+            Change::Allocated(Live { number, event, .. }) => {
+                let placed = self.simulator.allocate(number, event.stream, event.asked());
+                if placed == Err(Full) {
+                    self.failed = Some(event);
+                }
+                self.held = self.held.max(self.simulator.held());
+            }
+        }
+    }
+}
+
+/// One device of a log.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) books: Books,
+    pub(crate) peak: Peak,
+    /// Whether the largest buffers of the peak are still to be looked up.
+    is_rising: bool,
+    /// The live buffers by size and address.
+    by_size: BTreeMap<(u64, u64), Live>,
+    /// Allocations of each stream.
+    pub(crate) streams: HashMap<u64, u64>,
+    /// Buffers that were freed on another stream than their own.
+    pub(crate) freed_elsewhere: u64,
+    /// Buffers whose bytes came back later than they were given up, because other streams used them.
+    pub(crate) freed_late: u64,
+    requested: Option<u64>,
+    /// What the log's own allocator holds, if it says so, and the most it did.
+    pub(crate) reserved: Option<(u64, u64)>,
+    pub(crate) faults: Counted<Fault>,
+    pub(crate) failures: Counted<Event>,
+    /// Lifetimes of buffers that were freed; none if there are too many.
+    pub(crate) lifetimes: Option<Vec<Lifetime>>,
+    pub(crate) simulations: Vec<Simulation>,
+    pub(crate) curve: Curve,
+    capacity: u64,
+    /// The first event after which more bytes are live than the capacity has.
+    pub(crate) over: Option<Event>,
+}
+
+impl Device {
+    pub(crate) fn new(allocators: &[Allocator], capacity: u64) -> Self {
+        let simulation = |&allocator: &Allocator| {
+            let simulator = allocator.simulator(capacity)?;
+            Some(Simulation { allocator, simulator, held: 0, failed: None })
+        };
+        Self {
+            books: Books::default(),
+            peak: Peak::default(),
+            is_rising: false,
+            by_size: BTreeMap::new(),
+            streams: HashMap::new(),
+            freed_elsewhere: 0,
+            freed_late: 0,
+            requested: None,
+            reserved: None,
+            faults: Counted::new(),
+            failures: Counted::new(),
+            lifetimes: Some(Vec::new()),
+            simulations: allocators.iter().filter_map(simulation).collect(),
+            curve: Curve::new(),
+            capacity,
+            over: None,
+        }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn event(&mut self, event: Event) {
+        self.note_frees(&event);
+        match event.action {
+            Action::Fail => self.failures.add(event),
+            Action::Reserve | Action::Release => self.reserve(event),
+            _ => {}
+        }
+        let (mut changes, mut faults) = (Vec::new(), Vec::new());
+        self.books.enter(event, &mut |change| changes.push(change), &mut |kind: FaultKind| {
+            faults.push(Fault { kind, event });
+        });
+        faults.into_iter().for_each(|fault| self.faults.add(fault));
+        changes.into_iter().for_each(|change| self.change(change, event));
+        if self.over.is_none() && self.books.bytes() > self.capacity {
+            self.over = Some(event);
+        }
+        if !is_recorded(&event) {
+            return;
+        }
+        let reserved = self.reserved.map_or(0, |(now, _)| now);
+        let held = self.simulations.iter().map(|one| one.simulator.held());
+        self.curve.note([self.books.bytes(), reserved].into_iter().chain(held));
+    }
+
+    /// Ends the log: what is live stays so to the end.
+    pub(crate) fn end(&mut self) {
+        self.look_up_peak();
+        let end = self.books.events() + 1;
+        let left: Vec<Live> = self.books.live().copied().collect();
+        left.into_iter().for_each(|live| self.keep_lifetime(live, end));
+    }
+
+    fn change(&mut self, change: Change, event: Event) {
+        match change {
+            Change::Allocated(live) => {
+                *self.streams.entry(event.stream).or_default() += 1;
+                self.by_size.insert((live.event.asked(), live.event.address), live);
+                if self.books.bytes() > self.peak.bytes {
+                    self.peak.bytes = self.books.bytes();
+                    self.peak.event = Some(event);
+                    self.is_rising = true;
+                }
+            }
+            Change::Freed(live) => {
+                self.look_up_peak();
+                self.by_size.remove(&(live.event.asked(), live.event.address));
+                let is_elsewhere =
+                    event.action == Action::Free && event.stream != live.event.stream;
+                self.freed_elsewhere += u64::from(is_elsewhere);
+                self.keep_lifetime(live, self.books.events() - 1);
+            }
+        }
+        self.simulations.iter_mut().for_each(|one| one.change(change, event.stream));
+    }
+
+    /// Looks up the largest live buffers before the first of them is freed.
+    fn look_up_peak(&mut self) {
+        if !std::mem::take(&mut self.is_rising) {
+            return;
+        }
+        self.peak.largest = self.by_size.values().rev().take(NAMED).copied().collect();
+    }
+
+    fn keep_lifetime(&mut self, live: Live, upper: u64) {
+        let Some(lifetimes) = &mut self.lifetimes else { return };
+        if lifetimes.len() == MOST_LIFETIMES {
+            self.lifetimes = None;
+            return;
+        }
+        // A buffer that gave way to another one at once lives for its own event.
+        let upper = upper.max(live.since + 1);
+        lifetimes.push(Lifetime { lower: live.since, upper, bytes: live.event.asked() });
+    }
+
+    fn note_frees(&mut self, event: &Event) {
+        // What is asked for and done at once is one free.
+        if let Some(address) = self.requested.take() {
+            self.freed_late += u64::from(event.action != Action::Free || event.address != address);
+        }
+        if event.action == Action::RequestFree {
+            self.requested = Some(event.address);
+        }
+    }
+
+    fn reserve(&mut self, event: Event) {
+        let (now, most) = self.reserved.unwrap_or((0, 0));
+        let now = if event.action == Action::Reserve {
+            now.saturating_add(event.bytes)
+        } else {
+            now.saturating_sub(event.bytes)
+        };
+        self.reserved = Some((now, most.max(now)));
+    }
+}
+
+/// Whether an event has happened in the recording, and so may be named.
+pub(crate) fn is_recorded(event: &Event) -> bool {
+    event.place != Place::Before
+}

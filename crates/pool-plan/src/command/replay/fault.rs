@@ -1,0 +1,70 @@
+//! What a log cannot mean, by name.
+
+use std::fmt;
+
+use crate::log::{Event, Place};
+
+/// What is inconsistent about an event.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FaultKind {
+    /// It frees what is not there.
+    UnknownFree,
+    /// It allocates what overlaps a live buffer.
+    Overlap {
+        /// Where the live buffer was allocated.
+        other: Place,
+        /// The address of the live buffer.
+        address: u64,
+        /// The size of the live buffer in bytes.
+        bytes: u64,
+    },
+    /// It frees another number of bytes than were allocated.
+    FreedBytes {
+        /// Where the buffer was allocated.
+        other: Place,
+        /// The bytes that were allocated.
+        allocated: u64,
+    },
+    /// Its address and size exceed 64 bits, or all live bytes together do.
+    Overflow,
+}
+
+/// An event that cannot be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    pub(crate) event: Event,
+}
+
+impl FaultKind {
+    /// A word for programs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::UnknownFree => "unknown-free",
+            Self::Overlap { .. } => "overlap",
+            Self::FreedBytes { .. } => "freed-bytes",
+            Self::Overflow => "overflow",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Event { address, bytes, .. } = self.event;
+        match self.kind {
+            FaultKind::UnknownFree => write!(f, "frees {address:#x}, where nothing is live"),
+            FaultKind::Overlap { other, address: live, bytes: size } => write!(
+                f,
+                "allocates {bytes} bytes at {address:#x}, where {size} bytes at {live:#x} are live \
+                 since {other}"
+            ),
+            FaultKind::FreedBytes { other, allocated } => write!(
+                f,
+                "frees {bytes} bytes at {address:#x}, where {other} allocated {allocated}"
+            ),
+            FaultKind::Overflow => {
+                write!(f, "{bytes} bytes at {address:#x} are more than 64 bits can count")
+            }
+        }
+    }
+}
