@@ -39,6 +39,7 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-plan", &["cli", "csv", "serde"]),
     with_defaults("pool-examples"),
     with("pool-examples", &["device"]),
+    with("pool-examples", &["wgpu"]),
 ];
 
 /// Features that a whole-workspace command turns on: all that go together.
@@ -67,6 +68,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-wgpu/webgpu",
     "pool-wgpu/half",
     "pool-examples/device",
+    "pool-examples/wgpu",
 ];
 
 /// Those of [`ALL_FEATURES`] that belong to one crate, without its name.
