@@ -134,9 +134,9 @@ impl ByHand {
         let device = &self.device;
         let encoder =
             self.encoder.get_or_insert_with(|| device.create_command_encoder(&Default::default()));
-        let pass = self
-            .pass
-            .get_or_insert_with(|| encoder.begin_compute_pass(&Default::default()).forget_lifetime());
+        let pass = self.pass.get_or_insert_with(|| {
+            encoder.begin_compute_pass(&Default::default()).forget_lifetime()
+        });
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, group, &[]);
         pass.set_bind_group(1, &self.parameter_group, &[at]);

@@ -71,6 +71,7 @@ fn of_process() -> Result<Stream, WgpuError> {
 
 #[cfg(target_arch = "wasm32")]
 fn of_process() -> Result<Stream, WgpuError> {
-    let message = "a browser's adapters must be awaited: open a stream, and make it the thread's".to_owned();
+    let message =
+        "a browser's adapters must be awaited: open a stream, and make it the thread's".to_owned();
     Err(WgpuError::NoAdapter { message })
 }

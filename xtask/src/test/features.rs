@@ -72,7 +72,6 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
 ];
 
 /// Those of [`ALL_FEATURES`] that belong to one crate, without its name.
-#[cfg(test)]
 pub(crate) fn all_features_of(package: &str) -> Vec<&'static str> {
     let of_package = |feature: &&'static str| feature.strip_prefix(package)?.strip_prefix('/');
     ALL_FEATURES.iter().filter_map(of_package).collect()

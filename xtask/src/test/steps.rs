@@ -6,7 +6,7 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED,
-    WITH_PLAIN_DEFAULTS, WITH_WGPU, belongs,
+    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -59,7 +59,11 @@ pub(crate) const STEPS: &[Step] = &[
     beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
         only_in_full: true,
-        ..beside("oldest-rust-for-devices", "so do those that need a newer one", oldest_rust_for_devices)
+        ..beside(
+            "oldest-rust-for-devices",
+            "so do those that need a newer one",
+            oldest_rust_for_devices,
+        )
     },
     beside(
         "cuda-versions",
@@ -260,14 +264,15 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("xtask assembly")])
 }
 
-/// Those of the host as a user would run them; those that bring a simulated device as the tests are
-/// built, because that takes longer than what they do.
+/// Those of the host as a user would run them; those that bring a device with all features of their crate, so that they
+/// run on each device there is, and as the tests are built, because that takes longer than what they do.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let run = |example: Example<'_>| {
-        let features = example.required_features.join(",");
-        let run = Invocation::check(if features.is_empty() { "run --release" } else { "run" });
+        let is_plain = example.required_features.is_empty();
+        let run = Invocation::check(if is_plain { "run --release" } else { "run" });
         let run = run.with(["--package", example.package, "--example", example.name]);
-        if features.is_empty() { run } else { run.with(["--features".to_owned(), features]) }
+        let features = || all_features_of(example.package).join(",");
+        if is_plain { run } else { run.with(["--features".to_owned(), features()]) }
     };
     Ok(setting.workspace.examples().map(run).collect())
 }
