@@ -33,8 +33,8 @@ struct Arguments {
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
     /// Poisson's equation on a square instead, with so many points along each side.
-    #[arg(long, value_name = "N", conflicts_with = "matrix")]
-    side: Option<usize>,
+    #[arg(long, value_name = "N", conflicts_with = "matrix", value_parser = clap::value_parser!(u16).range(1..))]
+    side: Option<u16>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn problem_of(arguments: &Arguments) -> Result<Problem, Box<dyn Error>> {
     if let Some(side) = arguments.side {
-        return Ok(Problem::poisson(side));
+        return Ok(Problem::poisson(side.into()));
     }
     let Some(path) = &arguments.matrix else { return Ok(waveguide()?) };
     let text = std::fs::read_to_string(path)?;

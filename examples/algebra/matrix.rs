@@ -201,3 +201,33 @@ impl<T: Number> MatrixHandles<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::SparseMatrix;
+
+    #[test]
+    fn what_is_no_matrix_is_refused() {
+        let made = |columns: &[u32], starts: &[u32]| {
+            SparseMatrix::new(vec![1.0; 3], columns.to_vec(), starts.to_vec())
+        };
+        assert_eq!(made(&[0, 1, 1], &[0, 2, 3]).map(|matrix| matrix.rows()), Ok(2));
+        for starts in [&[0, 2][..], &[1, 2, 3], &[0, 3, 2, 3], &[]] {
+            assert!(made(&[0, 1, 1], starts).is_err(), "{starts:?}");
+        }
+        assert!(made(&[0, 1], &[0, 2, 3]).is_err(), "a column is missing");
+        assert_eq!(
+            made(&[0, 2, 1], &[0, 2, 3]).err().as_deref(),
+            Some("column 2 of a matrix of 2 rows")
+        );
+    }
+
+    #[test]
+    fn a_matrix_multiplies_scales_and_shifts() {
+        let matrix = SparseMatrix::laplacian(2);
+        let x = [1.0, 2.0, 3.0, 4.0];
+        assert_eq!(matrix.multiply(&x), [-1.0, 3.0, 7.0, 11.0]);
+        assert_eq!(matrix.scaled_and_shifted(0.5, 1.0).multiply(&x), [0.5, 3.5, 6.5, 9.5]);
+        assert_eq!((matrix.longest_row(), matrix.largest_row_sum()), (3, 6.0));
+    }
+}

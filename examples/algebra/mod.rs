@@ -13,6 +13,8 @@ mod matrix;
 mod number;
 mod place;
 mod rounding;
+#[cfg(test)]
+mod tests;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 

@@ -102,7 +102,7 @@ impl Places {
 }
 
 /// A place for each backend.
-fn all_places() -> Vec<Place> {
+pub(super) fn all_places() -> Vec<Place> {
     vec![
         Place::Host,
         cuda::place(),
@@ -112,7 +112,7 @@ fn all_places() -> Vec<Place> {
 }
 
 /// Whether a place is to be had here, and computes with such numbers.
-fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
+pub(super) fn offers(place: Place, precision: Precision) -> Result<(), Failure> {
     match (place, precision) {
         #[cfg(feature = "wgpu")]
         (Place::Wgpu, _) => wgpu::open(precision).map(drop),

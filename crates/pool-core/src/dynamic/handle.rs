@@ -140,7 +140,8 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 /// What generic code keeps from one scope to the next (weights, matrices, tables, the values at a boundary) it makes
 /// once, as arrays of a dynamic pool, and keeps their handles in a struct of its own. Beside every scope it gets
 /// them as shared views, which are of the pool whose scope it is, and so in the order of one queue. They stay where
-/// they are, whatever scopes acquire, trim or compact, and their blocks are no larger than they need.
+/// they are, whatever scopes acquire, trim or compact. Made before anything else of a pool, they have blocks no larger
+/// than they need.
 ///
 /// ```
 /// use pool_core::{
