@@ -360,7 +360,7 @@ fn truncated_at_every_byte() {
 #[test]
 fn mutations_never_panic() {
     let cases = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
-    let config = Config { failure_persistence: None, ..Config::with_cases(cases.unwrap_or(2000)) };
+    let config = Config { failure_persistence: None, ..Config::with_cases(cases.unwrap_or(1000)) };
     let edits = proptest::collection::vec((any::<u16>(), any::<u8>(), 0..4_u8), 1..8);
     let read_and_mutate = |(sample, edits): (usize, Vec<(u16, u8, u8)>)| {
         let (format, mut bytes) = samples()[sample].clone();
