@@ -308,6 +308,9 @@ fn pickles_that_ask_for_too_much() {
     assert!(message(b"\x80\x042.").starts_with("byte 2: opcode DUP"));
     assert!(message(b"\x80\x04]]s.").contains("SETITEM"));
     assert!(message(b"\x80\x04.").contains("STOP"));
+    // What is below a mark is out of reach until the mark is used.
+    assert!(message(b"\x80\x04](0e.").starts_with("byte 4: opcode POP"));
+    assert!(message(b"\x80\x04](a.").starts_with("byte 4: opcode APPEND"));
 }
 
 /// Sizes and addresses that exceed their numbers are errors of the place.
