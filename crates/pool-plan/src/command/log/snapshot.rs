@@ -26,6 +26,8 @@ pub(super) fn read(
     let traces = traces(&pickle, frames)?;
     let mut before = Before::of(&traces);
     blocks(&pickle, frames, &mut before)?;
+    // What is left of the pickle is no longer needed, and may be large.
+    drop(pickle);
     before.pass_on(sink);
     merged(traces, sink);
     Ok(())
@@ -217,7 +219,10 @@ fn optional(dict: &Dict, field: Field, place: &str) -> Result<Option<u64>, LogEr
 }
 
 /// Passes on the events of all devices: in order of time if all have one, else one device after the other.
-fn merged(traces: Vec<Vec<Event>>, sink: &mut dyn FnMut(Event)) {
+fn merged(mut traces: Vec<Vec<Event>>, sink: &mut dyn FnMut(Event)) {
+    if traces.len() == 1 {
+        return traces.remove(0).into_iter().for_each(sink);
+    }
     let have_times = traces.iter().flatten().all(|event| event.time.is_some());
     let mut events: Vec<Event> = traces.into_iter().flatten().collect();
     if have_times {

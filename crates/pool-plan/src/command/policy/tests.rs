@@ -78,7 +78,7 @@ fn simulators(capacity: u64, is_unlimited: bool) -> Vec<(Box<dyn Simulator>, Box
 #[test]
 fn simulators_agree_with_naive_models() {
     let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
-    let config = Config::with_cases(given.unwrap_or(1000));
+    let config = Config::with_cases(given.unwrap_or(500));
     let config = Config { failure_persistence: None, ..config };
     // Three quarters of a capacity that may be too small, and no capacity.
     let capacity = prop_oneof![3 => (1_u64..200 << 20).prop_map(Some), 1 => Just(None)];

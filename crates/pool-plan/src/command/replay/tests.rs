@@ -77,7 +77,7 @@ impl Naive {
 #[test]
 fn devices_agree_with_naive_books() {
     let given = std::env::var("POOL_TEST_CASES").ok().and_then(|text| text.parse().ok());
-    let config = Config::with_cases(given.unwrap_or(2000));
+    let config = Config::with_cases(given.unwrap_or(500));
     let config = Config { failure_persistence: None, ..config };
     let outcome = TestRunner::new(config).run(&events(), |events| {
         let (mut device, mut naive) = (Device::new(&Allocator::ALL, 100), Naive::default());
