@@ -8,7 +8,8 @@ struct PrefixSum { count: u32 }
 @group(0) @binding(1) var<storage, read> sums_of_totals: array<f32>;
 @group(1) @binding(0) var<uniform> parameters: PrefixSum;
 
-var<workgroup> sums: array<f32, 256>;
+// Two halves, which the steps of a block use in turns: so there is one barrier a step.
+var<workgroup> sums: array<f32, 512>;
 
 // Prefix sums within each block, and totals[block], the sum of a whole block.
 @compute @workgroup_size(256)
@@ -19,25 +20,28 @@ fn prefix_sum_blocks(
 ) {
     let blocks = (parameters.count + 255u) / 256u;
     for (var block = group.x; block < blocks; block += groups.x) {
-        let i = block * 256u + local.x;
+        // Not the invocations' own order: some read what earlier ones have written, some what later ones have. So a
+        // driver that runs them one after the other shows a fault in their synchronisation, too.
+        let place = local.x ^ 28u;
+        let i = block * 256u + place;
         var sum = 0.0;
         if i < parameters.count {
             sum = elements[i];
         }
-        sums[local.x] = sum;
+        var side = 0u;
         // Before a step, sum is that of the `distance` elements that end here, or of all up to here.
         for (var distance = 1u; distance < 256u; distance *= 2u) {
+            sums[side + place] = sum;
             workgroupBarrier();
-            if local.x >= distance {
-                sum += sums[local.x - distance];
+            if place >= distance {
+                sum += sums[side + place - distance];
             }
-            workgroupBarrier();
-            sums[local.x] = sum;
+            side = 256u - side;
         }
         if i < parameters.count {
             elements[i] = sum;
         }
-        if local.x == 255u {
+        if place == 255u {
             totals[block] = sum;
         }
     }

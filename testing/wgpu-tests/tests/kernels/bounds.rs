@@ -7,9 +7,8 @@
 //!
 //! WGSL says of the sum and the product of two `f32` that the result is one of the two numbers beside the exact one, and
 //! not which: it leaves the direction of rounding to the device. That makes u = 2⁻²³, twice that of rounding to nearest.
-//! A device may also take numbers below 2⁻¹²⁶ for 0. The inputs here are multiples of 2⁻²³ and no sum or product has
-//! more than two of them as factors, so what is not 0 is 2⁻⁴⁶ at least, but for the planes that are convolved twice,
-//! with three factors.
+//! A device may also take numbers below 2⁻¹²⁶ for 0. The inputs here are multiples of 2⁻²⁴, of which at most three are
+//! multiplied with each other, so whatever is not 0 is 2⁻⁷² at least.
 
 /// The unit roundoff of an `f32` in WGSL.
 const UNIT: f64 = f32::EPSILON as f64;
@@ -23,7 +22,8 @@ pub(crate) fn gamma(roundings: u32) -> f64 {
 
 /// A result in double precision, and by how much what is computed may be off.
 ///
-/// What double precision rounds is 2⁻³⁰ of that, and is left out of the bound.
+/// What double precision rounds is less than a thousandth of that, and is left out: fewer than 2²⁰ roundings of 2⁻⁵³,
+/// where the kernels have two of 2⁻²³, or many more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reference {
     pub(crate) value: f64,

@@ -27,9 +27,9 @@ fn axpy() {
         let factor = -0.7_f32;
         for workgroups in [workgroups_over_elements(count), [3, 1, 1]] {
             let scope = pool.scope();
-            // Longer than the count: what lies behind it stays as it is.
+            // Both are longer than the count: what lies behind it stays as it is.
             let mut result = scope.acquire_from(&[&*y, &[7.0]].concat());
-            let x_view = scope.acquire_from(&x);
+            let x_view = scope.acquire_from(&[&*x, &[1.0]].concat());
             let bindings = [x_view.binding().unwrap(), result.binding_mut().unwrap()];
             axpy.dispatch(&bindings, &AxpyParameters { factor, count }, workgroups);
             let mut results = result.try_to_vec().unwrap();
