@@ -1,9 +1,10 @@
-//! CUDA kernels for the examples and tests of this project: their PTX, and how each is launched.
+//! Kernels for the examples and tests of this project: those for CUDA as PTX, and how each is launched; and some in
+//! WGSL ([`wgsl`]), for wgpu.
 //!
 //! The sources lie in `cuda/`, and beside each the PTX that a pinned compiler gives for it, so nothing
 //! is compiled where kernels run. `cargo xtask kernels --check` holds that the two belong together.
 //!
-//! A Rust module here stands for a module of PTX. Its `MODULE` is the text, and each [`Kernels`] names
+//! A Rust module here, but `wgsl`, stands for a module of PTX. Its `MODULE` is the text, and each [`Kernels`] names
 //! one kernel for each type of elements, with what it does, its parameters in their order, and its
 //! [`Launch`]. With cudarc:
 //!
@@ -28,7 +29,7 @@
 //! }
 //! ```
 //!
-//! Rules for all kernels: counts, lengths and rows are `u64` and may be 0; matrices are row-major and
+//! Rules for all kernels of CUDA: counts, lengths and rows are `u64` and may be 0; matrices are row-major and
 //! contiguous; pointers are to elements and need no more alignment than an element; no kernel uses
 //! dynamic shared memory; a kernel reads and writes nothing but what its parameters say. Where a
 //! parameter is called a *wide* number it is an `f32` for elements of 16 and 32 bits, and an `f64` for
@@ -45,6 +46,7 @@ mod module;
 pub mod reduction;
 pub mod rows;
 pub mod sparse;
+pub mod wgsl;
 
 pub use kernel::{FloatKernels, Kernels};
 pub use launch::Launch;

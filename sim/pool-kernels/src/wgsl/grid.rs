@@ -1,0 +1,45 @@
+//! How many workgroups to dispatch for a size.
+
+/// Invocations of a workgroup of the kernels over single elements.
+const ELEMENTS: u32 = 64;
+/// Rows and columns of a workgroup of the kernels over planes.
+const SIDE: u32 = 8;
+/// Workgroups along an axis at most: every device dispatches as many, and the kernels go on until all is done.
+const AT_MOST: u32 = 1024;
+
+/// Workgroups for so many elements.
+#[must_use]
+pub const fn workgroups_over_elements(count: u32) -> [u32; 3] {
+    [workgroups(count, ELEMENTS), 1, 1]
+}
+
+/// Workgroups for a plane of so many columns and rows.
+#[must_use]
+pub const fn workgroups_over_plane(width: u32, height: u32) -> [u32; 3] {
+    [workgroups(width, SIDE), workgroups(height, SIDE), 1]
+}
+
+/// At least one, and at most [`AT_MOST`].
+pub(super) const fn workgroups(count: u32, of_each: u32) -> u32 {
+    match count.div_ceil(of_each) {
+        0 => 1,
+        needed if needed > AT_MOST => AT_MOST,
+        needed => needed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{workgroups_over_elements, workgroups_over_plane};
+
+    #[test]
+    fn there_is_always_a_workgroup_and_never_too_many() {
+        for count in [0, 1, 64] {
+            assert_eq!(workgroups_over_elements(count), [1, 1, 1]);
+        }
+        assert_eq!(workgroups_over_elements(65), [2, 1, 1]);
+        assert_eq!(workgroups_over_elements(u32::MAX), [1024, 1, 1]);
+        assert_eq!(workgroups_over_plane(9, 8), [2, 1, 1]);
+        assert_eq!(workgroups_over_plane(0, u32::MAX), [1, 1024, 1]);
+    }
+}

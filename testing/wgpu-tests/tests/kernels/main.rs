@@ -1,0 +1,16 @@
+//! Every kernel in WGSL against a reference in double precision, at sizes around those of workgroups and blocks.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this is how tests fail, and how they say that they are skipped"
+)]
+
+mod bounds;
+mod device;
+#[path = "../../../../crates/pool-wgpu/tests/suite/support/messages.rs"]
+mod messages;
+mod planes;
+mod prefix_sum;
+mod vectors;
