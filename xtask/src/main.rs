@@ -7,6 +7,7 @@ mod adopt;
 mod assembly;
 mod bench;
 mod checks;
+mod clients;
 mod cuda_versions;
 mod demo;
 mod gpu_archive;
@@ -44,6 +45,8 @@ enum Task {
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
     Bench(bench::Arguments),
+    /// Run the tests of other people's CUDA crates on the simulated CUDA driver.
+    Clients(clients::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Task::Adopt(arguments) => adopt::run(&arguments),
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
+        Task::Clients(arguments) => clients::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),

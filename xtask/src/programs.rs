@@ -109,7 +109,19 @@ pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
 ///
 /// When the program does not tell them.
 pub(crate) fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
-    let list = ["--list", "--ignored", "--format", "terse"];
+    listed(program, &["--list", "--ignored", "--format", "terse"])
+}
+
+/// All tests of a program.
+///
+/// # Errors
+///
+/// When the program does not tell them.
+pub(crate) fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
+    listed(program, &["--list", "--format", "terse"])
+}
+
+fn listed(program: &Path, list: &[&str]) -> Result<Vec<String>, TaskError> {
     Ok(names(std::str::from_utf8(&output(Command::new(program).args(list))?)?))
 }
 

@@ -31,7 +31,7 @@ pub enum LoadError {
 /// The calls of `cuda-sim`'s control.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Calls {
-    reset: extern "C" fn(u64, u32, u64, u32, u32) -> u32,
+    reset: extern "C" fn(u64, u32, u64, u32, u32, u64) -> u32,
     background: extern "C" fn(u32) -> u32,
     fail: unsafe extern "C" fn(*const c_char, u64, u32) -> u32,
     before: unsafe extern "C" fn(*const c_char, u64, u64, u64) -> u32,
@@ -97,8 +97,9 @@ impl Calls {
         bytes: u64,
         driver_version: u32,
         options: u32,
+        instructions: u64,
     ) -> bool {
-        (self.reset)(seed, devices, bytes, driver_version, options) != 0
+        (self.reset)(seed, devices, bytes, driver_version, options, instructions) != 0
     }
 
     pub(crate) fn background(self, wanted: bool) -> bool {

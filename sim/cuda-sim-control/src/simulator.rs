@@ -11,6 +11,12 @@ const BACKGROUND_VARIABLE: &str = "CUDA_SIM_BACKGROUND";
 const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
 /// The variable with which the suites are run under the other answers.
 const OTHER_ANSWERS_VARIABLE: &str = "CUDA_SIM_OTHER_ANSWERS";
+/// The variable with the instructions that a warp may take in one block.
+const INSTRUCTIONS_VARIABLE: &str = "CUDA_SIM_INSTRUCTIONS";
+/// The variable that has every report printed.
+const PRINT_REPORTS_VARIABLE: &str = "CUDA_SIM_PRINT_REPORTS";
+/// Those of a warp where nothing else is said.
+const INSTRUCTIONS: u64 = 1 << 23;
 /// CUDA 13.0.
 const DRIVER_VERSION: u32 = 13_000;
 
@@ -35,6 +41,12 @@ pub struct Settings {
     /// Whether what NVIDIA's documentation leaves open is answered the other way than is assumed: the simulator's
     /// page has the list. By default whether the variable `CUDA_SIM_OTHER_ANSWERS` is set.
     pub other_answers: bool,
+    /// Instructions that a warp of a kernel may take in one block; one with more is taken for one without an end. By
+    /// default the number in the variable `CUDA_SIM_INSTRUCTIONS`, or 8,388,608.
+    pub instructions: u64,
+    /// Whether each report is printed on the standard error when it is made. By default whether the variable
+    /// `CUDA_SIM_PRINT_REPORTS` is set.
+    pub print_reports: bool,
 }
 
 /// The simulated driver of this process.
@@ -55,6 +67,8 @@ impl Default for Settings {
         let given = |variable| std::env::var(variable).ok();
         let seed = given(SEED_VARIABLE).and_then(|seed| seed.parse().ok());
         let version = given(DRIVER_VERSION_VARIABLE).and_then(|version| version.parse().ok());
+        let instructions =
+            given(INSTRUCTIONS_VARIABLE).and_then(|instructions| instructions.parse().ok());
         Self {
             seed: seed.unwrap_or(0),
             background: std::env::var_os(BACKGROUND_VARIABLE).is_some(),
@@ -63,6 +77,8 @@ impl Default for Settings {
             driver_version: version.unwrap_or(DRIVER_VERSION),
             peers: true,
             other_answers: std::env::var_os(OTHER_ANSWERS_VARIABLE).is_some(),
+            instructions: instructions.unwrap_or(INSTRUCTIONS),
+            print_reports: std::env::var_os(PRINT_REPORTS_VARIABLE).is_some(),
         }
     }
 }
@@ -70,7 +86,9 @@ impl Default for Settings {
 impl Settings {
     /// As the simulator takes them.
     fn options(self) -> u32 {
-        u32::from(!self.peers) | u32::from(self.other_answers) << 1
+        u32::from(!self.peers)
+            | u32::from(self.other_answers) << 1
+            | u32::from(self.print_reports) << 2
     }
 }
 
@@ -107,6 +125,7 @@ impl Simulator {
                 settings.bytes,
                 settings.driver_version,
                 settings.options(),
+                settings.instructions,
             )
     }
 

@@ -10,7 +10,7 @@ mod own_tests;
 mod patch;
 #[path = "../../../testing/adopt/measure/src/record.rs"]
 mod record;
-mod source;
+pub(crate) mod source;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut checks = Checks::default();
     let mut rows = Vec::new();
     for adoption in chosen(arguments)? {
-        match source::obtain(adoption, &place.made)? {
+        match source::obtain(adoption.name, adoption.version, &place.made)? {
             Ok(source) => rows.extend(adopt(adoption, &source, &place, arguments, &mut checks)?),
             Err(why) if arguments.crates.is_empty() => checks.skip(&adoption.package(), &why),
             Err(why) => return Err(format!("{}: {why}", adoption.package()).into()),

@@ -6,7 +6,6 @@ use std::process::Stdio;
 
 use serde::Deserialize;
 
-use super::adoptions::Adoption;
 use crate::TaskError;
 use crate::programs::cargo;
 
@@ -28,14 +27,15 @@ struct Package {
 /// # Errors
 ///
 /// When the manifest that names the crate cannot be written, and cargo not be started or understood.
-pub(super) fn obtain(
-    adoption: &Adoption,
+pub(crate) fn obtain(
+    name: &str,
+    version: &str,
     made: &Path,
 ) -> Result<Result<PathBuf, String>, TaskError> {
-    let directory = made.join(adoption.package()).join("source");
+    let directory = made.join(format!("{name}-{version}")).join("source");
     fs::create_dir_all(directory.join("src"))?;
     fs::write(directory.join("src/lib.rs"), "")?;
-    fs::write(directory.join("Cargo.toml"), manifest(adoption))?;
+    fs::write(directory.join("Cargo.toml"), manifest(name, version))?;
     let mut metadata = cargo();
     metadata.args(["metadata", "--format-version", "1", "--quiet"]).current_dir(&directory);
     let answer = metadata.stdin(Stdio::null()).output()?;
@@ -44,13 +44,12 @@ pub(super) fn obtain(
     }
     let Metadata { packages } = serde_json::from_slice(&answer.stdout)?;
     let mut packages = packages.into_iter();
-    let found = packages.find(|one| one.name == adoption.name && one.version == adoption.version);
-    let manifest =
-        found.ok_or_else(|| format!("cargo does not say where {} is", adoption.package()))?;
+    let found = packages.find(|one| one.name == name && one.version == version);
+    let manifest = found.ok_or_else(|| format!("cargo does not say where {name} {version} is"))?;
     Ok(Ok(manifest.manifest_path.parent().unwrap_or(&manifest.manifest_path).to_owned()))
 }
 
-fn manifest(Adoption { name, version, .. }: &Adoption) -> String {
+fn manifest(name: &str, version: &str) -> String {
     format!(
         "[package]\nname = \"source\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
          [dependencies]\n{name} = {{ version = \"={version}\", default-features = false }}\n"
@@ -58,7 +57,7 @@ fn manifest(Adoption { name, version, .. }: &Adoption) -> String {
 }
 
 /// What cargo complains of, in one line: its last cause says most.
-fn reason(complaint: &str) -> String {
+pub(crate) fn reason(complaint: &str) -> String {
     let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo says nothing");
     lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))

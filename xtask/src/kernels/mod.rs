@@ -18,7 +18,7 @@ use budget::Budget;
 use comfy_table::{CellAlignment, Table, presets};
 use compiler::Compiler;
 use source::{Source, Sources};
-use toolkit::Toolkit;
+pub(crate) use toolkit::Toolkit;
 
 use crate::TaskError;
 use crate::test::workspace::{self, Workspace};

@@ -19,11 +19,11 @@ const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
 /// Where the compilers are.
 #[derive(Clone, Debug)]
-pub(super) struct Toolkit {
+pub(crate) struct Toolkit {
     /// The library that makes PTX of C++.
-    pub(super) compiler: PathBuf,
+    pub(crate) compiler: PathBuf,
     /// What that library opens by its name.
-    pub(super) builtins: PathBuf,
+    pub(crate) builtins: PathBuf,
     /// The program that makes machine code of PTX.
     pub(super) assembler: PathBuf,
 }
@@ -34,7 +34,7 @@ impl Toolkit {
     /// # Errors
     ///
     /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
-    pub(super) fn obtain(root: &Path, target: &Path) -> Result<Result<Self, String>, TaskError> {
+    pub(crate) fn obtain(root: &Path, target: &Path) -> Result<Result<Self, String>, TaskError> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Ok(Err("the compilers are pinned for Linux on x86-64 only".to_owned()));
         }

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use process::Ending;
 use programs::Program;
+pub(crate) use programs::simulated_driver;
 use sanitizer::Sanitizer;
 
 use crate::TaskError;

@@ -66,6 +66,15 @@ fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
     Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
 }
 
+/// Builds the simulator, and answers with a directory in which it bears a driver's name.
+///
+/// # Errors
+///
+/// When it does not build, or cannot be copied.
+pub(crate) fn simulated_driver() -> Result<PathBuf, TaskError> {
+    under_a_drivers_name(&simulator(None)?)
+}
+
 /// A directory of its own: where cargo builds, nothing may have that name.
 fn under_a_drivers_name(simulator: &Path) -> Result<PathBuf, TaskError> {
     let built = simulator.parent().ok_or("the simulator is in no directory")?;

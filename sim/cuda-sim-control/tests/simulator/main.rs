@@ -10,6 +10,7 @@ mod cudarc_api;
 mod doubtful;
 mod faults;
 mod graphs;
+mod host_functions;
 mod hostile;
 mod kernels;
 mod mistakes;

@@ -158,3 +158,19 @@ fn a_context_takes_what_is_left_with_it() {
     assert_eq!(simulator.reports()[0].mistake(), cuda_sim_control::Mistake::UseAfterFree);
     drop(context);
 }
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_that_frees_by_itself_is_none_that_the_device_launches() {
+    let simulator = start();
+    let _context = CudaContext::new(0).unwrap();
+    let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: both places outlive the calls, and the graph is live.
+    let answer = unsafe {
+        assert_eq!(cudarc::driver::sys::cuGraphCreate(&raw mut graph, 0) as u32, 0);
+        // `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` and `…_DEVICE_LAUNCH`.
+        cudarc::driver::sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 1 | 4)
+    };
+    assert_eq!(answer, cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+    simulator.assert_clean();
+}

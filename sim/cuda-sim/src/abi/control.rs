@@ -21,6 +21,7 @@ macro_rules! control_calls {
 /// Options of a start.
 const NO_PEERS: u32 = 1;
 const OTHER_ANSWERS: u32 = 2;
+const PRINT_REPORTS: u32 = 4;
 
 control_calls! {
     /// This is the simulator.
@@ -38,12 +39,23 @@ control_calls! {
         bytes: u64,
         driver_version: u32,
         options: u32,
+        instructions: u64,
     ) -> u32 {
         let devices = usize::try_from(devices).unwrap_or(usize::MAX);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let driver_version = i32::try_from(driver_version).unwrap_or(i32::MAX);
         let (peers, other_answers) = (options & NO_PEERS == 0, options & OTHER_ANSWERS != 0);
-        let settings = Settings { seed, devices, bytes, driver_version, peers, other_answers };
+        let prints_reports = options & PRINT_REPORTS != 0;
+        let settings = Settings {
+            seed,
+            devices,
+            bytes,
+            driver_version,
+            peers,
+            other_answers,
+            instructions,
+            prints_reports,
+        };
         let mut world = lock();
         let Some(next) = world.next(settings, real_host()) else {
             return 0;

@@ -24,6 +24,7 @@ mod context;
 mod control;
 mod copy_node;
 mod entry;
+mod environment;
 mod error;
 mod event;
 mod foreign;

@@ -4,16 +4,16 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::entry;
+use super::environment;
 use super::hook;
 use super::host::{self, Host};
-use crate::world::{Code, Goal, Outcome, Settings, Step, World};
+use crate::world::{Code, Goal, HostCall, Outcome, Step, World};
 
-/// The variable with the CUDA version that the driver says it is for: `12080` is 12.8.
-const DRIVER_VERSION_VARIABLE: &str = "CUDA_SIM_DRIVER_VERSION";
-/// The variable that asks for the other answers to what is doubtful.
-const OTHER_ANSWERS_VARIABLE: &str = "CUDA_SIM_OTHER_ANSWERS";
+/// How long a query waits for a host function that it has set going.
+const HOST_FUNCTION: Duration = Duration::from_millis(20);
 
 /// The one simulated driver of a process.
 struct Driver {
@@ -37,19 +37,9 @@ thread_local! {
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let world = Mutex::new(World::new(settings_of_a_plain_load(), real_host()));
+        let world = Mutex::new(World::new(environment::settings(), real_host()));
         Driver { world, returned: Condvar::new() }
     })
-}
-
-/// What the driver is like where nothing controls it.
-fn settings_of_a_plain_load() -> Settings {
-    let settings = Settings::default();
-    let given = std::env::var(DRIVER_VERSION_VARIABLE).ok();
-    let version = given.and_then(|version| version.parse().ok());
-    let other_answers = std::env::var_os(OTHER_ANSWERS_VARIABLE).is_some();
-    let driver_version = version.unwrap_or(settings.driver_version);
-    Settings { driver_version, other_answers, ..settings }
 }
 
 pub(super) fn real_host() -> Box<Host> {
@@ -120,17 +110,34 @@ impl Session {
         }
     }
 
-    /// Whether the goal is reached; runs a step of it if not.
+    /// Whether the goal is reached; runs a step of it if not. A host function runs on a thread of the driver: it may
+    /// wait for the thread that asks.
     pub(super) fn ask(&mut self, mut goal: Goal) -> Outcome<()> {
         let (answer, step) = World::ask(self, &mut goal);
         if let Some(Step::Call(stream, call)) = step {
-            self.call_host(stream, call);
+            self.call_host_elsewhere(stream, call);
         }
         answer
     }
 
+    /// The call goes on once the function has returned, or taken its time: so the order that a seed gives is the same
+    /// each time for functions that wait for nobody.
+    fn call_host_elsewhere(&mut self, stream: usize, call: HostCall) {
+        let work = move || Self::of_the_device().call_host(stream, call);
+        let name = "cuda-sim host function".to_owned();
+        if std::thread::Builder::new().name(name).spawn(work).is_err() {
+            // Without a thread there is only this one.
+            return self.call_host(stream, call);
+        }
+        if let Some(world) = self.world.take() {
+            let is_busy = |world: &mut World| world.is_in_host_function(stream);
+            let waited = driver().returned.wait_timeout_while(world, HOST_FUNCTION, is_busy);
+            self.world = Some(waited.unwrap_or_else(PoisonError::into_inner).0);
+        }
+    }
+
     /// The lock is free meanwhile, and the function may not call the driver.
-    fn call_host(&mut self, stream: usize, call: crate::world::HostCall) {
+    fn call_host(&mut self, stream: usize, call: HostCall) {
         self.world = None;
         IN_HOST_FUNCTION.set(true);
         host::call(call);

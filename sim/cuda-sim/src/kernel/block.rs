@@ -11,8 +11,6 @@ use crate::world::{Code, Mistake};
 
 /// The longest turn of a warp, in instructions.
 const TURN: usize = 512;
-/// Instructions of one warp in one block: whoever takes more does not end, a driver would say.
-const PATIENCE: u64 = 1 << 23;
 
 impl Engine<'_> {
     pub(super) fn run_block(&mut self, warps: &mut [Warp]) -> Result<(), Fault> {
@@ -44,9 +42,9 @@ impl Engine<'_> {
                 turn -= 1;
                 warp.steps += 1;
                 self.steps += 1;
-                if warp.steps > PATIENCE {
+                if warp.steps > self.instructions {
                     let lane = first(lanes);
-                    let what = format!("{PATIENCE} instructions, and no end");
+                    let what = format!("{} instructions, and no end", self.instructions);
                     let kind = (Code::LAUNCH_TIMEOUT, Mistake::KernelFault);
                     return Err(self.fault(kind, warp, lane, at, &what));
                 }

@@ -27,7 +27,11 @@ pub(super) struct Engine<'a> {
     /// The running block, by its number.
     pub(super) block: u64,
     pub(super) steps: u64,
+    /// Those that a warp may take in one block.
+    pub(super) instructions: u64,
     reports: Vec<(Mistake, String)>,
+    /// What the kernel prints.
+    pub(super) messages: Vec<String>,
     reported: HashSet<(Option<usize>, usize, &'static str)>,
 }
 
@@ -36,6 +40,7 @@ impl<'a> Engine<'a> {
         launch: &'a Launch,
         memory: &'a mut dyn GlobalMemory,
         random: Random,
+        instructions: u64,
     ) -> Self {
         let shared = launch.program.shared_bytes + launch.dynamic_shared;
         Self {
@@ -49,7 +54,9 @@ impl<'a> Engine<'a> {
             interval: 0,
             block: 0,
             steps: 0,
+            instructions,
             reports: Vec::new(),
+            messages: Vec::new(),
             reported: HashSet::new(),
         }
     }
@@ -63,7 +70,7 @@ impl<'a> Engine<'a> {
             reports.push((fault.mistake, fault.text));
             fault.code
         });
-        Ending { reports, fault: code, touched, steps: self.steps }
+        Ending { reports, messages: self.messages, fault: code, touched, steps: self.steps }
     }
 
     fn run_blocks(&mut self) -> Result<(), Fault> {
@@ -222,7 +229,7 @@ impl std::fmt::Debug for Engine<'_> {
 }
 
 /// Where a number lies along three axes.
-fn place(number: u64, extents: [u32; 3]) -> [u32; 3] {
+pub(super) fn place(number: u64, extents: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = extents.map(|extent| u64::from(extent.max(1)));
     [number % x, number / x % y, number / x / y].map(|axis| u32::try_from(axis).unwrap_or(0))
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod assertion;
 mod block;
 mod cells;
 mod engine;
@@ -40,6 +41,8 @@ pub(crate) struct Launch {
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) reports: Vec<(Mistake, String)>,
+    /// What the kernel itself prints: a line for each thread whose assertion does not hold.
+    pub(crate) messages: Vec<String>,
     /// What broke it, and its context.
     pub(crate) fault: Option<Code>,
     pub(crate) touched: Vec<Touched>,
@@ -89,7 +92,12 @@ struct Fault {
     text: String,
 }
 
-/// Runs a launch to its end.
-pub(crate) fn run(launch: &Launch, memory: &mut dyn GlobalMemory, random: Random) -> Ending {
-    engine::Engine::new(launch, memory, random).run()
+/// Runs a launch to its end; a warp with more instructions than these in one block is taken for one without an end.
+pub(crate) fn run(
+    launch: &Launch,
+    memory: &mut dyn GlobalMemory,
+    random: Random,
+    instructions: u64,
+) -> Ending {
+    engine::Engine::new(launch, memory, random, instructions).run()
 }

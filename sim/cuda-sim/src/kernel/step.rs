@@ -4,7 +4,7 @@ use super::Fault;
 use super::engine::Engine;
 use super::ticks::LANES;
 use super::warp::{Warp, lanes};
-use crate::ptx::op::{Call, Compare, Guard, Kind, Register};
+use crate::ptx::op::{Call, Carry, Compare, ComparePair, Guard, Kind, Register};
 use crate::world::{Code, Mistake};
 
 /// Where the threads go on.
@@ -75,6 +75,8 @@ impl Engine<'_> {
                 });
             }
             Kind::Compare(wanted) => compare(warp, active, wanted),
+            Kind::ComparePair(wanted) => compare_pair(warp, active, wanted),
+            Kind::Carry(wanted) => carry(warp, active, wanted),
             Kind::Pack { to, parts, bits } => pack(warp, active, *to, parts, *bits),
             Kind::Unpack { parts, bits, a } => unpack(warp, active, parts, *bits, *a),
             Kind::Clock { to } => {
@@ -113,6 +115,9 @@ impl Engine<'_> {
             Kind::Trap => {
                 let lane = active.trailing_zeros() as usize;
                 return Err(self.failed(warp, lane, at, "the kernel stops itself"));
+            }
+            Kind::AssertFail(wanted) => {
+                return Err(self.assertion_failed(warp, wanted, at, active));
             }
             Kind::Barrier { .. } => {
                 warp.waiting |= active;
@@ -176,6 +181,29 @@ fn compare(warp: &mut Warp, active: u32, wanted: &Compare) {
         warp.registers[wanted.to][lane] = if combined(found) { wanted.truth } else { 0 };
         if let Some(other) = wanted.other {
             warp.registers[other][lane] = u64::from(combined(!found));
+        }
+    });
+}
+
+fn compare_pair(warp: &mut Warp, active: u32, wanted: &ComparePair) {
+    let (a, b) = (warp.registers[wanted.a], warp.registers[wanted.b]);
+    let half = |value: u64, first: u32| value >> first & 0xFFFF;
+    let to = &mut warp.registers[wanted.to];
+    each(active, |lane| {
+        let holds = |first| (wanted.test)(half(a[lane], first), half(b[lane], first));
+        let part = |first| if holds(first) { wanted.truth << first } else { 0 };
+        to[lane] = part(0) | part(16);
+    });
+}
+
+fn carry(warp: &mut Warp, active: u32, wanted: &Carry) {
+    let [a, b, c] = wanted.sources.map(|source| warp.registers[source]);
+    let carry = warp.registers[wanted.carry];
+    each(active, |lane| {
+        let (result, out) = (wanted.function)(a[lane], b[lane], c[lane], carry[lane]);
+        warp.registers[wanted.to][lane] = result;
+        if let Some(register) = wanted.out {
+            warp.registers[register][lane] = out;
         }
     });
 }

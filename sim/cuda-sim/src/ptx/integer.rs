@@ -122,6 +122,8 @@ macro_rules! by_integer {
     };
 }
 
+pub(super) use by_integer;
+
 macro_rules! two {
     ($type:expr, $a:ident, $b:ident, $body:expr) => {{
         fn function<I: Integer>(a: u64, b: u64) -> u64 {
@@ -197,6 +199,12 @@ pub(crate) fn unary(name: &str, ty: Type) -> Option<One> {
         "bfind" => one!(a, {
             let bits = if a.is_negative() { I::get(!a.put()).bits() } else { a.bits() };
             u64::from(63_u32.wrapping_sub(bits.leading_zeros()))
+        }),
+        "bfind_shiftamt" => one!(a, {
+            let bits = if a.is_negative() { I::get(!a.put()).bits() } else { a.bits() };
+            // How far left the found bit must go to be the highest.
+            let distance = bits.leading_zeros().wrapping_sub(64 - I::BITS);
+            u64::from(if bits == 0 { u32::MAX } else { distance })
         }),
         "cnot" => one!(a, u64::from(a.bits() == 0)),
         _ => return None,

@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod carry;
 mod compare;
 mod convert;
 mod decode;
 mod directed;
+mod dot;
 mod error;
 mod float;
 mod image;

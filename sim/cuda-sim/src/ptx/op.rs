@@ -112,6 +112,8 @@ pub(crate) enum Kind {
         to: Register,
         sources: [Register; 4],
     },
+    /// A sum with a carry in and out.
+    Carry(Box<Carry>),
     Select {
         to: Register,
         a: Register,
@@ -131,6 +133,7 @@ pub(crate) enum Kind {
         lower: Register,
     },
     Compare(Box<Compare>),
+    ComparePair(Box<ComparePair>),
     /// Parts of so many bits, the lowest first.
     Pack {
         to: Register,
@@ -157,6 +160,8 @@ pub(crate) enum Kind {
         targets: Box<[usize]>,
     },
     Call(Box<Call>),
+    /// An assertion does not hold.
+    AssertFail(Box<AssertFail>),
     Return,
     Exit,
     Trap,
@@ -252,6 +257,41 @@ pub(crate) struct Atomic {
 
 /// Bytes that move within a thread's own memory: from, to, how many.
 pub(crate) type Move = (usize, usize, usize);
+
+/// A function of three numbers and a carry, and the carry out of it.
+pub(crate) type Carried = fn(u64, u64, u64, u64) -> (u64, u64);
+
+/// An addition or subtraction that reads a carry or leaves one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carry {
+    pub(crate) function: Carried,
+    pub(crate) to: Register,
+    pub(crate) sources: [Register; 3],
+    /// The register of the carry in: a constant 0 where there is none.
+    pub(crate) carry: Register,
+    /// Where the carry out is wanted.
+    pub(crate) out: Option<Register>,
+}
+
+/// A comparison of two pairs of short numbers, each half by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComparePair {
+    pub(crate) test: Test,
+    pub(crate) a: Register,
+    pub(crate) b: Register,
+    pub(crate) to: Register,
+    /// What a half holds where the comparison does.
+    pub(crate) truth: u64,
+}
+
+/// Where the parameters of a failed assertion lie in a thread's own memory: addresses of three texts, and a line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AssertFail {
+    pub(crate) message: usize,
+    pub(crate) file: usize,
+    pub(crate) line: usize,
+    pub(crate) function: usize,
+}
 
 /// A call: arguments go to the function's parameters, and its results come back.
 #[derive(Debug)]

@@ -48,6 +48,9 @@ impl World {
         if flags & !ALL_FLAGS != 0 {
             return Err(Code::INVALID_VALUE);
         }
+        if flags & AUTO_FREE != 0 && flags & DEVICE_LAUNCH != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
         if flags & DEVICE_LAUNCH != 0 {
             return Err(unmodelled("graphs that the device launches"));
         }

@@ -151,7 +151,8 @@ impl World {
         let reach = self.reach_of(device);
         let (regions, visible) = (&*ready.regions, &*ready.visible);
         let mut memory = View { memory: &mut self.memory, regions, visible, reach: &reach };
-        let ending = kernel::run(&ready.launch, &mut memory, random);
+        let ending = kernel::run(&ready.launch, &mut memory, random, self.instructions);
+        ending.messages.iter().for_each(|line| eprintln!("{line}"));
         for (mistake, text) in &ending.reports {
             self.reports.add(*mistake, text);
         }

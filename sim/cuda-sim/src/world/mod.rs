@@ -82,10 +82,17 @@ pub(crate) struct Settings {
     pub(crate) peers: bool,
     /// Whether what is doubtful is answered the other way.
     pub(crate) other_answers: bool,
+    /// Instructions that a warp may take in one block.
+    pub(crate) instructions: u64,
+    /// Whether each report is printed when it is made.
+    pub(crate) prints_reports: bool,
 }
 
 /// CUDA 13.0: what the bindings are made for.
 const DRIVER_VERSION: i32 = 13_000;
+
+/// A warp with more instructions in one block is taken for one without an end.
+pub(crate) const INSTRUCTIONS: u64 = 1 << 23;
 
 /// What the driver knows of a host thread.
 #[derive(Debug, Default)]
@@ -109,6 +116,8 @@ pub(crate) struct World {
     peers: peer::Peers,
     /// Whether what is doubtful is answered the other way.
     other_answers: bool,
+    /// Instructions that a warp may take in one block.
+    instructions: u64,
     devices: Vec<device::Device>,
     memory: memory::Memory,
     pools: Vec<pool::Pool>,
@@ -147,6 +156,8 @@ impl Default for Settings {
             driver_version: DRIVER_VERSION,
             peers: true,
             other_answers: false,
+            instructions: INSTRUCTIONS,
+            prints_reports: false,
         }
     }
 }
@@ -166,10 +177,11 @@ impl World {
             random: Random::new(settings.seed),
             host,
             log: log::Log::default(),
-            reports: report::Reports::default(),
+            reports: report::Reports::new(settings.prints_reports),
             threads: HashMap::new(),
             peers: peer::Peers::new(settings.peers),
             other_answers: settings.other_answers,
+            instructions: settings.instructions,
             devices: (0..count).map(device).collect(),
             memory: memory::Memory::default(),
             pools: (0..count).map(pool).collect(),

@@ -22,6 +22,8 @@ pub(crate) enum Mistake {
 /// The mistakes found so far, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
+    /// Whether each goes to the standard error at once.
+    printed: bool,
     lines: Vec<String>,
 }
 
@@ -29,9 +31,16 @@ pub(crate) struct Reports {
 const KEPT: usize = 1000;
 
 impl Reports {
+    pub(crate) fn new(printed: bool) -> Self {
+        Self { printed, lines: Vec::new() }
+    }
+
     pub(crate) fn add(&mut self, mistake: Mistake, text: &str) {
         let line = format!("{mistake}: {text}");
         if self.lines.len() < KEPT && !self.lines.contains(&line) {
+            if self.printed {
+                eprintln!("simulated driver: {line}");
+            }
             self.lines.push(line);
         }
     }

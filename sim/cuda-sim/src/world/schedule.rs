@@ -163,6 +163,11 @@ impl World {
         Step::Ran
     }
 
+    /// Whether a host function of this stream is under way.
+    pub(crate) fn is_in_host_function(&self, stream: usize) -> bool {
+        self.streams[stream].busy
+    }
+
     /// A host function that `step` asked for has returned.
     pub(crate) fn host_call_returned(&mut self, stream: usize) {
         let own = &mut self.streams[stream];

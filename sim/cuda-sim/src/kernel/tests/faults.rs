@@ -226,3 +226,41 @@ mod any_text {
         assert_eq!(programs(MODULE).map(|programs| programs.len()), Ok(1));
     }
 }
+
+/// What `assert` of CUDA C++ becomes, in one thread of 40.
+const ASSERTING: &str = "
+    .extern .func __assertfail (.param .b64 message, .param .b64 file, .param .b32 line,
+        .param .b64 function, .param .b64 size) .noreturn;
+    .global .align 1 .b8 texts[] = {97, 62, 98, 0, 102, 46, 99, 117, 0, 103, 0};
+    .visible .entry k(.param .u64 out) {
+    .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %l<4>;
+    mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 35; @%p1 bra END;
+    mov.u64 %l1, texts; cvta.global.u64 %l1, %l1;
+    { .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;
+      st.param.b64 [m+0], %l1; add.u64 %l2, %l1, 4; st.param.b64 [f+0], %l2;
+      st.param.b32 [l+0], 12; add.u64 %l2, %l1, 9; st.param.b64 [n+0], %l2; st.param.b64 [s+0], 1;
+      call.uni __assertfail, (m, f, l, n, s); }
+    END: ret; }";
+
+#[test]
+fn an_assertion_that_does_not_hold_says_so_as_cuda_does_and_breaks_the_context() {
+    let program = programs(ASSERTING).unwrap().into_iter().next().unwrap();
+    let launch = super::launch(program, 1, 40);
+    let mut memory = super::Flat { bytes: b"a>b\0f.cu\0g\0".to_vec() };
+    let ending = super::run(&launch, &mut memory, super::Random::new(0), super::INSTRUCTIONS);
+    assert_eq!(ending.fault, Some(Code::ASSERT));
+    let line = "f.cu:12: g: block: [0,0,0], thread: [35,0,0] Assertion `a>b` failed.";
+    assert_eq!(ending.messages, [line]);
+    let holds = super::run(&sized(launch, 1, 32), &mut memory, super::Random::new(0), 1000);
+    assert_eq!((holds.fault, holds.messages), (None, vec![]));
+}
+
+#[test]
+fn the_limit_of_instructions_is_the_callers() {
+    let counts =
+        "mov.u32 %r1, 0; MORE: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 1000; @%p1 bra MORE;";
+    let mut memory = super::Flat { bytes: vec![0; 64] };
+    let mut within = |limit| super::run(&kernel(counts), &mut memory, super::Random::new(0), limit);
+    assert_eq!(within(2500).fault, Some(Code::LAUNCH_TIMEOUT));
+    assert_eq!(within(3500).fault, None);
+}

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use half::f16;
 use proptest::prelude::*;
 
+use super::carries::CARRIES;
 use super::point::{FLOAT, d, f};
 use super::whole::WHOLE;
 use super::{Flat, START, programs};
 use crate::kernel::{Launch, run};
-use crate::world::Random;
+use crate::world::{INSTRUCTIONS, Random};
 
 /// An instruction on registers 1 to 3, the register of its result, and what it is to be.
 pub(super) type Case = (&'static str, &'static str, fn(u64, u64, u64) -> u64);
@@ -51,7 +52,7 @@ fn check(cases: &[Case], launch: &Launch, [a, b, c]: [u64; 3]) -> Result<(), Tes
     let parameters = [START, a, b, c].into_iter().flat_map(u64::to_le_bytes).collect();
     let launch = Launch { parameters, program: Arc::clone(&launch.program), ..*launch };
     let mut memory = Flat { bytes: vec![0; cases.len() * 8] };
-    let ending = run(&launch, &mut memory, Random::new(0));
+    let ending = run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
     prop_assert_eq!((ending.reports, ending.fault), (vec![], None));
     for ((instruction, register, expected), found) in cases.iter().zip(memory.bytes.chunks_exact(8))
     {
@@ -93,6 +94,12 @@ fn whole_numbers_are_computed_as_rust_does() {
 }
 
 #[test]
+fn carries_and_small_numbers_are_computed_as_rust_does() {
+    let launch = table(CARRIES);
+    proptest!(|(a in operand(), b in operand(), c in operand())| check(CARRIES, &launch, [a, b, c])?);
+}
+
+#[test]
 fn numbers_with_a_point_are_computed_as_rust_does() {
     let launch = table(FLOAT);
     proptest!(|(a in operand(), b in operand(), c in operand())| check(FLOAT, &launch, [a, b, c])?);
@@ -119,7 +126,7 @@ fn a_direction_of_rounding_is_kept() {
             ..launch
         };
         let mut memory = Flat { bytes: vec![0; CASES.len() * 8] };
-        run(&launch, &mut memory, Random::new(0));
+        run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
         let found = memory
             .bytes
             .chunks_exact(8)
@@ -144,7 +151,7 @@ fn fused_short_numbers_are_rounded_once() {
         let parameters = [START, a.into(), b.into(), 0].into_iter().flat_map(u64::to_le_bytes);
         let launch = Launch { parameters: parameters.collect(), program: Arc::clone(&launch.program), ..launch };
         let mut memory = Flat { bytes: vec![0; 8] };
-        run(&launch, &mut memory, Random::new(0));
+        run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
         let found = f16::from_bits(u16::from_le_bytes([memory.bytes[0], memory.bytes[1]]));
         if x.is_finite() && y.is_finite() {
             // In units of 2^-48 every such sum is a whole number, and so is the distance to it.

@@ -1,6 +1,7 @@
 //! Kernels in PTX, run without a driver: on one allocation of plain bytes.
 
 mod behaviour;
+mod carries;
 mod faults;
 mod instructions;
 mod point;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Ending, Extent, GlobalMemory, Launch, Wrong, run};
 use crate::ptx::{self, Program, Reading};
-use crate::world::{Mistake, Random};
+use crate::world::{INSTRUCTIONS, Mistake, Random};
 
 /// One allocation.
 struct Flat {
@@ -81,7 +82,7 @@ fn sized(launch: Launch, blocks: u32, threads: u32) -> Launch {
 /// Runs it on zeros.
 fn on_zeros(launch: &Launch, bytes: usize, seed: u64) -> (Vec<u8>, Ending) {
     let mut memory = Flat { bytes: vec![0; bytes] };
-    let ending = run(launch, &mut memory, Random::new(seed));
+    let ending = run(launch, &mut memory, Random::new(seed), INSTRUCTIONS);
     (memory.bytes, ending)
 }
 

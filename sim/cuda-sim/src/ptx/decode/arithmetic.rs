@@ -21,7 +21,11 @@ impl Decoder {
         instruction: &Instruction,
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
+        let leaves_carry = modifiers.take("cc");
         match instruction.name.as_str() {
+            "addc" | "subc" | "madc" => self.carried(instruction, modifiers, leaves_carry),
+            _ if leaves_carry => self.carried(instruction, modifiers, true),
+            "dp4a" | "dp2a" => self.dot(instruction, modifiers),
             "and" | "or" | "xor" | "not" | "popc" | "clz" | "brev" | "bfind" | "cnot" | "shl"
             | "shr" | "bfe" | "bfi" | "lop3" | "prmt" | "shf" => self.bits(instruction, modifiers),
             "add" | "sub" | "mul" | "div" | "rem" | "min" | "max" | "neg" | "abs" | "mad"
@@ -175,6 +179,7 @@ impl Decoder {
             }
             return self.three(instruction, [Type::B32; 4], function);
         }
+        let is_distance = name == "bfind" && modifiers.take("shiftamt");
         let ty = modifiers.take_type()?;
         let is_bits = matches!(ty, Type::B16 | Type::B32 | Type::B64);
         let (whole, word) = (!is_bits && ty != Type::Pred && !ty.is_float(), Type::U32);
@@ -191,6 +196,7 @@ impl Decoder {
                 self.one_to(instruction, word, ty, function)
             }
             "bfind" if whole && ty.bytes() >= 4 => {
+                let name = if is_distance { "bfind_shiftamt" } else { name };
                 let function = integer::unary(name, ty).ok_or_else(refused)?;
                 self.one_to(instruction, word, ty, function)
             }

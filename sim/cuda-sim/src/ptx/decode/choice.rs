@@ -4,7 +4,7 @@ use super::super::compare;
 use super::super::error::{PtxError, Reading};
 use super::super::float;
 use super::super::integer;
-use super::super::op::{Compare, Kind, Three};
+use super::super::op::{Compare, ComparePair, Kind, Three};
 use super::super::syntax::Instruction;
 use super::super::types::Type;
 use super::operands::{Modifiers, exactly};
@@ -29,9 +29,20 @@ impl Decoder {
             Type::Pred => 1,
             Type::U32 | Type::S32 => 0xFFFF_FFFF,
             Type::F32 => u64::from(1_f32.to_bits()),
+            Type::F16 | Type::F16x2 => u64::from(half::f16::ONE.to_bits()),
+            Type::Bf16 | Type::Bf16x2 => u64::from(half::bf16::ONE.to_bits()),
+            Type::U16 | Type::S16 => 0xFFFF,
             _ => return Err(refused()),
         };
         let ty = modifiers.take_type()?;
+        if matches!(ty, Type::F16x2 | Type::Bf16x2) && is_set && combine.is_none() && !flush {
+            return self.compare_pair(instruction, &name, result, ty, truth);
+        }
+        let is_pair = matches!(result, Type::F16x2 | Type::Bf16x2);
+        let is_short = matches!(result, Type::U16 | Type::S16);
+        if is_pair || (is_short && !matches!(ty, Type::F16 | Type::Bf16)) {
+            return Err(refused());
+        }
         if flush && ty != Type::F32 {
             return Err(refused());
         }
@@ -52,6 +63,30 @@ impl Decoder {
             None => None,
         };
         Ok(Kind::Compare(Box::new(Compare { test, a, b, combine, to, truth, other })))
+    }
+
+    /// `set` of two pairs: each half holds a number or, where the result is a whole number, all bits or none.
+    fn compare_pair(
+        &mut self,
+        instruction: &Instruction,
+        name: &str,
+        result: Type,
+        ty: Type,
+        truth: u64,
+    ) -> Reading<Kind> {
+        let refused = || unknown(instruction);
+        let truth = match result {
+            Type::U32 | Type::S32 => 0xFFFF,
+            own if own == ty => truth,
+            _ => return Err(refused()),
+        };
+        let half = if ty == Type::F16x2 { Type::F16 } else { Type::Bf16 };
+        let test = compare::test(name, half, false).ok_or_else(refused)?;
+        let [to, a, b] = exactly(instruction)?;
+        let line = instruction.line;
+        let to = self.target(to, result, line)?;
+        let (a, b) = (self.source(a, ty, line)?, self.source(b, ty, line)?);
+        Ok(Kind::ComparePair(Box::new(ComparePair { test, a, b, to, truth })))
     }
 
     pub(super) fn selp(

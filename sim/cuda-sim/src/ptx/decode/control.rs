@@ -1,7 +1,7 @@
 //! Branches, calls, ends, fences and barriers.
 
 use super::super::error::{PtxError, Reading};
-use super::super::op::{BarrierVote, Call, Kind, Question};
+use super::super::op::{AssertFail, BarrierVote, Call, Kind, Question};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
 use super::operands::{Modifiers, exactly};
@@ -61,6 +61,9 @@ impl Decoder {
             _ => return Err(unknown(instruction)),
         };
         let callee = names::callee(instruction).unwrap_or_default();
+        if callee == names::ASSERT_FAIL {
+            return self.assert_fail(results, arguments, line);
+        }
         let frame = self.frames.get(callee).cloned().ok_or_else(|| unknown(instruction))?;
         let passed = self.passed(arguments, &frame.parameters, line)?;
         let returned = self.passed(results, &frame.results, line)?;
@@ -69,6 +72,19 @@ impl Decoder {
             arguments: moves(&passed, &frame.parameters, line)?,
             results: moves(&frame.results, &returned, line)?,
         })))
+    }
+
+    /// A call of the driver's function for failed assertions: texts by their addresses, the line, and the size of a
+    /// character.
+    fn assert_fail(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
+        let places = arguments.iter().map(|argument| self.argument(argument, line));
+        let places = places.collect::<Reading<Vec<_>>>()?;
+        let ([], [message, file, line_number, function, _size]) = (results, &*places) else {
+            let text = format!("`{}` has five parameters and no result", names::ASSERT_FAIL);
+            return Err(PtxError::new(line, text));
+        };
+        let [message, file, function] = [*message, *file, *function];
+        Ok(Kind::AssertFail(Box::new(AssertFail { message, file, line: *line_number, function })))
     }
 
     /// Where parameters of a call lie, as large as the function says.

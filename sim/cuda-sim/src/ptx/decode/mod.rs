@@ -1,6 +1,7 @@
 //! From a parsed module to programs: registers numbered, labels resolved, every instruction known.
 
 mod arithmetic;
+mod carry;
 mod choice;
 mod control;
 mod memory;
@@ -88,6 +89,8 @@ struct Decoder {
     specials: HashMap<Special, Register>,
     /// Takes what nobody wants.
     sink: Register,
+    /// The carry of additions, which has no name in PTX.
+    carry: Register,
     shared_bytes: usize,
     local_bytes: usize,
     in_entry: bool,
@@ -103,10 +106,11 @@ impl Decoder {
             labels: HashMap::new(),
             targets: HashMap::new(),
             steps: Vec::new(),
-            registers: 1,
+            registers: 2,
             constants: HashMap::new(),
             specials: HashMap::new(),
             sink: 0,
+            carry: 1,
             shared_bytes: 0,
             local_bytes: 0,
             in_entry: false,

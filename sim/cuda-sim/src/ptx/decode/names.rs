@@ -7,6 +7,9 @@ use super::super::op::Register;
 use super::super::syntax::{Function, Instruction, Module, Operand, Statement, Variable};
 use super::super::types::{Space, Type};
 
+/// What a failed `assert` of CUDA C++ calls: a function of the driver, declared and without a body.
+pub(super) const ASSERT_FAIL: &str = "__assertfail";
+
 /// What a name stands for: places are distances in their space.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
@@ -49,7 +52,7 @@ impl<'a> Closure<'a> {
             for name in instruction.operands.iter().flat_map(names_of) {
                 self.names.insert(name);
             }
-            if let Some(callee) = callee(instruction) {
+            if let Some(callee) = callee(instruction).filter(|callee| *callee != ASSERT_FAIL) {
                 let is_it = |other: &&Function| other.name == callee && other.body.is_some();
                 let called = module.functions.iter().find(is_it).ok_or_else(|| {
                     PtxError::new(instruction.line, format!("`{callee}` has no body to call"))

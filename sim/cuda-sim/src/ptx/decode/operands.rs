@@ -8,6 +8,9 @@ use super::super::types::{Space, Type};
 use super::names::Symbol;
 use super::{Decoder, unknown};
 
+/// Threads of a warp.
+const LANES: u64 = 32;
+
 /// The modifiers of an instruction that were not looked at yet.
 pub(super) struct Modifiers<'a> {
     instruction: &'a Instruction,
@@ -103,6 +106,8 @@ impl Decoder {
                     Err(PtxError::new(line, text))
                 }
                 Some(symbol) => Ok(self.constant(address_of(symbol))),
+                // The one constant that PTX has a name for.
+                None if name == "WARP_SZ" => Ok(self.constant(LANES)),
                 None => self.special(name, line),
             },
             Operand::Integer(value) => Ok(self.constant(low_bits(*value))),

@@ -1,0 +1,64 @@
+//! `cargo xtask clients`: the tests of other people's CUDA crates, on the simulated driver.
+//!
+//! Cargo gets each crate from the registry; nothing of it is changed, and nothing is kept here but a list of the tests
+//! that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
+//! that is in the list and passes: both make the command fail. What is built lies in `target/clients`.
+
+mod cudarc;
+mod listed;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::TaskError;
+use crate::checks::Checks;
+use crate::test::workspace::{self, Workspace};
+
+/// What `cargo xtask clients` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// These suites alone.
+    #[arg(value_enum, value_name = "SUITE")]
+    suites: Vec<Suite>,
+    /// Run the tests that take many minutes, too.
+    #[arg(long)]
+    slow: bool,
+}
+
+/// Something that others wrote for CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Suite {
+    /// The tests of cudarc's driver and NVRTC modules.
+    Cudarc,
+}
+
+/// Where suites are built and run.
+#[derive(Debug)]
+struct Place {
+    root: PathBuf,
+    /// Cargo's directory, where the compiler of CUDA C++ is unpacked, too.
+    target: PathBuf,
+    /// `target/clients`.
+    made: PathBuf,
+}
+
+/// Runs the suites that were asked for, or all.
+///
+/// # Errors
+///
+/// When a file cannot be read or written, and when a program cannot be built or started. A test that does not end as
+/// expected is no such error: the exit code tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let Workspace { root, target_directory: target, .. } = workspace::describe()?;
+    let place = Place { made: target.join("clients"), root, target };
+    let mut checks = Checks::default();
+    let asked = &arguments.suites;
+    let all = <Suite as clap::ValueEnum>::value_variants();
+    for suite in all.iter().filter(|suite| asked.is_empty() || asked.contains(suite)) {
+        match suite {
+            Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
+        }
+    }
+    println!("\n{checks}");
+    Ok(checks.exit_code_of_optional())
+}
