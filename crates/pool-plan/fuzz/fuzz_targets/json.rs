@@ -2,7 +2,12 @@
 
 #![no_main]
 
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "the command uses more of its modules")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "the command uses more of its modules"
+)]
 #[path = "../../src/command/log/mod.rs"]
 mod log;
 

@@ -202,3 +202,40 @@ fn times_that_go_back() {
     assert_eq!(times([7, 7, 7]), [0, 1, 2]);
     assert_eq!(times([i64::MIN, 0, i64::MAX]), [0, 1, 2]);
 }
+
+/// A file that takes so many bytes, and then no more.
+struct Full(usize);
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0 == 0 {
+            return Err(std::io::Error::other("the disk is full"));
+        }
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.0 == 0 { Err(std::io::Error::other("the disk is full")) } else { Ok(()) }
+    }
+}
+
+/// Wherever the disk is full, that is said.
+#[test]
+fn files_that_cannot_be_written_on() {
+    let text = "{\"action\":\"alloc\",\"address\":8,\"bytes\":1,\"frames\":[{\"name\":\"f\"}]}\n\
+                {\"action\":\"free\",\"address\":8}\n";
+    let recording = recording(text.as_bytes());
+    let buffers = &recording.devices[&0];
+    let mut written = Vec::new();
+    memory_viz::write(&recording, &mut written).unwrap();
+    for room in 0..=written.len() {
+        assert!(memory_viz::write(&recording, Full(room)).is_err(), "{room}");
+    }
+    for room in [0, 1, 100] {
+        assert!(perfetto::write(&recording, Full(room)).is_err(), "{room}");
+        assert!(picture::write(&recording, buffers, Full(room)).is_err(), "{room}");
+    }
+    assert!(problem::write(buffers, Full(25)).is_err());
+}

@@ -359,6 +359,38 @@ fn truncated_at_every_byte() {
     }
 }
 
+/// A file whose first bytes can be read, and no others.
+struct Failing(Cursor<Vec<u8>>, u64);
+
+impl std::io::Read for Failing {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.1 - self.0.position()).unwrap().min(to.len());
+        if left == 0 {
+            return Err(std::io::Error::other("the disk is gone"));
+        }
+        std::io::Read::read(&mut self.0, &mut to[..left])
+    }
+}
+
+impl Seek for Failing {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+/// Where a file cannot be read on, that is the error, at whatever byte; it never looks like the end of the file.
+#[test]
+fn files_that_cannot_be_read_on() {
+    for (format, sample) in samples() {
+        for length in 0..sample.len() {
+            let file = Failing(Cursor::new(sample.clone()), length as u64);
+            let mut source = std::io::BufReader::with_capacity(16, file);
+            let outcome = read(&mut source, format, &mut Frames::new(), &mut |_| {});
+            assert!(matches!(outcome, Err(LogError::Io(_))), "{format:?} {length}: {outcome:?}");
+        }
+    }
+}
+
 /// However bytes are changed, removed or repeated, a reader answers.
 #[test]
 fn mutations_never_panic() {
