@@ -153,7 +153,7 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
             match step(&mut program) {
                 // What is only recorded does not ask the device.
                 Ok(()) => {
-                    assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told")
+                    assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
                 }
                 Err(WgpuError::DeviceLost) => is_told = true,
                 Err(error) => panic!("step {at}, lost before {lost_before}: {error}"),
