@@ -200,7 +200,8 @@ impl<T: PodElement> Reading<T> {
     }
 
     fn elements(&mut self) -> Result<Vec<T>, WgpuError> {
-        let mut elements = vec![T::zeroed(); self.length];
+        // A future that is polled again has nothing any more.
+        let mut elements = vec![T::zeroed(); std::mem::take(&mut self.length)];
         self.take(bytes_of_mut(&mut elements))?;
         Ok(elements)
     }
