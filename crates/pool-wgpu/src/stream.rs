@@ -187,7 +187,10 @@ impl Stream {
     /// Records a dispatch of `groups` workgroups behind everything that was recorded before.
     ///
     /// The bind group is made when a kernel with the same accesses is given these bindings first, and is kept until one
-    /// of the blocks is freed.
+    /// of the blocks is freed. `parameters` are the bytes of the kernel's uniform, as WGSL lays it out, and zeros where
+    /// they are shorter; a kernel that has a uniform must be given some.
+    ///
+    /// What only wgpu can see, such as a binding that is smaller than the kernel's array, is told by the submission.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ impl Recorder<'_> {
         self.recording.commands = 0;
         let mut others = others.into_iter().peekable();
         if self.recording.encoder.is_none() && others.peek().is_none() {
-            return self.setup.calls.check();
+            return self.setup.calls.find_loss();
         }
         let (calls, recording) = (&self.setup.calls, &mut *self.recording);
         self.setup.counters.submissions.step();

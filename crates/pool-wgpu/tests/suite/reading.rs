@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use pool_core::{Pool, PoolViewMut};
-use pool_wgpu::Wgpu;
+use pool_wgpu::{Stream, StreamOptions, Wgpu, WgpuError, wgpu};
 
 use crate::support::stream;
 
@@ -67,4 +67,21 @@ fn uploads_use_their_staging_again() {
         assert_eq!(view.slice(29_999..).unwrap().read().unwrap().wait().unwrap(), [29_999]);
     }
     assert!(stream.counts().staging_buffers_created < 8, "{:?}", stream.counts());
+}
+
+#[test]
+fn a_stream_finds_an_adapter_by_itself() {
+    let Some((stream, _quiet)) = stream() else { return };
+    // No kernel is compiled here: older validation layers do not know what debug builds write into shaders.
+    let options = StreamOptions::new().with_usages(wgpu::BufferUsages::INDIRECT);
+    let found = Stream::open_with(&options).unwrap();
+    let mut pool = Pool::<Wgpu>::new(found.clone());
+    let scope = pool.scope();
+    let view = scope.acquire_zeroed::<u32>(70);
+    let binding = view.binding().unwrap();
+    let wgpu::BindingResource::Buffer(buffer) = binding.resource() else { panic!("a buffer") };
+    assert!(buffer.buffer.usage().contains(wgpu::BufferUsages::INDIRECT));
+    assert_eq!(view.read().unwrap().wait().unwrap(), [0; 70]);
+    assert_eq!(stream.supports::<f32>(), Ok(()));
+    assert!(matches!(stream.supports::<i16>(), Ok(()) | Err(WgpuError::MissingFeature { .. })));
 }
