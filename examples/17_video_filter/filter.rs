@@ -1,0 +1,99 @@
+//! What both ways of filtering do: the kernels, their parameters, the weights of the blur, and what a frame costs.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytemuck::{Pod, Zeroable};
+use pool_kernels::wgsl::{
+    Access, CONVOLVE_COLUMNS, CONVOLVE_ROWS, ConvolutionParameters, WgslKernel,
+    workgroups_over_elements, workgroups_over_plane,
+};
+
+/// Points to each side that the blur takes in.
+const RADIUS: u32 = 4;
+/// The blur's standard deviation, in pixels.
+const DEVIATION: f32 = 1.8;
+
+const UNPACK: WgslKernel = kernel("unpack", &[Access::Read, Access::ReadWrite]);
+const SHARPEN: WgslKernel = kernel("sharpen", &[Access::Read, Access::Read, Access::ReadWrite]);
+const GRADIENT: WgslKernel = kernel("gradient", &[Access::Read, Access::ReadWrite]);
+const COMPOSITE: WgslKernel = kernel("composite", &[Access::Read, Access::Read, Access::ReadWrite]);
+
+const fn kernel(entry: &'static str, accesses: &'static [Access]) -> WgslKernel {
+    WgslKernel { source: include_str!("filter.wgsl"), entry, accesses }
+}
+
+/// The kernels, in the order in which a frame goes through them.
+pub(crate) const KERNELS: [WgslKernel; 6] =
+    [UNPACK, CONVOLVE_ROWS, CONVOLVE_COLUMNS, SHARPEN, GRADIENT, COMPOSITE];
+
+/// The parameters of the kernels in `filter.wgsl`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct FilterParameters {
+    width: u32,
+    height: u32,
+    amount: f32,
+    threshold: f32,
+}
+
+const _: () = assert!(size_of::<FilterParameters>() == 16);
+
+/// A filter for frames of one size.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    size: u32,
+    /// The weights of the blur along a row, and along a column.
+    pub(crate) weights: Vec<f32>,
+    pub(crate) parameters: FilterParameters,
+    pub(crate) blur: ConvolutionParameters,
+}
+
+impl Filter {
+    /// A filter for frames of so many pixels along each side.
+    pub(crate) fn new(size: u32) -> Self {
+        let offsets = (0..=2 * RADIUS).map(|place| place as f32 - RADIUS as f32);
+        let bells = offsets.map(|offset| (-0.5 * (offset / DEVIATION).powi(2)).exp());
+        let total: f32 = bells.clone().sum();
+        Self {
+            size,
+            weights: bells.map(|bell| bell / total).collect(),
+            parameters: FilterParameters { width: size, height: size, amount: 1.5, threshold: 0.5 },
+            blur: ConvolutionParameters { width: size, height: size, radius: RADIUS },
+        }
+    }
+
+    /// Pixels of a frame.
+    pub(crate) fn pixels(&self) -> usize {
+        self.size as usize * self.size as usize
+    }
+
+    /// Workgroups of each of [`KERNELS`].
+    pub(crate) fn workgroups(&self) -> [[u32; 3]; KERNELS.len()] {
+        let pixels = self.size * self.size;
+        let (line, plane) =
+            (workgroups_over_elements(pixels), workgroups_over_plane(self.size, self.size));
+        [workgroups_over_elements(pixels / 4), plane, plane, line, plane, line]
+    }
+}
+
+/// What became of a frame.
+#[derive(Debug)]
+pub(crate) struct Filtered {
+    /// From the frame's bytes on the host to the submission of all its work.
+    pub(crate) host_time: Duration,
+    /// The picture, a pixel a word, where it was wanted.
+    pub(crate) picture: Option<Vec<u32>>,
+}
+
+/// A way of filtering frames.
+pub(crate) trait Way {
+    /// What it is called in the report.
+    fn name(&self) -> &'static str;
+
+    /// Filters a frame; reads the picture back where it is wanted.
+    fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>>;
+
+    /// Storage buffers and bind groups created so far.
+    fn created(&self) -> [u64; 2];
+}

@@ -1,0 +1,152 @@
+//! A filter over the frames of a video on a GPU, or what wgpu takes for one: unsharp mask, and edges in orange. Once
+//! with a scope of a pool for each frame, once with buffers and bind groups that are created for each frame: the same
+//! pictures in every bit, and the host's time for a frame.
+//!
+//! ```text
+//! cargo run --release --features wgpu --example 17_video_filter -- [--frames N] [--size N] [--out FILE]
+//! ```
+//!
+//! Where wgpu finds no adapter it prints `SKIPPED` and why.
+
+mod created;
+mod filter;
+mod frames;
+mod pooled;
+mod timing;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use pool_core::Pool;
+use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
+
+use created::Created;
+use filter::{Filter, Way};
+use frames::Photograph;
+use pooled::Pooled;
+use timing::{Measured, READ_EACH, Spread};
+
+#[derive(Parser)]
+struct Arguments {
+    /// Frames of the video.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
+    frames: u32,
+    /// Pixels along each side of a frame: a multiple of 4.
+    #[arg(long, default_value_t = 128, value_parser = size)]
+    size: u32,
+    /// How often both ways are measured.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: u32,
+    /// The picture that is written: the last frame before and after. `target/demo/video_filter.png` otherwise.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// The host sends four pixels in a word, and 4096 squared is 64 MiB of `f32`, which every device binds.
+fn size(text: &str) -> Result<u32, String> {
+    let size: u32 = text.parse().map_err(|error| format!("{error}"))?;
+    match size {
+        4..=4096 if size % 4 == 0 => Ok(size),
+        _ => Err("a multiple of 4 from 4 to 4096".to_owned()),
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let stream = match Stream::open() {
+        Err(why @ WgpuError::NoAdapter { .. }) => {
+            println!("SKIPPED: {why}");
+            return Ok(());
+        }
+        stream => stream?,
+    };
+    describe(&stream, &arguments);
+    let frames = Photograph::load()?.video(arguments.frames, arguments.size);
+    let filter = Filter::new(arguments.size);
+    let mut constants = Pool::<Wgpu>::new(stream.clone());
+    let mut pooled = Pooled::new(&filter, &stream, &mut constants)?;
+    let mut created = Created::new(&filter, stream.device(), stream.queue());
+
+    let last = compare(&mut pooled, &mut created, &frames)?;
+    let warm = [pooled.created(), created.created()];
+    let mut measured = [Measured::default(), Measured::default()];
+    for _ in 0..arguments.repeats {
+        measured[0].repeat(&mut pooled, stream.device(), &frames)?;
+        measured[1].repeat(&mut created, stream.device(), &frames)?;
+    }
+    report([&pooled, &created], warm, measured)?;
+    if pooled.created() != warm[0] {
+        return Err("the pool has created buffers or bind groups in steady state".into());
+    }
+    let path = arguments.out.unwrap_or_else(|| {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        package.parent().unwrap_or(package).join("target/demo/video_filter.png")
+    });
+    let frame = frames.last().ok_or("no frames")?;
+    frames::write(&path, arguments.size, frame, &last)?;
+    println!("\nthe last frame, before and after, in {}", path.display());
+    Ok(())
+}
+
+/// Says where the example runs, and what its times are worth there.
+fn describe(stream: &Stream, arguments: &Arguments) {
+    let adapter = stream.device().adapter_info();
+    println!("adapter: {} ({:?}, {})", adapter.name, adapter.device_type, adapter.backend);
+    let Arguments { frames, size, repeats, .. } = arguments;
+    println!("{frames} frames of {size} × {size} pixels, {repeats} repeats");
+    if adapter.device_type == wgpu::DeviceType::Cpu {
+        println!("the adapter is the processor: its frames a second say nothing of a GPU");
+    }
+    if cfg!(debug_assertions) {
+        println!(
+            "built without optimisation, wgpu too: with --release the host's times are others"
+        );
+    }
+}
+
+/// Filters all frames in both ways, which is also their warm-up; the last picture.
+fn compare(
+    pooled: &mut dyn Way,
+    created: &mut dyn Way,
+    frames: &[Vec<u8>],
+) -> Result<Vec<u32>, Box<dyn Error>> {
+    let mut last = Vec::new();
+    for (number, frame) in frames.iter().enumerate() {
+        let picture = pooled.filter(frame, true)?.picture;
+        if picture != created.filter(frame, true)?.picture {
+            return Err(format!("frame {number} differs between the two ways").into());
+        }
+        last = picture.ok_or("no picture")?;
+    }
+    println!("all {} pictures are equal in both ways, in every bit\n", frames.len());
+    Ok(last)
+}
+
+/// Prints what was measured, and what was created since the warm-up.
+fn report(
+    ways: [&dyn Way; 2],
+    warm: [[u64; 2]; 2],
+    measured: [Measured; 2],
+) -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:24}{:>28}{:>28}{:>24}",
+        "", "host time a frame, µs", "frames a second", "created since warm-up"
+    );
+    let mut medians = [0.0; 2];
+    for (((way, warm), measured), median) in ways.iter().zip(warm).zip(measured).zip(&mut medians) {
+        let host_time = Spread::of(measured.host_times).ok_or("nothing was measured")?;
+        let rate = Spread::of(measured.frames_a_second).ok_or("nothing was measured")?;
+        let [buffers, groups] = way.created();
+        let created = format!("{} buffers, {} bind groups", buffers - warm[0], groups - warm[1]);
+        println!("{:24}{host_time:>28}{rate:>28}  {created}", way.name());
+        *median = host_time.median;
+    }
+    println!(
+        "created each frame takes {:.2} times the host time of the pool (medians of repeats, least and greatest in \
+         brackets; from the frame's bytes to the submission, on a device at rest; one of {READ_EACH} frames is read \
+         back where frames a second are measured)",
+        medians[1] / medians[0]
+    );
+    Ok(())
+}

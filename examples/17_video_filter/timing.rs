@@ -1,0 +1,74 @@
+//! How long both ways take, in turns.
+
+use std::error::Error;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use pool_wgpu::wgpu;
+
+use crate::filter::Way;
+
+/// Frames to one that is read back, where frames a second are measured.
+pub(crate) const READ_EACH: usize = 8;
+
+/// The median of repeated measurements, with the least and the greatest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) greatest: f64,
+}
+
+impl Spread {
+    /// Of at least one measurement.
+    pub(crate) fn of(mut measured: Vec<f64>) -> Option<Self> {
+        measured.sort_by(f64::total_cmp);
+        let (least, greatest) = (*measured.first()?, *measured.last()?);
+        Some(Self { least, median: measured[measured.len() / 2], greatest })
+    }
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.1} ({:.1} to {:.1})", self.median, self.least, self.greatest);
+        f.pad(&text)
+    }
+}
+
+/// What was measured of one way, a value for each repeat.
+#[derive(Debug, Default)]
+pub(crate) struct Measured {
+    /// The median host time of a frame, in microseconds.
+    pub(crate) host_times: Vec<f64>,
+    pub(crate) frames_a_second: Vec<f64>,
+}
+
+impl Measured {
+    /// Measures a repeat over all frames.
+    pub(crate) fn repeat(
+        &mut self,
+        way: &mut dyn Way,
+        device: &wgpu::Device,
+        frames: &[Vec<u8>],
+    ) -> Result<(), Box<dyn Error>> {
+        let mut host_times = Vec::with_capacity(frames.len());
+        for frame in frames {
+            // The driver's threads rest while the host's time is taken, also where the driver runs on the processor.
+            device.poll(wgpu::PollType::wait_indefinitely())?;
+            host_times.push(micros(way.filter(frame, false)?.host_time));
+        }
+        device.poll(wgpu::PollType::wait_indefinitely())?;
+        let start = Instant::now();
+        for (number, frame) in frames.iter().enumerate() {
+            way.filter(frame, number % READ_EACH == 0)?;
+        }
+        device.poll(wgpu::PollType::wait_indefinitely())?;
+        self.frames_a_second.push(frames.len() as f64 / start.elapsed().as_secs_f64());
+        self.host_times.extend(Spread::of(host_times).map(|spread| spread.median));
+        Ok(())
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
