@@ -163,7 +163,7 @@ pub(super) const CARRIES: &[Case] = &[
     }),
     ("set.ltu.bf16.bf16 %h7, %h1, %h2;", "%h7", |a, b, _| {
         let [a, b] = [a, b].map(|bits| bf16::from_bits(bits as u16));
-        u64::from(bf16::from_f32(f32::from(u8::from(!(a >= b)))).to_bits())
+        u64::from(bf16::from_f32(f32::from(u8::from(a.is_nan() || b.is_nan() || a < b))).to_bits())
     }),
     ("set.gt.u16.f16 %h7, %h1, %h2;", "%h7", |a, b, _| {
         let [a, b] = [a, b].map(|bits| f16::from_bits(bits as u16));
@@ -178,7 +178,7 @@ pub(super) const CARRIES: &[Case] = &[
         halves_compared(a, b, 0x3C00, |a, b| a <= b)
     }),
     ("set.geu.u32.f16x2 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        halves_compared(a, b, 0xFFFF, |a, b| !(a < b))
+        halves_compared(a, b, 0xFFFF, |a, b| a.is_nan() || b.is_nan() || a >= b)
     }),
     ("set.eq.bf16x2.bf16x2 %r7, %r1, %r2;", "%r7", |a, b, _| {
         let (a, b) = (halves(a).map(bf16::from_bits), halves(b).map(bf16::from_bits));
