@@ -58,7 +58,7 @@ fn of_process() -> Result<Stream, WgpuError> {
     if let Some((device, queue)) = known {
         match Stream::new(device, queue) {
             // Another is opened.
-            Err(WgpuError::DeviceLost { .. }) => {}
+            Err(WgpuError::DeviceLost) => {}
             answer => return answer,
         }
     }

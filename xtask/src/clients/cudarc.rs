@@ -1,8 +1,9 @@
 //! cudarc's own tests of its driver and NVRTC modules: each in a process, with two simulated devices.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Place;
@@ -37,20 +38,14 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
     let version = locked_version(place)?;
     let name = format!("cudarc {version}");
     checks.that(&format!("{name}: the list is of this version"), same(&list.of, &name));
-    let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
-        Ok(toolkit) => toolkit,
-        Err(why) => return Ok(checks.skip(&name, &why)),
+    let suite = match obtain(&version, place)? {
+        Ok(suite) => suite,
+        Err(why) => {
+            checks.skip(&name, &why);
+            return Ok(());
+        }
     };
-    let sources = match source::obtain("cudarc", &version, &place.made)? {
-        Ok(sources) => sources,
-        Err(why) => return Ok(checks.skip(&name, &why)),
-    };
-    let libraries = libraries(place, &toolkit)?;
-    let program = match build(&sources, place)? {
-        Ok(program) => program,
-        Err(why) => return Ok(checks.skip(&name, &why)),
-    };
-    let tests = programs::tests(&program)?;
+    let tests = programs::tests(&suite.program)?;
     checks.that(
         &format!("{name}: every listed test is one of its tests"),
         same(&list.unknown(&tests), &Vec::new()),
@@ -66,7 +61,7 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
             tally.listed += 1;
             continue;
         }
-        let ending = run_test(&program, test, &libraries, place)?;
+        let ending = suite.run(test, place)?;
         let held = list.judge(test, &ending);
         tally.count(&ending, &held);
         checks.that(&format!("{name}: {test}"), held);
@@ -74,6 +69,28 @@ pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), 
     tally.tests = tests.len();
     println!("{name}: {tally}, in {:.0} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// The built tests.
+#[derive(Debug)]
+struct Suite {
+    program: PathBuf,
+    /// Where the dynamic loader finds the simulator as a driver, and the compiler of CUDA C++.
+    libraries: OsString,
+}
+
+/// Gets sources and compiler, and builds; the inner error says what could not be had.
+fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
+    let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
+        Ok(toolkit) => toolkit,
+        Err(why) => return Ok(Err(why)),
+    };
+    let sources = match source::obtain("cudarc", version, &place.made)? {
+        Ok(sources) => sources,
+        Err(why) => return Ok(Err(why)),
+    };
+    let libraries = libraries(place, &toolkit)?;
+    Ok(build(&sources, place)?.map(|program| Suite { program, libraries }))
 }
 
 /// The version that the workspace is built with.
@@ -85,7 +102,7 @@ fn locked_version(place: &Place) -> Result<String, TaskError> {
 }
 
 /// Directories for the dynamic loader: the simulator as a driver, and the compiler that cudarc looks for.
-fn libraries(place: &Place, toolkit: &Toolkit) -> Result<std::ffi::OsString, TaskError> {
+fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
     let driver = place.made.join("driver");
     fs::create_dir_all(&driver)?;
     fs::copy(simulated_driver()?.join("libcuda.so"), driver.join("libcuda.so"))?;
@@ -113,43 +130,45 @@ fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskE
     Ok(Ok(program.ok_or("cargo names no test program of cudarc")?))
 }
 
-/// Runs one test, also one that its authors leave out unless asked.
-fn run_test(
-    program: &Path,
-    test: &str,
-    libraries: &std::ffi::OsStr,
-    place: &Place,
-) -> Result<Ending, TaskError> {
-    let path = place.made.join("cudarc-test.log");
-    let log = fs::File::create(&path)?;
-    let mut command = Command::new(program);
-    command.args(["--exact", test, "--include-ignored", "--test-threads", "1"]);
-    command.env("LD_LIBRARY_PATH", libraries).env("CUDA_SIM_DEVICES", "2");
-    command.env("CUDA_SIM_INSTRUCTIONS", INSTRUCTIONS).env("CUDA_SIM_PRINT_REPORTS", "1");
-    command.env("RUST_BACKTRACE", "0");
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    let mut child = command.spawn()?;
+impl Suite {
+    /// Runs one test, also one that its authors leave out unless asked.
+    fn run(&self, test: &str, place: &Place) -> Result<Ending, TaskError> {
+        let path = place.made.join("cudarc-test.log");
+        let log = fs::File::create(&path)?;
+        let mut command = Command::new(&self.program);
+        command.args(["--exact", test, "--include-ignored", "--test-threads", "1"]);
+        command.env("LD_LIBRARY_PATH", &self.libraries).env("CUDA_SIM_DEVICES", "2");
+        command.env("CUDA_SIM_INSTRUCTIONS", INSTRUCTIONS).env("CUDA_SIM_PRINT_REPORTS", "1");
+        command.env("RUST_BACKTRACE", "0");
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let status = wait(&mut command.spawn()?)?;
+        let output = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+        for report in output.lines().filter_map(|line| line.strip_prefix("simulated driver: ")) {
+            println!("reported in {test}: {report}");
+        }
+        Ok(match status {
+            Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
+            Some(_) if output.contains("1 passed") => Ending::Passed,
+            Some(_) => Ending::Failed(format!("{output}\nno such test was run")),
+            None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
+        })
+    }
+}
+
+/// `None` where it took too long and was stopped.
+fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
     let start = Instant::now();
-    let status = loop {
+    loop {
         if let Some(status) = child.try_wait()? {
-            break Some(status);
+            return Ok(Some(status));
         }
         if start.elapsed() > PATIENCE {
             child.kill()?;
             child.wait()?;
-            break None;
+            return Ok(None);
         }
         std::thread::sleep(GLANCE);
-    };
-    let output = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-    for report in output.lines().filter_map(|line| line.strip_prefix("simulated driver: ")) {
-        println!("reported in {test}: {report}");
     }
-    Ok(match status {
-        Some(status) if status.success() => Ending::Passed,
-        Some(status) => Ending::Failed(format!("{output}\n{status}")),
-        None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
-    })
 }
 
 /// How the tests ended.

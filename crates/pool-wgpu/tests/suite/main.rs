@@ -15,4 +15,5 @@ mod faults;
 mod kernels;
 mod reading;
 mod support;
+mod thread_streams;
 mod turns;

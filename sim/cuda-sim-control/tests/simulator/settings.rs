@@ -1,7 +1,7 @@
 //! Seeds, limits, devices, and that nothing of one test reaches the next.
 
 use cuda_sim_control::{LoadError, Settings, Simulator};
-use cudarc::driver::CudaContext;
+use cudarc::driver::{CudaContext, sys};
 use driver_conformance::driver::{self, HostBuffer, Outcome, Stream};
 
 use crate::support::{filled, start, with_order_of, with_seed};
@@ -56,7 +56,7 @@ fn a_device_has_as_much_memory_as_is_said() {
     let half = unsafe { stream.alloc::<u8>(32 << 20) }.unwrap();
     // SAFETY: as above.
     let refused = unsafe { stream.alloc::<u8>(48 << 20) }.unwrap_err();
-    assert_eq!(refused.0, cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+    assert_eq!(refused.0, sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY);
     drop(half);
     stream.synchronize().unwrap();
     // SAFETY: as above.
@@ -165,12 +165,12 @@ fn a_graph_that_frees_by_itself_is_none_that_the_device_launches() {
     let simulator = start();
     let _context = CudaContext::new(0).unwrap();
     let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: both places outlive the calls, and the graph is live.
-    let answer = unsafe {
-        assert_eq!(cudarc::driver::sys::cuGraphCreate(&raw mut graph, 0) as u32, 0);
-        // `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` and `…_DEVICE_LAUNCH`.
-        cudarc::driver::sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 1 | 4)
-    };
-    assert_eq!(answer, cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+    // SAFETY: the place outlives the call.
+    assert_eq!(unsafe { sys::cuGraphCreate(&raw mut graph, 0) } as u32, 0);
+    // `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH` and `…_DEVICE_LAUNCH`.
+    let flags = 1 | 4;
+    // SAFETY: the place outlives the call, and the graph is live.
+    let answer = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, flags) };
+    assert_eq!(answer, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
     simulator.assert_clean();
 }

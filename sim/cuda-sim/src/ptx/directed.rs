@@ -1,4 +1,4 @@
-//! `.f32` in another direction than to nearest: exact sums in more bits, rounded once.
+//! `.f32` in another direction than to nearest: exact sums in more bits, rounded once; `.f64` towards zero.
 
 use super::float::single;
 use super::op::{Three, Two};
@@ -29,6 +29,32 @@ pub(crate) fn fused(round: Round) -> Option<Three> {
         Round::Down => Some(directed::<true, false>),
         Round::Up => Some(directed::<false, true>),
     }
+}
+
+/// `.f64` sums and differences towards zero.
+pub(crate) fn double(name: &str, round: Round) -> Option<Two> {
+    match (name, round) {
+        ("add", Round::Zero) => Some(|a, b| sum_towards_zero(f64::from_bits(a), f64::from_bits(b))),
+        ("sub", Round::Zero) => {
+            Some(|a, b| sum_towards_zero(f64::from_bits(a), -f64::from_bits(b)))
+        }
+        _ => None,
+    }
+}
+
+fn sum_towards_zero(a: f64, b: f64) -> u64 {
+    let sum = a + b;
+    if !a.is_finite() || !b.is_finite() {
+        return sum.to_bits();
+    }
+    if sum.is_infinite() {
+        return f64::MAX.copysign(sum).to_bits();
+    }
+    // What rounding to nearest has left out is a number itself, and is got exactly with the larger side first.
+    let (large, small) = if a.abs() >= b.abs() { (a, b) } else { (b, a) };
+    let rest = small - (sum - large);
+    let is_too_far = rest != 0.0 && rest.is_sign_negative() != sum.is_sign_negative();
+    if is_too_far { sum.to_bits() - 1 } else { sum.to_bits() }
 }
 
 /// `.f32` sums, differences and products in another direction than to nearest.

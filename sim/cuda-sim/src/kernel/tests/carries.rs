@@ -1,6 +1,10 @@
 //! Carries, sums of products, distances of bits and comparisons of short numbers, and what they give.
 
-#![expect(clippy::cast_possible_truncation, reason = "registers hold the low bits")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "registers hold the low bits, and what is converted fits"
+)]
 
 use half::{bf16, f16};
 
@@ -44,6 +48,14 @@ fn pair(of: [u16; 2]) -> u64 {
 fn halves_compared(a: u64, b: u64, truth: u16, test: fn(f16, f16) -> bool) -> u64 {
     let (a, b) = (halves(a).map(f16::from_bits), halves(b).map(f16::from_bits));
     pair([0, 1].map(|index| if test(a[index], b[index]) { truth } else { 0 }))
+}
+
+/// The sum of a whole number and 2^40 times another, as a number of 53 bits, without what lies below.
+fn cut(a: u64, b: u64) -> u64 {
+    let sum = i128::from(a as i64 >> 11) + (i128::from(b as i64 >> 11) << 40);
+    let beyond = (128 - sum.unsigned_abs().leading_zeros()).saturating_sub(53);
+    let kept = (sum.unsigned_abs() >> beyond << beyond) as f64;
+    (if sum < 0 { -kept } else { kept }).to_bits()
 }
 
 pub(super) const CARRIES: &[Case] = &[
@@ -122,6 +134,13 @@ pub(super) const CARRIES: &[Case] = &[
         let [first, second] = halves(a).map(i64::from);
         low(first * byte(b, 0) + second * byte(b, 1) + i64::from(u32_(c)))
     }),
+    (
+        "shr.s64 %l5, %l1, 11; shr.s64 %l6, %l2, 11;
+         cvt.rn.f64.s64 %d5, %l5; cvt.rn.f64.s64 %d6, %l6;
+         mul.rn.f64 %d6, %d6, 0d4270000000000000; add.rz.f64 %d7, %d5, %d6;",
+        "%d7",
+        |a, b, _| cut(a, b),
+    ),
     ("bfind.shiftamt.u32 %r7, %r1;", "%r7", |a, _, _| {
         u64::from(if u32_(a) == 0 { u32::MAX } else { u32_(a).leading_zeros() })
     }),
@@ -144,7 +163,7 @@ pub(super) const CARRIES: &[Case] = &[
     }),
     ("set.ltu.bf16.bf16 %h7, %h1, %h2;", "%h7", |a, b, _| {
         let [a, b] = [a, b].map(|bits| bf16::from_bits(bits as u16));
-        u64::from(bf16::from_f32(f32::from(u8::from(!(a >= b)))).to_bits())
+        u64::from(bf16::from_f32(f32::from(u8::from(a.is_nan() || b.is_nan() || a < b))).to_bits())
     }),
     ("set.gt.u16.f16 %h7, %h1, %h2;", "%h7", |a, b, _| {
         let [a, b] = [a, b].map(|bits| f16::from_bits(bits as u16));
@@ -159,7 +178,7 @@ pub(super) const CARRIES: &[Case] = &[
         halves_compared(a, b, 0x3C00, |a, b| a <= b)
     }),
     ("set.geu.u32.f16x2 %r7, %r1, %r2;", "%r7", |a, b, _| {
-        halves_compared(a, b, 0xFFFF, |a, b| !(a < b))
+        halves_compared(a, b, 0xFFFF, |a, b| a.is_nan() || b.is_nan() || a >= b)
     }),
     ("set.eq.bf16x2.bf16x2 %r7, %r1, %r2;", "%r7", |a, b, _| {
         let (a, b) = (halves(a).map(bf16::from_bits), halves(b).map(bf16::from_bits));

@@ -310,6 +310,10 @@ impl Decoder {
         style: Style,
     ) -> Reading<Kind> {
         let refused = || unknown(instruction);
+        if ty == Type::F64 {
+            let function = directed::double(&instruction.name, round).ok_or_else(refused)?;
+            return self.two(instruction, [ty; 3], function);
+        }
         if ty != Type::F32 || style.flush || style.saturate {
             return Err(refused());
         }

@@ -1,0 +1,54 @@
+//! The streams of threads.
+
+use std::thread;
+
+use pool_core::{Pool, PoolView};
+use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
+
+use crate::support::own_stream;
+
+/// What becomes of a thread that first asks for its stream.
+fn in_a_thread<R: Send>(code: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|scope| scope.spawn(code).join().unwrap())
+}
+
+#[test]
+fn a_thread_has_one_stream_and_threads_share_a_device() {
+    let of_a_thread = || {
+        in_a_thread(|| {
+            let stream = Stream::of_thread()?;
+            assert!(stream.is_of_thread());
+            assert!(Stream::of_thread()?.is_of_thread());
+            let mut pool = Pool::<Wgpu>::new(stream.clone());
+            assert_eq!(pool.scope().acquire_filled(3, 7_u32).try_to_vec()?, [7; 3]);
+            Ok::<_, WgpuError>(stream)
+        })
+    };
+    let one = match of_a_thread() {
+        Err(why @ WgpuError::NoAdapter { .. }) => return println!("SKIPPED: {why}"),
+        one => one.unwrap(),
+    };
+    let two = of_a_thread().unwrap();
+    assert!(!one.is_of_thread() && !two.is_of_thread(), "this thread has asked for none");
+    assert_eq!(one.device(), two.device());
+    // The device of the process is lost: the next thread gets another.
+    one.device().destroy();
+    assert_eq!(one.submit(), Err(WgpuError::DeviceLost));
+    let three = of_a_thread().unwrap();
+    assert_ne!(three.device(), two.device());
+    assert!(!three.is_lost() && in_a_thread(|| three.pending()) == Ok(0));
+}
+
+#[test]
+fn a_thread_chooses_its_stream() {
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    in_a_thread(|| {
+        stream.set_of_thread();
+        assert!(stream.is_of_thread() && stream.clone().is_of_thread());
+        assert_eq!(Stream::of_thread().unwrap().device(), stream.device());
+        let other = Stream::new(stream.device().clone(), stream.queue().clone()).unwrap();
+        assert!(!other.is_of_thread(), "another stream of the same device");
+        other.set_of_thread();
+        assert!(other.is_of_thread() && !stream.is_of_thread());
+    });
+}
