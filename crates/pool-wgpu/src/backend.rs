@@ -6,8 +6,9 @@ use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef};
 
 use crate::error::WgpuError;
 use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
+use crate::part::bytes_of;
 use crate::stream::Stream;
-use crate::view::{BufferView, BufferViewMut, bytes_of};
+use crate::view::{BufferView, BufferViewMut};
 
 // SAFETY: a block is the address of a record, boxed by `allocate` and taken by `free`, of a buffer that nobody else
 // has; WebGPU gives buffers zeroed, and the host cannot see them. Identities are multiples of `ALIGN` and count the

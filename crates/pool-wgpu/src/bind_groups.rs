@@ -13,6 +13,8 @@ pub(crate) struct BindGroups {
     groups: Map<Vec<BindGroupEntry>>,
     /// Hashes of the groups in which a buffer is bound, by the buffer's identity.
     of_buffer: Map<Vec<u64>>,
+    /// How many groups were made.
+    made: u64,
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
@@ -21,7 +23,14 @@ type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 struct BindGroupEntry {
     layout: u64,
     places: Box<[(u64, u64, u64)]>,
-    group: wgpu::BindGroup,
+    kept: KeptGroup,
+}
+
+/// A bind group, and the number that no other one of its stream has.
+#[derive(Debug)]
+pub(crate) struct KeptGroup {
+    pub(crate) number: u64,
+    pub(crate) group: wgpu::BindGroup,
 }
 
 impl BindGroupEntry {
@@ -43,12 +52,12 @@ impl BindGroups {
         layout: u64,
         bindings: &[Binding<'_>],
         make: impl FnOnce() -> Result<wgpu::BindGroup, E>,
-    ) -> Result<&wgpu::BindGroup, E> {
+    ) -> Result<&KeptGroup, E> {
         let hash = hash_of(layout, bindings);
         let is_wanted = |entry: &BindGroupEntry| entry.is_of(layout, bindings);
         let known = self.groups.get(&hash).and_then(|entries| entries.iter().position(is_wanted));
         let Some(at) = known else { return Ok(self.insert(hash, layout, bindings, make()?)) };
-        Ok(&self.groups[&hash][at].group)
+        Ok(&self.groups[&hash][at].kept)
     }
 
     #[cold]
@@ -58,14 +67,16 @@ impl BindGroups {
         layout: u64,
         bindings: &[Binding<'_>],
         group: wgpu::BindGroup,
-    ) -> &wgpu::BindGroup {
+    ) -> &KeptGroup {
         for binding in bindings {
             self.of_buffer.entry(binding.allocation.identity).or_default().push(hash);
         }
         let places = bindings.iter().map(Binding::place).collect();
         let entries = self.groups.entry(hash).or_default();
-        entries.push(BindGroupEntry { layout, places, group });
-        &entries[entries.len() - 1].group
+        self.made += 1;
+        let kept = KeptGroup { number: self.made, group };
+        entries.push(BindGroupEntry { layout, places, kept });
+        &entries[entries.len() - 1].kept
     }
 
     /// Forgets the groups in which freed buffers are bound.

@@ -50,6 +50,7 @@ mod memory;
 mod open;
 mod options;
 mod parameters;
+mod part;
 mod reading;
 mod recorder;
 mod setup;

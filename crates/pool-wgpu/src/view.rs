@@ -6,12 +6,13 @@ use std::ops::RangeBounds;
 
 use pool_core::{
     CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
-    SlotRef, bytemuck,
+    SlotRef,
 };
 
 use crate::binding::{Access, Binding};
 use crate::error::WgpuError;
-use crate::memory::{ALIGN, Allocation, Wgpu, WgpuBlock};
+use crate::memory::{ALIGN, Wgpu, WgpuBlock};
+use crate::part::{Part, bytes_of};
 use crate::reading::Reading;
 use crate::stream::Stream;
 
@@ -54,17 +55,6 @@ pub struct BufferView<'s, T> {
     elements: PhantomData<&'s [T]>,
 }
 
-/// Where in which block a view begins.
-#[derive(Clone, Copy)]
-struct Part {
-    block: WgpuBlock,
-    slot: SlotRef<Wgpu>,
-    /// In bytes.
-    offset: u64,
-    /// Whether what lies behind in the block is no view's.
-    is_last: bool,
-}
-
 impl<T> Clone for BufferView<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -73,59 +63,16 @@ impl<T> Clone for BufferView<'_, T> {
 
 impl<T> Copy for BufferView<'_, T> {}
 
-impl Part {
-    #[inline(always)]
-    fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
-        Self { block, slot, offset: 0, is_last: true }
-    }
-
-    /// The part up to a byte, and the rest, which has bytes or not.
-    fn split(self, bytes: u64, is_rest_empty: bool) -> (Self, Self) {
-        let before = Self { is_last: self.is_last && is_rest_empty, ..self };
-        (before, Self { offset: self.offset + bytes, ..self })
-    }
-
-    fn allocation(&self) -> Option<&Allocation> {
-        // SAFETY: parts are in views alone, and a view's block stays allocated while the view is in use, which it is
-        // for as long as the part is borrowed.
-        unsafe { self.block.allocation() }
-    }
-
-    fn stream(&self) -> &Stream {
-        // SAFETY: parts are in views alone, and views are not `Send`, because slots are not: this is the thread that
-        // owns the pool, and the view is in use for as long as the part is borrowed.
-        unsafe { self.slot.context() }
-    }
-
-    fn bind(&self, bytes: u64, access: Access) -> Result<Binding<'_>, WgpuError> {
-        let allocation = self.allocation().filter(|_| bytes > 0).ok_or(WgpuError::EmptyBinding)?;
-        let limits = &self.stream().setup().limits;
-        if !self.offset.is_multiple_of(limits.alignment) {
-            return Err(WgpuError::Misaligned { offset: self.offset, alignment: limits.alignment });
-        }
-        let whole = bytes.next_multiple_of(4);
-        if whole > limits.binding {
-            return Err(WgpuError::BindingTooLarge { bytes, limit: limits.binding });
-        }
-        Ok(Binding { allocation, offset: self.offset, bytes: whole, access })
-    }
-
-    fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
-        let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
-        let end = self.offset + bytes;
-        // Up to a whole word where nobody has what is behind.
-        let end = if self.is_last { end.next_multiple_of(4) } else { end };
-        self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
-    }
-}
-
 impl<'s, T> BufferViewMut<'s, T> {
     /// # Safety
     ///
     /// For `'s`, `slot` holds `block`, of which the first `length` elements of `T` are this view's alone.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        Self { part: Part::new(block, slot), length, elements: PhantomData }
+        // SAFETY: the part is in this view and in parts of it alone, which are in use for `'s` at most (caller), and stay
+        // on the pool's thread, because a slot is not `Send`.
+        let part = unsafe { Part::new(block, slot) };
+        Self { part, length, elements: PhantomData }
     }
 
     /// The elements as a binding that kernels read and write.
@@ -178,7 +125,10 @@ impl<'s, T> BufferView<'s, T> {
     /// As for [`BufferViewMut::new`], but other shared views may be in use.
     #[inline(always)]
     pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>, length: usize) -> Self {
-        Self { part: Part::new(block, slot), length, elements: PhantomData }
+        // SAFETY: the part is in this view and in parts of it alone, which are in use for `'s` at most (caller), and stay
+        // on the pool's thread, because a slot is not `Send`.
+        let part = unsafe { Part::new(block, slot) };
+        Self { part, length, elements: PhantomData }
     }
 
     /// The elements as bytes.
@@ -432,9 +382,4 @@ fn read_into<T: PodElement>(reading: Reading<T>, destination: &mut [T]) -> Resul
 #[cfg(target_arch = "wasm32")]
 fn read_into<T: PodElement>(_: Reading<T>, _: &mut [T]) -> Result<(), WgpuError> {
     Err(WgpuError::CannotWait)
-}
-
-/// The bytes of elements.
-pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
-    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
 }

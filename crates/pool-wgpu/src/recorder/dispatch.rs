@@ -24,7 +24,7 @@ impl Recorder<'_> {
         self.make_room()?;
         let Self { setup, recording } = self;
         let (number, layout) = kernel.layout();
-        let group =
+        let kept =
             recording.bind_groups.find(number, bindings, || bind(setup, layout, bindings))?;
         let open_pass = match &mut recording.pass {
             Some(pass) => pass,
@@ -33,14 +33,18 @@ impl Recorder<'_> {
                 let descriptor = wgpu::ComputePassDescriptor::default();
                 let mut pass = encoder.begin_compute_pass(&descriptor).forget_lifetime();
                 pass.set_bind_group(1, &recording.parameters.group, &[0]);
-                none.insert(OpenPass { pass, kernel: None })
+                none.insert(OpenPass { pass, kernel: None, group: None })
             }
         };
         if open_pass.kernel != Some(kernel.number()) {
             open_pass.pass.set_pipeline(kernel.pipeline());
             open_pass.kernel = Some(kernel.number());
+            open_pass.group = None;
         }
-        open_pass.pass.set_bind_group(0, group, &[]);
+        if open_pass.group != Some(kept.number) {
+            open_pass.pass.set_bind_group(0, &kept.group, &[]);
+            open_pass.group = Some(kept.number);
+        }
         if !parameters.is_empty() {
             let offset = recording.parameters.push(parameters);
             open_pass.pass.set_bind_group(1, &recording.parameters.group, &[offset]);

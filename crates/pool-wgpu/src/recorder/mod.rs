@@ -39,6 +39,8 @@ struct OpenPass {
     pass: wgpu::ComputePass<'static>,
     /// The number of the kernel that is set.
     kernel: Option<u64>,
+    /// The number of the bind group that is set for it.
+    group: Option<u64>,
 }
 
 /// The stream's own kernels, compiled when they are needed first.

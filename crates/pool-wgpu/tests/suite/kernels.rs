@@ -125,6 +125,10 @@ fn arguments_that_do_not_go_together_are_refused_before_wgpu_panics() {
     let alignment = u64::from(stream.device().limits().min_storage_buffer_offset_alignment);
     let misaligned = WgpuError::Misaligned { offset: 4, alignment };
     assert_eq!(x.slice(1..).unwrap().binding().unwrap_err(), misaligned);
+    let mut bytes = scope.acquire_zeroed::<u8>(10);
+    let uneven = bytes.slice_mut(..5).unwrap().binding_mut().unwrap_err();
+    assert_eq!(uneven, WgpuError::UnevenEnd { end: 5 });
+    assert_eq!(bytes.binding_mut().unwrap().bytes(), 12);
     assert_eq!(x.slice(..0).unwrap().binding().unwrap_err(), WgpuError::EmptyBinding);
     stream.submit().unwrap();
 }

@@ -1,0 +1,72 @@
+//! Where a view begins: in which block, at which byte; and what is done to bytes from there on.
+
+use pool_core::{Element, SlotRef, bytemuck};
+
+use crate::binding::{Access, Binding};
+use crate::error::WgpuError;
+use crate::memory::{Allocation, Wgpu, WgpuBlock};
+use crate::stream::Stream;
+
+/// Where in which block a view begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    block: WgpuBlock,
+    slot: SlotRef<Wgpu>,
+    /// In bytes.
+    pub(crate) offset: u64,
+    /// Whether what lies behind in the block is no view's.
+    pub(crate) is_last: bool,
+}
+
+impl Part {
+    /// # Safety
+    ///
+    /// While a copy of the part is borrowed, `block` stays allocated and `slot` is that of a view in use, on the thread
+    /// that owns the pool.
+    #[inline(always)]
+    pub(crate) unsafe fn new(block: WgpuBlock, slot: SlotRef<Wgpu>) -> Self {
+        Self { block, slot, offset: 0, is_last: true }
+    }
+
+    /// The part up to a byte, and the rest, which has bytes or not.
+    pub(crate) fn split(self, bytes: u64, is_rest_empty: bool) -> (Self, Self) {
+        let before = Self { is_last: self.is_last && is_rest_empty, ..self };
+        (before, Self { offset: self.offset + bytes, ..self })
+    }
+
+    pub(crate) fn allocation(&self) -> Option<&Allocation> {
+        // SAFETY: the block stays allocated while the part is borrowed (`new`).
+        unsafe { self.block.allocation() }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        // SAFETY: the view is in use while the part is borrowed, on the thread that owns the pool (`new`).
+        unsafe { self.slot.context() }
+    }
+
+    pub(crate) fn bind(&self, bytes: u64, access: Access) -> Result<Binding<'_>, WgpuError> {
+        let allocation = self.allocation().filter(|_| bytes > 0).ok_or(WgpuError::EmptyBinding)?;
+        let limits = &self.stream().setup().limits;
+        if !self.offset.is_multiple_of(limits.alignment) {
+            return Err(WgpuError::Misaligned { offset: self.offset, alignment: limits.alignment });
+        }
+        let whole = bytes.next_multiple_of(4);
+        if whole > limits.binding {
+            return Err(WgpuError::BindingTooLarge { bytes, limit: limits.binding });
+        }
+        Ok(Binding { allocation, offset: self.offset, bytes: whole, access })
+    }
+
+    pub(crate) fn fill(&self, element: &[u8], bytes: u64) -> Result<(), WgpuError> {
+        let Some(allocation) = self.allocation().filter(|_| bytes > 0) else { return Ok(()) };
+        let end = self.offset + bytes;
+        // Up to a whole word where nobody has what is behind.
+        let end = if self.is_last { end.next_multiple_of(4) } else { end };
+        self.stream().with(|recorder| recorder.fill(allocation, self.offset, end, element))
+    }
+}
+
+/// The bytes of elements.
+pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    if size_of::<T>() == 0 { &[] } else { bytemuck::cast_slice(elements) }
+}
