@@ -45,21 +45,27 @@ impl BindGroups {
         make: impl FnOnce() -> Result<wgpu::BindGroup, E>,
     ) -> Result<&wgpu::BindGroup, E> {
         let hash = hash_of(layout, bindings);
+        let is_wanted = |entry: &BindGroupEntry| entry.is_of(layout, bindings);
+        let known = self.groups.get(&hash).and_then(|entries| entries.iter().position(is_wanted));
+        let Some(at) = known else { return Ok(self.insert(hash, layout, bindings, make()?)) };
+        Ok(&self.groups[&hash][at].group)
+    }
+
+    #[cold]
+    fn insert(
+        &mut self,
+        hash: u64,
+        layout: u64,
+        bindings: &[Binding<'_>],
+        group: wgpu::BindGroup,
+    ) -> &wgpu::BindGroup {
+        for binding in bindings {
+            self.of_buffer.entry(binding.allocation.identity).or_default().push(hash);
+        }
+        let places = bindings.iter().map(Binding::place).collect();
         let entries = self.groups.entry(hash).or_default();
-        let known = entries.iter().position(|entry| entry.is_of(layout, bindings));
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let group = make()?;
-                let places = bindings.iter().map(Binding::place).collect();
-                entries.push(BindGroupEntry { layout, places, group });
-                for binding in bindings {
-                    self.of_buffer.entry(binding.allocation.identity).or_default().push(hash);
-                }
-                entries.len() - 1
-            }
-        };
-        Ok(&entries[at].group)
+        entries.push(BindGroupEntry { layout, places, group });
+        &entries[entries.len() - 1].group
     }
 
     /// Forgets the groups in which freed buffers are bound.

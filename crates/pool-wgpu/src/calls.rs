@@ -1,18 +1,14 @@
 //! Calls of wgpu whose errors come back as values: error scopes, and the loss of the device.
 //!
 //! wgpu tells nobody but a callback that a device is lost, and there is one callback, which is the user's. So a loss is
-//! looked for: mapping a buffer of a lost device fails at once.
+//! looked for: a lost device does not say what is wrong with a call.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::error::WgpuError;
-
-/// Bytes of the buffer that is mapped to find a loss.
-const PROBE_BYTES: u64 = 8;
 
 /// A device and its queue, called with care.
 #[derive(Debug)]
@@ -20,13 +16,11 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: AtomicBool,
-    /// Buffers to find a loss by; each is taken out while it is used.
-    probes: Mutex<Vec<wgpu::Buffer>>,
 }
 
 impl Calls {
     pub(crate) fn new(device: wgpu::Device, queue: wgpu::Queue) -> Self {
-        Self { device, queue, is_lost: AtomicBool::new(false), probes: Mutex::default() }
+        Self { device, queue, is_lost: AtomicBool::new(false) }
     }
 
     /// Asks for nothing: whether the device was found to be lost.
@@ -67,7 +61,7 @@ impl Calls {
         error.map_or(Ok(answer), Err)
     }
 
-    /// Looks whether the device is lost.
+    /// Looks whether the device is lost, by asking it for a buffer that no device can give.
     ///
     /// # Errors
     ///
@@ -77,37 +71,18 @@ impl Calls {
         if cfg!(target_arch = "wasm32") {
             return Ok(());
         }
-        let idle = self.probes.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let is_refused = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_refused);
-        let mapped = self.scoped(|| {
-            let probe = idle.unwrap_or_else(|| self.create_probe());
-            probe.map_async(wgpu::MapMode::Read, .., move |answer| {
-                told.store(answer.is_err(), Ordering::Relaxed);
-            });
-            // A device that lives maps at a poll, and not before.
-            let is_lost = is_refused.load(Ordering::Relaxed);
-            probe.unmap();
-            (probe, is_lost)
-        });
-        match mapped {
-            Ok((probe, false)) => {
-                self.probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
-                Ok(())
-            }
-            Ok((_, true)) => Err(self.note_loss()),
-            // Without memory for a probe nothing was found.
-            Err(_) => Ok(()),
-        }
-    }
-
-    fn create_probe(&self) -> wgpu::Buffer {
-        self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("pool-wgpu loss probe"),
-            size: PROBE_BYTES,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("pool-wgpu: is the device lost?"),
+            size: 4,
+            usage: wgpu::BufferUsages::empty(),
             mapped_at_creation: false,
-        })
+        };
+        match self.scoped(|| self.device.create_buffer(&descriptor)) {
+            // A device that lives says that the buffer is useless.
+            Err(_) => Ok(()),
+            // A lost one gives a buffer that is not valid, and says nothing.
+            Ok(_) => Err(self.note_loss()),
+        }
     }
 
     /// Creates a buffer.

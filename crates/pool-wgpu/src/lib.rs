@@ -1,4 +1,39 @@
 //! The wgpu backend of `pool`: pools of storage buffers on Vulkan, Metal, Direct3D 12, and the WebGPU of a browser.
+//!
+//! A pool's context is a [`Stream`]: a device, its queue, and one encoder, into which fills, copies and dispatches are
+//! recorded in the order of the calls. In steady state a scope creates no buffer and no bind group.
+//!
+//! ```no_run
+//! use pool_core::{Pool, PoolView};
+//! use pool_wgpu::{Access, Stream, Wgpu};
+//!
+//! let stream = Stream::open()?; // or `Stream::new(device, queue)` of your own
+//! let double = stream.kernel(
+//!     "@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+//!      @group(0) @binding(1) var<storage, read> x: array<f32>;
+//!      @group(1) @binding(0) var<uniform> factor: f32;
+//!      @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+//!          if id.x < arrayLength(&x) { y[id.x] = factor * x[id.x]; }
+//!      }",
+//!     "main",
+//!     &[Access::ReadWrite, Access::Read],
+//! )?;
+//! let mut pool = Pool::<Wgpu>::new(stream.clone());
+//! for _ in 0..1_000 {
+//!     let scope = pool.scope();
+//!     let x = scope.acquire_filled(1_000, 1.0_f32);
+//!     let mut y = scope.acquire::<f32>(1_000);
+//!     let bindings = [y.binding_mut()?, x.binding()?];
+//!     stream.dispatch(&double, &bindings, &2.0_f32.to_le_bytes(), [16, 1, 1])?;
+//!     let doubled = y.read()?; // await it, or wait for it
+//!     assert_eq!(doubled.wait()?[999], 2.0);
+//! }
+//! # Ok::<(), pool_wgpu::WgpuError>(())
+//! ```
+//!
+//! Bindings are lent by views, and bind groups of your own can be made of [`Binding::resource`]; then work with them is
+//! recorded by [`Stream::record`], or submitted behind the stream. Parts of views are bound at multiples of the device's
+//! alignment; they are filled, copied and read at any byte.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

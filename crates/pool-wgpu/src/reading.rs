@@ -36,6 +36,7 @@ impl<T> fmt::Debug for Reading<T> {
 
 /// A staging buffer that is being mapped.
 struct Mapping {
+    setup: Arc<Setup>,
     buffer: wgpu::Buffer,
     pool: Arc<StagingPool>,
     progress: Mutex<Progress>,
@@ -77,10 +78,11 @@ impl Mapping {
         }
     }
 
-    /// Unmaps the buffer, and lets it be used again.
+    /// Unmaps the buffer, and lets it be used again. That of a lost device is dropped.
     fn give_back(&self) {
-        self.buffer.unmap();
-        self.pool.give(self.buffer.clone());
+        if self.setup.calls.scoped(|| self.buffer.unmap()).is_ok() {
+            self.pool.give(self.buffer.clone());
+        }
     }
 
     /// Whether the contents are there.
@@ -109,7 +111,7 @@ impl<T> Reading<T> {
     ) -> Result<Self, WgpuError> {
         let shift = usize::try_from(shift).unwrap_or_default();
         let progress = Mutex::new(Progress::Waiting(None));
-        let mapping = Arc::new(Mapping { buffer, pool, progress });
+        let mapping = Arc::new(Mapping { setup: Arc::clone(&setup), buffer, pool, progress });
         let told = Arc::clone(&mapping);
         let map =
             || mapping.buffer.map_async(wgpu::MapMode::Read, .., move |answer| told.answer(answer));
@@ -163,10 +165,14 @@ impl<T> Reading<T> {
     /// Copies the bytes out of the staging buffer, and gives that back.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
-        let unreadable =
-            |error: wgpu::MapRangeError| WgpuError::Unreadable { message: error.to_string() };
         let end = (self.shift + into.len()).next_multiple_of(4) as u64;
-        let mapped = mapping.buffer.get_mapped_range(..end).map_err(unreadable)?;
+        let mapped = match mapping.buffer.get_mapped_range(..end) {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                self.setup.calls.find_loss()?;
+                return Err(WgpuError::Unreadable { message: error.to_string() });
+            }
+        };
         into.copy_from_slice(&mapped[self.shift..self.shift + into.len()]);
         drop(mapped);
         mapping.give_back();

@@ -131,9 +131,13 @@ impl Uploads {
         let Some(buffer) = self.used.last() else {
             return Err(WgpuError::Unreadable { message: "no staging buffer".to_owned() });
         };
-        let unreadable =
-            |error: wgpu::MapRangeError| WgpuError::Unreadable { message: error.to_string() };
-        buffer.get_mapped_range_mut(at..at + count).map_err(unreadable)?.copy_from_slice(bytes);
+        match buffer.get_mapped_range_mut(at..at + count) {
+            Ok(mut mapped) => mapped.copy_from_slice(bytes),
+            Err(error) => {
+                calls.find_loss()?;
+                return Err(WgpuError::Unreadable { message: error.to_string() });
+            }
+        }
         self.filled = (at + count).next_multiple_of(MAP_ALIGNMENT).min(buffer.size());
         self.staged += count;
         Ok((buffer, at))

@@ -328,8 +328,8 @@ impl Stream {
     /// Gives a buffer back. wgpu keeps it for as long as recorded work needs it.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
-        drop(allocation);
         self.forget(identity);
+        drop(allocation);
         if let Some(watch) = &self.watch {
             watch.freed(identity, bytes);
         }

@@ -94,31 +94,29 @@ impl Recorder<'_> {
         to: u64,
         bytes: u64,
     ) -> Result<(), WgpuError> {
+        self.with_scratch(|recorder, scratch| {
+            let mut done = 0;
+            while done < bytes {
+                let count = scratch.bytes.min(bytes - done);
+                recorder.copy((allocation, from + done), (scratch, 0), count)?;
+                recorder.copy((scratch, 0), (allocation, to + done), count)?;
+                done += count;
+            }
+            Ok(())
+        })
+    }
+
+    fn with_scratch(
+        &mut self,
+        code: impl FnOnce(&mut Self, &Allocation) -> Result<(), WgpuError>,
+    ) -> Result<(), WgpuError> {
         let scratch = match self.recording.scratch.take() {
             Some(scratch) => scratch,
             None => self.create_scratch()?,
         };
-        let copied = self.copy_through(&scratch, allocation, from, to, bytes);
+        let answer = code(self, &scratch);
         self.recording.scratch = Some(scratch);
-        copied
-    }
-
-    fn copy_through(
-        &mut self,
-        scratch: &Allocation,
-        allocation: &Allocation,
-        from: u64,
-        to: u64,
-        bytes: u64,
-    ) -> Result<(), WgpuError> {
-        let mut done = 0;
-        while done < bytes {
-            let count = scratch.bytes.min(bytes - done);
-            self.copy((allocation, from + done), (scratch, 0), count)?;
-            self.copy((scratch, 0), (allocation, to + done), count)?;
-            done += count;
-        }
-        Ok(())
+        answer
     }
 
     fn create_scratch(&self) -> Result<Allocation, WgpuError> {

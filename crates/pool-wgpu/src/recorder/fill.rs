@@ -47,15 +47,17 @@ impl Recorder<'_> {
         if is_zero {
             return self.zero(allocation, start, end);
         }
-        let shift = usize_of(start % 4);
         let period = element.len() * (4 / gcd(element.len(), 4));
         if period > PATTERN_BYTES {
             return self.fill_by_doubling(allocation, start, end, element);
         }
-        let first = period - shift % period;
-        let pattern: Vec<u8> =
-            (first..first + period).map(|at| element[at % element.len()]).collect();
-        self.repeat(allocation, start, end, &pattern)
+        // The pattern begins with the first word, of which the element may begin at another byte.
+        let first = period - usize_of(start % 4) % period;
+        let mut pattern = [0; PATTERN_BYTES];
+        for (at, byte) in pattern[..period].iter_mut().enumerate() {
+            *byte = element[(first + at) % element.len()];
+        }
+        self.repeat(allocation, start, end, &pattern[..period])
     }
 
     fn zero(&mut self, allocation: &Allocation, start: u64, end: u64) -> Result<(), WgpuError> {
@@ -75,9 +77,10 @@ impl Recorder<'_> {
         bytes: &[u8],
     ) -> Result<(), WgpuError> {
         let shift = usize_of(start % 4);
-        let mut pattern = vec![0; (shift + bytes.len()).next_multiple_of(4)];
+        let mut pattern = [0; PATTERN_BYTES];
         pattern[shift..shift + bytes.len()].copy_from_slice(bytes);
-        self.repeat(allocation, start, start + bytes.len() as u64, &pattern)
+        let period = (shift + bytes.len()).next_multiple_of(4);
+        self.repeat(allocation, start, start + bytes.len() as u64, &pattern[..period])
     }
 
     /// Writes an element that is too long for the kernel's parameters, and copies what is there on and on.
@@ -114,12 +117,14 @@ impl Recorder<'_> {
             let window = self.window(allocation, at);
             let last = end.min(window.end);
             let phase = (at / 4 - first_word) % period;
-            let mut parameters = words([at - window.base, last - window.base, period, phase]);
-            parameters.extend_from_slice(pattern);
-            parameters.resize(HEAD_BYTES + PATTERN_BYTES, 0);
+            let head = words([at - window.base, last - window.base, period, phase]);
+            let mut parameters = [0; HEAD_BYTES + PATTERN_BYTES];
+            parameters[..HEAD_BYTES].copy_from_slice(&head);
+            parameters[HEAD_BYTES..HEAD_BYTES + pattern.len()].copy_from_slice(pattern);
             let binding = window.binding(allocation, Access::ReadWrite);
             let groups = self.groups(last.div_ceil(4) - at / 4);
-            self.dispatch(&kernel, &[binding], &parameters, groups)?;
+            let parameters = &parameters[..HEAD_BYTES + pattern.len()];
+            self.dispatch(&kernel, &[binding], parameters, groups)?;
             at = last;
         }
         Ok(())
@@ -166,8 +171,12 @@ impl Window {
 }
 
 /// Numbers below 2³² as the words of a uniform.
-pub(super) fn words(numbers: [u64; 4]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| (number & 0xFFFF_FFFF).to_le_bytes()[..4].to_vec()).collect()
+pub(super) fn words(numbers: [u64; 4]) -> [u8; HEAD_BYTES] {
+    let mut bytes = [0; HEAD_BYTES];
+    for (word, number) in bytes.chunks_exact_mut(4).zip(numbers) {
+        word.copy_from_slice(&number.to_le_bytes()[..4]);
+    }
+    bytes
 }
 
 /// A number of bytes that the host has, or a number below one.

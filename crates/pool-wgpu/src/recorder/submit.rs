@@ -17,12 +17,12 @@ impl Recorder<'_> {
         if let Some(error) = self.recording.unreported.take() {
             return Err(error);
         }
+        self.recording.commands = 0;
         let mut others = others.into_iter().peekable();
         if self.recording.encoder.is_none() && others.peek().is_none() {
-            return self.setup.calls.check();
+            return self.setup.calls.find_loss();
         }
         let (calls, recording) = (&self.setup.calls, &mut *self.recording);
-        recording.commands = 0;
         self.setup.counters.submissions.step();
         let submitted = calls.scoped(|| {
             recording.pass = None;

@@ -9,7 +9,10 @@
     reason = "tests"
 )]
 
+mod bytes;
 mod conformance;
 mod faults;
 mod kernels;
+mod reading;
 mod support;
+mod turns;

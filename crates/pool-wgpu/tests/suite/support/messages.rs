@@ -46,7 +46,8 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        let messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let messages =
+            std::mem::take(&mut *MESSAGES.lock().unwrap_or_else(PoisonError::into_inner));
         if !std::thread::panicking() {
             assert_eq!(messages, Vec::<String>::new(), "wgpu or a validation layer has complained");
         }

@@ -12,7 +12,11 @@ pub(crate) struct WgpuProbe {
 
 impl WgpuProbe {
     pub(crate) fn new(stream: Stream) -> Self {
-        Self { stream, ledger: Ledger::new() }
+        Self::with_ledger(stream, Ledger::new())
+    }
+
+    pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
+        Self { stream, ledger }
     }
 }
 
