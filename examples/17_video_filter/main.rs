@@ -100,7 +100,7 @@ fn describe(stream: &Stream, arguments: &Arguments) {
     }
     if cfg!(debug_assertions) {
         println!(
-            "built without optimisation, wgpu too: with --release the host's times are others"
+            "wgpu is built without optimisation here: with --release the host's times are others"
         );
     }
 }
@@ -133,20 +133,22 @@ fn report(
         "{:24}{:>28}{:>28}{:>24}",
         "", "host time a frame, µs", "frames a second", "created since warm-up"
     );
-    let mut medians = [0.0; 2];
-    for (((way, warm), measured), median) in ways.iter().zip(warm).zip(measured).zip(&mut medians) {
+    let ratios = measured[1].host_times.iter().zip(&measured[0].host_times);
+    let ratios: Vec<_> = ratios.map(|(created, pooled)| created / pooled).collect();
+    let ratio = Spread::of(ratios).ok_or("nothing was measured")?;
+    for ((way, warm), measured) in ways.iter().zip(warm).zip(measured) {
         let host_time = Spread::of(measured.host_times).ok_or("nothing was measured")?;
         let rate = Spread::of(measured.frames_a_second).ok_or("nothing was measured")?;
         let [buffers, groups] = way.created();
         let created = format!("{} buffers, {} bind groups", buffers - warm[0], groups - warm[1]);
         println!("{:24}{host_time:>28}{rate:>28}  {created}", way.name());
-        *median = host_time.median;
     }
     println!(
-        "created each frame takes {:.2} times the host time of the pool (medians of repeats, least and greatest in \
-         brackets; from the frame's bytes to the submission, on a device at rest; one of {READ_EACH} frames is read \
-         back where frames a second are measured)",
-        medians[1] / medians[0]
+        "{:24}{ratio:>28}  times the host time, in each repeat\n\n\
+         medians of the repeats, least and greatest in brackets; the host time goes from a frame's bytes to the\n\
+         submission of its work, on a device at rest; where frames a second are measured, one of {READ_EACH} is\n\
+         read back",
+        "created over pool"
     );
     Ok(())
 }

@@ -14,9 +14,9 @@ pub(crate) const READ_EACH: usize = 8;
 /// The median of repeated measurements, with the least and the greatest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
-    pub(crate) least: f64,
+    least: f64,
     pub(crate) median: f64,
-    pub(crate) greatest: f64,
+    greatest: f64,
 }
 
 impl Spread {
@@ -30,7 +30,7 @@ impl Spread {
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{:.1} ({:.1} to {:.1})", self.median, self.least, self.greatest);
+        let text = format!("{:.2} ({:.2} to {:.2})", self.median, self.least, self.greatest);
         f.pad(&text)
     }
 }

@@ -44,6 +44,7 @@ mod block_watch;
 mod calls;
 mod counts;
 mod elements;
+mod ending;
 mod error;
 mod kernel;
 mod memory;

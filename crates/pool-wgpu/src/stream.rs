@@ -9,6 +9,7 @@ use crate::binding::{Access, Binding};
 use crate::block_watch::BlockWatch;
 use crate::counts::Counts;
 use crate::elements;
+use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
@@ -25,7 +26,8 @@ use crate::turn::Turns;
 ///
 /// A clone is the same stream, and the pools of one stream may exchange memory freely. What is recorded is submitted
 /// when 512 commands are there, when something is read, and by [`submit`](Self::submit). What is not submitted when the
-/// last clone and the last pool are dropped is not done.
+/// last clone and the last pool are dropped is not done. Buffers that a thread gives up while it ends, as the pools of a
+/// thread do, go with the next allocation of any stream.
 ///
 /// # Other encoders
 ///
@@ -55,6 +57,15 @@ struct Shared {
     downloads: Arc<StagingPool>,
     /// The notes are the identities of buffers that were freed.
     recording: Turns<Recording>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if ending::is_ending() {
+            let (setup, downloads) = (Arc::clone(&self.setup), Arc::clone(&self.downloads));
+            ending::leave((self.recording.end(), setup, downloads));
+        }
+    }
 }
 
 impl fmt::Debug for Stream {
@@ -87,10 +98,13 @@ impl Stream {
         queue: wgpu::Queue,
         options: &StreamOptions,
     ) -> Result<Self, WgpuError> {
+        ending::drop_orphans();
         let setup = Arc::new(Setup::new(device, queue, options.all_usages())?);
         let recording = Turns::new(Recording::new(&setup)?);
         let downloads = StagingPool::new(Way::Down);
-        Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
+        let stream = Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None };
+        stream.watch_thread();
+        Ok(stream)
     }
 
     /// A stream of the first adapter that wgpu finds.
@@ -259,6 +273,13 @@ impl Stream {
         self.with(|recorder| Ok(recorder.pending()))
     }
 
+    /// Sees to it that the end of this thread is noticed.
+    #[inline]
+    pub(crate) fn watch_thread(&self) {
+        // Looking at the device takes a lock, which makes what wgpu keeps for a thread.
+        ending::watch_thread(|| drop(self.shared.setup.calls.poll(wgpu::PollType::Poll)));
+    }
+
     /// Whether the other is a clone of this stream.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -271,6 +292,7 @@ impl Stream {
         code: impl FnOnce(&mut Recorder<'_>) -> Result<R, WgpuError>,
     ) -> Result<R, WgpuError> {
         let shared = &*self.shared;
+        self.watch_thread();
         shared
             .recording
             .take(|recording, freed| code(&mut Recorder::new(&shared.setup, recording, &freed)))?
@@ -302,6 +324,8 @@ impl Stream {
     /// Allocates a buffer of so many bytes for a block.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Box<Allocation>, WgpuError> {
         let setup = &*self.shared.setup;
+        self.watch_thread();
+        ending::drop_orphans();
         if self.watch.as_ref().is_some_and(|watch| !watch.admit(bytes)) {
             let message = "the stream's watch refuses".to_owned();
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
@@ -336,8 +360,14 @@ impl Stream {
     /// Gives a buffer back. wgpu keeps it for as long as recorded work needs it.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
         let identity = allocation.identity;
-        self.forget(identity);
-        drop(allocation);
+        if ending::is_ending() {
+            self.shared.setup.counters.buffers_freed.step();
+            self.shared.recording.note(identity);
+            ending::leave(allocation);
+        } else {
+            self.forget(identity);
+            drop(allocation);
+        }
         if let Some(watch) = &self.watch {
             watch.freed(identity, bytes);
         }
@@ -345,6 +375,10 @@ impl Stream {
 
     /// Waits until freed memory is back. In the middle of a call of the stream, only for what is submitted.
     pub(crate) fn settle(&self) {
+        if ending::is_ending() {
+            return;
+        }
+        ending::drop_orphans();
         let shared = &*self.shared;
         let _ = shared.recording.take(|recording, freed| {
             Recorder::new(&shared.setup, recording, &freed).submit_unanswered();

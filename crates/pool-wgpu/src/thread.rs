@@ -36,6 +36,7 @@ impl Stream {
     /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
     /// nothing is changed.
     pub fn set_of_thread(&self) {
+        self.watch_thread();
         let new = self.clone();
         // What is replaced is dropped outside of the borrow: it may be the last of its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));

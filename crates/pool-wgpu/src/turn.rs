@@ -82,6 +82,11 @@ impl<S> Turns<S> {
         Ok(code(state, notes))
     }
 
+    /// Takes the state away for good; `None` while a thread has the turn.
+    pub(crate) fn end(&self) -> Option<Box<S>> {
+        self.place().state.take()
+    }
+
     fn place(&self) -> MutexGuard<'_, Place<S>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
