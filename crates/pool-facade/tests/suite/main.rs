@@ -21,3 +21,5 @@ mod subscribers;
 mod support;
 mod thread_exit;
 mod threads;
+#[cfg(feature = "wgpu")]
+mod wgpu_threads;
