@@ -34,6 +34,16 @@
 //! Bindings are lent by views, and bind groups of your own can be made of [`Binding::resource`]; then work with them is
 //! recorded by [`Stream::record`], or submitted behind the stream. Parts of views are bound at multiples of the device's
 //! alignment; they are filled, copied and read at any byte.
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `vulkan` (default) | Vulkan, on Linux, Android and Windows | nothing on other systems |
+//! | `metal` (default) | Metal, on Apple's systems | nothing on other systems |
+//! | `dx12` (default) | Direct3D 12, on Windows | nothing on other systems |
+//! | `webgpu` (default) | the WebGPU of a browser, for `wasm32-unknown-unknown` | nothing on other systems |
+//! | `half` | `Stream::supports` knows `half::f16`, which is an element then | half |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -55,6 +55,7 @@ pub(crate) const STEPS: &[Step] = &[
     beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     beside("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     beside("adopt", "other people's crates do with a pool what they did without", adopt),
+    beside("clients", "cudarc's own tests, on the simulated driver", clients),
     beside("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
     beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
@@ -152,6 +153,12 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
     let directory = setting.own_target_directory("adopt/build");
     Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
+}
+
+/// Where the registry or the compiler cannot be reached, the task says so and counts it.
+fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    simulated_driver(setting)?;
+    Ok(vec![Invocation::counted_task("xtask clients cudarc")])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
