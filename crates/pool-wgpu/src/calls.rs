@@ -111,16 +111,19 @@ impl Calls {
         })
     }
 
-    /// Lets wgpu look at what is done, or waits for all that is submitted. wgpu panics where a device is lost.
+    /// Lets wgpu look at what is done, or waits for all that is submitted. wgpu panics where a device is lost, and lets a
+    /// panic of a callback pass, which is its owner's affair.
     ///
     /// # Errors
     ///
     /// [`WgpuError::DeviceLost`].
     pub(crate) fn poll(&self, how: wgpu::PollType) -> Result<(), WgpuError> {
-        let polled = panic::catch_unwind(AssertUnwindSafe(|| self.device.poll(how)));
-        match polled {
+        match panic::catch_unwind(AssertUnwindSafe(|| self.device.poll(how))) {
             Ok(_) => Ok(()),
-            Err(_) => Err(self.note_loss()),
+            Err(panicked) => {
+                self.find_loss()?;
+                panic::resume_unwind(panicked)
+            }
         }
     }
 }

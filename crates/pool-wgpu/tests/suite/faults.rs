@@ -1,5 +1,7 @@
 //! What is told of a lost device and of memory that is refused, at whatever point it happens, and that nothing is left.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::test_cases;
 use pool_conformance::{Ledger, Refusal};
@@ -192,4 +194,19 @@ fn the_device_has_its_memory_back_when_pools_are_dropped() {
         let count = report.allocations.len();
         assert_eq!(*left.get_or_insert(count), count, "{report:?}");
     }
+}
+
+/// A callback of the user's that panics while the stream waits for the device says nothing of the device.
+#[test]
+fn a_callback_that_panics_is_no_lost_device() {
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    let mut pool = Pool::<Wgpu>::new(stream.clone());
+    let scope = pool.scope();
+    let view = scope.acquire_from(&[1_u32, 2, 3]);
+    stream.submit().unwrap();
+    stream.queue().on_submitted_work_done(|| panic!("the callback's own"));
+    let waited = catch_unwind(AssertUnwindSafe(|| view.try_to_vec()));
+    assert!(waited.is_err() || waited.unwrap() == Ok(vec![1, 2, 3]));
+    assert!(!stream.is_lost());
+    assert_eq!(view.try_to_vec(), Ok(vec![1, 2, 3]));
 }
