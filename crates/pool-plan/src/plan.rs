@@ -21,7 +21,8 @@ pub struct Plan {
 pub struct Certificate {
     /// The end of the highest byte: how large the arena must be.
     pub peak: u64,
-    /// The exact lower bound (see [`Bound`](crate::Bound)).
+    /// The exact lower bound (see [`Bound`](crate::Bound)); of a graph one that may be lower, where the exact one takes
+    /// more than half of the budget.
     pub bound: u64,
     /// Indices of the buffers that witness the bound.
     pub witness: Vec<usize>,

@@ -1,7 +1,6 @@
 //! The stream of a thread, and the device of the process, which streams of threads share that chose none.
 
 use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
 
 use crate::error::WgpuError;
 use crate::stream::Stream;
@@ -52,6 +51,8 @@ impl Stream {
 
 #[cfg(not(target_arch = "wasm32"))]
 fn of_process() -> Result<Stream, WgpuError> {
+    use std::sync::{Mutex, PoisonError};
+
     static DEVICE: Mutex<Option<(wgpu::Device, wgpu::Queue)>> = Mutex::new(None);
 
     // Locked for a look, and for putting a device there: opening one takes long, and runs code of others.
