@@ -92,7 +92,10 @@ pub(crate) const STEPS: &[Step] = &[
         )
     },
     Step { only_in_full: true, ..step("cookbook", "the recipes of docs/cookbook.md", cookbook) },
-    Step { only_in_full: true, ..step("web", "the facade builds for WebAssembly", web) },
+    Step {
+        only_in_full: true,
+        ..step("web", "the facade builds for WebAssembly, and wgpu's pools for other systems", web)
+    },
 ];
 
 /// Sanitizers are run where rustc has had them longest.
@@ -371,10 +374,15 @@ fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// What a target lacks is found without code being made for it.
 fn web(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
-    let check = Invocation::check("check -Z build-std=std,panic_abort").on(&nightly);
-    let check = check.with(["--target", "wasm32-unknown-unknown", "--package", "pool-facade"]);
-    let sets = ["ndarray,half,complex", "wgpu"];
-    Ok(sets.map(|set| check.clone().with(["--features", set])).into())
+    let check = |target, package| {
+        let check = Invocation::check("check -Z build-std=std,panic_abort").on(&nightly);
+        check.with(["--target", target, "--package", package])
+    };
+    let browser = |set| check("wasm32-unknown-unknown", "pool-facade").with(["--features", set]);
+    // Metal, and Direct3D 12.
+    let systems = ["aarch64-apple-darwin", "x86_64-pc-windows-msvc"];
+    let systems = systems.map(|target| check(target, "pool-wgpu"));
+    Ok(["ndarray,half,complex", "wgpu"].map(browser).into_iter().chain(systems).collect())
 }
 
 fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
