@@ -27,7 +27,7 @@ pub(super) struct Listed {
 pub(super) enum Expectation {
     /// It fails each time.
     Fails,
-    /// It passes, in more time than anyone waits for it each day: it is run only where that is asked for.
+    /// It takes more time than anyone waits for it each day: it is run only where that is asked for, and must pass then.
     Slow,
     /// Chance decides, because it measures time; so it is not run.
     NotRun,

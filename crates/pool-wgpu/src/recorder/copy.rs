@@ -9,8 +9,8 @@ use crate::memory::Allocation;
 /// Bytes of the buffer through which bytes go that are copied within a large buffer.
 const SCRATCH: u64 = 1 << 20;
 
-const COPY: &str = include_str!("copy.wgsl");
-const COPY_WITHIN: &str = include_str!("copy_within.wgsl");
+const COPY: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_between.wgsl"));
+const COPY_WITHIN: &str = concat!(include_str!("copy.wgsl"), include_str!("copy_within.wgsl"));
 
 /// A byte of a buffer.
 type Place<'a> = (&'a Allocation, u64);

@@ -1,14 +1,8 @@
-// Bytes of one buffer into another, from any byte to any byte.
+// Bytes from any byte to any byte. Behind this text stands one that says which words these are: `load` gives a word that
+// is copied from, 0 behind the last one, `there` a word that is copied to, and `store` writes it.
 struct Copy { from_start: u32, start: u32, bytes: u32, unused: u32 }
 
-@group(0) @binding(0) var<storage, read_write> to: array<u32>;
-@group(0) @binding(1) var<storage, read> from_words: array<u32>;
 @group(1) @binding(0) var<uniform> copy: Copy;
-
-fn load(word: u32) -> u32 {
-    if word < arrayLength(&from_words) { return from_words[word]; }
-    return 0u;
-}
 
 fn mask_of(word: u32) -> u32 {
     let end = copy.start + copy.bytes;
@@ -31,9 +25,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
         if shift != 0u { value |= load(at / 4u) << (32u - shift); }
         let mask = mask_of(word);
         if mask == 0xffffffffu {
-            to[word] = value;
+            store(word, value);
         } else {
-            to[word] = (to[word] & ~mask) | (value & mask);
+            store(word, (there(word) & ~mask) | (value & mask));
         }
     }
 }

@@ -1,39 +1,13 @@
-// Bytes of a buffer to another place of it. A word may hold bytes that are read beside bytes that are written: words are
-// atomic, so that the former are what they were.
-struct Copy { from_start: u32, start: u32, bytes: u32, unused: u32 }
 
+// The words of one buffer. A word may hold bytes that are read beside bytes that are written: words are atomic, so that
+// the former are what they were.
 @group(0) @binding(0) var<storage, read_write> to: array<atomic<u32>>;
-@group(1) @binding(0) var<uniform> copy: Copy;
 
 fn load(word: u32) -> u32 {
     if word < arrayLength(&to) { return atomicLoad(&to[word]); }
     return 0u;
 }
 
-fn mask_of(word: u32) -> u32 {
-    let end = copy.start + copy.bytes;
-    let first = max(copy.start, word * 4u) - word * 4u;
-    let behind = min(end, word * 4u + 4u) - word * 4u;
-    return (0xffffffffu << (8u * first)) & (0xffffffffu >> (8u * (4u - behind)));
-}
+fn there(word: u32) -> u32 { return atomicLoad(&to[word]); }
 
-@compute @workgroup_size(64)
-fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    let first = copy.start / 4u;
-    let count = (copy.start + copy.bytes + 3u) / 4u - first;
-    for (var i = id.x; i < count; i += groups.x * 64u) {
-        let word = first + i;
-        // Where the word's first byte comes from, and 4 more: before the first byte there may be no word.
-        let at = copy.from_start + 4u + word * 4u - copy.start;
-        let shift = 8u * (at % 4u);
-        var value = 0u;
-        if at >= 4u { value = load(at / 4u - 1u) >> shift; }
-        if shift != 0u { value |= load(at / 4u) << (32u - shift); }
-        let mask = mask_of(word);
-        if mask == 0xffffffffu {
-            atomicStore(&to[word], value);
-        } else {
-            atomicStore(&to[word], (atomicLoad(&to[word]) & ~mask) | (value & mask));
-        }
-    }
-}
+fn store(word: u32, value: u32) { atomicStore(&to[word], value); }
