@@ -41,6 +41,21 @@ fn random_captures_stay_near_the_bound() {
 }
 
 #[test]
+fn without_time_for_the_exact_bound_there_is_one_that_holds() {
+    let none = Options { budget: Duration::ZERO, ..Options::default() };
+    let (mut lower, mut equal) = (0, 0);
+    for setting in settings(16, false).chain(settings(16, true)) {
+        let graph = setting.make().unwrap().graph;
+        let (plan, exact) = (graph.solve(&none).unwrap(), graph.lower_bound().bytes);
+        assert_eq!(graph.validate(&plan.offsets), Ok(plan.certificate.peak));
+        let bound = plan.certificate.bound;
+        assert!(bound <= exact && 2 * bound >= exact, "{bound} for {exact}: {setting:?}");
+        if bound < exact { lower += 1 } else { equal += 1 }
+    }
+    assert!(lower > 0, "the exact bound was found without time, {equal} times");
+}
+
+#[test]
 fn programmatic_edges_order_nothing() {
     let buffers = || vec![GraphBuffer::new("a", 8, 0, [0]), GraphBuffer::new("b", 8, 1, [1])];
     let peak = |kind| {
