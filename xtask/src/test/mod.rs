@@ -21,7 +21,6 @@ use std::process::ExitCode;
 
 use report::Outcome;
 use setting::Setting;
-use steps::Step;
 use tally::Tally;
 
 use crate::TaskError;
@@ -59,13 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let logs = setting.workspace.target_directory.join("xtask");
     std::fs::create_dir_all(&logs)?;
 
-    let mut outcomes = Vec::with_capacity(steps.len());
-    for together in steps.chunk_by(Step::runs_beside) {
-        outcomes.extend(runner::run_together(together, &setting, &logs)?);
-        if arguments.fail_fast && outcomes.iter().any(|outcome| outcome.tally.failed > 0) {
-            break;
-        }
-    }
+    let outcomes = runner::run(&steps, arguments.fail_fast, &setting, &logs)?;
     Ok(close(&outcomes, steps.len()))
 }
 

@@ -1,10 +1,10 @@
-//! Runs steps: their commands one after the other into a log; steps that keep few cores busy side by side, as
-//! many at once as there are cores.
+//! Runs steps: their commands one after the other into a log; lanes of steps side by side, as many at once as there
+//! are cores.
 
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -14,19 +14,40 @@ use super::setting::Setting;
 use super::steps::Step;
 use super::tally::Tally;
 
-/// Runs steps side by side, each core the next one that nobody has begun; their outcomes in the order of the
-/// steps.
+/// Runs steps in lanes, each core the next lane that nobody has begun; their outcomes, lane after lane. With
+/// `fail_fast` no step is begun after one has failed.
 ///
 /// # Errors
 ///
 /// When a log cannot be written or cargo cannot be started.
-pub(crate) fn run_together(
+pub(crate) fn run(
     steps: &[Step],
+    fail_fast: bool,
     setting: &Setting,
     logs: &Path,
 ) -> io::Result<Vec<Outcome>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    in_order(steps, cores, |step| run_step(step, setting, logs))
+    let stopped = AtomicBool::new(false);
+    let run_lane = |lane: &Vec<Step>| {
+        let mut outcomes = Vec::with_capacity(lane.len());
+        for step in lane {
+            if stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            let outcome = run_step(step, setting, logs)?;
+            stopped.fetch_or(fail_fast && outcome.tally.failed > 0, Ordering::Relaxed);
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    };
+    Ok(in_order(&lanes(steps), cores, run_lane)?.into_iter().flatten().collect())
+}
+
+/// What runs side by side: the steps that share a build directory, in their order, and each other step by itself.
+fn lanes(steps: &[Step]) -> Vec<Vec<Step>> {
+    let (alone, in_turn): (Vec<Step>, _) = steps.iter().partition(|step| step.side_by_side);
+    let in_turn = Some(in_turn).filter(|lane| !lane.is_empty());
+    in_turn.into_iter().chain(alone.into_iter().map(|step| vec![step])).collect()
 }
 
 /// Does `work` to each item, with this many threads; what it returned, in the order of the items.
@@ -106,7 +127,8 @@ fn run_commands(
 
 #[cfg(test)]
 mod tests {
-    use super::in_order;
+    use super::super::steps::{STEPS, Step};
+    use super::{in_order, lanes};
     use std::io;
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -123,6 +145,18 @@ mod tests {
             Ok(item * 10)
         };
         assert_eq!(in_order(&[5, 3, 4, 1, 2, 0], 2, work).unwrap(), [50, 30, 40, 10, 20, 0]);
+    }
+
+    #[test]
+    fn steps_that_share_a_build_directory_are_one_lane() {
+        let [first, .., last] = STEPS else { panic!("there are steps") };
+        assert!(!first.side_by_side && !last.side_by_side);
+        let lanes = lanes(STEPS);
+        let in_turn: Vec<_> = STEPS.iter().filter(|step| !step.side_by_side).collect();
+        let names = |steps: &[_]| steps.iter().map(|step: &Step| step.name).collect::<Vec<_>>();
+        assert!(names(&lanes[0]).into_iter().eq(in_turn.iter().map(|step| step.name)));
+        assert!(lanes[1..].iter().all(|lane| lane.len() == 1 && lane[0].side_by_side));
+        assert_eq!(lanes.iter().map(Vec::len).sum::<usize>(), STEPS.len());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The steps of `cargo xtask test`, in the order in which they run: cheap ones first, and then those that run side by
-//! side, the longest first.
+//! The steps of `cargo xtask test`: those that share a build directory, in the order in which they run, cheap ones
+//! first; and those that run beside them, the longest first.
 //!
 //! A step plans its cargo commands from the [`Setting`], or says why it cannot run here. Nothing
 //! else decides to skip: a step that plans commands runs all of them.
@@ -22,7 +22,7 @@ pub(crate) struct Step {
     pub(crate) about: &'static str,
     /// Whether it runs only with `--full`, or when it is asked for by name.
     pub(crate) only_in_full: bool,
-    /// Whether it runs beside neighbours that say the same: for what leaves cores idle for long.
+    /// Whether it runs beside all others, and needs nothing that they build.
     pub(crate) side_by_side: bool,
     /// Its commands, or why there are none here.
     pub(crate) plan: Plan,
@@ -43,8 +43,9 @@ pub(crate) const STEPS: &[Step] = &[
     step("release-tests", "the same without overflow checks", release_tests),
     step("assembly", "an acquire is a few instructions", assembly),
     step("examples", "every example runs to its end", examples),
-    // Side by side from here on, as many at once as there are cores: Miri keeps one core busy, and builds of a few
-    // crates that depend on each other hardly more. The longest first, so that the short ones fill what is left.
+    // Beside the others, as many at once as there are cores: Miri keeps one core busy, and builds of a few crates that
+    // depend on each other hardly more. The longest first, so that the short ones fill what is left. Those that wait
+    // for cargo's lock of the build directory come last, when the steps above have ended.
     beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
     beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
     Step {
@@ -111,16 +112,9 @@ const fn step(name: &'static str, about: &'static str, plan: Plan) -> Step {
     Step { name, about, only_in_full: false, side_by_side: false, plan }
 }
 
-/// A step that runs beside its neighbours of this kind.
+/// A step that runs beside the others.
 const fn beside(name: &'static str, about: &'static str, plan: Plan) -> Step {
     Step { side_by_side: true, ..step(name, about, plan) }
-}
-
-impl Step {
-    /// Whether two neighbours may run at the same time.
-    pub(crate) fn runs_beside(&self, next: &Self) -> bool {
-        self.side_by_side && next.side_by_side
-    }
 }
 
 fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
