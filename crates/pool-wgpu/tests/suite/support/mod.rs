@@ -2,6 +2,7 @@
 
 mod messages;
 mod probe;
+mod snapshots;
 
 use std::pin::pin;
 use std::sync::OnceLock;
@@ -11,6 +12,7 @@ use pool_wgpu::{Stream, wgpu};
 
 pub(crate) use messages::Quiet;
 pub(crate) use probe::WgpuProbe;
+pub(crate) use snapshots::Snapshots;
 
 /// A stream of one device for all tests, and a guard that fails the test where a validation layer had something to say;
 /// `None` where there is no adapter.

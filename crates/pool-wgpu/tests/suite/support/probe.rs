@@ -1,13 +1,19 @@
 //! How the suite of all backends looks into buffers.
 
+use std::rc::Rc;
+
 use pool_conformance::{Later, Ledger, Probe, SkipReason};
-use pool_core::{Element, PoolViewMut};
-use pool_wgpu::{BlockWatch, BufferView, BufferViewMut, Stream, Wgpu};
+use pool_core::Element;
+use pool_wgpu::{BlockWatch, BufferView, Stream, Wgpu};
+
+use super::Snapshots;
 
 /// A stream that the contexts of all pools share, and the ledger of their blocks.
 pub(crate) struct WgpuProbe {
     stream: Stream,
     ledger: Ledger,
+    /// Through which views are read that random programs compare; without them each is read for itself.
+    snapshots: Option<Rc<Snapshots>>,
 }
 
 impl WgpuProbe {
@@ -16,7 +22,12 @@ impl WgpuProbe {
     }
 
     pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
-        Self { stream, ledger }
+        Self { stream, ledger, snapshots: None }
+    }
+
+    /// A probe whose random programs read back once, at their end.
+    pub(crate) fn with_snapshots(stream: Stream, snapshots: Rc<Snapshots>) -> Self {
+        Self { snapshots: Some(snapshots), ..Self::new(stream) }
     }
 }
 
@@ -48,10 +59,6 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     elements
 }
 
-fn read<T: Element>(view: &BufferView<'_, T>) -> Vec<T> {
-    elements(&view.as_bytes().read().unwrap().wait().unwrap(), view.len())
-}
-
 impl Probe for WgpuProbe {
     type Backend = Wgpu;
 
@@ -59,33 +66,27 @@ impl Probe for WgpuProbe {
         self.stream.clone().watched(Watch(self.ledger.clone()))
     }
 
-    fn address<T: Element>(&self, view: &BufferViewMut<'_, T>) -> usize {
-        usize::try_from(view.identity()).unwrap()
-    }
-
     fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {
         usize::try_from(view.identity()).unwrap()
     }
 
-    fn read<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Vec<T> {
-        read(&view.as_view())
-    }
-
     fn read_shared<T: Element>(&self, view: &BufferView<'_, T>) -> Vec<T> {
-        read(view)
+        elements(&view.as_bytes().read().unwrap().wait().unwrap(), view.len())
     }
 
-    fn write<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
-        view.try_copy_from_host(elements).unwrap();
-    }
-
-    fn write_later<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
-        view.try_copy_from_host(elements).unwrap();
-    }
-
-    fn read_later<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Later<'_, T> {
-        let (length, reading) = (view.len(), view.as_view().as_bytes().read().unwrap());
+    fn read_later<T: Element>(&self, view: &BufferView<'_, T>) -> Later<'_, T> {
+        let (length, bytes) = (view.len(), view.as_bytes());
+        if let Some(snapshots) = &self.snapshots {
+            let found = snapshots.take(bytes);
+            return Box::new(move || elements(&found(), length));
+        }
+        let reading = bytes.read().unwrap();
         Box::new(move || elements(&reading.wait().unwrap(), length))
+    }
+
+    fn open_reads(&self) -> usize {
+        // More than programs do in a few seconds: they read once, at their end.
+        if self.snapshots.is_some() { 10_000 } else { 0 }
     }
 
     fn accounting(&self) -> Result<&Ledger, SkipReason> {
