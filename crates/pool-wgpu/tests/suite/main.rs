@@ -13,6 +13,7 @@ mod bytes;
 mod conformance;
 mod faults;
 mod kernels;
+mod limits;
 mod reading;
 mod support;
 mod thread_streams;
