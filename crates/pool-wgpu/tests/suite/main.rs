@@ -14,6 +14,7 @@ mod conformance;
 mod faults;
 mod kernels;
 mod limits;
+mod lost;
 mod reading;
 mod support;
 mod thread_streams;
