@@ -103,7 +103,7 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
         match step(&mut program) {
             // What only gives up memory, or takes a reading that there is none of, does not ask the device.
             Ok(()) => {
-                assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told")
+                assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
             }
             Err(WgpuError::DeviceLost) => is_told = true,
             Err(error) => panic!("step {at}: {error}"),

@@ -12,8 +12,9 @@ use super::Snapshots;
 pub(crate) struct WgpuProbe {
     stream: Stream,
     ledger: Ledger,
-    /// Through which views are read that random programs compare; without them each is read for itself.
-    snapshots: Option<Rc<Snapshots>>,
+    /// Through which views are read that are looked at later, so that nothing is submitted for them.
+    snapshots: Rc<Snapshots>,
+    open_reads: usize,
 }
 
 impl WgpuProbe {
@@ -22,12 +23,14 @@ impl WgpuProbe {
     }
 
     pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
-        Self { stream, ledger, snapshots: None }
+        let snapshots = Snapshots::new(stream.clone());
+        Self { stream, ledger, snapshots, open_reads: 0 }
     }
 
     /// A probe whose random programs read back once, at their end.
     pub(crate) fn with_snapshots(stream: Stream, snapshots: Rc<Snapshots>) -> Self {
-        Self { snapshots: Some(snapshots), ..Self::new(stream) }
+        // More reads than a program has, mostly.
+        Self { stream, ledger: Ledger::new(), snapshots, open_reads: 10_000 }
     }
 }
 
@@ -75,18 +78,12 @@ impl Probe for WgpuProbe {
     }
 
     fn read_later<T: Element>(&self, view: &BufferView<'_, T>) -> Later<'_, T> {
-        let (length, bytes) = (view.len(), view.as_bytes());
-        if let Some(snapshots) = &self.snapshots {
-            let found = snapshots.take(bytes);
-            return Box::new(move || elements(&found(), length));
-        }
-        let reading = bytes.read().unwrap();
-        Box::new(move || elements(&reading.wait().unwrap(), length))
+        let (length, found) = (view.len(), self.snapshots.take(view.as_bytes()));
+        Box::new(move || elements(&found(), length))
     }
 
     fn open_reads(&self) -> usize {
-        // More than programs do in a few seconds: they read once, at their end.
-        if self.snapshots.is_some() { 10_000 } else { 0 }
+        self.open_reads
     }
 
     fn accounting(&self) -> Result<&Ledger, SkipReason> {

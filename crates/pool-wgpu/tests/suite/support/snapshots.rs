@@ -8,7 +8,7 @@ use pool_core::{CopyView, DynamicPool, Handle, PoolView};
 use pool_wgpu::{Binding, BufferView, BufferViewMut, Stream, Wgpu, wgpu};
 
 /// Bytes that are gathered before they are read.
-const BYTES: usize = 1 << 20;
+const BYTES: usize = 1 << 18;
 
 /// Copies of what views held.
 pub(crate) struct Snapshots {
