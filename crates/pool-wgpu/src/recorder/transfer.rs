@@ -31,7 +31,9 @@ impl Recorder<'_> {
             return Ok(());
         }
         #[cfg(test)]
-        if flaw::is_planted(Flaw::UploadsOvertake) && source.len() % 4 == 0 && offset % 4 == 0 {
+        if flaw::is_planted(Flaw::UploadsOvertake)
+            && [source.len() as u64, offset].iter().all(|number| number.is_multiple_of(4))
+        {
             self.setup.calls.queue.write_buffer(&allocation.buffer, offset, source);
             return Ok(());
         }
