@@ -39,13 +39,17 @@ pub(crate) fn is_planted(flaw: Flaw) -> bool {
 )]
 mod support;
 
-#[allow(clippy::panic, clippy::print_stdout, reason = "tests")]
+#[allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 mod tests {
     use pool_conformance::cases::all;
     use pool_conformance::panics::{catch_quietly, text};
+    use pool_conformance::programs::strategy::lexical_program;
+    use pool_conformance::programs::{run_lexical, runner};
+    use proptest::strategy::{Strategy, ValueTree};
 
-    use super::support::{WgpuProbe, own_stream};
+    use super::support::{Snapshots, WgpuProbe, own_stream};
     use super::{Flaw, PLANTED};
+    use crate::stream::Stream;
 
     /// Each mistake, with a case that is there for it.
     const CASES: [(Flaw, &str); 5] = [
@@ -64,6 +68,32 @@ mod tests {
         let ended = catch_quietly(|| case.run(probe));
         PLANTED.set(None);
         ended.err().map(|payload| text(payload.as_ref()).to_owned())
+    }
+
+    /// How many of some random programs, which compare what they read when they end, notice a mistake.
+    fn noticed(flaw: Flaw, stream: &Stream, programs: usize) -> usize {
+        let mut runner = runner(0);
+        let snapshots = Snapshots::new(stream.clone());
+        let mut notices = || {
+            let program = lexical_program(true).new_tree(&mut runner).unwrap().current();
+            let probe = WgpuProbe::with_snapshots(stream.clone(), snapshots.clone());
+            PLANTED.set(Some(flaw));
+            let ended = catch_quietly(|| run_lexical(&probe, &program));
+            PLANTED.set(None);
+            ended.is_err()
+        };
+        (0..programs).filter(|_| notices()).count()
+    }
+
+    #[test]
+    fn random_programs_notice_every_mistake_that_they_can_make() {
+        // They copy no views.
+        for flaw in [Flaw::UploadsOvertake, Flaw::ZeroesOvertake, Flaw::FillsShort, Flaw::Leaks] {
+            let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+            let noticed = noticed(flaw, &stream, 20);
+            println!("{flaw:?}: {noticed} of 20 random programs");
+            assert!(noticed > 0, "{flaw:?}");
+        }
     }
 
     #[test]
