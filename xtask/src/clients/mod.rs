@@ -4,7 +4,9 @@
 //! that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
 //! that is in the list and passes: both make the command fail. What is built lies in `target/clients`.
 
+mod candle;
 mod cudarc;
+mod driver;
 mod listed;
 
 use std::path::PathBuf;
@@ -23,6 +25,9 @@ pub(crate) struct Arguments {
     /// Run the tests that take many minutes, too.
     #[arg(long)]
     slow: bool,
+    /// Leave out what takes more than some seconds: sources that compile for minutes.
+    #[arg(long, conflicts_with = "slow")]
+    short: bool,
 }
 
 /// Something that others wrote for CUDA.
@@ -30,6 +35,8 @@ pub(crate) struct Arguments {
 enum Suite {
     /// The tests of cudarc's driver and NVRTC modules.
     Cudarc,
+    /// The kernels of candle-kernels: loaded, and some of them run.
+    CandleKernels,
 }
 
 /// Where suites are built and run.
@@ -57,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     for suite in all.iter().filter(|suite| asked.is_empty() || asked.contains(suite)) {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
+            Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
         }
     }
     println!("\n{checks}");
