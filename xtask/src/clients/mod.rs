@@ -6,6 +6,7 @@
 
 mod candle;
 mod cudarc;
+mod differential;
 mod driver;
 mod listed;
 
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// Leave out what takes more than some seconds: sources that compile for minutes.
     #[arg(long, conflicts_with = "slow")]
     short: bool,
+    /// Draw other expressions.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    seed: u64,
 }
 
 /// Something that others wrote for CUDA.
@@ -37,6 +41,8 @@ enum Suite {
     Cudarc,
     /// The kernels of candle-kernels: loaded, and some of them run.
     CandleKernels,
+    /// Random expressions, compared with what the host computes.
+    Differential,
 }
 
 /// Where suites are built and run.
@@ -65,6 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
+            Suite::Differential => {
+                differential::run(&place, arguments.short, arguments.seed, &mut checks)?;
+            }
         }
     }
     println!("\n{checks}");
