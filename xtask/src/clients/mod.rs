@@ -1,4 +1,5 @@
-//! `cargo xtask clients`: the tests of other people's CUDA crates, on the simulated driver.
+//! `cargo xtask clients`: the tests and kernels of other people's CUDA crates, on the simulated driver, and what their
+//! compiler makes of random expressions.
 //!
 //! Cargo gets each crate from the registry; nothing of it is changed, and nothing is kept here but a list of the tests
 //! that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
@@ -8,6 +9,7 @@ mod candle;
 mod cudarc;
 mod differential;
 mod driver;
+mod forms;
 mod listed;
 
 use std::path::PathBuf;
@@ -43,6 +45,8 @@ enum Suite {
     CandleKernels,
     /// Random expressions, compared with what the host computes.
     Differential,
+    /// The forms of PTX that the simulator takes, given to NVIDIA's assembler.
+    PtxForms,
 }
 
 /// Where suites are built and run.
@@ -71,6 +75,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
+            // A build of the simulator's own tests, of which the short way has none.
+            Suite::PtxForms if arguments.short => {}
+            Suite::PtxForms => forms::run(&place, &mut checks)?,
             Suite::Differential => {
                 differential::run(&place, arguments.short, arguments.seed, &mut checks)?;
             }

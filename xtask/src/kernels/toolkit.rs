@@ -26,7 +26,7 @@ pub(crate) struct Toolkit {
     /// What that library opens by its name.
     pub(crate) builtins: PathBuf,
     /// The program that makes machine code of PTX.
-    pub(super) assembler: PathBuf,
+    pub(crate) assembler: PathBuf,
 }
 
 impl Toolkit {

@@ -16,7 +16,8 @@ the lines. To write it anew: `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p cuda-sim -
 *Taken* is run as PTX says. *Refused* is an error when a module is loaded, which names the instruction; *planned* is
 refused as well, and can be had without modelling more of a device. Modifiers in braces stand for each of them, or for
 none where the braces begin with a dot. What is on no line is refused, too: a test adds, removes and exchanges modifiers of
-all that is taken, and what the decoder then takes must be on a line.
+all that is taken, and what the decoder then takes must be on a line. `cargo xtask clients ptx-forms` gives all that is
+taken to NVIDIA's assembler of CUDA 12.0, which takes it as well.
 ";
 
 /// The whole page.
