@@ -1,6 +1,5 @@
 //! Why the simulated driver cannot be started.
 
-use std::ffi::OsString;
 use std::io;
 
 use cuda_sim::settings::{SettingError, Settings};
@@ -42,12 +41,12 @@ pub enum StartError {
         system: &'static str,
     },
     /// The dynamic loader refuses the library of names.
-    #[error("the dynamic loader does not take the simulated driver as {library}: {why:?}")]
+    #[error("the dynamic loader does not take the simulated driver as {library}: {why}")]
     Loader {
         /// The name that it was to have.
         library: &'static str,
         /// What the loader says.
-        why: OsString,
+        why: String,
     },
     /// No file in memory can be made.
     #[error("no file in memory can be made for the simulated driver")]
