@@ -162,7 +162,8 @@ fn settings_reach_the_driver() {
     let fault = [("CUDA_SIM_FAULTS", "cuMemAllocAsync:2:2")];
     run("allocates_three", &fault).is_silent(0);
     run("allocates_three", &[]).is(OF_LIBTEST, &["the second allocation"]);
-    run("version", &[("CUDA_SIM_DRIVER_VERSION", "12080")]).is(0, &["driver 12080"]);
+    run("version", &[("CUDA_SIM_DRIVER_VERSION", "12080")])
+        .is(0, &["driver 12080", "CUDA_ERROR_NOT_SUPPORTED"]);
     run("endless", &[("CUDA_SIM_INSTRUCTIONS", "1000")]).is(FAILED, &["kernel fault: ", "1000"]);
     let printed = run("race", &[("CUDA_SIM_PRINT_REPORTS", "1")]);
     printed.is(FAILED, &["simulated driver: race: "]);
@@ -175,4 +176,17 @@ fn orders_are_drawn_by_seeds_and_the_one_that_fails_is_named() {
     let seed = ended.text.split("the order of CUDA_SIM_SEED=").nth(1).unwrap();
     let seed = seed.split_whitespace().next().unwrap();
     run("orders", &[("CUDA_SIM_SEED", seed)]).is(OF_LIBTEST, &["the copy came first"]);
+}
+
+#[test]
+fn an_order_is_the_same_alone_and_among_others() {
+    let told = run("orders_told", &[("CUDA_SIM_ORDERS", "30"), ("CUDA_SIM_SEED", "7")]);
+    let orders: Vec<&str> = told.text.lines().filter(|line| line.contains("seed ")).collect();
+    let both = |end: &str| orders.iter().filter(|line| line.ends_with(end)).count();
+    assert!(both(": 0.") > 3 && both(": 1.") > 3, "{}", told.text);
+    for seed in ["11", "20", "21", "36"] {
+        let part = format!("seed {seed}: ");
+        let expected = orders.iter().find_map(|line| line.find(&part).map(|start| &line[start..]));
+        run("orders_told", &[("CUDA_SIM_SEED", seed)]).is(FAILED, &[expected.unwrap()]);
+    }
 }
