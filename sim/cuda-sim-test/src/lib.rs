@@ -24,7 +24,7 @@
 //!
 //! | who decides | how |
 //! |---|---|
-//! | the test | [`start`], or [`start_with`] for another machine; again in each test, which is the same simulator |
+//! | the test | [`start()`], or [`start_with`] for another machine; again in each test, which is the same simulator |
 //! | the environment | `use cuda_sim_test as _;` in each test program, and `CUDA_SIM_START=1`: without it, the tests use the driver that is installed |
 //! | both | a call of [`running`] says whether there is a simulator |
 //!
