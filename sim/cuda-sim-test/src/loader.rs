@@ -9,7 +9,7 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::ptr::NonNull;
 
 use libc::{RTLD_LOCAL, RTLD_NOLOAD, RTLD_NOW};
@@ -92,8 +92,12 @@ pub(crate) fn load(name: &'static str, image: &[u8], mark: usize) -> Result<(), 
         return Err(StartError::Loader { library: name, why });
     }
     std::mem::forget(library);
-    // What is asked for by name is what is loaded.
-    if is_another_driver(name) {
+    // The loader knows libraries by their paths, too: as long as the file is open, no other has its path.
+    let _descriptor = file.into_raw_fd();
+    // SAFETY: nothing is loaded that is not there already.
+    let found = unsafe { Library::open(name, RTLD_NOW | RTLD_NOLOAD) };
+    let found = found.ok_or_else(|| StartError::Loader { library: name, why: complaint() })?;
+    if found.mark() != Some(mark) {
         return Err(StartError::AnotherDriver { library: name });
     }
     Ok(())

@@ -59,6 +59,11 @@ fn a_program_without_a_mistake_ends_well_and_nothing_is_printed() {
 }
 
 #[test]
+fn the_driver_is_found_by_both_of_its_names() {
+    run("both_names", &[]).is_silent(0);
+}
+
+#[test]
 fn tests_on_several_threads_have_one_driver() {
     let ended = run_with(&["programs::beside", "--test-threads", "4"], &[]);
     ended.is_silent(0);

@@ -1,5 +1,6 @@
 //! Programs that end in one way each: tests that are run one at a time, each in a process of its own.
 
+use std::ffi::CStr;
 use std::process;
 use std::sync::Arc;
 
@@ -196,6 +197,21 @@ fn asks_the_loader() {
     }
     println!("{}", CudaContext::new(0).unwrap().name().unwrap());
     println!("{} devices", CudaContext::device_count().unwrap());
+}
+
+#[test]
+#[ignore = "a program"]
+fn both_names() {
+    cuda_sim_test::start();
+    let address_of = |name: &CStr| {
+        // SAFETY: the name ends with a zero, and nothing is loaded that is not there already.
+        let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+        assert!(!library.is_null(), "{name:?}");
+        // SAFETY: the library is there, and the name ends with a zero.
+        unsafe { libc::dlsym(library, c"cuInit".as_ptr()) }
+    };
+    let addresses = [c"libcuda.so", c"libcuda.so.1"].map(address_of);
+    assert!(!addresses[0].is_null() && addresses[0] == addresses[1], "{addresses:?}");
 }
 
 #[test]
