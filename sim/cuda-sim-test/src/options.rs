@@ -61,6 +61,7 @@ impl Options {
 /// # Errors
 ///
 /// When the variable says neither 0 nor 1.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn is_asked_for() -> Result<bool, SettingError> {
     env::var_os(START).map_or(Ok(false), |value| switch(START, &value))
 }

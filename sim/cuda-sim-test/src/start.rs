@@ -8,7 +8,7 @@ use crate::error::StartError;
 use crate::exit;
 use crate::image::image;
 use crate::loader::{self, NAMES};
-use crate::options::{self, Options};
+use crate::options::Options;
 use crate::simulator::Simulator;
 
 /// What runs, once something does.
@@ -110,8 +110,9 @@ fn become_the_driver() -> Result<(), StartError> {
 
 /// Starts it where the environment asks for it in every process. What goes wrong is printed, and ends the process:
 /// tests must not go on with another driver.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn before_main() {
-    let started = match options::is_asked_for() {
+    let started = match crate::options::is_asked_for() {
         Ok(false) => return,
         Ok(true) => try_start().map(drop),
         Err(error) => Err(error.into()),
