@@ -11,4 +11,10 @@
 mod abi;
 mod kernel;
 mod ptx;
+pub mod settings;
 mod world;
+
+pub use abi::{
+    Findings, draw_anew, fail_call, forget_reports, is_initialized, last_findings, leaks, reports,
+    start_anew, symbols,
+};

@@ -68,7 +68,7 @@ pub(crate) fn reason(complaint: &str) -> String {
 /// # Errors
 ///
 /// When a file cannot be read or written.
-pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }

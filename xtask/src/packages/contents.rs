@@ -14,6 +14,10 @@ const AT_MOST: u64 = 768 << 10;
 const EXPECTED: &[&str] =
     &["Cargo.lock", "Cargo.toml", "Cargo.toml.orig", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
+const SOURCES: &[&str] = &["src"];
+/// The simulated driver tells the linker its name.
+const WITH_BUILD_SCRIPT: &[&str] = &["build.rs", "src"];
+
 /// What cargo adds where the sources are under version control.
 const OF_VERSION_CONTROL: &str = ".cargo_vcs_info.json";
 
@@ -28,7 +32,8 @@ pub(super) fn check(name: &str, package: &Path, checks: &mut Checks) -> Result<(
         found.insert(entry?.file_name().to_string_lossy().into_owned());
     }
     found.remove(OF_VERSION_CONTROL);
-    let expected = EXPECTED.iter().chain(&["src"]).map(|name| (*name).to_owned()).collect();
+    let sources = if name == "cuda-sim" { WITH_BUILD_SCRIPT } else { SOURCES };
+    let expected = EXPECTED.iter().chain(sources).map(|name| (*name).to_owned()).collect();
     checks.that(
         &format!("{name}: sources, both licences and a README, no tests"),
         same(&found, &expected),

@@ -2,10 +2,11 @@
 //!
 //! Cargo packages every crate that is published, in the order of their dependencies; with `--full` it also builds each
 //! as a registry would. The packages are unpacked in an empty directory, outside of this workspace, and a user's crate
-//! is built there that depends on them alone. Each assertion is one line, and the last line counts them. It needs the
+//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. Each assertion is one line, and the last line counts them. It needs the
 //! crates of the registry.
 
 mod contents;
+mod simulated;
 mod user;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use flate2::read::GzDecoder;
 use crate::TaskError;
 use crate::checks::Checks;
 use crate::programs::cargo;
-use crate::test::features::LIBRARIES;
+use crate::test::features::{LIBRARIES, SIMULATOR};
 use crate::test::workspace::{self, Workspace};
 
 /// What `cargo xtask packages` accepts.
@@ -31,6 +32,11 @@ pub(crate) struct Arguments {
 
 /// Packages, by the names of their crates: where each was unpacked.
 type Unpacked = BTreeMap<&'static str, PathBuf>;
+
+/// All crates that are published.
+fn published() -> impl Iterator<Item = &'static str> {
+    LIBRARIES.iter().chain(SIMULATOR).copied()
+}
 
 /// Packages everything and tries it.
 ///
@@ -49,6 +55,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         contents::check(name, package, &mut checks)?;
     }
     user::check(&workspace, directory.path(), &unpacked, arguments.full, &mut checks)?;
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        simulated::check(&workspace, directory.path(), &unpacked, &mut checks)?;
+    }
     println!("\n{checks}");
     Ok(checks.exit_code())
 }
@@ -69,7 +78,7 @@ fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), Strin
 fn package(workspace: &Workspace) -> Result<(), TaskError> {
     let mut package = cargo();
     package.args(["package", "--allow-dirty", "--quiet", "--no-verify"]);
-    package.args(LIBRARIES.iter().flat_map(|name| ["--package", name]));
+    package.args(published().flat_map(|name| ["--package", name]));
     let status = package.current_dir(&workspace.root).status()?;
     if status.success() { Ok(()) } else { Err(format!("cargo package ended with {status}").into()) }
 }
@@ -77,7 +86,7 @@ fn package(workspace: &Workspace) -> Result<(), TaskError> {
 /// Unpacks what cargo has packaged.
 fn unpack(workspace: &Workspace, directory: &Path) -> Result<Unpacked, TaskError> {
     let mut unpacked = Unpacked::new();
-    for name in LIBRARIES {
+    for name in published() {
         let version = workspace.version_of(name).ok_or_else(|| format!("no crate {name}"))?;
         let package = format!("{name}-{version}");
         let file = workspace.target_directory.join("package").join(format!("{package}.crate"));

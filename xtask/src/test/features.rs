@@ -90,7 +90,7 @@ pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
     with("pool-cpu", &["ndarray"]),
 ];
 
-/// Crates that are published.
+/// Crates that are published, but for the simulated driver.
 pub(crate) const LIBRARIES: &[&str] = &[
     "pool-core",
     "pool-conformance",
@@ -101,6 +101,9 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "pool-plan",
     "pool-wgpu",
 ];
+
+/// Crates that are published and are no library of pools: the simulated driver, for tests of CUDA code.
+pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
 /// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
 /// libraries in a way of its own does so with `--full` alone.
@@ -157,7 +160,7 @@ mod tests {
 
     use super::{
         ALL_FEATURES, CLIPPY_SETS, FeatureSet, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS,
-        RELEASE_TESTED, WITH_PLAIN_DEFAULTS, all_features_of,
+        RELEASE_TESTED, SIMULATOR, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     use crate::test::workspace;
@@ -274,7 +277,8 @@ mod tests {
             .filter(|package| package.publish.is_none())
             .map(|package| package.name.clone())
             .collect();
-        let listed: BTreeSet<String> = LIBRARIES.iter().copied().map(str::to_owned).collect();
+        let listed = LIBRARIES.iter().chain(SIMULATOR).copied();
+        let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
         assert_eq!(published, listed);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED,
-    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
+    SIMULATOR, WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -176,7 +176,7 @@ fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
-    let document = document.with(of_libraries(setting));
+    let document = document.with(of_libraries(setting)).with(packages(SIMULATOR));
     let directory = setting.own_target_directory("docs-rs");
     let document = document.variable("CARGO_TARGET_DIR", directory);
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
@@ -315,7 +315,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let old: Vec<&str> =
         LIBRARIES.iter().filter(|name| !MSRV_EXEMPT.contains(name)).copied().collect();
     let with_features = check.clone().with(old_features_in(&old));
-    Ok(vec![check.with(packages(&old)), with_features])
+    Ok(vec![check.with(packages(&old)).with(packages(SIMULATOR)), with_features])
 }
 
 /// The crates that [`MSRV_EXEMPT`] leaves out of that step, each with the compiler that its manifest names.

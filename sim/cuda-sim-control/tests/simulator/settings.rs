@@ -67,7 +67,8 @@ fn a_device_has_as_much_memory_as_is_said() {
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
 fn a_driver_is_as_old_as_is_said() {
     let simulator = start();
-    assert_eq!(driver::driver_version(), Ok(13_000));
+    let wanted = i32::try_from(Settings::default().driver_version).unwrap();
+    assert_eq!(driver::driver_version(), Ok(wanted));
     assert!(simulator.reset(Settings { driver_version: 12_080, ..Settings::default() }));
     assert_eq!(driver::driver_version(), Ok(12_080));
 }

@@ -44,7 +44,7 @@ fn ordinal(world: &World, device: i32) -> Outcome<i32> {
 
 driver_calls! {
     fn cuInit(flags: u32) |session| {
-        if flags != 0 {
+        if flags != 0 || super::environment::is_refused() {
             return Err(Code::INVALID_VALUE);
         }
         session.initialize();

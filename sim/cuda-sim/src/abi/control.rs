@@ -9,6 +9,9 @@ use crate::world::{Code, HostCall, Settings};
 
 macro_rules! control_calls {
     ($($(#[$about:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) -> $answer:ty $body:block)*) => {
+        /// The calls of this file.
+        pub(super) const CALLS: &[crate::abi::entry::Entry] =
+            &[$(crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
             $(#[$about])*
             // SAFETY: no other library has calls of this name.
@@ -61,6 +64,7 @@ control_calls! {
             return 0;
         };
         *world = next;
+        super::environment::forget_refusal();
         1
     }
 

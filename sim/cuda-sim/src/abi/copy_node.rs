@@ -1,12 +1,7 @@
 //! Nodes that copy and nodes that call the host: added by hand, and read back.
 
-use std::ffi::c_void;
-use std::ptr;
-
-use cudarc::driver::sys;
-use sys::CUmemorytype_enum as Memory;
-
 use super::foreign::{In, Out};
+use super::sys::{self, MEMORY_OF_DEVICE, MEMORY_OF_HOST};
 use crate::world::{Code, Copy, End, HostCall, Outcome, Work};
 
 /// `CUDA_HOST_NODE_PARAMS`, its pointers as numbers.
@@ -23,25 +18,16 @@ fn copy(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     if starts != [0; 4] || wanted.Height > 1 || wanted.Depth > 1 {
         return Err(crate::world::unmodelled("copies of several rows"));
     }
-    let from = end(
-        wanted.srcMemoryType,
-        wanted.srcHost.expose_provenance() as u64,
-        wanted.srcDevice,
-        wanted.srcXInBytes,
-    )?;
-    let to = end(
-        wanted.dstMemoryType,
-        wanted.dstHost.expose_provenance() as u64,
-        wanted.dstDevice,
-        wanted.dstXInBytes,
-    )?;
+    let (source, target) = (wanted.srcMemoryType, wanted.dstMemoryType);
+    let from = end(source, wanted.srcHost, wanted.srcDevice, wanted.srcXInBytes)?;
+    let to = end(target, wanted.dstHost, wanted.dstDevice, wanted.dstXInBytes)?;
     Ok(Copy { to, from, bytes: wanted.WidthInBytes })
 }
 
-fn end(kind: Memory, host: u64, device: u64, offset: usize) -> Outcome<End> {
+fn end(kind: u32, host: u64, device: u64, offset: usize) -> Outcome<End> {
     match kind {
-        Memory::CU_MEMORYTYPE_HOST => Ok(End::Host(host + offset as u64)),
-        Memory::CU_MEMORYTYPE_DEVICE => Ok(End::Device(device + offset as u64)),
+        MEMORY_OF_HOST => Ok(End::Host(host + offset as u64)),
+        MEMORY_OF_DEVICE => Ok(End::Device(device + offset as u64)),
         _ => Err(crate::world::unmodelled("copies of arrays and of unified addresses")),
     }
 }
@@ -50,42 +36,27 @@ fn copy_parameters(copy: &Copy) -> Outcome<sys::CUDA_MEMCPY3D> {
     let (source, from_host, from_device) = told(&copy.from)?;
     let (target, to_host, to_device) = told(&copy.to)?;
     Ok(sys::CUDA_MEMCPY3D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcZ: 0,
-        srcLOD: 0,
         srcMemoryType: source,
-        srcHost: from_host.cast_const(),
+        srcHost: from_host,
         srcDevice: from_device,
-        srcArray: ptr::null_mut(),
-        reserved0: ptr::null_mut(),
         srcPitch: copy.bytes,
         srcHeight: 1,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstZ: 0,
-        dstLOD: 0,
         dstMemoryType: target,
         dstHost: to_host,
         dstDevice: to_device,
-        dstArray: ptr::null_mut(),
-        reserved1: ptr::null_mut(),
         dstPitch: copy.bytes,
         dstHeight: 1,
         WidthInBytes: copy.bytes,
         Height: 1,
         Depth: 1,
+        ..sys::CUDA_MEMCPY3D::default()
     })
 }
 
-fn told(end: &End) -> Outcome<(Memory, *mut c_void, u64)> {
+fn told(end: &End) -> Outcome<(u32, u64, u64)> {
     match end {
-        End::Device(address) => Ok((Memory::CU_MEMORYTYPE_DEVICE, ptr::null_mut(), *address)),
-        End::Host(address) => {
-            let address = usize::try_from(*address).map_err(|_| Code::INVALID_VALUE)?;
-            let host = ptr::with_exposed_provenance_mut(address);
-            Ok((Memory::CU_MEMORYTYPE_HOST, host, 0))
-        }
+        End::Device(address) => Ok((MEMORY_OF_DEVICE, 0, *address)),
+        End::Host(address) => Ok((MEMORY_OF_HOST, *address, 0)),
         End::Staged(_) => Err(Code::INVALID_VALUE),
     }
 }

@@ -42,6 +42,10 @@ impl Entry {
         self.name
     }
 
+    pub(super) fn address(&self) -> *const () {
+        self.address
+    }
+
     /// Whether it is a form of this call: `cuMemAlloc_v2` is one of `cuMemAlloc`.
     fn is_form_of(&self, symbol: &str) -> bool {
         let Some(rest) = self.name.strip_prefix(symbol) else { return false };

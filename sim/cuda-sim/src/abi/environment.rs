@@ -1,37 +1,30 @@
 //! What the driver is like where nothing controls it: settings by variables of the environment.
 
-use std::env;
-use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::world::Settings;
+use crate::settings::Settings;
 
-/// The CUDA version that the driver says it is for: `12080` is 12.8.
-const DRIVER_VERSION: &str = "CUDA_SIM_DRIVER_VERSION";
-/// Asks for the other answers to what is doubtful.
-const OTHER_ANSWERS: &str = "CUDA_SIM_OTHER_ANSWERS";
-/// How many devices there are, 1 to 4.
-const DEVICES: &str = "CUDA_SIM_DEVICES";
-/// Draws the order in which what is asynchronous runs.
-const SEED: &str = "CUDA_SIM_SEED";
-/// How many instructions a warp may take in one block.
-const INSTRUCTIONS: &str = "CUDA_SIM_INSTRUCTIONS";
-/// Asks for every report on the standard error, when it is made.
-const PRINT_REPORTS: &str = "CUDA_SIM_PRINT_REPORTS";
+/// Variables that say something to whoever tests with the simulator, and nothing to a driver.
+const OF_TESTS: &[&str] = &["CUDA_SIM_START", "CUDA_SIM_ORDERS", "CUDA_SIM_LEAKS"];
 
-/// The settings of a driver that a program has loaded as it would load any.
+/// A variable says what no driver can be like.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// The settings of a driver that a program has loaded as it would load any. What cannot be understood is printed.
 pub(super) fn settings() -> Settings {
-    let settings = Settings::default();
-    Settings {
-        seed: number(SEED).unwrap_or(settings.seed),
-        devices: number(DEVICES).unwrap_or(settings.devices),
-        driver_version: number(DRIVER_VERSION).unwrap_or(settings.driver_version),
-        instructions: number(INSTRUCTIONS).unwrap_or(settings.instructions),
-        other_answers: env::var_os(OTHER_ANSWERS).is_some(),
-        prints_reports: env::var_os(PRINT_REPORTS).is_some(),
-        ..settings
-    }
+    Settings::from_environment(OF_TESTS).unwrap_or_else(|error| {
+        eprintln!("simulated driver: {error}");
+        REFUSED.store(true, Ordering::Relaxed);
+        Settings::default()
+    })
 }
 
-fn number<N: FromStr>(variable: &str) -> Option<N> {
-    env::var(variable).ok()?.parse().ok()
+/// Whether a variable could not be understood: such a driver cannot be initialised.
+pub(super) fn is_refused() -> bool {
+    REFUSED.load(Ordering::Relaxed)
+}
+
+/// Settings came from elsewhere, so the environment does not matter.
+pub(super) fn forget_refusal() {
+    REFUSED.store(false, Ordering::Relaxed);
 }

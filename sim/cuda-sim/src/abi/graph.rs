@@ -1,9 +1,8 @@
 //! Graphs as wholes: making, reading, instantiating, launching.
 
-use cudarc::driver::sys;
-
 use super::foreign::{In, Out};
 use super::session::Session;
+use super::sys;
 use crate::world::{Code, EdgeData, Outcome};
 
 pub(super) fn edge_data(data: EdgeData) -> sys::CUgraphEdgeData {
@@ -134,15 +133,15 @@ driver_calls! {
     fn cuGraphExecUpdate_v2(
         exec: u64,
         graph: u64,
-        place: Out<sys::CUgraphExecUpdateResultInfo>,
+        place: Out<[u64; 3]>,
     ) |session| {
         let updated = session.update_exec(exec, graph)?;
-        // The result is the first number of what the place holds; the nodes follow.
+        // `CUgraphExecUpdateResultInfo`: the result is the first number of what the place holds; the nodes follow.
         let told = match &updated {
             Ok(()) => [0; 3],
             Err(refused) => [u64::from(refused.result), refused.node, refused.from],
         };
-        place.of::<[u64; 3]>().put(told)?;
+        place.put(told)?;
         updated.map_err(|_| Code::EXEC_UPDATE_FAILURE)
     }
 

@@ -23,6 +23,7 @@ mod background;
 mod context;
 mod control;
 mod copy_node;
+mod direct;
 mod entry;
 mod environment;
 mod error;
@@ -40,8 +41,14 @@ mod peer;
 mod pool;
 mod session;
 mod stream;
+mod sys;
 mod transfer;
 mod unmodelled;
+
+pub use direct::{
+    Findings, draw_anew, fail_call, forget_reports, is_initialized, last_findings, leaks, reports,
+    start_anew, symbols,
+};
 
 /// The calls that are more than a refusal, file by file.
 const CALLS: &[&[entry::Entry]] = &[

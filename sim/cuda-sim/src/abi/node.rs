@@ -1,11 +1,10 @@
 //! Nodes: adding them by hand and reading them back.
 
-use cudarc::driver::sys;
-
 use super::foreign::{In, Out};
 use super::graph::{edge_data, put_nodes};
 use super::pool::Properties;
 use super::session::Session;
+use super::sys;
 use crate::world::{Choice, Code, Fill, NodeKind, Outcome, Ownership, Work};
 
 fn fill(parameters: &sys::CUDA_MEMSET_NODE_PARAMS) -> Outcome<Fill> {

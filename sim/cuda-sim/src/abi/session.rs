@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
+use super::direct;
 use super::entry;
 use super::environment;
 use super::hook;
@@ -37,8 +38,10 @@ thread_local! {
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        let world = Mutex::new(World::new(environment::settings(), real_host()));
-        Driver { world, returned: Condvar::new() }
+        let settings = environment::settings();
+        let mut world = World::new(settings.of_world(), real_host());
+        direct::plan_faults(&mut world, &settings.faults);
+        Driver { world: Mutex::new(world), returned: Condvar::new() }
     })
 }
 
@@ -50,6 +53,12 @@ pub(super) fn real_host() -> Box<Host> {
 /// The lock, for calls that are no calls of the driver.
 pub(super) fn lock() -> MutexGuard<'static, World> {
     driver().world.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The lock, where nobody has it.
+pub(super) fn try_lock()
+-> Result<MutexGuard<'static, World>, TryLockError<MutexGuard<'static, World>>> {
+    driver().world.try_lock()
 }
 
 /// Makes a call of the driver.
@@ -86,7 +95,11 @@ fn this_thread() -> u64 {
 impl Session {
     /// Work that no call asks for.
     pub(super) fn of_the_device() -> Self {
-        Self { world: Some(lock()), thread: this_thread() }
+        Self::with(lock())
+    }
+
+    pub(super) fn with(world: MutexGuard<'static, World>) -> Self {
+        Self { world: Some(world), thread: this_thread() }
     }
 
     /// One unit of work, the host's included.

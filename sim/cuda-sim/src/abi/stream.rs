@@ -1,8 +1,7 @@
 //! Streams and captures.
 
-use cudarc::driver::sys;
-
 use super::foreign::{In, Out};
+use super::sys;
 use crate::world::{Code, HostCall, Mode, Order, Outcome};
 
 /// `CU_STREAM_NON_BLOCKING`.

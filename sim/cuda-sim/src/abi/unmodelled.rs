@@ -4,6 +4,9 @@
 
 macro_rules! unmodelled {
     ($($name:ident)*) => {
+        /// The calls of this file.
+        pub(super) const CALLS: &[crate::abi::entry::Entry] =
+            &[$(crate::abi::entry::Entry::new(stringify!($name), $name as *const ())),*];
         $(
             // SAFETY: the name is CUDA's. Arguments are the caller's to clear away in the C
             // conventions of every system that CUDA runs on, so none need be named.

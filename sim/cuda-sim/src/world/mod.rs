@@ -215,6 +215,11 @@ impl World {
         Some(Self { handles, ..Self::new(settings, host) })
     }
 
+    /// Draws with another seed from now on.
+    pub(crate) fn draw_anew(&mut self, seed: u64) {
+        self.random = Random::new(seed);
+    }
+
     pub(crate) fn initialize(&mut self) {
         self.initialized = true;
     }

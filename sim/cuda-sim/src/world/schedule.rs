@@ -17,7 +17,7 @@ pub(crate) struct Goal {
 }
 
 /// What a step did, or what the caller has to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The goal is reached.
     Done,

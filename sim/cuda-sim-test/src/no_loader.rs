@@ -1,0 +1,24 @@
+//! Systems whose dynamic loader does not answer with a library by the name inside of it: nothing can be started there.
+
+use std::ffi::{c_int, c_void};
+
+use crate::error::StartError;
+
+pub(crate) const NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
+
+pub(crate) fn is_another_driver(_name: &str) -> bool {
+    false
+}
+
+/// Refuses.
+pub(crate) fn load(_: &'static str, _: &[u8], _: usize) -> Result<(), StartError> {
+    Err(StartError::System { system: std::env::consts::OS })
+}
+
+pub(crate) fn at_exit(_: extern "C" fn(c_int, *mut c_void)) -> bool {
+    false
+}
+
+pub(crate) fn end(code: c_int) -> ! {
+    std::process::exit(code)
+}

@@ -1,0 +1,124 @@
+//! How the simulator becomes the driver of this process, once.
+
+use std::sync::{Mutex, PoisonError};
+
+use cuda_sim::settings::Settings;
+
+use crate::error::StartError;
+use crate::exit;
+use crate::image::image;
+use crate::loader::{self, NAMES};
+use crate::options::Options;
+use crate::simulator::Simulator;
+
+/// What runs, once something does.
+static RUNNING: Mutex<Option<Options>> = Mutex::new(None);
+
+/// Starts the simulated driver in this process, as the environment says, or finds that it runs: before the first call of
+/// cudarc. The crate's page lists the variables.
+///
+/// # Panics
+///
+/// With the text of the error with which [`try_start`] ends.
+#[expect(clippy::must_use_candidate, reason = "most tests need no more than the start")]
+pub fn start() -> Simulator {
+    start_with(|_| {})
+}
+
+/// Starts the simulated driver in this process, as the environment says, or finds that it runs.
+///
+/// # Errors
+///
+/// When a variable of the environment says what it cannot say; when this process has loaded another driver before; when
+/// the simulator runs already with other settings; and where the system has no loader that takes it.
+pub fn try_start() -> Result<Simulator, StartError> {
+    try_start_with(|_| {})
+}
+
+/// Starts another machine than the environment says: with two devices, or with less memory.
+///
+/// ```
+/// let simulator = cuda_sim_test::start_with(|machine| machine.devices = 2);
+/// assert_eq!(cudarc::driver::CudaContext::device_count(), Ok(2));
+/// assert!(simulator.reports().is_empty());
+/// ```
+///
+/// # Panics
+///
+/// With the text of the error with which [`try_start_with`] ends.
+pub fn start_with(change: impl FnOnce(&mut Settings)) -> Simulator {
+    #[expect(clippy::panic, reason = "documented: the twin with a result is `try_start_with`")]
+    try_start_with(change).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Starts another machine than the environment says.
+///
+/// # Errors
+///
+/// As [`try_start`]. That the simulator runs already is an error where it was started as another machine.
+pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, StartError> {
+    let mut wanted = Options::from_environment()?;
+    change(&mut wanted.machine);
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(Options { machine, .. }) = &*running {
+        if *machine == wanted.machine {
+            return Ok(Simulator::new());
+        }
+        return Err(StartError::StartedOtherwise {
+            running: Box::new(machine.clone()),
+            wanted: Box::new(wanted.machine),
+        });
+    }
+    become_the_driver()?;
+    if !cuda_sim::start_anew(&wanted.machine) {
+        return Err(StartError::NoThread);
+    }
+    exit::register(wanted.leaks, wanted.machine.seed)?;
+    *running = Some(wanted);
+    Ok(Simulator::new())
+}
+
+/// The simulator, where it is the driver of this process.
+#[must_use]
+pub fn running() -> Option<Simulator> {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.is_some().then(Simulator::new)
+}
+
+/// What runs.
+pub(crate) fn options() -> Option<Options> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Has the dynamic loader answer with the simulator under a driver's names.
+fn become_the_driver() -> Result<(), StartError> {
+    if let Some(library) = NAMES.into_iter().find(|name| loader::is_another_driver(name)) {
+        return Err(StartError::AnotherDriver { library });
+    }
+    let functions: Vec<(&str, u64)> = cuda_sim::symbols()
+        .map(|(name, address)| (name, address.expose_provenance() as u64))
+        .collect();
+    let mark = functions.iter().find(|(name, _)| *name == "simcuda_is_simulator");
+    let mark = mark.and_then(|(_, address)| usize::try_from(*address).ok()).unwrap_or(0);
+    for name in NAMES {
+        let system = StartError::System { system: std::env::consts::ARCH };
+        let image = image(name, &functions).ok_or(system)?;
+        loader::load(name, &image, mark)?;
+    }
+    Ok(())
+}
+
+/// Starts it where the environment asks for it in every process. What goes wrong is printed, and ends the process:
+/// tests must not go on with another driver.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn before_main() {
+    let started = match crate::options::is_asked_for() {
+        Ok(false) => return,
+        Ok(true) => try_start().map(drop),
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = started {
+        eprintln!("cuda-sim-test: {error}");
+        loader::end(exit::EXIT_CODE);
+    }
+}

@@ -1,0 +1,12 @@
+//! Calls of the driver that fail. In a program of its own, because the next call fails whichever test makes it.
+
+use cudarc_user::Squares;
+
+#[test]
+fn what_a_failing_call_leaves_is_given_back() {
+    let simulator = cuda_sim_test::start();
+    let squares = Squares::new(0).unwrap();
+    simulator.fail_call("cuMemcpyDtoHAsync_v2", 1, 700);
+    assert!(squares.sum(&[1.0; 300]).is_err());
+    assert_eq!(squares.sum(&[1.0; 300]), Ok(300.0));
+}
