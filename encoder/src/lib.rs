@@ -1,0 +1,18 @@
+//! A sentence encoder of the kind of all-MiniLM-L6-v2, written once for every backend: its temporaries are those of
+//! scopes, its weights constants beside them.
+//!
+//! [`encode`] is generic over the backend `B`, and computes with an [`Algebra<B>`](Algebra), which each backend
+//! implements in a file of its own. [`Model`] says which tensors there are, [`Sentences`] what is encoded.
+
+mod algebra;
+mod encode;
+mod host;
+mod model;
+mod sentences;
+pub mod tiny;
+
+pub use algebra::{Algebra, Failure, Layout, NormOf, Product};
+pub use encode::{HeadsAtOnce, encode};
+pub use host::Host;
+pub use model::{Configuration, Dense, Layer, Model, ModelOf, Norm, Tensor, Tensors};
+pub use sentences::{Batch, BatchOf, Sentences};
