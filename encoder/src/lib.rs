@@ -5,14 +5,22 @@
 //! implements in a file of its own. [`Model`] says which tensors there are, [`Sentences`] what is encoded.
 
 mod algebra;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod encode;
 mod host;
 mod model;
 mod sentences;
 pub mod tiny;
+#[cfg(feature = "wgpu")]
+mod wgpu;
 
 pub use algebra::{Algebra, Failure, Layout, NormOf, Product};
+#[cfg(feature = "cuda")]
+pub use cuda::OnCuda;
 pub use encode::{HeadsAtOnce, encode};
 pub use host::Host;
 pub use model::{Configuration, Dense, Layer, Model, ModelOf, Norm, Tensor, Tensors};
 pub use sentences::{Batch, BatchOf, Sentences};
+#[cfg(feature = "wgpu")]
+pub use wgpu::OnWgpu;
