@@ -3,7 +3,7 @@
 use cudarc::driver::{CudaFunction, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
 use pool_facade::pool_cuda::{CudaDevice, DeviceView, DeviceViewMut, Launch};
-use pool_facade::{Cuda, Scope};
+use pool_facade::{Cuda, LendViewMut, PoolView, Scope};
 use pool_kernels::transformer::{
     ADD_LAYER_NORM, ADD_ROWS, GELU, MODULE, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS,
 };

@@ -9,6 +9,8 @@ mod algebra;
 mod cuda;
 mod encode;
 mod host;
+#[cfg(feature = "cuda")]
+mod ladder;
 mod model;
 mod sentences;
 pub mod tiny;
@@ -20,6 +22,8 @@ pub use algebra::{Algebra, Failure, Layout, NormOf, Product};
 pub use cuda::OnCuda;
 pub use encode::{HeadsAtOnce, encode};
 pub use host::Host;
+#[cfg(feature = "cuda")]
+pub use ladder::Ladder;
 pub use model::{Configuration, Dense, Layer, Model, ModelOf, Norm, Tensor, Tensors};
 pub use sentences::{Batch, BatchOf, Sentences};
 #[cfg(feature = "wgpu")]

@@ -102,6 +102,21 @@ pub trait Tensors {
     fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure>;
 }
 
+impl Tensor {
+    /// All numbers of the tensor.
+    pub(crate) fn numbers<'t>(
+        &self,
+        tensors: &'t impl Tensors,
+    ) -> Result<Cow<'t, [f32]>, Failure> {
+        let numbers = tensors.numbers(self)?;
+        if numbers.len() == self.length {
+            return Ok(numbers);
+        }
+        let (name, wanted, has) = (&self.name, self.length, numbers.len());
+        Err(format!("{name} has {has} numbers, and the model wants {wanted}").into())
+    }
+}
+
 /// A model that lies in the memory of a backend, to be read.
 pub type ModelOf<'m, B> = Model<<B as PoolBackend>::ViewRef<'m, f32>>;
 
@@ -213,14 +228,8 @@ impl Model<Handle<f32>> {
         tensors: &impl Tensors,
         pool: &mut DynamicPool<B>,
     ) -> Result<Self, Failure> {
-        Model::of(configuration).try_map(|tensor| {
-            let numbers = tensors.numbers(tensor)?;
-            if numbers.len() == tensor.length {
-                return Ok(pool.try_acquire_from(&numbers)?);
-            }
-            let (name, wanted, has) = (&tensor.name, tensor.length, numbers.len());
-            Err(format!("{name} has {has} numbers, and the model wants {wanted}").into())
-        })
+        let upload = |tensor: &Tensor| Ok(pool.try_acquire_from(&tensor.numbers(tensors)?)?);
+        Model::of(configuration).try_map(upload)
     }
 
     /// The model beside the scopes of its pool.

@@ -1,7 +1,7 @@
 //! The encoder's operations on a device of wgpu: a kernel each, recorded into the stream of the scope's pool.
 
 use bytemuck::{Pod, Zeroable};
-use pool_facade::{PoolView, Scope};
+use pool_facade::Scope;
 use pool_wgpu::{Access, Binding, BufferView, BufferViewMut, Kernel, Stream, Wgpu};
 
 use crate::algebra::{Algebra, Failure, Layout, NormOf, Product, agree, rows_of};
