@@ -14,6 +14,8 @@ mod ladder;
 mod model;
 mod sentences;
 pub mod tiny;
+#[cfg(feature = "text")]
+mod weights;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
@@ -26,5 +28,7 @@ pub use host::Host;
 pub use ladder::Ladder;
 pub use model::{Configuration, Dense, Layer, Model, ModelOf, Norm, Tensor, Tensors};
 pub use sentences::{Batch, BatchOf, Sentences};
+#[cfg(feature = "text")]
+pub use weights::Directory;
 #[cfg(feature = "wgpu")]
 pub use wgpu::OnWgpu;
