@@ -40,6 +40,7 @@ const TESTS: &[(&str, &str)] = &[
     ("kernels", "sim/pool-kernels/tests/kernels"),
     ("device_backend", "testing/device-tests/tests/device/backend"),
     ("device_graphs", "testing/device-tests/tests/device/graphs"),
+    ("device_encoder", "encoder/tests/device"),
 ];
 
 /// What a machine is carried at most: the archive, the script and the runner together.
