@@ -3,12 +3,12 @@
 
 use std::error::Error;
 use std::sync::mpsc;
-use std::time::Instant;
 
 use bytemuck::{bytes_of, cast_slice};
 use pool_kernels::wgsl::WgslKernel;
 use pool_wgpu::wgpu;
 
+use crate::clock::processor_time;
 use crate::filter::{Filter, Filtered, KERNELS, Way};
 
 /// The filter, with buffers and bind groups created for each frame.
@@ -81,7 +81,7 @@ impl Way for Created {
     }
 
     fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>> {
-        let start = Instant::now();
+        let start = processor_time();
         let bytes = self.filter.pixels() * size_of::<f32>();
         let words = self.buffer(frame.len(), wgpu::BufferUsages::COPY_DST);
         self.queue.write_buffer(&words, 0, frame);
@@ -110,7 +110,7 @@ impl Way for Created {
         drop(pass);
         self.bind_groups_created += KERNELS.len() as u64;
         self.queue.submit([encoder.finish()]);
-        let host_time = start.elapsed();
+        let host_time = processor_time() - start;
         let picture = wants_picture.then(|| self.read(&picture)).transpose()?;
         Ok(Filtered { host_time, picture })
     }

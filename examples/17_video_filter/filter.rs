@@ -80,7 +80,7 @@ impl Filter {
 /// What became of a frame.
 #[derive(Debug)]
 pub(crate) struct Filtered {
-    /// From the frame's bytes on the host to the submission of all its work.
+    /// What the thread computes from the frame's bytes on the host to the submission of all its work.
     pub(crate) host_time: Duration,
     /// The picture, a pixel a word, where it was wanted.
     pub(crate) picture: Option<Vec<u32>>,

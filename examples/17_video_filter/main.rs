@@ -8,6 +8,7 @@
 //!
 //! Where wgpu finds no adapter it prints `SKIPPED` and why.
 
+mod clock;
 mod created;
 mod filter;
 mod frames;
@@ -25,7 +26,7 @@ use created::Created;
 use filter::{Filter, Way};
 use frames::Photograph;
 use pooled::Pooled;
-use timing::{Measured, READ_EACH, Spread};
+use timing::{Measured, READ_EACH, Spread, repeat};
 
 #[derive(Parser)]
 struct Arguments {
@@ -72,8 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let warm = [pooled.created(), created.created()];
     let mut measured = [Measured::default(), Measured::default()];
     for _ in 0..arguments.repeats {
-        measured[0].repeat(&mut pooled, stream.device(), &frames)?;
-        measured[1].repeat(&mut created, stream.device(), &frames)?;
+        repeat(&mut measured, [&mut pooled, &mut created], stream.device(), &frames)?;
     }
     report([&pooled, &created], warm, measured)?;
     if pooled.created() != warm[0] {
@@ -145,9 +145,9 @@ fn report(
     }
     println!(
         "{:24}{ratio:>28}  times the host time, in each repeat\n\n\
-         medians of the repeats, least and greatest in brackets; the host time goes from a frame's bytes to the\n\
-         submission of its work, on a device at rest; where frames a second are measured, one of {READ_EACH} is\n\
-         read back",
+         medians of the repeats, least and greatest in brackets; the host time is what the thread computes from a\n\
+         frame's bytes to the submission of its work, on a device at rest, both ways in turns; where frames a\n\
+         second are measured, one of {READ_EACH} is read back",
         "created over pool"
     );
     Ok(())

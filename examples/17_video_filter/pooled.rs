@@ -1,13 +1,13 @@
 //! Frames with a pool: a scope for each frame, whose memory and bind groups are those of the frame before.
 
 use std::error::Error;
-use std::time::Instant;
 
 use bytemuck::bytes_of;
 use pool_core::{Pool, PoolView};
 use pool_kernels::wgsl::{Access, WgslKernel};
 use pool_wgpu::{BufferView, Kernel, Stream, Wgpu, WgpuError};
 
+use crate::clock::processor_time;
 use crate::filter::{Filter, Filtered, KERNELS, Way};
 
 /// The filter, with a pool.
@@ -45,7 +45,7 @@ impl Way for Pooled<'_> {
 
     fn filter(&mut self, frame: &[u8], wants_picture: bool) -> Result<Filtered, Box<dyn Error>> {
         let Self { filter, stream, kernels, weights, pool } = self;
-        let start = Instant::now();
+        let start = processor_time();
         let (parameters, blur) = (bytes_of(&filter.parameters), bytes_of(&filter.blur));
         let [unpack, rows, columns, sharpen, gradient, composite] = &kernels[..] else {
             return Err("a kernel is missing".into());
@@ -77,7 +77,7 @@ impl Way for Pooled<'_> {
         let bindings = [sharp.binding()?, edges.binding()?, picture.binding_mut()?];
         stream.dispatch(composite, &bindings, parameters, workgroups[5])?;
         stream.submit()?;
-        let host_time = start.elapsed();
+        let host_time = processor_time() - start;
         let picture = wants_picture.then(|| picture.try_to_vec()).transpose()?;
         Ok(Filtered { host_time, picture })
     }

@@ -43,30 +43,41 @@ pub(crate) struct Measured {
     pub(crate) frames_a_second: Vec<f64>,
 }
 
-impl Measured {
-    /// Measures a repeat over all frames.
-    pub(crate) fn repeat(
-        &mut self,
-        way: &mut dyn Way,
-        device: &wgpu::Device,
-        frames: &[Vec<u8>],
-    ) -> Result<(), Box<dyn Error>> {
-        let mut host_times = Vec::with_capacity(frames.len());
-        for frame in frames {
-            // The driver's threads rest while the host's time is taken, also where the driver runs on the processor.
+/// Measures a repeat over all frames. Where the host's time is taken the ways take turns, the other one first each time.
+pub(crate) fn repeat(
+    measured: &mut [Measured; 2],
+    mut ways: [&mut dyn Way; 2],
+    device: &wgpu::Device,
+    frames: &[Vec<u8>],
+) -> Result<(), Box<dyn Error>> {
+    let mut host_times = [(); 2].map(|()| Vec::with_capacity(frames.len()));
+    for (number, frame) in frames.iter().enumerate() {
+        for turn in 0..2 {
+            let which = (number + turn) % 2;
+            // The driver's threads rest meanwhile, also where the driver runs on the processor.
             device.poll(wgpu::PollType::wait_indefinitely())?;
-            host_times.push(micros(way.filter(frame, false)?.host_time));
+            host_times[which].push(micros(ways[which].filter(frame, false)?.host_time));
         }
-        device.poll(wgpu::PollType::wait_indefinitely())?;
-        let start = Instant::now();
-        for (number, frame) in frames.iter().enumerate() {
-            way.filter(frame, number % READ_EACH == 0)?;
-        }
-        device.poll(wgpu::PollType::wait_indefinitely())?;
-        self.frames_a_second.push(frames.len() as f64 / start.elapsed().as_secs_f64());
-        self.host_times.extend(Spread::of(host_times).map(|spread| spread.median));
-        Ok(())
     }
+    for ((measured, way), host_times) in measured.iter_mut().zip(&mut ways).zip(host_times) {
+        measured.host_times.extend(Spread::of(host_times).map(|spread| spread.median));
+        measured.frames_a_second.push(frames_a_second(&mut **way, device, frames)?);
+    }
+    Ok(())
+}
+
+fn frames_a_second(
+    way: &mut dyn Way,
+    device: &wgpu::Device,
+    frames: &[Vec<u8>],
+) -> Result<f64, Box<dyn Error>> {
+    device.poll(wgpu::PollType::wait_indefinitely())?;
+    let start = Instant::now();
+    for (number, frame) in frames.iter().enumerate() {
+        way.filter(frame, number % READ_EACH == 0)?;
+    }
+    device.poll(wgpu::PollType::wait_indefinitely())?;
+    Ok(frames.len() as f64 / start.elapsed().as_secs_f64())
 }
 
 fn micros(time: Duration) -> f64 {

@@ -4,7 +4,8 @@
 //! `cargo bench -p pool-benches --features wgpu --bench wgpu_scopes -- [--scopes 10000] [--repeat 9] [--elements 64]`.
 //! The ways take turns, in another order each time; the median of the repetitions, the fastest and the slowest are
 //! printed, and ratios of the medians. Time is that of the calling thread on its processor: on an adapter that computes
-//! on the processor, time on the wall says nothing of a GPU's. Then 100,000 scopes are run, after which no buffer and no
+//! on the processor, time on the wall says nothing of a GPU's. Beside it stands the device's time, from a repetition's
+//! first command to its last, where the adapter has timing queries. Then 100,000 scopes are run, after which no buffer and no
 //! bind group may have been created, and the blocks must be the same.
 
 #![allow(
@@ -17,6 +18,7 @@
 )]
 
 mod by_hand;
+mod device_clock;
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
@@ -25,6 +27,7 @@ use pool_facade::pool_wgpu::{Access, Kernel, Stream, wgpu};
 use pool_facade::{Pool, Wgpu, bytemuck};
 
 use by_hand::ByHand;
+use device_clock::DeviceClock;
 
 const SOURCE: &str = include_str!("axpy.wgsl");
 /// Invocations in a workgroup of the kernel.
@@ -54,20 +57,37 @@ struct Way<'a> {
     /// Runs so many scopes, and submits what is recorded.
     run: Box<dyn FnMut(usize) + 'a>,
     seconds: Vec<f64>,
+    /// By the device's clock.
+    device_seconds: Vec<f64>,
 }
 
 impl<'a> Way<'a> {
     fn new(name: &'static str, run: impl FnMut(usize) + 'a) -> Self {
-        Self { name, run: Box::new(run), seconds: Vec::new() }
+        Self { name, run: Box::new(run), seconds: Vec::new(), device_seconds: Vec::new() }
     }
 
-    /// Median, fastest and slowest, in microseconds a scope.
-    fn figures(&self, scopes: usize) -> [f64; 3] {
-        let mut seconds = self.seconds.clone();
-        seconds.sort_by(f64::total_cmp);
-        let microseconds = |at: usize| seconds[at] / scopes as f64 * 1e6;
-        [microseconds(seconds.len() / 2), microseconds(0), microseconds(seconds.len() - 1)]
+    /// Runs so many scopes, and notes how long they take.
+    fn measure(&mut self, scopes: usize, clock: Option<&DeviceClock<'_>>) {
+        let Self { run, seconds, device_seconds, .. } = self;
+        let mut work = || {
+            let start = processor_time();
+            run(scopes);
+            seconds.push(processor_time() - start);
+        };
+        match clock {
+            Some(clock) => device_seconds.push(clock.around(work)),
+            None => work(),
+        }
     }
+}
+
+/// Median, fastest and slowest of some seconds, in microseconds a scope; `None` where there are none.
+fn figures(seconds: &[f64], scopes: usize) -> Option<[f64; 3]> {
+    let mut seconds = seconds.to_vec();
+    seconds.sort_by(f64::total_cmp);
+    let microseconds = |at: usize| seconds[at] / scopes as f64 * 1e6;
+    let last = seconds.len().checked_sub(1)?;
+    Some([microseconds(seconds.len() / 2), microseconds(0), microseconds(last)])
 }
 
 /// Seconds that this thread has run on a processor.
@@ -108,7 +128,7 @@ impl Work<'_> {
 
 fn main() {
     let arguments = Arguments::parse();
-    let stream = match Stream::open() {
+    let stream = match device_clock::open() {
         Ok(stream) => stream,
         Err(error) if !arguments.bench => return println!("SKIPPED: {error}"),
         Err(error) => panic!("{error}"),
@@ -122,6 +142,10 @@ fn main() {
     let parameters = [2.0_f32.to_bits(), elements];
     let work = Work { stream: &stream, kernel, parameters, elements: elements as usize };
 
+    let clock = DeviceClock::new(&stream);
+    if clock.is_none() {
+        println!("the adapter has no timing queries: nothing is known of the device's time");
+    }
     let mut ways = ways(&work);
     for way in &mut ways {
         (way.run)(600);
@@ -130,10 +154,7 @@ fn main() {
     for repetition in 0..repeat {
         let count = ways.len();
         for turn in 0..count {
-            let way = &mut ways[(turn + repetition) % count];
-            let start = processor_time();
-            (way.run)(scopes);
-            way.seconds.push(processor_time() - start);
+            ways[(turn + repetition) % count].measure(scopes, clock.as_ref());
             wait(&stream);
         }
     }
@@ -233,17 +254,29 @@ fn ways<'a>(work: &'a Work<'a>) -> Vec<Way<'a>> {
 }
 
 fn print(ways: &[Way<'_>], scopes: usize) {
-    let pool = ways[0].figures(scopes)[0];
+    let host = |way: &Way<'_>| figures(&way.seconds, scopes).unwrap();
+    let [pool, ..] = host(&ways[0]);
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(["way", "µs a scope", "fastest", "slowest", "times the pool's"]);
+    table.set_header([
+        "way",
+        "µs a scope",
+        "fastest",
+        "slowest",
+        "times the pool's",
+        "on the device, µs",
+    ]);
     for way in ways {
-        let [median, fastest, slowest] = way.figures(scopes);
+        let [median, fastest, slowest] = host(way);
         let numbers = [median, fastest, slowest].map(|number| format!("{number:.3}"));
         let ratio = format!("{:.2}", median / pool);
-        table.add_row([vec![way.name.to_owned()], numbers.to_vec(), vec![ratio]].concat());
+        let device = figures(&way.device_seconds, scopes);
+        let device = device.map_or("no queries".to_owned(), |[median, fastest, slowest]| {
+            format!("{median:.2} ({fastest:.2}–{slowest:.2})")
+        });
+        table.add_row([vec![way.name.to_owned()], numbers.to_vec(), vec![ratio, device]].concat());
     }
-    for column in 1..5 {
+    for column in 1..6 {
         table.column_mut(column).unwrap().set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");

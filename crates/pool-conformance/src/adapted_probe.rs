@@ -62,8 +62,12 @@ where
         self.inner.write_later::<T>(view, elements);
     }
 
-    fn read_later<T: Element>(&self, view: &View<'_, P, T>) -> Later<'_, T> {
+    fn read_later<T: Element>(&self, view: &SharedView<'_, P, T>) -> Later<'_, T> {
         self.inner.read_later::<T>(view)
+    }
+
+    fn open_reads(&self) -> usize {
+        self.inner.open_reads()
     }
 
     fn write_elsewhere<T: PodElement>(

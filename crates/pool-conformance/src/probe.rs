@@ -82,7 +82,14 @@ pub trait Probe: 'static {
     /// Enqueues *work* that reads a view, and does not wait for it: the counterpart of
     /// [`write_later`](Self::write_later). What is returned outlives the view, and gives what the
     /// view held after all that was enqueued before, and before all that is enqueued afterwards.
-    fn read_later<T: Element>(&self, view: &View<'_, Self, T>) -> Later<'_, T>;
+    fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T>;
+
+    /// How many views [random programs](crate::programs) read by [`read_later`](Self::read_later) before they look at
+    /// what was found; with 0 they look at each at once. For backends of which a read waits for a device: programs are
+    /// then faster where `read_later` gathers what it reads, and what they check is the same.
+    fn open_reads(&self) -> usize {
+        0
+    }
 
     /// As [`write_later`](Self::write_later), but where the pool cannot see it, as on another stream:
     /// the backend's views then [arm](pool_core::SlotRef::arm) their slot. It comes after what is
@@ -241,7 +248,7 @@ macro_rules! slice_access {
             view.to_vec()
         }
 
-        fn read_later<T: $crate::Element>(&self, view: &&mut [T]) -> $crate::Later<'_, T> {
+        fn read_later<T: $crate::Element>(&self, view: &&[T]) -> $crate::Later<'_, T> {
             let elements = view.to_vec();
             ::std::boxed::Box::new(|| elements)
         }

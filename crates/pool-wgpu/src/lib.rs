@@ -47,6 +47,10 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// What tests of the crate share with its suite names it.
+#[cfg(test)]
+extern crate self as pool_wgpu;
+
 mod backend;
 mod bind_groups;
 mod binding;
@@ -56,6 +60,8 @@ mod counts;
 mod elements;
 mod ending;
 mod error;
+#[cfg(test)]
+mod flaw;
 mod kernel;
 mod memory;
 mod open;

@@ -359,6 +359,10 @@ impl Stream {
 
     /// Gives a buffer back. wgpu keeps it for as long as recorded work needs it.
     pub(crate) fn free(&self, allocation: Box<Allocation>, bytes: usize) {
+        #[cfg(test)]
+        if crate::flaw::is_planted(crate::flaw::Flaw::Leaks) {
+            return std::mem::forget(allocation);
+        }
         let identity = allocation.identity;
         if ending::is_ending() {
             self.shared.setup.counters.buffers_freed.step();

@@ -72,32 +72,16 @@ impl Probe for CudaProbe {
         self.device.new_stream().unwrap().watched(Watch(self.ledger.clone()))
     }
 
-    fn address<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> usize {
-        usize::try_from(view.address()).unwrap()
-    }
-
     fn shared_address<T: Element>(&self, view: &DeviceView<'_, T>) -> usize {
         usize::try_from(view.address()).unwrap()
-    }
-
-    fn read<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> Vec<T> {
-        read(&view.as_view())
     }
 
     fn read_shared<T: Element>(&self, view: &DeviceView<'_, T>) -> Vec<T> {
         read(view)
     }
 
-    fn write<T: Element>(&self, view: &mut DeviceViewMut<'_, T>, elements: &[T]) {
-        view.copy_from_host(elements).unwrap();
-    }
-
-    fn write_later<T: Element>(&self, view: &mut DeviceViewMut<'_, T>, elements: &[T]) {
-        view.copy_from_host(elements).unwrap();
-    }
-
-    fn read_later<T: Element>(&self, view: &DeviceViewMut<'_, T>) -> Later<'_, T> {
-        let (length, bytes) = (view.len(), view.as_view().as_bytes());
+    fn read_later<T: Element>(&self, view: &DeviceView<'_, T>) -> Later<'_, T> {
+        let (length, bytes) = (view.len(), view.as_bytes());
         if bytes.is_empty() {
             return Box::new(move || vec![T::zeroed(); length]);
         }

@@ -1,10 +1,15 @@
-//! `cargo xtask clients`: the tests of other people's CUDA crates, on the simulated driver.
+//! `cargo xtask clients`: the tests and kernels of other people's CUDA crates, on the simulated driver, and what their
+//! compiler makes of random expressions.
 //!
 //! Cargo gets each crate from the registry; nothing of it is changed, and nothing is kept here but a list of the tests
 //! that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
 //! that is in the list and passes: both make the command fail. What is built lies in `target/clients`.
 
+mod candle;
 mod cudarc;
+mod differential;
+mod driver;
+mod forms;
 mod listed;
 
 use std::path::PathBuf;
@@ -23,6 +28,12 @@ pub(crate) struct Arguments {
     /// Run the tests that take many minutes, too.
     #[arg(long)]
     slow: bool,
+    /// Leave out what takes more than some seconds: sources that compile for minutes.
+    #[arg(long, conflicts_with = "slow")]
+    short: bool,
+    /// Draw other expressions.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    seed: u64,
 }
 
 /// Something that others wrote for CUDA.
@@ -30,6 +41,12 @@ pub(crate) struct Arguments {
 enum Suite {
     /// The tests of cudarc's driver and NVRTC modules.
     Cudarc,
+    /// The kernels of candle-kernels: loaded, and some of them run.
+    CandleKernels,
+    /// Random expressions, compared with what the host computes.
+    Differential,
+    /// The forms of PTX that the simulator takes, given to NVIDIA's assembler.
+    PtxForms,
 }
 
 /// Where suites are built and run.
@@ -57,6 +74,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     for suite in all.iter().filter(|suite| asked.is_empty() || asked.contains(suite)) {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
+            Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
+            // A build of the simulator's own tests, of which the short way has none.
+            Suite::PtxForms if arguments.short => {}
+            Suite::PtxForms => forms::run(&place, &mut checks)?,
+            Suite::Differential => {
+                differential::run(&place, arguments.short, arguments.seed, &mut checks)?;
+            }
         }
     }
     println!("\n{checks}");

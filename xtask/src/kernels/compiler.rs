@@ -21,7 +21,7 @@ use super::toolkit::Toolkit;
 use crate::TaskError;
 
 /// How everything is compiled.
-const OPTIONS: [&CStr; 2] = [c"--gpu-architecture=compute_75", c"--std=c++17"];
+const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_75", "--std=c++17"];
 
 type Code = c_int;
 type Handle = *mut c_void;
@@ -38,9 +38,9 @@ type Size = unsafe extern "C" fn(Handle, *mut usize) -> Code;
 type Text = unsafe extern "C" fn(Handle, *mut c_char) -> Code;
 type Destroy = unsafe extern "C" fn(*mut Handle) -> Code;
 
-/// The loaded compiler.
+/// The loaded compiler. Threads may use it at the same time: NVRTC's functions lock what they share.
 #[derive(Debug)]
-pub(super) struct Compiler {
+pub(crate) struct Compiler {
     library: Library,
     /// Opened before NVRTC looks for it by its name.
     _builtins: Library,
@@ -58,7 +58,7 @@ impl Compiler {
     /// # Errors
     ///
     /// When a library cannot be opened.
-    pub(super) fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
+    pub(crate) fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
         let open = |path: &Path| {
             // SAFETY: it is a library of NVRTC (1), whose initialisers need nothing.
             unsafe { Library::new(path) }
@@ -73,28 +73,53 @@ impl Compiler {
     ///
     /// What the compiler complains about, with file and line.
     pub(super) fn ptx(&self, source: &Source, headers: &[Source]) -> Result<String, TaskError> {
-        let program = self.program(source, headers)?;
-        let compile: libloading::Symbol<'_, Compile> = self.function(c"nvrtcCompileProgram")?;
-        let options = OPTIONS.map(CStr::as_ptr);
-        let count = c_int::try_from(options.len())?;
-        // SAFETY: the program is a live one, and there are as many options as is said (3).
-        let code = unsafe { compile(program.handle, count, options.as_ptr()) };
-        let log = program.text(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog")?;
-        if code != 0 || !log.trim().is_empty() {
-            return Err(format!("{}, code {code}:\n{log}", source.name).into());
+        let pairs = headers.iter().map(|header| (header.name.as_str(), header.text.as_str()));
+        let pairs: Vec<(&str, &str)> = pairs.collect();
+        let (ptx, log) = self.compile((&source.name, &source.text), &pairs, &OPTIONS)?;
+        if !log.trim().is_empty() {
+            return Err(format!("{}:\n{log}", source.name).into());
         }
-        program.text(c"nvrtcGetPTXSize", c"nvrtcGetPTX")
+        Ok(ptx)
     }
 
-    fn program(&self, source: &Source, headers: &[Source]) -> Result<Program<'_>, TaskError> {
-        let text = |text: &String| CString::new(text.as_str());
-        let names =
-            headers.iter().map(|header| text(&header.name)).collect::<Result<Vec<_>, _>>()?;
-        let texts =
-            headers.iter().map(|header| text(&header.text)).collect::<Result<Vec<_>, _>>()?;
+    /// The PTX of a source, and what the compiler says about it. Source and headers are names with their texts.
+    ///
+    /// # Errors
+    ///
+    /// What the compiler refuses, with file and line.
+    pub(crate) fn compile(
+        &self,
+        source: (&str, &str),
+        headers: &[(&str, &str)],
+        options: &[&str],
+    ) -> Result<(String, String), TaskError> {
+        let program = self.program(source, headers)?;
+        let options = options.iter().map(|option| CString::new(*option));
+        let options = options.collect::<Result<Vec<_>, _>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let compile: libloading::Symbol<'_, Compile> = self.function(c"nvrtcCompileProgram")?;
+        let count = c_int::try_from(pointers.len())?;
+        // SAFETY: the program is a live one, and there are as many options as is said (3).
+        let code = unsafe { compile(program.handle, count, pointers.as_ptr()) };
+        let log = program.text(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog")?;
+        if code != 0 {
+            return Err(format!("{}, code {code}:\n{log}", source.0).into());
+        }
+        Ok((program.text(c"nvrtcGetPTXSize", c"nvrtcGetPTX")?, log))
+    }
+
+    fn program(
+        &self,
+        (name, text): (&str, &str),
+        headers: &[(&str, &str)],
+    ) -> Result<Program<'_>, TaskError> {
+        let names = headers.iter().map(|(name, _)| CString::new(*name));
+        let texts = headers.iter().map(|(_, text)| CString::new(*text));
+        let (names, texts) =
+            (names.collect::<Result<Vec<_>, _>>()?, texts.collect::<Result<Vec<_>, _>>()?);
         let pointers = |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).collect();
         let (name_pointers, text_pointers): (Vec<_>, Vec<_>) = (pointers(&names), pointers(&texts));
-        let (name, source) = (text(&source.name)?, text(&source.text)?);
+        let (name, source) = (CString::new(name)?, CString::new(text)?);
         let create: libloading::Symbol<'_, Create> = self.function(c"nvrtcCreateProgram")?;
         let mut handle = ptr::null_mut();
         // SAFETY: all texts live until the call returns, and both arrays are as long as is said (3).

@@ -9,6 +9,7 @@ mod budget;
 mod compiler;
 mod source;
 mod toolkit;
+mod wheels;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,9 +17,10 @@ use std::process::ExitCode;
 use assembler::Need;
 use budget::Budget;
 use comfy_table::{CellAlignment, Table, presets};
-use compiler::Compiler;
+pub(crate) use compiler::Compiler;
 use source::{Source, Sources};
-pub(crate) use toolkit::Toolkit;
+pub(crate) use toolkit::{Toolkit, headers};
+pub(crate) use wheels::{Wheels, short_sum};
 
 use crate::TaskError;
 use crate::test::workspace::{self, Workspace};

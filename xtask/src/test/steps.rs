@@ -56,7 +56,7 @@ pub(crate) const STEPS: &[Step] = &[
     beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
     beside("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
     beside("adopt", "other people's crates do with a pool what they did without", adopt),
-    beside("clients", "cudarc's own tests, on the simulated driver", clients),
+    beside("clients", "other people's tests and kernels, on the simulated driver", clients),
     beside("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
     beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
     Step {
@@ -155,7 +155,8 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// Where the registry or the compiler cannot be reached, the task says so and counts it.
 fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
     simulated_driver(setting)?;
-    Ok(vec![Invocation::counted_task("xtask clients cudarc")])
+    let clients = Invocation::counted_task("xtask clients");
+    Ok(vec![if setting.full { clients } else { clients.with(["--short"]) }])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {

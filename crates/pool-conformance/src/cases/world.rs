@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::fmt::Debug;
 
-use pool_core::{DynamicPool, Pool, PoolView};
+use pool_core::{DynamicPool, LendView, Pool, PoolView};
 
 use crate::element::{Sample, samples};
 use crate::probe::{Later, Probe, SkipReason, View, Watching};
@@ -83,7 +83,7 @@ impl<'p, P: Probe> World<'p, P> {
 
     /// Enqueues work that reads the view.
     pub(super) fn read_later<T: Sample>(&self, view: &View<'_, P, T>) -> Later<'p, T> {
-        self.probe.read_later(view)
+        self.probe.read_later::<T>(&view.as_view())
     }
 
     /// Checks that two views have no byte in common.

@@ -28,7 +28,7 @@ impl Probe for DeferredProbe {
         view.read()
     }
 
-    fn read_later<T: Element>(&self, view: &DeferredView<'_, T>) -> Later<'_, T> {
+    fn read_later<T: Element>(&self, view: &DeferredViewRef<'_, T>) -> Later<'_, T> {
         view.read_later()
     }
 

@@ -130,6 +130,12 @@ impl<'s, T: Element> DeferredViewRef<'s, T> {
     pub fn read(&self) -> Vec<T> {
         self.part.read_later()()
     }
+
+    /// Enqueues a read. What is returned waits for it.
+    #[must_use]
+    pub fn read_later(&self) -> Box<dyn FnOnce() -> Vec<T>> {
+        Box::new(self.part.read_later())
+    }
 }
 
 impl<T> Part<T> {

@@ -28,7 +28,7 @@ impl Probe for HostQueueProbe {
         self.0.read_shared::<T>(view)
     }
 
-    fn read_later<T: Element>(&self, view: &View<'_, Self, T>) -> Later<'_, T> {
+    fn read_later<T: Element>(&self, view: &SharedView<'_, Self, T>) -> Later<'_, T> {
         self.0.read_later::<T>(view)
     }
 

@@ -4,7 +4,9 @@
 use std::cell::{Cell, RefCell};
 
 use pool_core::bytemuck::cast_slice;
-use pool_core::{PoolBackend, PoolError, PoolView, ReleaseReport, Scope, ShapeError, error_chain};
+use pool_core::{
+    LendView, PoolBackend, PoolError, PoolView, ReleaseReport, Scope, ShapeError, error_chain,
+};
 
 use super::contents::Remains;
 use super::family::{ViewAndShape, ask_for, flat, of_dynamic_rank, of_fixed_rank};
@@ -14,7 +16,7 @@ use super::program::{Acquire, Fill, Form, Impossible};
 use crate::element::{Sample, samples, with_kind};
 use crate::ledger::BlockCounts;
 use crate::panics::panic_as_planned;
-use crate::probe::{Failure, Probe, View, Watching};
+use crate::probe::{Failure, Probe, SharedView, View, Watching};
 
 /// The content that a view should have when it is handed out.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,6 +35,15 @@ impl Content {
             Fill::Zeroed => Self::Zeroed,
             Fill::Filled => Self::Filled(seed),
             Fill::Copied => Self::Samples(seed),
+        }
+    }
+
+    fn allows<T: Sample>(self, found: &[T]) -> bool {
+        match self {
+            Self::Unspecified => true,
+            Self::Zeroed => found == vec![T::zeroed(); found.len()],
+            Self::Filled(seed) => found == vec![T::sample(seed, 0); found.len()],
+            Self::Samples(seed) => found == samples(seed, found.len()),
         }
     }
 }
@@ -159,41 +170,43 @@ impl<P: Probe> Machine<'_, P> {
         let aligned = if bytes == 0 { align_of::<T>() } else { P::Backend::ALIGN };
         assert_eq!(start % aligned, 0, "a view that is not aligned");
         self.model.hand_out(self.probe, slot, start, bytes);
-        let found = self.probe.read(view);
         if content == Content::Unspecified && T::RECYCLES {
             let remains = self.model.read(self.probe, start, bytes);
-            self.check_recycled(&remains, 0, &found);
-            return;
+            return self.check_recycled::<T>(&remains, 0, &view.as_view());
         }
         self.model.write(self.probe, start, bytes);
-        let right = match content {
-            Content::Unspecified => true,
-            Content::Zeroed => found == vec![T::zeroed(); found.len()],
-            Content::Filled(seed) => found == vec![T::sample(seed, 0); found.len()],
-            Content::Samples(seed) => found == samples(seed, found.len()),
-        };
-        assert!(right, "a view was handed out with the wrong content: {found:?}");
+        self.checks.compare::<T>(&view.as_view(), move |found| {
+            assert!(
+                content.allows(&found),
+                "a view was handed out with the wrong content: {found:?}"
+            );
+        });
     }
 
-    /// Checks elements that were handed out recycled, at `offset` of a block that held `remains`: poison where the
+    /// Checks a view that was handed out recycled, at `offset` of a block that held `remains`: poison where the
     /// setting says so, else zeros where a use that marks had written.
     pub(super) fn check_recycled<T: Sample>(
         &mut self,
         remains: &Remains,
         offset: usize,
-        found: &[T],
+        view: &SharedView<'_, P, T>,
     ) {
-        let bytes = cast_slice::<T, u8>(found);
-        let had_marks = remains.has_zeros(offset + bytes.len());
+        let had_marks = remains.has_zeros(offset + view.len() * size_of::<T>());
         if self.model.account().setting.poison {
-            assert!(bytes == vec![0xFF; bytes.len()], "a view that is not poisoned");
             self.tally.host.poisoned_reads += u64::from(had_marks);
-            return;
+            return self.checks.compare::<T>(view, |found| {
+                let bytes = cast_slice::<T, u8>(&found);
+                assert!(bytes == vec![0xFF; bytes.len()], "a view that is not poisoned");
+            });
         }
-        assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
         self.tally.host.zeroed_reads += u64::from(had_marks);
-        // Whatever the bytes are, they are initialised: Miri looks at all that are compared.
-        assert!(bytes == bytes.to_vec());
+        let remains = remains.clone();
+        self.checks.compare::<T>(view, move |found| {
+            let bytes = cast_slice::<T, u8>(&found);
+            assert!(remains.allow(offset, bytes), "bytes of a marked use are left: {found:?}");
+            // Whatever the bytes are, they are initialised: Miri looks at all that are compared.
+            assert!(bytes == bytes.to_vec());
+        });
     }
 
     /// An acquire whose elements are made by code that acquires in the same scope and may panic.
@@ -275,8 +288,9 @@ impl<P: Probe> Machine<'_, P> {
         let (start, bytes) = (self.probe.address(&upper), rows * columns * size_of::<T>());
         if T::RECYCLES {
             let remains = self.model.read(self.probe, start, bytes);
-            self.check_recycled(&remains, 0, &self.probe.read(&upper));
-            self.check_recycled(&remains, upper.len() * size_of::<T>(), &self.probe.read(&lower));
+            self.check_recycled::<T>(&remains, 0, &upper.as_view());
+            let offset = upper.len() * size_of::<T>();
+            self.check_recycled::<T>(&remains, offset, &lower.as_view());
         } else {
             self.model.write(self.probe, start, bytes);
         }

@@ -42,6 +42,7 @@ impl<P: Probe> Machine<'_, P> {
         }
         self.probe.refuse(Refusal::Never);
         self.check_dynamic_usable(&mut subject);
+        self.checks.finish();
         self.note_stats(&subject.pool.stats());
         drop(subject);
         self.model.close(self.probe.held());
@@ -89,7 +90,7 @@ impl<P: Probe> Machine<'_, P> {
                 let finished = catch_planned(|| {
                     let mut frame = Frame::within(&mut below);
                     self.run_steps(&mut scope, &mut frame, steps);
-                    frame.verify(self.probe);
+                    frame.verify(&self.checks);
                 });
                 self.model.give_back(active);
                 if finished.is_none() {
@@ -125,7 +126,7 @@ impl<P: Probe> Machine<'_, P> {
         let stale = subject.entries.iter().rev().filter(|entry| !entry.live);
         let live = subject.entries.iter().filter(|entry| entry.live);
         for entry in live.chain(stale.take(STALE_LOOKED_UP)) {
-            entry.verify(self.probe, &subject.pool, active);
+            entry.verify(&self.checks, &subject.pool, active);
             self.tally.stale_handles += u64::from(!entry.live);
         }
     }

@@ -5,6 +5,7 @@ use std::any::Any;
 
 use pool_core::{DynamicPool, Element, Handle, Handles, PoolBackend, PoolError, PoolView};
 
+use super::checks::Checks;
 use super::frame::Views;
 use crate::element::{Kind, Sample, samples, with_kind};
 use crate::probe::Probe;
@@ -77,7 +78,7 @@ impl Entry {
     /// Asks for the array, and compares the answer with the model.
     pub(super) fn verify<P: Probe>(
         &self,
-        probe: &P,
+        checks: &Checks<'_, P>,
         lookup: &impl Lookup<P::Backend>,
         active: usize,
     ) {
@@ -89,9 +90,11 @@ impl Entry {
             }
             let view = answer.unwrap_or_else(|error| panic!("a live handle is refused: {error:?}"));
             assert_eq!(view.len(), self.length, "an array changed its length");
-            assert_eq!(probe.shared_address(&view), self.start, "an array moved");
-            let content = probe.read_shared(&view);
-            assert!(content == samples::<Array>(self.seed, self.length), "an array changed: {content:?}");
+            assert_eq!(checks.probe().shared_address(&view), self.start, "an array moved");
+            let (seed, length) = (self.seed, self.length);
+            checks.compare::<Array>(&view, move |content| {
+                assert!(content == samples::<Array>(seed, length), "an array changed: {content:?}");
+            });
         });
     }
 
@@ -140,9 +143,9 @@ pub(super) struct ArraysBelowScope<'e, 'p, B: PoolBackend> {
 }
 
 impl<P: Probe> Views<P> for ArraysBelowScope<'_, '_, P::Backend> {
-    fn verify(&self, probe: &P) {
+    fn verify(&self, checks: &Checks<'_, P>) {
         for entry in self.entries.iter() {
-            entry.verify(probe, &self.handles, self.active);
+            entry.verify(checks, &self.handles, self.active);
         }
     }
 

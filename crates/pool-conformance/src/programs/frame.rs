@@ -3,16 +3,17 @@
 
 use std::mem::forget;
 
-use pool_core::{DynamicShape, PoolView};
+use pool_core::{DynamicShape, LendView, PoolView};
 
+use super::checks::Checks;
 use crate::element::{Sample, samples};
 use crate::host::HeldSlice;
 use crate::probe::{Probe, View};
 
 /// Views that are live.
-pub(super) trait Views<P> {
+pub(super) trait Views<P: Probe> {
     /// Compares every view with the content that it should have.
-    fn verify(&self, probe: &P);
+    fn verify(&self, checks: &Checks<'_, P>);
 
     /// How many live views the frame and those around it have.
     fn count(&self) -> usize;
@@ -22,8 +23,8 @@ pub(super) trait Views<P> {
 }
 
 /// One view that is live.
-pub(super) trait AnyView<P> {
-    fn verify(&self, probe: &P);
+pub(super) trait AnyView<P: Probe> {
+    fn verify(&self, checks: &Checks<'_, P>);
     fn rewrite(&mut self, probe: &P, seed: u64);
     /// The number of elements.
     fn length(&self) -> usize;
@@ -32,12 +33,12 @@ pub(super) trait AnyView<P> {
 }
 
 /// The views of one scope.
-pub(super) struct Frame<'o, 's, P> {
+pub(super) struct Frame<'o, 's, P: Probe> {
     pub(super) views: Vec<Box<dyn AnyView<P> + 's>>,
     outer: Option<&'o mut (dyn Views<P> + 'o)>,
 }
 
-impl<'o, P> Frame<'o, '_, P> {
+impl<'o, P: Probe> Frame<'o, '_, P> {
     /// No views yet, in a scope within those whose views are `outer`.
     pub(super) fn within(outer: &'o mut (dyn Views<P> + 'o)) -> Self {
         Self { views: Vec::new(), outer: Some(outer) }
@@ -49,13 +50,13 @@ impl<'o, P> Frame<'o, '_, P> {
     }
 }
 
-impl<P> Views<P> for Frame<'_, '_, P> {
-    fn verify(&self, probe: &P) {
+impl<P: Probe> Views<P> for Frame<'_, '_, P> {
+    fn verify(&self, checks: &Checks<'_, P>) {
         for view in &self.views {
-            view.verify(probe);
+            view.verify(checks);
         }
         if let Some(outer) = &self.outer {
-            outer.verify(probe);
+            outer.verify(checks);
         }
     }
 
@@ -98,11 +99,13 @@ impl<'s, P: Probe, T: Sample> LiveView<'s, P, T> {
 }
 
 impl<P: Probe, T: Sample> AnyView<P> for LiveView<'_, P, T> {
-    fn verify(&self, probe: &P) {
-        assert_eq!(probe.address(&self.view), self.start, "a live view moved");
+    fn verify(&self, checks: &Checks<'_, P>) {
+        assert_eq!(checks.probe().address(&self.view), self.start, "a live view moved");
         assert_eq!(self.view.len(), self.length, "a live view changed its length");
-        let content = probe.read(&self.view);
-        assert!(content == samples(self.seed, self.length), "a live view changed: {content:?}");
+        let (seed, length) = (self.seed, self.length);
+        checks.compare::<T>(&self.view.as_view(), move |content| {
+            assert!(content == samples(seed, length), "a live view changed: {content:?}");
+        });
         if let Some((shape, dims)) = &self.shape {
             assert_eq!(shape.dims(), dims, "a live shape changed");
             assert_eq!(shape.strides(), row_major_strides(dims), "live strides changed");
@@ -132,8 +135,8 @@ impl<'s> LiveSlice<'s> {
     }
 }
 
-impl<P> AnyView<P> for LiveSlice<'_> {
-    fn verify(&self, _: &P) {
+impl<P: Probe> AnyView<P> for LiveSlice<'_> {
+    fn verify(&self, _: &Checks<'_, P>) {
         self.0.verify();
     }
 

@@ -117,7 +117,7 @@ impl<P: Probe> Machine<'_, P> {
             }
         }
         self.check_scope(scope);
-        frame.verify(self.probe);
+        frame.verify(&self.checks);
         match flow {
             Flow::Done | Flow::Leave(0) => Flow::Done,
             Flow::Leave(more) => Flow::Leave(more - 1),

@@ -42,6 +42,7 @@ impl<P: Probe> Machine<'_, P> {
             }
             self.probe.refuse(Refusal::Never);
             self.check_usable(&mut pool);
+            self.checks.finish();
             self.note_stats(&pool.stats());
         }
         self.model.close(self.probe.held());
@@ -114,14 +115,14 @@ impl<P: Probe> Machine<'_, P> {
             Step::Helper(acquires) => self.help(scope, frame, acquires),
             &Step::Burst(kind, count) => self.burst(scope, frame, kind, count),
             &Step::Rewrite(pick) => self.rewrite(frame, pick),
-            Step::Verify => frame.verify(self.probe),
+            Step::Verify => frame.verify(&self.checks),
             Step::Trim => {
                 self.trim(|| scope.trim());
-                frame.verify(self.probe);
+                frame.verify(&self.checks);
             }
             Step::Compact(compaction) => {
                 self.release(|| scope.compact(compaction));
-                frame.verify(self.probe);
+                frame.verify(&self.checks);
             }
             Step::Sample => scope.sample_lengths(),
             Step::Nested(nested) => return self.run_nested(scope, frame, nested),
@@ -180,7 +181,7 @@ impl<P: Probe> Machine<'_, P> {
             let flow = self.run_refusing(scope, frame, nested);
             self.model.give_back(active);
             self.check_scope(scope);
-            frame.verify(self.probe);
+            frame.verify(&self.checks);
             match flow {
                 Flow::Done | Flow::Leave(0) => {}
                 Flow::Leave(more) => return Flow::Leave(more - 1),
@@ -222,7 +223,7 @@ impl<P: Probe> Machine<'_, P> {
             Style::Kept => {
                 let (mut kept, flow) = self.by_value(scope.scope(), Frame::within(frame), steps);
                 self.rewrite(&mut kept, steps.len());
-                kept.verify(self.probe);
+                kept.verify(&self.checks);
                 flow
             }
             Style::Forgotten => {

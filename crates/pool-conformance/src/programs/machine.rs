@@ -6,6 +6,7 @@ use std::panic::resume_unwind;
 
 use pool_core::{PoolError, PoolStats, ReleaseReport, Scope};
 
+use super::checks::Checks;
 use super::model::Model;
 use super::tally::Tally;
 use crate::ledger::BlockCounts;
@@ -18,6 +19,7 @@ const SLOTS_OF_A_TABLE: usize = 31;
 /// Runs programs against a backend and the model.
 pub(super) struct Machine<'p, P: Probe> {
     pub(super) probe: &'p P,
+    pub(super) checks: Checks<'p, P>,
     pub(super) model: Model,
     pub(super) tally: Tally,
 }
@@ -31,7 +33,8 @@ pub(super) enum Outcome<P: Probe, V> {
 
 impl<'p, P: Probe> Machine<'p, P> {
     pub(super) fn new(probe: &'p P) -> Self {
-        Self { probe, model: Model::default(), tally: Tally { programs: 1, ..Tally::default() } }
+        let tally = Tally { programs: 1, ..Tally::default() };
+        Self { probe, checks: Checks::new(probe), model: Model::default(), tally }
     }
 
     /// Calls the library, which may refuse or panic.

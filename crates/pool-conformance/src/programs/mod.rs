@@ -14,6 +14,7 @@
 
 mod account;
 mod acquire;
+mod checks;
 mod contents;
 mod dynamic;
 mod entry;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use pool_core::{DynamicPool, Handle, PoolError, PoolView, ReleaseReport, error_chain};
+use pool_core::{DynamicPool, Handle, LendView, PoolError, PoolView, ReleaseReport, error_chain};
 
 use super::dynamic::Subject;
 use super::entry::Entry;
@@ -53,7 +53,7 @@ impl<P: Probe> Machine<'_, P> {
             Fill::Filled => Some(vec![T::sample(seed, 0); length]),
             Fill::Copied => Some(samples(seed, length)),
         };
-        self.note(subject, kind, handle, length, expected.as_deref());
+        self.note(subject, kind, handle, length, expected);
     }
 
     fn name_like<T: Sample>(&mut self, subject: &mut Subject<P>, kind: Kind) {
@@ -86,7 +86,7 @@ impl<P: Probe> Machine<'_, P> {
         match Self::call(|| probe.acquire_named_with(&mut subject.pool, length, element)) {
             Outcome::Done(handle) => {
                 self.took(1);
-                self.note(subject, kind, handle, length, Some(&samples::<T>(seed, length)));
+                self.note(subject, kind, handle, length, Some(samples(seed, length)));
             }
             Outcome::Refused(error) => self.refused_name(subject, &error, before),
             Outcome::Panicked(payload) => {
@@ -147,24 +147,25 @@ impl<P: Probe> Machine<'_, P> {
         kind: Kind,
         handle: Handle<T>,
         length: usize,
-        expected: Option<&[T]>,
+        expected: Option<Vec<T>>,
     ) {
         let slot = subject.pool.active_slots() - 1;
         let seed = self.model.new_seed();
         let mut view = subject.pool.get_mut(handle).expect("a new handle is live");
         assert_eq!(view.len(), length, "an array of another length than asked for");
-        let found = self.probe.read(&view);
         let (start, bytes) = (self.probe.address(&view), length * size_of::<T>());
         self.model.hand_out(self.probe, slot, start, bytes);
         match expected {
             None if T::RECYCLES => {
                 let remains = self.model.read(self.probe, start, bytes);
-                self.check_recycled(&remains, 0, &found);
+                self.check_recycled::<T>(&remains, 0, &view.as_view());
             }
             _ => self.model.write(self.probe, start, bytes),
         }
         if let Some(expected) = expected {
-            assert_eq!(found, expected, "an array of the wrong content");
+            self.checks.compare::<T>(&view.as_view(), move |found| {
+                assert_eq!(found, expected, "an array of the wrong content");
+            });
         }
         self.probe.write(&mut view, &samples(seed, length));
         subject.entries.push(Entry::new(kind, handle, slot, (start, length), seed));

@@ -4,6 +4,8 @@
 use super::Recorder;
 use crate::binding::{Access, Binding};
 use crate::error::WgpuError;
+#[cfg(test)]
+use crate::flaw::{self, Flaw};
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 
@@ -43,6 +45,9 @@ impl Recorder<'_> {
         if start >= end || element.is_empty() {
             return Ok(());
         }
+        #[cfg(test)]
+        let end =
+            if flaw::is_planted(Flaw::FillsShort) { end.saturating_sub(4).max(start) } else { end };
         let is_zero = element.iter().all(|byte| *byte == 0);
         if is_zero {
             return self.zero(allocation, start, end);
@@ -65,7 +70,11 @@ impl Recorder<'_> {
         if self.is_in_pass() || !is_of_words {
             return self.repeat(allocation, start, end, &[0; 4]);
         }
-        self.encoder()?.clear_buffer(&allocation.buffer, start, Some(end - start));
+        #[cfg(not(test))]
+        let encoder = self.encoder()?;
+        #[cfg(test)]
+        let encoder = self.encoder_with(Flaw::ZeroesOvertake)?;
+        encoder.clear_buffer(&allocation.buffer, start, Some(end - start));
         Ok(())
     }
 

@@ -9,6 +9,8 @@ mod transfer;
 
 use crate::bind_groups::BindGroups;
 use crate::error::WgpuError;
+#[cfg(test)]
+use crate::flaw::{self, Flaw};
 use crate::kernel::Kernel;
 use crate::memory::Allocation;
 use crate::parameters::{BATCH, Parameters};
@@ -26,6 +28,9 @@ pub(crate) struct Recording {
     parameters: Parameters,
     bind_groups: BindGroups,
     uploads: Uploads,
+    /// What overtakes the encoder where that is a planted mistake.
+    #[cfg(test)]
+    overtaking: Option<wgpu::CommandEncoder>,
     kernels: ByteKernels,
     /// Through which bytes go that are copied within a buffer too large for one binding.
     scratch: Option<Allocation>,
@@ -65,6 +70,8 @@ impl Recording {
             parameters: Parameters::new(&setup.calls, &setup.compiler)?,
             bind_groups: BindGroups::default(),
             uploads: Uploads::new(),
+            #[cfg(test)]
+            overtaking: None,
             kernels: ByteKernels::default(),
             scratch: None,
             unreported: None,
@@ -111,6 +118,14 @@ impl<'a> Recorder<'a> {
         self.setup.counters.copies.step();
         self.recording.pass = None;
         Ok(open(self.setup, &mut self.recording.encoder))
+    }
+
+    /// As [`encoder`](Self::encoder), or, where the mistake is planted, one that is submitted before it.
+    #[cfg(test)]
+    fn encoder_with(&mut self, mistake: Flaw) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
+        self.encoder()?;
+        let (right, wrong) = (&mut self.recording.encoder, &mut self.recording.overtaking);
+        Ok(open(self.setup, if flaw::is_planted(mistake) { wrong } else { right }))
     }
 
     /// Lets code of others record into the encoder.

@@ -29,6 +29,8 @@ impl Recorder<'_> {
             let batch = recording.encoder.take().map(wgpu::CommandEncoder::finish);
             recording.uploads.unmap();
             recording.parameters.write(&calls.queue);
+            #[cfg(test)]
+            calls.queue.submit(recording.overtaking.take().map(wgpu::CommandEncoder::finish));
             calls.queue.submit(batch.into_iter().chain(others));
             recording.uploads.recall();
         });

@@ -1,14 +1,10 @@
 //! What every backend passes: all cases, and random programs against the naive model.
 
-use pool_conformance::programs::{run_random_dynamic, run_random_lexical, test_cases};
+use pool_conformance::programs::{Tally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::run_all;
+use pool_wgpu::{Stream, wgpu};
 
-use crate::support::{WgpuProbe, stream};
-
-/// How many random programs of each kind: what they read back goes through the device each time.
-fn programs() -> u32 {
-    test_cases().div_ceil(20)
-}
+use crate::support::{Snapshots, WgpuProbe, own_stream, stream};
 
 #[test]
 fn every_case_passes() {
@@ -16,18 +12,23 @@ fn every_case_passes() {
     run_all(&WgpuProbe::new(stream));
 }
 
+/// Runs programs that look at what they have read when they end, and prints how much they did. On a device of their
+/// own: whoever waits for a device waits for all that it was given.
+fn run_programs(stream: &Stream, kind: &str, run: impl Fn(u32, &dyn Fn() -> WgpuProbe) -> Tally) {
+    let (programs, snapshots) = (test_cases(), Snapshots::new(stream.clone()));
+    let tally = run(programs, &|| WgpuProbe::with_snapshots(stream.clone(), snapshots.clone()));
+    assert_eq!(tally.programs, u64::from(programs));
+    println!("{programs} {kind} programs, {} acquires; {:?}", tally.acquires, stream.counts());
+}
+
 #[test]
 fn random_lexical_programs_agree_with_the_model() {
-    let Some((stream, _quiet)) = stream() else { return };
-    let programs = programs();
-    let tally = run_random_lexical(programs, || WgpuProbe::new(stream.clone()));
-    assert_eq!(tally.programs, u64::from(programs));
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    run_programs(&stream, "lexical", |programs, probe| run_random_lexical(programs, probe));
 }
 
 #[test]
 fn random_dynamic_programs_agree_with_the_model() {
-    let Some((stream, _quiet)) = stream() else { return };
-    let programs = programs();
-    let tally = run_random_dynamic(programs, || WgpuProbe::new(stream.clone()));
-    assert_eq!(tally.programs, u64::from(programs));
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    run_programs(&stream, "dynamic", |programs, probe| run_random_dynamic(programs, probe));
 }

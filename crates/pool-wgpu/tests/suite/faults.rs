@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::test_cases;
 use pool_conformance::{Ledger, Refusal};
-use pool_core::{CopyView, Pool, PoolError, PoolView, PoolViewMut};
-use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError, wgpu};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut};
+use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
 use crate::support::{WgpuProbe, own_stream, stream};
@@ -69,103 +69,6 @@ fn every_case_with_the_nth_allocation_refused() {
                 }
             }
         }
-    }
-}
-
-/// One step of a program that uses everything, with what it returns.
-type Step = fn(&mut Program<'_>) -> Result<(), WgpuError>;
-
-/// What the steps work on.
-struct Program<'a> {
-    stream: &'a Stream,
-    kernel: &'a Kernel,
-    pool: &'a mut Pool<Wgpu>,
-    reading: Option<pool_wgpu::Reading<f32>>,
-}
-
-/// A pool's error is that of its backend.
-fn of_pool<T>(acquired: Result<T, PoolError<WgpuError>>) -> Result<T, WgpuError> {
-    acquired.map_err(|error| match error {
-        PoolError::OutOfMemory { source, .. } | PoolError::Backend { source, .. } => source,
-        other => panic!("{other}"),
-    })
-}
-
-const STEPS: [Step; 12] = [
-    |program| of_pool(program.pool.scope().try_acquire::<f32>(100)).map(drop),
-    |program| of_pool(program.pool.scope().try_acquire_zeroed::<f32>(200)).map(drop),
-    |program| program.stream.submit(),
-    |program| of_pool(program.pool.scope().try_acquire_from(&[1.0_f32; 5_000])).map(drop),
-    |program| program.stream.record(|_| ()),
-    |program| {
-        let scope = program.pool.scope();
-        let mut y = of_pool(scope.try_acquire_filled(100, 1.0_f32))?;
-        let x = of_pool(scope.try_acquire_filled(100, 2.0_f32))?;
-        let bindings = [y.binding_mut()?, x.binding()?];
-        program.stream.dispatch(
-            program.kernel,
-            &bindings,
-            &axpy_parameters(1.0, 100),
-            [2, 1, 1],
-        )?;
-        program.reading = Some(y.read()?);
-        Ok(())
-    },
-    |program| program.stream.submit(),
-    |program| match program.reading.take() {
-        Some(reading) => reading.wait().map(|found| assert_eq!(found, [3.0; 100])),
-        None => Ok(()),
-    },
-    |program| {
-        let scope = program.pool.scope();
-        let from = of_pool(scope.try_acquire_filled(1_000, 7_u8))?;
-        let mut to = of_pool(scope.try_acquire_zeroed::<u8>(1_000))?;
-        to.slice_mut(1..10)?.try_copy_from(from.slice(2..11)?)?;
-        to.slice_mut(1..10)?.try_copy_from_host(&[1; 9])?;
-        to.try_to_vec().map(|found| assert_eq!(found[..3], [0, 1, 1]))
-    },
-    |program| {
-        let mut pool = Pool::<Wgpu>::new(program.stream.clone());
-        let scope = pool.scope();
-        let view = of_pool(scope.try_acquire_filled(10, 1_u64))?;
-        let reading = view.read()?;
-        drop(reading);
-        Ok(())
-    },
-    |program| {
-        program.pool.clear();
-        Ok(())
-    },
-    |program| program.stream.submit(),
-];
-
-#[test]
-fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
-    for lost_before in 0..=STEPS.len() {
-        let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
-        let kernel = axpy(&stream);
-        let mut pool = Pool::<Wgpu>::new(stream.clone());
-        let mut program =
-            Program { stream: &stream, kernel: &kernel, pool: &mut pool, reading: None };
-        let mut is_told = false;
-        for (at, step) in STEPS.iter().enumerate() {
-            if at == lost_before {
-                stream.device().destroy();
-            }
-            match step(&mut program) {
-                // What is only recorded does not ask the device.
-                Ok(()) => {
-                    assert!(!is_told || matches!(at, 7 | 10), "step {at} after the loss was told");
-                }
-                Err(WgpuError::DeviceLost) => is_told = true,
-                Err(error) => panic!("step {at}, lost before {lost_before}: {error}"),
-            }
-            assert!(at >= lost_before || !is_told, "step {at}: told before it was lost");
-        }
-        assert_eq!(is_told, lost_before < STEPS.len());
-        drop(pool);
-        let counts = stream.counts();
-        assert_eq!(counts.buffers_created, counts.buffers_freed, "lost before {lost_before}");
     }
 }
 

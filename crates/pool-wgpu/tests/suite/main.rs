@@ -13,6 +13,8 @@ mod bytes;
 mod conformance;
 mod faults;
 mod kernels;
+mod limits;
+mod lost;
 mod reading;
 mod support;
 mod thread_streams;

@@ -100,8 +100,14 @@ impl Parser<'_> {
         let name = self.word()?.to_owned();
         let mut modifiers = Vec::new();
         while self.accept('.') {
-            modifiers.push(self.modifier()?);
+            modifiers.push(self.modifier().map_err(|error| error.of(&name, &modifiers))?);
         }
+        let operands = self.operands().map_err(|error| error.of(&name, &modifiers))?;
+        Ok(Statement::Instruction(Instruction { line, guard, name, modifiers, operands }))
+    }
+
+    /// All operands of an instruction, and its end.
+    fn operands(&mut self) -> Reading<Vec<Operand>> {
         let mut operands = Vec::new();
         while !self.accept(';') {
             operands.push(self.operand()?);
@@ -110,7 +116,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        Ok(Statement::Instruction(Instruction { line, guard, name, modifiers, operands }))
+        Ok(operands)
     }
 
     /// A label, or a list of them under a name.
@@ -132,9 +138,22 @@ impl Parser<'_> {
         Ok(Statement::Targets { name, labels })
     }
 
-    /// `global`, or `L2::128B`.
+    /// `global`, `L2::128B` or `2d`.
     fn modifier(&mut self) -> Reading<String> {
-        let mut modifier = self.word()?.to_owned();
+        let mut modifier = match self.peek() {
+            Some(Token::Number(number)) => {
+                self.next();
+                let letters = match self.peek() {
+                    Some(Token::Word(letters)) => letters,
+                    _ => "",
+                };
+                if !letters.is_empty() {
+                    self.next();
+                }
+                format!("{number}{letters}")
+            }
+            _ => self.word()?.to_owned(),
+        };
         while self.peek_two() == Some([Token::Sign(':'), Token::Sign(':')]) {
             self.next();
             self.next();

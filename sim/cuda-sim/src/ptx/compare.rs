@@ -58,16 +58,39 @@ impl Comparable for Brain {
     }
 }
 
+/// Which names a type has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    /// Bits are equal or not.
+    Bits,
+    Signed,
+    /// These have names of their own for less and greater, too.
+    Unsigned,
+    /// One side may be no number.
+    Float,
+}
+
+/// Whether it is the name of a comparison.
+pub(crate) fn is_name(name: &str) -> bool {
+    named::<Single>(name, Names::Float).is_some()
+        || named::<Whole<u32>>(name, Names::Unsigned).is_some()
+}
+
 /// Comparisons by their names in PTX; those that end in `u` hold where one side is no number.
-fn named<C: Comparable>(name: &str, is_float: bool) -> Option<Test> {
+fn named<C: Comparable>(name: &str, names: Names) -> Option<Test> {
     Some(match name {
         "eq" => |a, b| C::order(a, b) == Some(Equal),
         "ne" => |a, b| matches!(C::order(a, b), Some(Less | Greater)),
-        "lt" | "lo" => |a, b| C::order(a, b) == Some(Less),
-        "le" | "ls" => |a, b| matches!(C::order(a, b), Some(Less | Equal)),
-        "gt" | "hi" => |a, b| C::order(a, b) == Some(Greater),
-        "ge" | "hs" => |a, b| matches!(C::order(a, b), Some(Greater | Equal)),
-        _ if !is_float => return None,
+        _ if names == Names::Bits => return None,
+        "lt" => |a, b| C::order(a, b) == Some(Less),
+        "le" => |a, b| matches!(C::order(a, b), Some(Less | Equal)),
+        "gt" => |a, b| C::order(a, b) == Some(Greater),
+        "ge" => |a, b| matches!(C::order(a, b), Some(Greater | Equal)),
+        "lo" if names == Names::Unsigned => return named::<C>("lt", names),
+        "ls" if names == Names::Unsigned => return named::<C>("le", names),
+        "hi" if names == Names::Unsigned => return named::<C>("gt", names),
+        "hs" if names == Names::Unsigned => return named::<C>("ge", names),
+        _ if names != Names::Float => return None,
         "equ" => |a, b| !matches!(C::order(a, b), Some(Less | Greater)),
         "neu" => |a, b| C::order(a, b) != Some(Equal),
         "ltu" => |a, b| !matches!(C::order(a, b), Some(Greater | Equal)),
@@ -83,17 +106,20 @@ fn named<C: Comparable>(name: &str, is_float: bool) -> Option<Test> {
 /// The comparison of a name and a type.
 pub(crate) fn test(name: &str, ty: Type, flush: bool) -> Option<Test> {
     match ty {
-        Type::U16 | Type::B16 => named::<Whole<u16>>(name, false),
-        Type::U32 | Type::B32 => named::<Whole<u32>>(name, false),
-        Type::U64 | Type::B64 => named::<Whole<u64>>(name, false),
-        Type::S16 => named::<Whole<i16>>(name, false),
-        Type::S32 => named::<Whole<i32>>(name, false),
-        Type::S64 => named::<Whole<i64>>(name, false),
-        Type::F32 if flush => named::<Flushed>(name, true),
-        Type::F32 => named::<Single>(name, true),
-        Type::F64 => named::<Double>(name, true),
-        Type::F16 => named::<Half>(name, true),
-        Type::Bf16 => named::<Brain>(name, true),
+        Type::B16 => named::<Whole<u16>>(name, Names::Bits),
+        Type::B32 => named::<Whole<u32>>(name, Names::Bits),
+        Type::B64 => named::<Whole<u64>>(name, Names::Bits),
+        Type::U16 => named::<Whole<u16>>(name, Names::Unsigned),
+        Type::U32 => named::<Whole<u32>>(name, Names::Unsigned),
+        Type::U64 => named::<Whole<u64>>(name, Names::Unsigned),
+        Type::S16 => named::<Whole<i16>>(name, Names::Signed),
+        Type::S32 => named::<Whole<i32>>(name, Names::Signed),
+        Type::S64 => named::<Whole<i64>>(name, Names::Signed),
+        Type::F32 if flush => named::<Flushed>(name, Names::Float),
+        Type::F32 => named::<Single>(name, Names::Float),
+        Type::F64 => named::<Double>(name, Names::Float),
+        Type::F16 => named::<Half>(name, Names::Float),
+        Type::Bf16 => named::<Brain>(name, Names::Float),
         _ => None,
     }
 }

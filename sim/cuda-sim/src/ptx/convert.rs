@@ -31,6 +31,15 @@ impl Conversion {
         }
     }
 
+    /// Whether all whole numbers of one type are of the other, so that there is nothing to saturate.
+    pub(crate) fn is_within(from: Type, to: Type) -> bool {
+        if from.is_float() || to.is_float() {
+            return false;
+        }
+        let ((least, greatest), (bottom, top)) = (range(from), range(to));
+        bottom <= least && greatest <= top
+    }
+
     fn float(self, bits: u64) -> f64 {
         match self.from {
             Type::F16 => f64::from(f16::from_bits(bits as u16)),

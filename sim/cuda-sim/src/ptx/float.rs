@@ -349,6 +349,19 @@ pub(crate) fn short_double(name: &str) -> Option<One> {
     }
 }
 
+/// `ex2.approx.ftz` of `.bf16` and its pairs, whose results are never subnormal.
+pub(crate) fn flushed_power(ty: Type) -> Option<One> {
+    fn power(a: u64) -> u64 {
+        let bits = one::<PowerOfTwo, Brain>(a);
+        if bits & 0x7F80 == 0 { bits & 0x8000 } else { bits }
+    }
+    match ty {
+        Type::Bf16 => Some(power),
+        Type::Bf16x2 => Some(|a| power(a) | power(a >> 16) << 16),
+        _ => None,
+    }
+}
+
 /// `testp`: what sort of number it is.
 pub(crate) fn test(name: &str, ty: Type) -> Option<One> {
     macro_rules! tests {

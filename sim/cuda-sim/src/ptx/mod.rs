@@ -16,6 +16,8 @@ mod error;
 mod float;
 mod image;
 mod integer;
+#[cfg(test)]
+mod isa;
 mod lexer;
 mod number;
 pub(crate) mod op;

@@ -78,6 +78,17 @@ impl Type {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
+    /// Whether values are numbers of 16 bits with a point, or pairs of them: what only arithmetic, comparisons and
+    /// conversions have, and bits stand for elsewhere.
+    pub(crate) fn is_short(self) -> bool {
+        matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+
+    /// Whether a choice or a move may name it.
+    pub(crate) fn is_of_registers(self) -> bool {
+        !self.is_short() && self.bytes() > 1
+    }
+
     /// Whether values are numbers with a point, one to a register.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)

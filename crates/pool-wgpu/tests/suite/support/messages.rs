@@ -1,10 +1,22 @@
-//! What wgpu and the validation layers of the driver say while tests run: nothing.
+//! What wgpu and the validation layers of the driver say while tests run: nothing. And what wgpu says of its calls,
+//! to tests that do something in the midst of one.
 
-use std::sync::{Mutex, Once, PoisonError};
+use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Held while an instance is made and while calls are watched: an instance that is made meanwhile would ask the layers
+/// for every message that they have.
+static LEVEL: Mutex<()> = Mutex::new(());
+
+type Watch = Box<dyn FnMut(&str)>;
+
+thread_local! {
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+}
 
 /// Keeps warnings and errors of wgpu, and of the validation layers, which wgpu passes on.
 struct Collector;
@@ -15,6 +27,9 @@ impl Log for Collector {
     }
 
     fn log(&self, record: &Record<'_>) {
+        if record.level() == Level::Trace {
+            return tell_watch(record);
+        }
         let text = record.args().to_string();
         // What a machine lacks is no fault of a test's.
         let is_of_machine =
@@ -28,6 +43,32 @@ impl Log for Collector {
     }
 
     fn flush(&self) {}
+}
+
+/// Tells this thread's watch of a call. What the watch calls itself is not told.
+fn tell_watch(record: &Record<'_>) {
+    if !record.target().starts_with("wgpu_core") {
+        return;
+    }
+    let Some(mut watch) = WATCH.take() else { return };
+    watch(&record.args().to_string());
+    WATCH.set(Some(watch));
+}
+
+/// Runs code during which `watch` is told of what this thread has wgpu do, in the midst of it, in wgpu's words.
+pub(crate) fn watching_calls<R>(watch: impl FnMut(&str) + 'static, code: impl FnOnce() -> R) -> R {
+    let _level = at_usual_level();
+    log::set_max_level(LevelFilter::Trace);
+    WATCH.set(Some(Box::new(watch)));
+    let answer = code();
+    WATCH.set(None);
+    log::set_max_level(LevelFilter::Warn);
+    answer
+}
+
+/// Waits until nobody watches calls.
+pub(crate) fn at_usual_level() -> MutexGuard<'static, ()> {
+    LEVEL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fails the test that drops it where there were messages by then.

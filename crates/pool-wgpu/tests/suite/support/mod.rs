@@ -2,6 +2,7 @@
 
 mod messages;
 mod probe;
+mod snapshots;
 
 use std::pin::pin;
 use std::sync::OnceLock;
@@ -9,8 +10,9 @@ use std::task::{Context, Poll, Waker};
 
 use pool_wgpu::{Stream, wgpu};
 
-pub(crate) use messages::Quiet;
+pub(crate) use messages::{Quiet, watching_calls};
 pub(crate) use probe::WgpuProbe;
+pub(crate) use snapshots::Snapshots;
 
 /// A stream of one device for all tests, and a guard that fails the test where a validation layer had something to say;
 /// `None` where there is no adapter.
@@ -33,7 +35,9 @@ fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
     // Without DEBUG: validation layers of 2023 do not know the source language that wgpu then writes into shaders.
     descriptor.flags = wgpu::InstanceFlags::VALIDATION;
+    let level = messages::at_usual_level();
     let instance = wgpu::Instance::new(descriptor);
+    drop(level);
     let adapter = match ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default())) {
         Ok(adapter) => adapter,
         Err(why) => {

@@ -1,13 +1,20 @@
 //! How the suite of all backends looks into buffers.
 
+use std::rc::Rc;
+
 use pool_conformance::{Later, Ledger, Probe, SkipReason};
-use pool_core::{Element, PoolViewMut};
-use pool_wgpu::{BlockWatch, BufferView, BufferViewMut, Stream, Wgpu};
+use pool_core::Element;
+use pool_wgpu::{BlockWatch, BufferView, Stream, Wgpu};
+
+use super::Snapshots;
 
 /// A stream that the contexts of all pools share, and the ledger of their blocks.
 pub(crate) struct WgpuProbe {
     stream: Stream,
     ledger: Ledger,
+    /// Through which views are read that are looked at later, so that nothing is submitted for them.
+    snapshots: Rc<Snapshots>,
+    open_reads: usize,
 }
 
 impl WgpuProbe {
@@ -16,7 +23,14 @@ impl WgpuProbe {
     }
 
     pub(crate) fn with_ledger(stream: Stream, ledger: Ledger) -> Self {
-        Self { stream, ledger }
+        let snapshots = Snapshots::new(stream.clone());
+        Self { stream, ledger, snapshots, open_reads: 0 }
+    }
+
+    /// A probe whose random programs read back once, at their end.
+    pub(crate) fn with_snapshots(stream: Stream, snapshots: Rc<Snapshots>) -> Self {
+        // More reads than a program has, mostly.
+        Self { stream, ledger: Ledger::new(), snapshots, open_reads: 10_000 }
     }
 }
 
@@ -48,10 +62,6 @@ fn elements<T: Element>(bytes: &[u8], length: usize) -> Vec<T> {
     elements
 }
 
-fn read<T: Element>(view: &BufferView<'_, T>) -> Vec<T> {
-    elements(&view.as_bytes().read().unwrap().wait().unwrap(), view.len())
-}
-
 impl Probe for WgpuProbe {
     type Backend = Wgpu;
 
@@ -59,33 +69,21 @@ impl Probe for WgpuProbe {
         self.stream.clone().watched(Watch(self.ledger.clone()))
     }
 
-    fn address<T: Element>(&self, view: &BufferViewMut<'_, T>) -> usize {
-        usize::try_from(view.identity()).unwrap()
-    }
-
     fn shared_address<T: Element>(&self, view: &BufferView<'_, T>) -> usize {
         usize::try_from(view.identity()).unwrap()
     }
 
-    fn read<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Vec<T> {
-        read(&view.as_view())
-    }
-
     fn read_shared<T: Element>(&self, view: &BufferView<'_, T>) -> Vec<T> {
-        read(view)
+        elements(&view.as_bytes().read().unwrap().wait().unwrap(), view.len())
     }
 
-    fn write<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
-        view.try_copy_from_host(elements).unwrap();
+    fn read_later<T: Element>(&self, view: &BufferView<'_, T>) -> Later<'_, T> {
+        let (length, found) = (view.len(), self.snapshots.take(view.as_bytes()));
+        Box::new(move || elements(&found(), length))
     }
 
-    fn write_later<T: Element>(&self, view: &mut BufferViewMut<'_, T>, elements: &[T]) {
-        view.try_copy_from_host(elements).unwrap();
-    }
-
-    fn read_later<T: Element>(&self, view: &BufferViewMut<'_, T>) -> Later<'_, T> {
-        let (length, reading) = (view.len(), view.as_view().as_bytes().read().unwrap());
-        Box::new(move || elements(&reading.wait().unwrap(), length))
+    fn open_reads(&self) -> usize {
+        self.open_reads
     }
 
     fn accounting(&self) -> Result<&Ledger, SkipReason> {

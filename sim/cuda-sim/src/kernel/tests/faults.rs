@@ -101,7 +101,7 @@ fn refused(body: &str) -> String {
 #[test]
 fn what_is_not_known_is_refused_when_it_is_read() {
     for (body, part) in [
-        ("wgmma.fence.sync.aligned;", "`wgmma.fence.sync.aligned` is not modelled"),
+        ("wgmma.fence.sync.aligned;", "`wgmma.fence.sync.aligned`: not modelled"),
         ("add.warp.u32 %r1, %r2, %r3;", "`.warp`"),
         ("add.u32 %r1, %r2, %r9;", "`%r9`"),
         ("add.u32 %r1, %r2;", "2 operands where 3 belong"),

@@ -31,30 +31,17 @@ impl Decoder {
             "add" | "sub" | "mul" | "div" | "rem" | "min" | "max" | "neg" | "abs" | "mad"
             | "sad" | "fma" | "sqrt" | "rsqrt" | "rcp" | "ex2" | "lg2" | "sin" | "cos" | "tanh"
             | "copysign" | "testp" => {
+                if instruction.name == "testp" {
+                    return self.sort_of_number(instruction, modifiers);
+                }
                 let half = modifiers.take_among(&["lo", "hi", "wide"]);
                 let direction = modifiers.take_one(|name| {
                     DIRECTIONS.iter().find(|(known, _)| *known == name).map(|(_, round)| *round)
                 });
                 let flush = modifiers.take("ftz");
                 let saturate = modifiers.take("sat");
-                let test = if instruction.name == "testp" {
-                    modifiers.take_among(&[
-                        "finite",
-                        "infinite",
-                        "number",
-                        "notanumber",
-                        "normal",
-                        "subnormal",
-                    ])
-                } else {
-                    None
-                };
                 let ty = modifiers.take_type()?;
-                if let Some(test) = test {
-                    let function = float::test(test, ty).ok_or_else(|| unknown(instruction))?;
-                    return self.test_of(instruction, ty, function);
-                }
-                if ty.is_float() || matches!(ty, Type::F16x2 | Type::Bf16x2) {
+                if ty.is_float() || ty.is_short() {
                     let style = Style { flush, saturate };
                     if half.is_some() {
                         return Err(unknown(instruction));
@@ -70,11 +57,17 @@ impl Decoder {
         }
     }
 
-    fn test_of(&mut self, instruction: &Instruction, ty: Type, function: One) -> Reading<Kind> {
-        let [to, a] = exactly(instruction)?;
-        let line = instruction.line;
-        let to = self.target(to, Type::Pred, line)?;
-        Ok(Kind::One { function, to, a: self.source(a, ty, line)? })
+    /// `testp`.
+    fn sort_of_number(
+        &mut self,
+        instruction: &Instruction,
+        modifiers: &mut Modifiers<'_>,
+    ) -> Reading<Kind> {
+        let refused = || unknown(instruction);
+        let sorts = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+        let sort = modifiers.take_among(&sorts).ok_or_else(refused)?;
+        let ty = modifiers.take_type()?;
+        self.one_to(instruction, Type::Pred, ty, float::test(sort, ty).ok_or_else(refused)?)
     }
 
     fn one(&mut self, instruction: &Instruction, ty: Type, function: One) -> Reading<Kind> {
@@ -256,7 +249,9 @@ impl Decoder {
     ) -> Reading<Kind> {
         let refused = || unknown(instruction);
         let name = instruction.name.as_str();
-        let approximate = modifiers.take_among(&["approx", "full"]).is_some();
+        // Only a division has the second.
+        let kinds: &[&str] = if name == "div" { &["approx", "full"] } else { &["approx"] };
+        let approximate = modifiers.take_among(kinds).is_some();
         // Which of direction and `.approx` an instruction must, may and may not have.
         let is_exact = !approximate && direction.is_none();
         let fits = match name {
@@ -283,13 +278,17 @@ impl Decoder {
                 self.two(instruction, [ty; 3], function)
             }
             "min" | "max" => {
-                let name = match (name, modifiers.take("NaN")) {
+                let keeps_none = ty != Type::F64 && modifiers.take("NaN");
+                let name = match (name, keeps_none) {
                     ("min", true) => "min_nan",
                     ("max", true) => "max_nan",
                     (name, _) => name,
                 };
                 let function = float::binary(name, ty, style).ok_or_else(refused)?;
                 self.two(instruction, [ty; 3], function)
+            }
+            "ex2" if matches!(ty, Type::Bf16 | Type::Bf16x2) => {
+                self.one(instruction, ty, float::flushed_power(ty).ok_or_else(refused)?)
             }
             "rcp" | "rsqrt" if ty == Type::F64 && approximate && style.flush => {
                 let function = float::short_double(name).ok_or_else(refused)?;
@@ -311,6 +310,9 @@ impl Decoder {
     ) -> Reading<Kind> {
         let refused = || unknown(instruction);
         if ty == Type::F64 {
+            if style.flush || style.saturate {
+                return Err(refused());
+            }
             let function = directed::double(&instruction.name, round).ok_or_else(refused)?;
             return self.two(instruction, [ty; 3], function);
         }
@@ -332,7 +334,8 @@ impl Decoder {
 
 /// Whether PTX has this instruction of this type.
 fn has_type(name: &str, ty: Type, approximate: bool, style: Style) -> bool {
-    let is_short = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+    let is_short = ty.is_short();
+    let is_brain = matches!(ty, Type::Bf16 | Type::Bf16x2);
     let (single, double) = (ty == Type::F32, ty == Type::F64);
     let styles = match name {
         "add" | "sub" | "mul" | "fma" | "mad" => true,
@@ -341,11 +344,13 @@ fn has_type(name: &str, ty: Type, approximate: bool, style: Style) -> bool {
     styles
         && match name {
             "add" | "sub" | "mul" | "fma" | "neg" | "abs" | "min" | "max" => true,
-            "mad" | "copysign" => single || double,
+            "mad" => single || double,
+            "copysign" => double || (single && !style.flush),
             "div" | "sqrt" => single || (double && !approximate),
             "rcp" => single || (double && approximate == style.flush),
             "rsqrt" => single || double,
-            "ex2" | "tanh" => single || is_short,
+            "ex2" => single || (is_short && style.flush == is_brain),
+            "tanh" => (single || is_short) && !style.flush,
             "lg2" | "sin" | "cos" => single,
             _ => false,
         }

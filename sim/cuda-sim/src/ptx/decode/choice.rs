@@ -18,8 +18,7 @@ impl Decoder {
     ) -> Reading<Kind> {
         let line = instruction.line;
         let refused = || unknown(instruction);
-        let name = modifiers
-            .take_one(|name| compare::test(name, Type::F32, false).map(|_| name.to_owned()));
+        let name = modifiers.take_one(|name| compare::is_name(name).then(|| name.to_owned()));
         let name = name.ok_or_else(refused)?;
         let combine = modifiers.take_among(&["and", "or", "xor"]);
         let flush = modifiers.take("ftz");
@@ -39,11 +38,18 @@ impl Decoder {
             return self.compare_pair(instruction, &name, result, ty, truth);
         }
         let is_pair = matches!(result, Type::F16x2 | Type::Bf16x2);
-        let is_short = matches!(result, Type::U16 | Type::S16);
-        if is_pair || (is_short && !matches!(ty, Type::F16 | Type::Bf16)) {
+        let of_short = matches!(ty, Type::F16 | Type::Bf16);
+        // Of short numbers comes no `.f32`, and words of 16 bits come of nothing else.
+        let fits = match result {
+            Type::U16 | Type::S16 => of_short,
+            Type::F32 => !of_short,
+            Type::F16 | Type::Bf16 => !of_short || ty == result,
+            _ => !is_pair,
+        };
+        if !fits {
             return Err(refused());
         }
-        if flush && ty != Type::F32 {
+        if flush && (ty != Type::F32 || result == Type::Bf16) {
             return Err(refused());
         }
         let test = compare::test(&name, ty, flush).ok_or_else(refused)?;
@@ -54,6 +60,9 @@ impl Decoder {
             return Err(PtxError::new(line, text));
         }
         let (to, other) = self.targets(&operands[0], result, line)?;
+        if other.is_some() && (is_set || of_short) {
+            return Err(PtxError::new(line, "a second result where there is one"));
+        }
         let (a, b) = (self.source(&operands[1], ty, line)?, self.source(&operands[2], ty, line)?);
         let combine = match combine {
             Some(name) => {
@@ -95,6 +104,9 @@ impl Decoder {
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
         let ty = modifiers.take_type()?;
+        if !ty.is_of_registers() {
+            return Err(unknown(instruction));
+        }
         let [to, a, b, by] = exactly(instruction)?;
         let line = instruction.line;
         let to = self.target(to, ty, line)?;
@@ -116,6 +128,9 @@ impl Decoder {
             Type::F32 => |a, b, c| if float::single(c, false) >= 0.0 { a } else { b },
             _ => return Err(unknown(instruction)),
         };
+        if !ty.is_of_registers() {
+            return Err(unknown(instruction));
+        }
         self.three(instruction, [ty, ty, ty, by], function)
     }
 }

@@ -152,7 +152,7 @@ impl Decoder {
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
         let line = instruction.line;
-        if modifiers.take("warp") {
+        if instruction.name == "bar" && modifiers.take("warp") {
             let [mask] = exactly(instruction)?;
             let mask = self.source(mask, Type::B32, line)?;
             return if modifiers.take("sync") {
@@ -162,7 +162,10 @@ impl Decoder {
             };
         }
         modifiers.take("cta");
-        modifiers.take("aligned");
+        // `bar` is aligned without saying so.
+        if instruction.name == "barrier" {
+            modifiers.take("aligned");
+        }
         if modifiers.take("red") {
             let question = modifiers.take_one(|name| {
                 Some(match name {

@@ -9,31 +9,15 @@ use super::super::types::{Space, Type};
 use super::operands::Modifiers;
 use super::{Decoder, unknown};
 
-/// How caches are used, which nothing here depends on.
-const CACHES: [&str; 22] = [
-    "nc",
-    "ca",
-    "cg",
-    "cs",
-    "lu",
-    "cv",
-    "wb",
-    "wt",
+/// How long a line is to stay in a cache, and how much is read at once: nothing here depends on it.
+const EVICTIONS: [&str; 5] = [
     "L1::evict_normal",
     "L1::evict_unchanged",
     "L1::evict_first",
     "L1::evict_last",
     "L1::no_allocate",
-    "L2::evict_normal",
-    "L2::evict_first",
-    "L2::evict_last",
-    "L2::64B",
-    "L2::128B",
-    "L2::256B",
-    "unified",
-    "L2::evict_unchanged",
-    "weak",
 ];
+const PREFETCHES: [&str; 3] = ["L2::64B", "L2::128B", "L2::256B"];
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 impl Decoder {
@@ -45,22 +29,15 @@ impl Decoder {
         let line = instruction.line;
         let loads = instruction.name != "st";
         let named = modifiers.take_one(space_name);
-        while modifiers.take_among(&CACHES).is_some() {}
-        let order = modifiers.take_among(&["volatile", "relaxed", "acquire", "release"]);
-        let orders = match order {
-            Some("acquire") if loads => true,
-            Some("release") if !loads => true,
-            Some("acquire" | "release") => return Err(unknown(instruction)),
-            _ => false,
-        };
-        while modifiers.take_among(&SCOPES).is_some() {}
+        let order = order(instruction, modifiers, named)?;
+        let orders = matches!(order, Some("acquire" | "release"));
         let count = match modifiers.take_among(&["v2", "v4"]) {
             Some("v2") => 2,
             Some(_) => 4,
             None => 1,
         };
         let ty = modifiers.take_type()?;
-        if matches!(ty, Type::Pred | Type::F16x2 | Type::Bf16x2) || ty.bytes() * count > 16 {
+        if ty == Type::Pred || ty.is_short() || ty.bytes() * count > 16 {
             return Err(unknown(instruction));
         }
         let [first, second] = super::operands::exactly(instruction)?;
@@ -108,8 +85,11 @@ impl Decoder {
         let refused = || unknown(instruction);
         let returns = instruction.name == "atom";
         let named = modifiers.take_one(space_name).unwrap_or(Space::Generic);
-        let order = modifiers.take_among(&["relaxed", "acquire", "release", "acq_rel"]);
-        while modifiers.take_among(&SCOPES).is_some() {}
+        let order = modifiers.take_among(match returns {
+            true => &["relaxed", "acquire", "release", "acq_rel"],
+            false => &["relaxed", "release"],
+        });
+        modifiers.take_among(&SCOPES);
         let name = modifiers
             .take_among(&["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"]);
         let name = name.ok_or_else(refused)?;
@@ -141,8 +121,50 @@ impl Decoder {
     }
 }
 
-fn space_name(name: &str) -> Option<Space> {
-    Space::from_name(name.strip_suffix("::cta").unwrap_or(name))
+/// A space, where shared memory may be said to be the block's own.
+pub(super) fn space_name(name: &str) -> Option<Space> {
+    Space::from_name(if name == "shared::cta" { "shared" } else { name })
+}
+
+/// How a load or store is ordered; what it says about caches is checked, and nothing depends on it.
+fn order(
+    instruction: &Instruction,
+    modifiers: &mut Modifiers<'_>,
+    named: Option<Space>,
+) -> Reading<Option<&'static str>> {
+    let name = instruction.name.as_str();
+    let order = modifiers.take_among(&["weak", "volatile", "relaxed", "acquire", "release"]);
+    let has_scope = modifiers.take_among(&SCOPES).is_some();
+    let read_only = modifiers.take("nc");
+    let caches: &[&str] = match name {
+        "ld" if read_only => &["ca", "cg", "cs"],
+        "ld" => &["ca", "cg", "cs", "lu", "cv"],
+        "st" => &["wb", "cg", "cs", "wt"],
+        _ => &[],
+    };
+    let cache = modifiers.take_among(caches).is_some();
+    let eviction = modifiers.take_among(&EVICTIONS).is_some();
+    let prefetch = modifiers.take_among(&PREFETCHES).is_some();
+    let is_plain = matches!(order, None | Some("weak"));
+    let is_shared = matches!(named, None | Some(Space::Global | Space::Shared));
+    let is_global = matches!(named, None | Some(Space::Global));
+    let order_fits = match order {
+        Some("acquire") => name == "ld",
+        Some("release") => name == "st",
+        Some(_) => name != "ldu",
+        None => name != "ldu" || is_global,
+    };
+    let scope_fits = has_scope == matches!(order, Some("relaxed" | "acquire" | "release"));
+    let space_fits = is_plain || is_shared;
+    let nc_fits = !read_only || (name == "ld" && named == Some(Space::Global) && order.is_none());
+    let cache_fits = !cache || (is_plain && !eviction);
+    let hint_fits = !(eviction || prefetch) || (is_global && is_plain && name != "ldu");
+    let prefetch_fits = !prefetch || name == "ld";
+    let fits = [order_fits, scope_fits, space_fits, nc_fits, cache_fits, hint_fits, prefetch_fits];
+    if fits.contains(&false) {
+        return Err(unknown(instruction));
+    }
+    Ok(order.filter(|order| *order != "weak"))
 }
 
 /// What an atomic operation does; None where PTX has none of that name and type.

@@ -8,6 +8,8 @@ mod memory;
 mod moves;
 mod names;
 mod operands;
+#[cfg(test)]
+mod trial;
 mod warp;
 
 use std::collections::HashMap;
@@ -19,6 +21,8 @@ use super::syntax::{Function, Instruction, Module, Statement, Variable};
 use super::types::Space;
 use names::{Closure, Symbol};
 use operands::Modifiers;
+#[cfg(test)]
+pub(super) use trial::Trial;
 
 /// What a kernel has at most: CUDA's limits, but for registers, of which PTX may name any number.
 const SHARED_BYTES: usize = 48 << 10;
@@ -241,7 +245,9 @@ impl Decoder {
                     }
                     None => None,
                 };
-                let kind = self.instruction(instruction)?;
+                let kind = self.instruction(instruction);
+                let kind =
+                    kind.map_err(|error| error.of(&instruction.name, &instruction.modifiers))?;
                 self.steps.push(Step { line: instruction.line, guard, kind });
             }
         }
@@ -312,9 +318,5 @@ fn moves(from: &[(usize, usize)], to: &[(usize, usize)], line: u32) -> Reading<V
 
 /// An instruction that is not modelled.
 fn unknown(instruction: &Instruction) -> PtxError {
-    let mut name = instruction.name.clone();
-    for modifier in &instruction.modifiers {
-        name = format!("{name}.{modifier}");
-    }
-    PtxError::new(instruction.line, format!("`{name}` is not modelled"))
+    PtxError::new(instruction.line, "not modelled").of(&instruction.name, &instruction.modifiers)
 }

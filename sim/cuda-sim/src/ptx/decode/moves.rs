@@ -8,6 +8,7 @@ use super::super::op::{
 use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
+use super::memory::space_name;
 use super::operands::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
@@ -22,6 +23,9 @@ impl Decoder {
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
         let ty = modifiers.take_type()?;
+        if !ty.is_of_registers() && ty != Type::Pred {
+            return Err(unknown(instruction));
+        }
         let [to, a] = exactly(instruction)?;
         let line = instruction.line;
         match (to, a) {
@@ -105,6 +109,9 @@ impl Decoder {
         }
         if !has_right_direction(to_type, from, direction)
             || (flush && !concerns_single(to_type, from))
+            || (saturate && Conversion::is_within(from, to_type))
+            || !suits_brain(to_type, from, saturate)
+            || !suits_brain(from, to_type, saturate)
         {
             return Err(refused());
         }
@@ -145,7 +152,7 @@ impl Decoder {
         instruction: &Instruction,
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
-        let space = modifiers.take_one(Space::from_name).ok_or_else(|| unknown(instruction))?;
+        let space = modifiers.take_one(space_name).ok_or_else(|| unknown(instruction))?;
         let function: One = match space {
             Space::Shared => |address| u64::from(from_generic(address).0 == Space::Shared),
             Space::Local => |address| u64::from(from_generic(address).0 == Space::Local),
@@ -166,6 +173,11 @@ fn is_clock(name: &str) -> bool {
 
 fn concerns_single(to: Type, from: Type) -> bool {
     to == Type::F32 || from == Type::F32
+}
+
+/// Whether a conversion between a type and another exists: `.bf16` has none that saturates, and none of 8 bits.
+fn suits_brain(ty: Type, other: Type, saturates: bool) -> bool {
+    ty != Type::Bf16 || !(saturates || other.bytes() == 1)
 }
 
 /// Whether a conversion names a direction where it must, and none where it cannot.

@@ -55,7 +55,9 @@ impl<'a> Closure<'a> {
             if let Some(callee) = callee(instruction).filter(|callee| *callee != ASSERT_FAIL) {
                 let is_it = |other: &&Function| other.name == callee && other.body.is_some();
                 let called = module.functions.iter().find(is_it).ok_or_else(|| {
-                    PtxError::new(instruction.line, format!("`{callee}` has no body to call"))
+                    let text = format!("`{callee}` has no body to call");
+                    let error = PtxError::new(instruction.line, text);
+                    error.of(&instruction.name, &instruction.modifiers)
                 })?;
                 self.add(module, called, active)?;
             }

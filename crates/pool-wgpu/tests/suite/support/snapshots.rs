@@ -1,0 +1,95 @@
+//! What views held when it was asked for, gathered on the device, and read back in one piece: one wait for thousands
+//! of views.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
+
+use pool_core::{CopyView, DynamicPool, Handle, PoolView};
+use pool_wgpu::{Binding, BufferView, BufferViewMut, Stream, Wgpu, wgpu};
+
+/// Bytes that are gathered before they are read.
+const BYTES: usize = 1 << 18;
+
+/// Copies of what views held.
+pub(crate) struct Snapshots {
+    pool: RefCell<DynamicPool<Wgpu>>,
+    /// Where the next copies go.
+    current: RefCell<Option<Rc<Gathered>>>,
+}
+
+/// A block of copies.
+struct Gathered {
+    copies: Handle<u8>,
+    used: Cell<usize>,
+    /// What was read back; from then on nothing is added.
+    found: OnceCell<Vec<u8>>,
+}
+
+impl Snapshots {
+    pub(crate) fn new(stream: Stream) -> Rc<Self> {
+        Rc::new(Self { pool: RefCell::new(DynamicPool::new(stream)), current: RefCell::default() })
+    }
+
+    /// Copies the bytes of a view; what is returned waits for them.
+    pub(crate) fn take(
+        self: &Rc<Self>,
+        view: BufferView<'_, u8>,
+    ) -> impl FnOnce() -> Vec<u8> + use<> {
+        let count = view.len();
+        let gathered = self.with_room(count);
+        let start = gathered.used.get();
+        gathered.used.set((start + count).next_multiple_of(4));
+        copy(view, start, self.pool.borrow_mut().get_mut(gathered.copies).unwrap());
+        let all = Rc::clone(self);
+        move || all.found(&gathered)[start..start + count].to_vec()
+    }
+
+    /// The block for so many bytes more.
+    fn with_room(&self, count: usize) -> Rc<Gathered> {
+        let mut current = self.current.borrow_mut();
+        let is_open = |gathered: &&Rc<Gathered>| {
+            gathered.found.get().is_none() && gathered.used.get() + count <= BYTES
+        };
+        if let Some(gathered) = current.as_ref().filter(is_open) {
+            return Rc::clone(gathered);
+        }
+        let mut pool = self.pool.borrow_mut();
+        // Where nobody waits for the last block's copies, the block is used again.
+        if current.as_ref().is_some_and(|gathered| Rc::strong_count(gathered) == 1) {
+            pool.reset();
+        }
+        let copies = pool.acquire::<u8>(BYTES.max(count.next_multiple_of(4)));
+        let gathered = Gathered { copies, used: Cell::new(0), found: OnceCell::new() };
+        Rc::clone(current.insert(Rc::new(gathered)))
+    }
+
+    fn found<'g>(&self, gathered: &'g Gathered) -> &'g [u8] {
+        gathered.found.get_or_init(|| {
+            let pool = self.pool.borrow();
+            let copies = pool.get(gathered.copies).unwrap();
+            copies.slice(..gathered.used.get()).unwrap().try_to_vec().unwrap()
+        })
+    }
+}
+
+/// Copies a view to a place of another one: as a user's command where the view can be bound, which is all of a block,
+/// else by the library, whose kernels begin at any byte.
+fn copy(view: BufferView<'_, u8>, start: usize, mut copies: BufferViewMut<'_, u8>) {
+    let Ok(from) = view.binding() else {
+        let mut to = copies.slice_mut(start..start + view.len()).unwrap();
+        return to.try_copy_from(view).unwrap();
+    };
+    let (from, to) = (buffer(from), buffer(copies.binding().unwrap()));
+    let (start, bytes) = (start as u64, (view.len() as u64).next_multiple_of(4));
+    let record = |encoder: &mut wgpu::CommandEncoder| {
+        encoder.copy_buffer_to_buffer(from.buffer, from.offset, to.buffer, start, bytes);
+    };
+    view.stream().record(record).unwrap();
+}
+
+fn buffer(binding: Binding<'_>) -> wgpu::BufferBinding<'_> {
+    match binding.resource() {
+        wgpu::BindingResource::Buffer(binding) => binding,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,25 @@
+//! The time that this thread has run on a processor: what others do meanwhile is not in it, the threads of a driver that
+//! computes on the processor included.
+
+use std::time::Duration;
+
+/// The thread's time so far.
+#[cfg(unix)]
+pub(crate) fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock is one that every thread has, and there is room for its answer.
+    let answer = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(answer, 0, "every thread has this clock");
+    // Neither is below zero: the seconds and their rest of a time that begins at zero.
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// The time on the wall, where the standard library and wgpu's other systems have nothing better.
+#[cfg(not(unix))]
+pub(crate) fn processor_time() -> Duration {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}

@@ -1,0 +1,166 @@
+//! The lines against the decoder.
+
+use std::collections::HashSet;
+
+use super::super::decode::Trial;
+use super::super::syntax::{Instruction, Statement};
+use super::super::{PtxError, parse};
+use super::{Form, OPCODES, State, lines, page, register_of};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ptx.md");
+
+/// Modifiers that some instruction might be thought to have, besides all of the lines.
+const OTHERS: [&str; 12] = [
+    "foo",
+    "rna",
+    "rs",
+    "relu",
+    "v8",
+    "f8",
+    "s4",
+    "b128",
+    "warp",
+    "abs",
+    "shared::cluster",
+    "mmio",
+];
+
+/// Forms of a line whose modifiers are changed, at most.
+const OF_A_LINE: usize = 12;
+
+fn forms() -> Vec<Form> {
+    lines().iter().flat_map(super::Line::forms).collect()
+}
+
+/// The instruction of a form, as the parser reads it.
+fn parsed(form: &Form) -> Result<Instruction, PtxError> {
+    let text =
+        format!(".version 8.0\n.target sm_90\n.entry k() {{\n{} {};\n}}", form.name, form.operands);
+    let module = parse(&text)?;
+    let body = module.functions.into_iter().next().and_then(|function| function.body);
+    let instruction = body.into_iter().flatten().find_map(|statement| match statement {
+        Statement::Instruction(instruction) => Some(instruction),
+        _ => None,
+    });
+    Ok(instruction.expect("the text has an instruction"))
+}
+
+fn decoded(trial: &mut Trial, form: &Form) -> Result<(), PtxError> {
+    trial.decode(&parsed(form)?)
+}
+
+#[test]
+fn every_opcode_is_on_a_line_and_no_other() {
+    let listed: HashSet<String> =
+        forms().iter().filter_map(|form| form.name.split('.').next().map(str::to_owned)).collect();
+    let known: HashSet<String> = OPCODES.split_whitespace().map(str::to_owned).collect();
+    let missing: Vec<_> = known.difference(&listed).collect();
+    let unknown: Vec<_> = listed.difference(&known).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "missing {missing:?}, unknown {unknown:?}");
+}
+
+#[test]
+fn the_decoder_takes_and_refuses_what_the_lines_say() {
+    let mut trial = Trial::new();
+    let mut wrong = Vec::new();
+    for form in forms() {
+        let Form { name, operands, .. } = &form;
+        match (form.state, decoded(&mut trial, &form)) {
+            (State::Taken, Ok(())) => {}
+            (State::Taken, Err(error)) => wrong.push(format!("`{name} {operands}`: {error}")),
+            (_, Ok(())) => wrong.push(format!("`{name} {operands}` is taken")),
+            (_, Err(error)) if error.instruction.as_deref() == Some(name.as_str()) => {}
+            (_, Err(error)) => wrong.push(format!("`{name}` is refused without its name: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} forms:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// An instruction without the order of its modifiers, but for that of its types.
+fn key(name: &str, modifiers: &[String]) -> String {
+    let (types, mut others): (Vec<&str>, Vec<&str>) =
+        modifiers.iter().map(String::as_str).partition(|modifier| register_of(modifier).is_some());
+    others.sort_unstable();
+    [vec![name], others, types].concat().join(".")
+}
+
+#[test]
+fn nothing_is_taken_with_a_modifier_more_or_less_or_another() {
+    let of_line = |line: &super::Line| -> Vec<Instruction> {
+        let forms = line.forms();
+        forms.iter().map(|form| parsed(form).unwrap_or_else(|error| panic!("{error}"))).collect()
+    };
+    let lines = lines();
+    let taken: Vec<Vec<Instruction>> =
+        lines.iter().filter(|line| line.state == State::Taken).map(of_line).collect();
+    let keys: HashSet<String> = taken
+        .iter()
+        .flatten()
+        .map(|instruction| key(&instruction.name, &instruction.modifiers))
+        .collect();
+    let all = forms();
+    let universe: HashSet<&str> =
+        all.iter().flat_map(|form| form.name.split('.').skip(1)).chain(OTHERS).collect();
+    let mut trial = Trial::new();
+    let (mut tried, mut wrong) = (0_u64, HashSet::new());
+    let mut attempt = |instruction: &Instruction| {
+        tried += 1;
+        if trial.decode(instruction).is_ok() {
+            let key = key(&instruction.name, &instruction.modifiers);
+            if !keys.contains(&key) {
+                wrong.insert(key);
+            }
+        }
+    };
+    // Of lines that stand for many, some from all over them.
+    let some = taken.iter().flat_map(|all| all.iter().step_by(1 + all.len() / OF_A_LINE));
+    for instruction in some {
+        let mut changed = instruction.clone();
+        for place in 0..instruction.modifiers.len() {
+            let removed = changed.modifiers.remove(place);
+            attempt(&changed);
+            changed.modifiers.insert(place, removed);
+        }
+        for modifier in &universe {
+            changed.modifiers.push((*modifier).to_owned());
+            attempt(&changed);
+            changed.modifiers.pop();
+            for place in 0..instruction.modifiers.len() {
+                let before =
+                    std::mem::replace(&mut changed.modifiers[place], (*modifier).to_owned());
+                attempt(&changed);
+                changed.modifiers[place] = before;
+            }
+        }
+    }
+    let mut wrong: Vec<String> = wrong.into_iter().collect();
+    wrong.sort_unstable();
+    assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_page_is_written_of_the_lines() {
+    let wanted = page::page(&lines());
+    if std::env::var_os("CUDA_SIM_WRITE_PTX_PAGE").is_some() {
+        std::fs::write(PAGE, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(PAGE).unwrap_or_default();
+    assert!(found == wanted, "docs/ptx.md is not what the lines give; it says how to write it");
+}
+
+/// For NVIDIA's assembler, which is not on every machine: `cargo xtask clients ptx-forms` gives it the file.
+#[test]
+fn the_taken_forms_are_written_where_that_is_asked_for() {
+    let Some(file) = std::env::var_os("CUDA_SIM_WRITE_PTX_FORMS") else { return };
+    let forms = forms();
+    let taken = forms.iter().filter(|form| form.state == State::Taken);
+    let lines: Vec<String> =
+        taken.map(|form| format!("{} {};", form.name, form.operands)).collect();
+    let text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.func F() {{ ret; }}\n.visible .entry k() {{\n\
+         .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>;\n\
+         .reg .f32 %f<16>; .reg .f64 %d<16>;\nL:\nT: .branchtargets L;\n{}\nret;\n}}\n",
+        lines.join("\n")
+    );
+    std::fs::write(file, text).unwrap();
+}

@@ -1,0 +1,71 @@
+//! The C++ around expressions.
+
+use super::expression::{Expression, INPUTS};
+use super::values::TYPES;
+
+/// Stand-ins for headers of the host that those of CUDA include.
+pub(super) const HEADERS: [(&str, &str); 1] = [("stdint.h", "")];
+
+pub(super) const INCLUDES: &str = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n";
+
+/// What expressions call.
+const FUNCTIONS: &str = r#"
+template <typename T, typename U> __device__ inline T as(U value) {
+    static_assert(sizeof(T) == sizeof(U), "another size");
+    T bits;
+    memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+__device__ inline float moderate(float value) {
+    unsigned bits = isnan(value) ? 0 : as<unsigned>(value);
+    return as<float>((bits & 0x807FFFFFu) | (125 + (bits >> 23 & 3)) << 23);
+}
+#define APPROXIMATE(NAME, LINE) \
+    __device__ inline float NAME(float a) { float d; asm(LINE : "=f"(d) : "f"(a)); return d; }
+#define OF_SIZE(NAME, LINE) \
+    __device__ inline float NAME(float a) { float d; asm(LINE : "=f"(d) : "f"(fabsf(a))); return d; }
+APPROXIMATE(ex2_approx, "ex2.approx.f32 %0, %1;")
+APPROXIMATE(rcp_approx, "rcp.approx.f32 %0, %1;")
+APPROXIMATE(tanh_approx, "tanh.approx.f32 %0, %1;")
+OF_SIZE(lg2_approx, "lg2.approx.f32 %0, %1;")
+OF_SIZE(rsqrt_approx, "rsqrt.approx.f32 %0, %1;")
+OF_SIZE(sqrt_approx, "sqrt.approx.f32 %0, %1;")
+"#;
+
+/// A kernel `k` whose threads write the bits of each expression.
+pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize) -> String {
+    let mut text = format!("{INCLUDES}{FUNCTIONS}{definitions}");
+    text.push_str(
+        "extern \"C\" __global__ void k(unsigned long long *out, const unsigned long long *in) {\n",
+    );
+    text.push_str("int i = threadIdx.x;\n");
+    for (place, ty) in TYPES.iter().enumerate() {
+        for index in 0..INPUTS {
+            let (name, at) = (ty.names().0, place * INPUTS + index);
+            let bits = bits_of(ty.bits());
+            let all = TYPES.len() * INPUTS;
+            text.push_str(&format!(
+                "{name} x{place}_{index} = as<{name}>(({bits})in[i * {all} + {at}]);\n"
+            ));
+        }
+    }
+    for (index, expression) in batch.iter().enumerate() {
+        let Expression::Applied { operation, .. } = expression else { continue };
+        let (name, bits) = (operation.result.names().0, bits_of(operation.result.bits()));
+        let value = expression.text();
+        text.push_str(&format!(
+            "{{ {name} value = {value}; out[{index} * {threads} + i] = as<{bits}>(value); }}\n"
+        ));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// The type of as many bits.
+fn bits_of(bits: u32) -> &'static str {
+    match bits {
+        16 => "unsigned short",
+        32 => "unsigned",
+        _ => "unsigned long long",
+    }
+}
