@@ -213,7 +213,17 @@ mod tests {
         let to = Layout { matrix: 8, ..to };
         let right = Layout { start: 0, row: 3, matrix: 12 };
         let right_is_turned = true;
-        Product { count: 2, rows: 2, columns: 4, inner: 3, left, right, right_is_turned, to, factor: 1.0 }
+        Product {
+            count: 2,
+            rows: 2,
+            columns: 4,
+            inner: 3,
+            left,
+            right,
+            right_is_turned,
+            to,
+            factor: 1.0,
+        }
     }
 
     #[test]
@@ -232,7 +242,11 @@ mod tests {
         for (answer, text) in short {
             assert_eq!(answer, Err(text.to_owned()));
         }
-        let turned = Product { right_is_turned: false, right: Layout { row: 4, ..product().right }, ..product() };
+        let turned = Product {
+            right_is_turned: false,
+            right: Layout { row: 4, ..product().right },
+            ..product()
+        };
         assert!(turned.check((109, 24), None, 16).is_ok());
         assert!(turned.check((109, 23), None, 16).is_err());
     }

@@ -92,7 +92,8 @@ impl Algebra<Cuda> for OnCuda {
         let layouts = [product.left, product.right, product.to];
         let strides = layouts.map(|layout| [wide(layout.row), wide(layout.matrix)]);
         let is_turned = u64::from(product.right_is_turned);
-        let mut over = configuration(pool_kernels::Launch::over_product(product.rows, product.columns));
+        let mut over =
+            configuration(pool_kernels::Launch::over_product(product.rows, product.columns));
         over.grid_dim.2 = u32::try_from(product.count.min(MATRICES_AT_ONCE))?;
         let no_bias = 0_u64;
         let mut launch = scope.launch(&self.multiply);
@@ -112,11 +113,7 @@ impl Algebra<Cuda> for OnCuda {
         Ok(())
     }
 
-    fn gelu(
-        &self,
-        scope: &Scope<'_, Cuda>,
-        y: &mut DeviceViewMut<'_, f32>,
-    ) -> Result<(), Failure> {
+    fn gelu(&self, scope: &Scope<'_, Cuda>, y: &mut DeviceViewMut<'_, f32>) -> Result<(), Failure> {
         let over = configuration(pool_kernels::Launch::over_elements(y.len()));
         let count = wide(y.len());
         let mut launch = scope.launch(&self.gelu);

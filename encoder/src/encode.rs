@@ -203,7 +203,10 @@ struct Part {
     heads: usize,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a head has fewer numbers than an f32 counts exactly")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a head has fewer numbers than an f32 counts exactly"
+)]
 fn inverse_root(width: usize) -> f32 {
     1.0 / (width as f32).sqrt()
 }

@@ -1,5 +1,7 @@
 //! The encoder's operations on the host: products by faer, everything else as loops over slices. One thread.
 
+use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use pool_facade::{Cpu, Scope};
@@ -58,14 +60,21 @@ impl Algebra<Cpu> for Host {
                 }
                 None => Accum::Replace,
             };
-            matmul(matrix_mut(to, product.to.row, rows, columns), before, left, right, factor, Par::Seq);
+            matmul(
+                matrix_mut(to, product.to.row, rows, columns),
+                before,
+                left,
+                right,
+                factor,
+                Par::Seq,
+            );
         }
         Ok(())
     }
 
     fn gelu(&self, _: &Scope<'_, Cpu>, y: &mut &mut [f32]) -> Result<(), Failure> {
         for number in y.iter_mut() {
-            *number *= 0.5 + 0.5 * erf(*number * std::f32::consts::FRAC_1_SQRT_2);
+            *number *= 0.5 + 0.5 * erf(*number * FRAC_1_SQRT_2);
         }
         Ok(())
     }
@@ -185,7 +194,10 @@ fn in_parts(numbers: &[f32], add: impl Fn(f32, f32) -> f32) -> f32 {
     rest.iter().fold(sums.iter().sum(), |sum, number| add(sum, *number))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a row has fewer numbers than an f32 counts exactly")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a row has fewer numbers than an f32 counts exactly"
+)]
 fn number_of(columns: usize) -> f32 {
     columns as f32
 }
@@ -194,7 +206,7 @@ fn number_of(columns: usize) -> f32 {
 /// that a compiler can vectorise. The coefficients are those of Eigen and XLA for `f32`.
 fn erf(x: f32) -> f32 {
     const ABOVE: [f32; 5] =
-        [2.290_506_6e-4, 3.408_291e-3, 5.095_569_5e-2, 0.185_208_32, 1.128_379_1];
+        [2.290_506_6e-4, 3.408_291e-3, 5.095_569_5e-2, 0.185_208_32, FRAC_2_SQRT_PI];
     const BELOW: [f32; 7] = [
         -1.179_160_3e-7,
         2.354_796_6e-5,

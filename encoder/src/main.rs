@@ -60,7 +60,13 @@ fn main() -> Result<(), Failure> {
             let stream = pool_wgpu::Stream::open()?;
             let kernels = pool_encoder::OnWgpu::new(&stream)?;
             let context = || Ok(stream.clone());
-            encoded::<pool_wgpu::Wgpu, _>(&kernels, context, HeadsAtOnce::All, &directory, &sentences)
+            encoded::<pool_wgpu::Wgpu, _>(
+                &kernels,
+                context,
+                HeadsAtOnce::All,
+                &directory,
+                &sentences,
+            )
         }
     }?;
     let rows: Vec<&[f32]> = numbers.chunks_exact(configuration.hidden).collect();

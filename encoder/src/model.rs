@@ -104,10 +104,7 @@ pub trait Tensors {
 
 impl Tensor {
     /// All numbers of the tensor.
-    pub(crate) fn numbers<'t>(
-        &self,
-        tensors: &'t impl Tensors,
-    ) -> Result<Cow<'t, [f32]>, Failure> {
+    pub(crate) fn numbers<'t>(&self, tensors: &'t impl Tensors) -> Result<Cow<'t, [f32]>, Failure> {
         let numbers = tensors.numbers(self)?;
         if numbers.len() == self.length {
             return Ok(numbers);
@@ -185,7 +182,11 @@ impl<T> Model<T> {
             positions: with(&self.positions)?,
             kinds: with(&self.kinds)?,
             norm: self.norm.try_map(with)?,
-            layers: self.layers.iter().map(|layer| layer.try_map(with)).collect::<Result<_, E>>()?,
+            layers: self
+                .layers
+                .iter()
+                .map(|layer| layer.try_map(with))
+                .collect::<Result<_, E>>()?,
         })
     }
 }

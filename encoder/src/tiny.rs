@@ -23,9 +23,10 @@ pub struct Tiny;
 
 impl Tensors for Tiny {
     fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure> {
-        let seed = tensor.name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
+        let seed = tensor
+            .name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         let is_scale = tensor.name.ends_with("LayerNorm.weight");
         let numbers = (0..u32::try_from(tensor.length)?).map(|at| {
             let number = uniform(seed ^ at.wrapping_mul(0x9e37_79b9));
@@ -52,7 +53,8 @@ pub fn sentences(lengths: &[usize]) -> Vec<Vec<u32>> {
         let place = u32::try_from(sentence * 1000 + at).unwrap_or(u32::MAX);
         place.wrapping_mul(2_654_435_761).rotate_left(7) % words
     };
-    let sentence = |(index, length): (usize, &usize)| (0..*length).map(|at| word(index, at)).collect();
+    let sentence =
+        |(index, length): (usize, &usize)| (0..*length).map(|at| word(index, at)).collect();
     lengths.iter().enumerate().map(sentence).collect()
 }
 

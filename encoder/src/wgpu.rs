@@ -121,7 +121,13 @@ impl Algebra<Wgpu> for OnWgpu {
         agree("rows by index", to.len(), indices.len() * columns)?;
         let (count, columns) = (to.len().try_into()?, columns.try_into()?);
         let bindings = [table.binding()?, indices.binding()?, to.binding_mut()?];
-        dispatch(scope, &self.add_rows, &bindings, Rows { count, columns, ..Rows::default() }, WIDTH)
+        dispatch(
+            scope,
+            &self.add_rows,
+            &bindings,
+            Rows { count, columns, ..Rows::default() },
+            WIDTH,
+        )
     }
 
     fn multiply(
@@ -134,11 +140,8 @@ impl Algebra<Wgpu> for OnWgpu {
     ) -> Result<(), Failure> {
         product.check((left.len(), right.len()), bias.map(|bias| bias.len()), to.len())?;
         let parameters = ProductParameters::new(product, bias.is_some())?;
-        let groups = [
-            parameters.columns.div_ceil(TILE),
-            parameters.rows.div_ceil(TILE),
-            parameters.count,
-        ];
+        let groups =
+            [parameters.columns.div_ceil(TILE), parameters.rows.div_ceil(TILE), parameters.count];
         if groups.contains(&0) {
             return Ok(());
         }
@@ -149,11 +152,7 @@ impl Algebra<Wgpu> for OnWgpu {
         Ok(scope.context().dispatch(&self.multiply, &bindings, bytes, groups)?)
     }
 
-    fn gelu(
-        &self,
-        scope: &Scope<'_, Wgpu>,
-        y: &mut BufferViewMut<'_, f32>,
-    ) -> Result<(), Failure> {
+    fn gelu(&self, scope: &Scope<'_, Wgpu>, y: &mut BufferViewMut<'_, f32>) -> Result<(), Failure> {
         let rows = Rows { count: y.len().try_into()?, ..Rows::default() };
         dispatch(scope, &self.gelu, &[y.binding_mut()?], rows, WIDTH)
     }
@@ -186,8 +185,7 @@ impl Algebra<Wgpu> for OnWgpu {
         agree("a norm's shift", shift.len(), scale.len())?;
         agree("what is added before a norm", update.len(), y.len())?;
         let (count, columns) = (y.len().try_into()?, scale.len().try_into()?);
-        let bindings =
-            [update.binding()?, scale.binding()?, shift.binding()?, y.binding_mut()?];
+        let bindings = [update.binding()?, scale.binding()?, shift.binding()?, y.binding_mut()?];
         let rows = Rows { count, columns, epsilon, sequence: 0 };
         dispatch(scope, &self.add_and_normalize, &bindings, rows, columns)
     }

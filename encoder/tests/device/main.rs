@@ -22,8 +22,7 @@ use std::sync::Arc;
 
 /// The device, opened for a test that is no question.
 fn require_device() -> (Device, CudaDevice) {
-    let present =
-        driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"));
+    let present = driver_conformance::open().unwrap_or_else(|why| panic!("GPU REQUIRED: {why}"));
     (present, Cuda::device(0).unwrap())
 }
 
@@ -50,8 +49,7 @@ const REPLAYS: usize = 3;
 fn a_ladder_of_graphs_gives_the_same_bits_in_the_memory_of_the_largest() {
     let (_present, device) = require_device();
     let tokens = [16, 32, 64, 128];
-    let mut ladder =
-        Ladder::new(&device, tiny::CONFIGURATION, &tiny::Tiny, 2, &tokens).unwrap();
+    let mut ladder = Ladder::new(&device, tiny::CONFIGURATION, &tiny::Tiny, 2, &tokens).unwrap();
     let needs: Vec<_> = ladder.footprints().collect();
     assert_eq!(needs.iter().map(|(tokens, _)| *tokens).collect::<Vec<_>>(), [128, 64, 32, 16]);
     let largest = needs.iter().map(|(_, footprint)| footprint.peak).max();
@@ -70,8 +68,7 @@ fn a_ladder_of_graphs_gives_the_same_bits_in_the_memory_of_the_largest() {
             let filled =
                 pool_encoder::Sentences::new(&tiny::CONFIGURATION, tokens, &sentences).unwrap();
             let eager =
-                encoded::<Cuda, _>(&kernels, &stream, &filled, HeadsAtOnce::All, 1)
-                    .unwrap();
+                encoded::<Cuda, _>(&kernels, &stream, &filled, HeadsAtOnce::All, 1).unwrap();
             let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&replayed), bits(&eager.numbers), "{lengths:?} of {tokens}");
         }

@@ -35,7 +35,11 @@ pub(crate) fn greatest_difference(numbers: &[f32]) -> f32 {
     let right: Vec<_> = answers().into_iter().flat_map(|answer| answer.numbers).collect();
     assert_eq!(numbers.len(), right.len());
     // A difference that is no number is above all others.
-    numbers.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, |a, b| if b <= a { a } else { b })
+    numbers
+        .iter()
+        .zip(&right)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, |a, b| if b <= a { a } else { b })
 }
 
 #[test]

@@ -99,7 +99,9 @@ mod tests {
         let of_rows = [rows::SOFTMAX, rows::LAYER_NORM].map(|kernels| kernels.names());
         assert_names(rows::MODULE, &[&of_rows.concat()]);
         assert_names(sparse::MODULE, &[&sparse::SPMV.names()]);
-        use transformer::{ADD_LAYER_NORM, ADD_ROWS, GELU, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS};
+        use transformer::{
+            ADD_LAYER_NORM, ADD_ROWS, GELU, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS,
+        };
         let steps = [ADD_ROWS, PRODUCTS, GELU, SOFTMAX_BEGINNING, ADD_LAYER_NORM, UNIT_MEANS];
         assert_names(transformer::MODULE, &[&steps.map(|kernels| kernels.names()).concat()]);
     }
