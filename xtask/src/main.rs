@@ -10,6 +10,7 @@ mod checks;
 mod clients;
 mod cuda_versions;
 mod demo;
+mod encode;
 mod gpu_archive;
 mod gpu_test;
 mod imports;
@@ -51,6 +52,8 @@ enum Task {
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
     Demo(demo::Arguments),
+    /// Encode sentences with a model that runs in pools, and say how near they are.
+    Encode(encode::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Task::Clients(arguments) => clients::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
+        Task::Encode(arguments) => encode::run(&arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),

@@ -44,10 +44,11 @@ enum Message {
 }
 
 impl Artifact {
-    /// Whether it is of the crate in the directory of this name.
+    /// Whether it is of the crate in the directory of this name, with or without the project's name before it.
     pub(crate) fn is_of(&self, crate_name: &str) -> bool {
         let directory = self.manifest_path.parent().and_then(Path::file_name);
-        directory.is_some_and(|directory| directory == crate_name)
+        let names = [Some(crate_name), crate_name.strip_prefix("pool-")];
+        directory.is_some_and(|directory| names.into_iter().flatten().any(|name| directory == name))
     }
 }
 

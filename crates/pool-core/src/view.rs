@@ -43,6 +43,32 @@ use crate::error::{ShapeError, ViewError};
 /// assert_eq!(numbers, [3.0, 4.0, 1.0, 2.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A function that is generic over the backend best takes the views that it writes by value, lent to it by
+/// [`reborrow`](LendViewMut::reborrow). With a parameter `&mut B::View<'_, T>` the compiler takes it that all views of
+/// `B` live as long as that one, and where such a function also takes a part of a view that it has acquired itself, and
+/// asks for it by `?`, the view "does not live long enough":
+///
+/// ```
+/// use pool_core::{LendView, LendViewMut, PoolBackend, PoolView, PoolViewMut, Scope};
+///
+/// fn begin<B: PoolBackend>(
+///     scope: &Scope<'_, B>,
+///     mut numbers: B::View<'_, f32>, // not `numbers: &mut B::View<'_, f32>`
+/// ) -> Result<usize, Box<dyn std::error::Error>> {
+///     let own = scope.try_acquire_zeroed::<f32>(4)?;
+///     let part = own.try_part(..2)?;
+///     numbers.try_fill(1.0)?;
+///     Ok(part.len())
+/// }
+///
+/// # use pool_conformance::HeapBackend as Memory;
+/// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+/// # let mut numbers = [0.0; 3];
+/// let scope = pool.scope();
+/// assert_eq!(begin::<Memory>(&scope, (&mut numbers[..]).reborrow())?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait PoolView: Sized {
     /// The element type.
     type Element;

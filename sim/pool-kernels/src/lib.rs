@@ -46,6 +46,7 @@ mod module;
 pub mod reduction;
 pub mod rows;
 pub mod sparse;
+pub mod transformer;
 pub mod wgsl;
 
 pub use kernel::{FloatKernels, Kernels};

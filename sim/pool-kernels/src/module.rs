@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::{elementwise, gather, matrix, reduction, rows, sparse};
+use crate::{elementwise, gather, matrix, reduction, rows, sparse, transformer};
 
 /// A module of PTX.
 #[derive(Clone, Copy, Debug)]
@@ -12,13 +12,14 @@ pub struct Module {
 }
 
 /// All modules of this crate.
-pub const MODULES: [Module; 6] = [
+pub const MODULES: [Module; 7] = [
     elementwise::MODULE,
     gather::MODULE,
     matrix::MODULE,
     reduction::MODULE,
     rows::MODULE,
     sparse::MODULE,
+    transformer::MODULE,
 ];
 
 /// The module whose PTX is in the file of this name.
@@ -75,7 +76,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{MODULES, Module};
-    use crate::{elementwise, gather, matrix, reduction, rows, sparse};
+    use crate::{elementwise, gather, matrix, reduction, rows, sparse, transformer};
 
     fn assert_names(module: Module, named: &[&[&'static str]]) {
         let named: Vec<&str> = named.concat();
@@ -98,6 +99,11 @@ mod tests {
         let of_rows = [rows::SOFTMAX, rows::LAYER_NORM].map(|kernels| kernels.names());
         assert_names(rows::MODULE, &[&of_rows.concat()]);
         assert_names(sparse::MODULE, &[&sparse::SPMV.names()]);
+        use transformer::{
+            ADD_LAYER_NORM, ADD_ROWS, GELU, PRODUCTS, SOFTMAX_BEGINNING, UNIT_MEANS,
+        };
+        let steps = [ADD_ROWS, PRODUCTS, GELU, SOFTMAX_BEGINNING, ADD_LAYER_NORM, UNIT_MEANS];
+        assert_names(transformer::MODULE, &[&steps.map(|kernels| kernels.names()).concat()]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
 
 /// The crates that have GPU tests.
-const PACKAGES: &[&str] = &["driver-conformance", "pool-kernels", "device-tests"];
+const PACKAGES: &[&str] = &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 
 /// Their test programs with GPU tests, with the directories of the sources: whatever is ignored there needs a CUDA
 /// device.
@@ -40,6 +40,7 @@ const TESTS: &[(&str, &str)] = &[
     ("kernels", "sim/pool-kernels/tests/kernels"),
     ("device_backend", "testing/device-tests/tests/device/backend"),
     ("device_graphs", "testing/device-tests/tests/device/graphs"),
+    ("device_encoder", "encoder/tests/device"),
 ];
 
 /// What a machine is carried at most: the archive, the script and the runner together.

@@ -20,7 +20,7 @@ use comfy_table::{CellAlignment, Table, presets};
 pub(crate) use compiler::Compiler;
 use source::{Source, Sources};
 pub(crate) use toolkit::{Toolkit, headers};
-pub(crate) use wheels::short_sum;
+pub(crate) use wheels::{Wheels, short_sum};
 
 use crate::TaskError;
 use crate::test::workspace::{self, Workspace};

@@ -15,13 +15,13 @@ const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
 /// Packages of one file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wheels {
+pub(crate) struct Wheels {
     /// What they are called where they are unpacked, and in messages.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// What pip is given.
-    pub(super) pins: &'static str,
+    pub(crate) pins: &'static str,
     /// The file with that, from the root of the workspace.
-    pub(super) file: &'static str,
+    pub(crate) file: &'static str,
 }
 
 impl Wheels {
@@ -30,7 +30,7 @@ impl Wheels {
     /// # Errors
     ///
     /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
-    pub(super) fn obtain(
+    pub(crate) fn obtain(
         self,
         root: &Path,
         target: &Path,

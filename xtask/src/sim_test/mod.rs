@@ -22,7 +22,7 @@ use crate::TaskError;
 ///
 /// GPU tests ask for whatever driver there is, and are shown the simulator as one; the others load it themselves.
 const PACKAGES: &[&str] =
-    &["cuda-sim-control", "driver-conformance", "pool-kernels", "device-tests"];
+    &["cuda-sim-control", "driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 
 /// What `cargo xtask sim-test` accepts.
 #[derive(Debug, clap::Args)]

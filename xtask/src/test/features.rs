@@ -37,6 +37,7 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-plan", &["csv"]),
     with("pool-plan", &["serde"]),
     with("pool-plan", &["cli", "csv", "serde"]),
+    with("pool-encoder", &[]),
     with_defaults("pool-examples"),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
@@ -67,6 +68,8 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-wgpu/dx12",
     "pool-wgpu/webgpu",
     "pool-wgpu/half",
+    "pool-encoder/cuda",
+    "pool-encoder/wgpu",
     "pool-examples/device",
     "pool-examples/wgpu",
 ];

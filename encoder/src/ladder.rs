@@ -1,0 +1,229 @@
+//! The encoder as captured graphs, one for each of some numbers of tokens, which share one arena.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use pool_facade::pool_cuda::CudaDevice;
+use pool_facade::pool_graph::{
+    CUDAGraphMemoryPool, Capture, CaptureSession, CapturedGraph, DeviceMemory, Footprint,
+    GraphMemoryBlock, GraphPoolConfig, Probe,
+};
+
+use pool_facade::PoolView;
+
+use crate::algebra::Failure;
+use crate::cuda::OnCuda;
+use crate::encode::{HeadsAtOnce, encode};
+use crate::model::{Configuration, Model, Tensor, Tensors};
+use crate::sentences::{Batch, Sentences};
+
+/// Captured graphs that encode so many sentences each, from the most tokens to the fewest.
+///
+/// All of them run on one stream, one after the other: they share the weights, and one arena for their temporaries,
+/// which is as large as that of the largest.
+#[derive(Debug)]
+pub struct Ladder {
+    configuration: Configuration,
+    count: usize,
+    rungs: Vec<Rung>,
+}
+
+/// One graph, and what it reads and writes.
+#[derive(Debug)]
+struct Rung {
+    graph: CapturedGraph<()>,
+    batch: Batch<GraphMemoryBlock>,
+    to: GraphMemoryBlock,
+    probe: Probe,
+}
+
+/// What all graphs are captured with.
+struct Parts<'a> {
+    kernels: &'a OnCuda,
+    pool: &'a CUDAGraphMemoryPool,
+    stream: &'a Arc<CudaStream>,
+    weights: &'a GraphMemoryBlock,
+    model: &'a Model<Range<usize>>,
+}
+
+impl Ladder {
+    /// Captures graphs for so many sentences of each of these numbers of tokens.
+    ///
+    /// # Errors
+    ///
+    /// Where a tensor is missing, where the model has fewer positions, and where the device has no memory.
+    pub fn new(
+        device: &CudaDevice,
+        configuration: Configuration,
+        tensors: &impl Tensors,
+        count: usize,
+        tokens: &[usize],
+    ) -> Result<Self, Failure> {
+        let mut tokens = tokens.to_vec();
+        tokens.sort_unstable();
+        if let Some(most) = tokens.last().filter(|most| **most > configuration.positions) {
+            let positions = configuration.positions;
+            return Err(format!("{most} tokens, and the model has {positions} positions").into());
+        }
+        let (model, numbers) = packed(configuration, tensors)?;
+        let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+        let parts = Parts {
+            kernels: &OnCuda::new(device)?,
+            stream: &device.context().new_stream()?,
+            weights: &allocate::<f32>(&pool, numbers.len())?,
+            model: &model,
+            pool: &pool,
+        };
+        let mut rungs: Vec<Rung> = Vec::new();
+        for tokens in tokens.into_iter().rev() {
+            let mut rung = Rung::new(&parts, count, tokens, rungs.first())?;
+            if rungs.is_empty() {
+                rung.graph.write(parts.weights, &numbers)?;
+            }
+            rungs.push(rung);
+        }
+        Ok(Self { configuration, count, rungs })
+    }
+
+    /// Encodes sentences by the graph with the fewest tokens that is large enough; what is missing to its number of
+    /// sentences is filled up with the first of them.
+    ///
+    /// # Errors
+    ///
+    /// Where there are no sentences or more than a graph encodes, where one has more tokens than any graph, and where a
+    /// replay fails.
+    pub fn encode(&mut self, sentences: &[Vec<u32>]) -> Result<Vec<f32>, Failure> {
+        let (longest, count) = (sentences.iter().map(Vec::len).max(), self.count);
+        let Some(longest) = longest.filter(|_| sentences.len() <= count) else {
+            return Err(format!("{} sentences, and not 1 to {count}", sentences.len()).into());
+        };
+        let mut all = sentences.to_vec();
+        all.resize(count, sentences[0].clone());
+        let fits = |rung: &&mut Rung| rung.batch.tokens >= longest;
+        let rung = self.rungs.iter_mut().rev().find(fits);
+        let rung = rung.ok_or_else(|| format!("no graph has {longest} tokens"))?;
+        let all = Sentences::new(&self.configuration, rung.batch.tokens, &all)?;
+        let mut numbers = rung.replay(&all, count * self.configuration.hidden)?;
+        numbers.truncate(sentences.len() * self.configuration.hidden);
+        Ok(numbers)
+    }
+
+    /// The tokens of each graph, and what its temporaries need by themselves, from the largest on.
+    pub fn footprints(&self) -> impl Iterator<Item = (usize, Footprint)> {
+        self.rungs.iter().map(|rung| (rung.batch.tokens, rung.probe.footprint()))
+    }
+
+    /// Bytes of the arena that all graphs share.
+    #[must_use]
+    pub fn arena_bytes(&self) -> u64 {
+        self.rungs.first().map_or(0, |rung| rung.probe.arena_bytes())
+    }
+}
+
+impl Rung {
+    /// Captures a graph, beside another one if there is one.
+    fn new(
+        parts: &Parts<'_>,
+        count: usize,
+        tokens: usize,
+        beside: Option<&Self>,
+    ) -> Result<Self, Failure> {
+        let Configuration { hidden, .. } = parts.model.configuration;
+        let block = |length| allocate::<u32>(parts.pool, length);
+        let batch = Batch {
+            count,
+            tokens,
+            words: block(count * tokens)?,
+            positions: block(count * tokens)?,
+            kinds: block(count * tokens)?,
+            lengths: block(count)?,
+        };
+        let to = allocate::<f32>(parts.pool, count * hidden)?;
+        let Batch { words, positions, kinds, lengths, .. } = &batch;
+        let ids = [words, positions, kinds, lengths, &to, parts.weights].map(GraphMemoryBlock::id);
+        let session = CaptureSession::new(parts.stream)?.lease(parts.pool.lease(&ids)?);
+        let body = |capture: &Capture<'_>, (): &mut ()| parts.body(capture, &batch, &to);
+        let probe = session.probe(&mut (), body)?;
+        let prepared = match beside {
+            Some(rung) => session.beside(&rung.graph, &probe)?,
+            None => session.planned(&probe)?,
+        };
+        let mut graph = prepared.capture((), body)?;
+        let of_one = 0..u32::try_from(tokens)?;
+        let all: Vec<u32> = (0..count).flat_map(|_| of_one.clone()).collect();
+        graph.write(&batch.positions, &all)?;
+        graph.write(&batch.kinds, &vec![0_u32; count * tokens])?;
+        Ok(Self { graph, batch, to, probe })
+    }
+
+    fn replay(&mut self, sentences: &Sentences, numbers: usize) -> Result<Vec<f32>, Failure> {
+        self.graph.write(&self.batch.words, sentences.words())?;
+        self.graph.write(&self.batch.lengths, sentences.lengths())?;
+        self.graph.replay()?;
+        let mut answer = vec![0.0; numbers];
+        self.graph.read(&self.to, &mut answer)?;
+        Ok(answer)
+    }
+}
+
+impl Parts<'_> {
+    /// What is captured: [`encode`] as it is, in a scope of the capture.
+    fn body(
+        &self,
+        capture: &Capture<'_>,
+        batch: &Batch<GraphMemoryBlock>,
+        to: &GraphMemoryBlock,
+    ) -> Result<(), Failure> {
+        let main = capture.main();
+        let mut weights = capture.block::<f32>(self.weights)?;
+        let weights = capture.lend(main, &mut weights)?;
+        let weights = weights.view()?;
+        let model = self.model.try_map(|range| weights.try_into_part(range.clone()))?;
+        let [mut words, mut positions] =
+            [capture.block(&batch.words)?, capture.block(&batch.positions)?];
+        let [mut kinds, mut lengths] =
+            [capture.block(&batch.kinds)?, capture.block(&batch.lengths)?];
+        let mut to = capture.block::<f32>(to)?;
+        let [words, positions] =
+            [capture.lend(main, &mut words)?, capture.lend(main, &mut positions)?];
+        let [kinds, lengths] = [capture.lend(main, &mut kinds)?, capture.lend(main, &mut lengths)?];
+        let mut to = capture.lend(main, &mut to)?;
+        let batch = Batch {
+            count: batch.count,
+            tokens: batch.tokens,
+            words: words.view()?,
+            positions: positions.view()?,
+            kinds: kinds.view()?,
+            lengths: lengths.view()?,
+        };
+        let mut to = to.view_mut()?;
+        capture.scope(main, |scope| {
+            encode(self.kernels, HeadsAtOnce::All, scope.scope(), &model, &batch, &mut to)
+        })
+    }
+}
+
+fn allocate<T>(pool: &CUDAGraphMemoryPool, length: usize) -> Result<GraphMemoryBlock, Failure> {
+    Ok(pool.allocate((length * size_of::<T>()) as u64)?)
+}
+
+/// Elements to whose multiples tensors are packed: 256 bytes of `f32`.
+const PACKED_TO: usize = 64;
+
+/// All tensors of a model in one array, and where each is in it.
+fn packed(
+    configuration: Configuration,
+    tensors: &impl Tensors,
+) -> Result<(Model<Range<usize>>, Vec<f32>), Failure> {
+    let mut numbers = Vec::new();
+    let model = Model::<Tensor>::of(configuration).try_map(|tensor| -> Result<_, Failure> {
+        let start = numbers.len();
+        numbers.extend_from_slice(&tensor.numbers(tensors)?);
+        let end = numbers.len();
+        numbers.resize(end.next_multiple_of(PACKED_TO), 0.0);
+        Ok(start..end)
+    })?;
+    Ok((model, numbers))
+}

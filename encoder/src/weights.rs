@@ -1,0 +1,103 @@
+//! A model's directory, as `sentence-transformers` writes it: `config.json`, `tokenizer.json` and `model.safetensors`.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
+use tokenizers::Tokenizer;
+
+use crate::algebra::Failure;
+use crate::model::{Configuration, Tensor, Tensors};
+
+/// A model that was read.
+#[derive(Debug)]
+pub struct Directory {
+    configuration: Configuration,
+    tokenizer: Tokenizer,
+    file: Mmap,
+}
+
+/// What of `config.json` is needed.
+#[derive(Deserialize)]
+struct Config {
+    vocab_size: usize,
+    max_position_embeddings: usize,
+    type_vocab_size: usize,
+    hidden_size: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    num_hidden_layers: usize,
+    layer_norm_eps: f32,
+    hidden_act: String,
+}
+
+impl Directory {
+    /// Opens a directory; the weights are read where they are used.
+    ///
+    /// # Errors
+    ///
+    /// Where a file is missing or is not what it should be, and where the model is of another kind.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let open = |name: &str| {
+            let path = path.join(name);
+            File::open(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let config: Config = serde_json::from_reader(open("config.json")?)?;
+        if config.hidden_act != "gelu" {
+            let of = config.hidden_act;
+            return Err(format!("the model's activation is {of}; this encoder has gelu").into());
+        }
+        let tokenizer = Tokenizer::from_file(path.join("tokenizer.json"));
+        let weights = open("model.safetensors")?;
+        // SAFETY: nobody is expected to write a model's file while it is used; `memmap2` says that of it all the same,
+        // since no operating system promises it.
+        let file = unsafe { Mmap::map(&weights) }?;
+        let configuration = Configuration {
+            words: config.vocab_size,
+            positions: config.max_position_embeddings,
+            kinds: config.type_vocab_size,
+            hidden: config.hidden_size,
+            heads: config.num_attention_heads,
+            inner: config.intermediate_size,
+            layers: config.num_hidden_layers,
+            epsilon: config.layer_norm_eps,
+        };
+        Ok(Self { configuration, tokenizer: tokenizer.map_err(|error| error.to_string())?, file })
+    }
+
+    /// The sizes of the model.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        self.configuration
+    }
+
+    /// The words of a text, with those that begin and end it; at most so many tokens.
+    ///
+    /// # Errors
+    ///
+    /// Where the text has no words that the model knows.
+    pub fn words(&self, text: &str, at_most: usize) -> Result<Vec<u32>, Failure> {
+        let mut tokenizer = self.tokenizer.clone();
+        tokenizer.with_padding(None);
+        let cut = tokenizers::TruncationParams { max_length: at_most, ..Default::default() };
+        tokenizer.with_truncation(Some(cut)).map_err(|error| error.to_string())?;
+        let encoding = tokenizer.encode(text, true).map_err(|error| error.to_string())?;
+        Ok(encoding.get_ids().to_vec())
+    }
+}
+
+impl Tensors for Directory {
+    fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure> {
+        let tensors = SafeTensors::deserialize(&self.file)?;
+        let view = tensors.tensor(&tensor.name)?;
+        if view.dtype() != Dtype::F32 {
+            return Err(format!("{} is of {:?}, and not of F32", tensor.name, view.dtype()).into());
+        }
+        let numbers = view.data().chunks_exact(size_of::<f32>());
+        let number = |bytes: &[u8]| bytes.try_into().map(f32::from_le_bytes);
+        Ok(numbers.map(number).collect::<Result<Vec<_>, _>>()?.into())
+    }
+}

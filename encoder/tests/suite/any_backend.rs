@@ -1,0 +1,33 @@
+//! The encoder on any backend: what the tests of all of them do.
+
+use pool_encoder::{Algebra, Batch, Failure, HeadsAtOnce, Model, Sentences, encode, tiny};
+use pool_facade::{DynamicPool, LendViewMut, Pool, PoolBackend, PoolView};
+
+/// What sentences are encoded into, and what it took.
+pub(crate) struct Encoded {
+    pub(crate) numbers: Vec<f32>,
+    /// Bytes that the pool of the temporaries holds.
+    pub(crate) bytes: usize,
+}
+
+/// The tiny model and sentences in the memory of a backend, encoded so many times with the same pool.
+pub(crate) fn encoded<B: PoolBackend, A: Algebra<B>>(
+    algebra: &A,
+    context: impl Fn() -> B::Context,
+    sentences: &Sentences,
+    at_once: HeadsAtOnce,
+    times: usize,
+) -> Result<Encoded, Failure> {
+    let mut constants = DynamicPool::<B>::try_new(context(), Default::default())?;
+    let model = Model::upload(tiny::CONFIGURATION, &tiny::Tiny, &mut constants)?;
+    let batch = Batch::upload(sentences, &mut constants)?;
+    let (constants, scope) = constants.split();
+    let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
+    let numbers = sentences.count() * tiny::CONFIGURATION.hidden;
+    let mut to = scope.try_acquire::<f32>(numbers)?;
+    let mut pool = Pool::<B>::try_new(context(), Default::default())?;
+    for _ in 0..times {
+        encode(algebra, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;
+    }
+    Ok(Encoded { numbers: to.try_to_vec()?, bytes: pool.stats().reserved_bytes })
+}

