@@ -36,6 +36,8 @@ mod memory;
 mod mutations;
 mod optimum;
 #[cfg(feature = "cli")]
+mod records;
+#[cfg(feature = "cli")]
 mod replay;
 #[cfg(feature = "csv")]
 mod round_trips;

@@ -9,12 +9,12 @@ use super::command::{data, scratch};
 
 const HEADER: &str = "Thread,Time,Action,Pointer,Size,Stream\n";
 
-fn run(task: &str, file: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(task: &str, file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pool-plan"));
     command.arg(task).arg(file).args(arguments).output().unwrap()
 }
 
-fn replay(file: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn replay(file: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     let output = run("replay", file, &[&["--json", "--rounds", "2"], arguments].concat());
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
 }
@@ -140,7 +140,7 @@ fn devices_apart() {
 /// Every form that reads back has the same peak as what it was written from.
 #[test]
 fn exports_replay_alike() {
-    for name in ["rmm.csv", "training.pickle"] {
+    for name in ["rmm.csv", "training.pickle", "capture.json"] {
         let peak = replay(&data(name), &[]).1["devices"][0]["peak_live"].clone();
         for form in ["memory-viz", "csv", "json"] {
             let file = scratch(&format!("{name}.{form}"));

@@ -20,6 +20,13 @@ pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
     let (events, devices) = (report.events, report.devices.len());
     let format = format!("{:?}", report.format).to_lowercase();
     writeln!(to, "{}: {format}, {events} events, {devices} devices", report.log)?;
+    if let Some(operations) = report.operations {
+        writeln!(
+            to,
+            "a graph of {operations} operations, here one after the other by their numbers; plan and bound are"
+        )?;
+        writeln!(to, "for whatever its edges leave open")?;
+    }
     report.devices.iter().try_for_each(|one| device(one, to))
 }
 
