@@ -44,6 +44,8 @@ mod round_trips;
 #[cfg(feature = "csv")]
 mod solving;
 mod textbook;
+#[cfg(feature = "cli")]
+mod trace_events;
 #[cfg(feature = "csv")]
 mod traces;
 

@@ -22,16 +22,19 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let mut trace = Trace { to: &mut to, is_first: true };
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
-        let name = format!("device {device}");
-        trace.add(
-            &json!({"ph": "M", "name": "process_name", "pid": device, "args": {"name": name}}),
-        )?;
-        counters(device, buffers, &time, &mut trace)?;
+        let [totals, pid] = groups(device);
+        for (group, name) in [(totals, "live bytes"), (pid, "buffers")] {
+            let named = |key: &str, args: Value| json!({"ph": "M", "name": key, "pid": group, "args": args});
+            let name = format!("device {device}, {name}");
+            trace.add(&named("process_name", json!({"name": name})))?;
+            trace.add(&named("process_sort_index", json!({"sort_index": group})))?;
+        }
+        counters(totals, buffers, &time, &mut trace)?;
         let tracks = tracks(buffers);
         for (track, (stream, lane)) in tracks.names.iter().enumerate() {
             let args = json!({"name": format!("stream {stream:x}, track {lane}")});
             trace.add(&json!({
-                "ph": "M", "name": "thread_name", "pid": device, "tid": track + 1, "args": args,
+                "ph": "M", "name": "thread_name", "pid": pid, "tid": track + 1, "args": args,
             }))?;
         }
         for (buffer, &track) in buffers.iter().zip(&tracks.of) {
@@ -44,13 +47,20 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
                 "frames": frames, "freed": buffer.is_freed,
             });
             trace.add(&json!({
-                "ph": "X", "name": name, "cat": "buffer", "pid": device, "tid": track + 1,
+                "ph": "X", "name": name, "cat": "buffer", "pid": pid, "tid": track + 1,
                 "ts": start, "dur": time(buffer.upper) - start, "args": args,
             }))?;
         }
     }
     to.write_all(b"]}\n")?;
     to.flush()
+}
+
+/// What a viewer takes for processes: one for the counters of a device, so that they stand above its many buffers, and
+/// one for these. No process has the number 0, which is the idle one's.
+fn groups(device: u32) -> [u64; 2] {
+    let device = u64::from(device);
+    [2 * device + 1, 2 * device + 2]
 }
 
 struct Trace<'a, W> {
@@ -70,7 +80,7 @@ impl<W: Write> Trace<'_, W> {
 
 /// Live bytes after each change, of the device and of each of its streams.
 fn counters(
-    device: u32,
+    pid: u64,
     buffers: &[Buffer],
     time: &impl Fn(usize) -> u64,
     trace: &mut Trace<'_, impl Write>,
@@ -83,7 +93,7 @@ fn counters(
         for total in [&mut live, on_stream] {
             *total = if is_allocation { *total + bytes } else { *total - bytes };
         }
-        let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": device, "ts": time(index), "args": {"bytes": bytes}});
+        let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": pid, "ts": time(index), "args": {"bytes": bytes}});
         let on_stream = counter(format!("live bytes of stream {stream:x}"), *on_stream);
         trace.add(&counter("live bytes".to_owned(), live))?;
         trace.add(&on_stream)?;
