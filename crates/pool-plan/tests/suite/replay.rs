@@ -52,6 +52,26 @@ fn snapshot_of_training_steps() {
     assert_eq!(device["freed_late"].as_u64(), Some(12));
 }
 
+/// A snapshot that PyTorch 2.11 itself has written, of two training steps on the host: the numbers are those of a script
+/// that follows its trace backwards from the blocks at its end.
+#[test]
+fn snapshot_by_pytorch_itself() {
+    let (code, report) = replay(&data("torch_cpu.pickle"), &[]);
+    assert_eq!((code, &report["format"]), (Some(0), &Value::from("pytorch")));
+    let device = &report["devices"][0];
+    assert_eq!(device["peak_live"].as_u64(), Some(129_736));
+    assert_eq!(device["bound"], device["peak_live"]);
+    let left = &device["live_at_end"];
+    assert_eq!((left["buffers"].as_u64(), left["bytes"].as_u64()), (Some(33), Some(96_700)));
+    let frame = device["largest_at_peak"][0]["frames"][0].as_str().unwrap();
+    assert!(frame.starts_with("torch/optim/adam.py("), "{frame}");
+    let recorded = report["events"].as_u64().unwrap();
+    assert_eq!(
+        recorded, 733,
+        "258 allocations, 233 frees in two steps, 8 blocks and a segment before"
+    );
+}
+
 /// Within the capacity of the plan's peak the plan alone fits; a byte less, and nothing does.
 #[test]
 fn capacities() {
@@ -140,7 +160,7 @@ fn devices_apart() {
 /// Every form that reads back has the same peak as what it was written from.
 #[test]
 fn exports_replay_alike() {
-    for name in ["rmm.csv", "training.pickle", "capture.json"] {
+    for name in ["rmm.csv", "training.pickle", "torch_cpu.pickle", "capture.json"] {
         let peak = replay(&data(name), &[]).1["devices"][0]["peak_live"].clone();
         for form in ["memory-viz", "csv", "json"] {
             let file = scratch(&format!("{name}.{form}"));

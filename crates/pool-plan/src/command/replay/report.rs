@@ -158,7 +158,8 @@ fn at(event: &Event) -> At {
 /// The frames of a stack, `file:line name`.
 pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
     let frame = |(file, line, name): (&str, i64, &str)| match (file, line) {
-        ("", _) => name.to_owned(),
+        // PyTorch's profiler has no files.
+        ("", _) | ("none", 0) => name.to_owned(),
         (file, 0) => format!("{file} {name}"),
         (file, line) => format!("{file}:{line} {name}"),
     };
