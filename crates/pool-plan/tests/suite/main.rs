@@ -22,6 +22,8 @@ mod naive;
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 
+#[cfg(feature = "cli")]
+mod attacks;
 mod brute;
 mod captures;
 #[cfg(feature = "cli")]

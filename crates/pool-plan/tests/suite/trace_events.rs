@@ -52,7 +52,6 @@ fn metadata(name: &str) -> Option<(&'static str, Kind, bool)> {
     Some(match name {
         "process_name" => ("name", Kind::Text, false),
         "thread_name" => ("name", Kind::Text, true),
-        "process_sort_index" => ("sort_index", Kind::Number, false),
         _ => return None,
     })
 }
@@ -182,7 +181,7 @@ fn perfetto_files_are_of_the_trace_event_format() {
         assert_eq!(spans, buffers.sum::<u64>());
         let live: Vec<u64> = most(&events)
             .into_iter()
-            .filter_map(|((_, name), bytes)| (name == "live bytes").then_some(bytes))
+            .filter_map(|((_, name), bytes)| (name == "live").then_some(bytes))
             .collect();
         let peaks = devices.iter().map(|device| device["peak_live"].as_u64().unwrap());
         assert_eq!(live, peaks.collect::<Vec<_>>(), "{}", file.display());

@@ -22,19 +22,19 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let mut trace = Trace { to: &mut to, is_first: true };
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
-        let [totals, pid] = groups(device);
-        for (group, name) in [(totals, "live bytes"), (pid, "buffers")] {
-            let named = |key: &str, args: Value| json!({"ph": "M", "name": key, "pid": group, "args": args});
-            let name = format!("device {device}, {name}");
-            trace.add(&named("process_name", json!({"name": name})))?;
-            trace.add(&named("process_sort_index", json!({"sort_index": group})))?;
-        }
-        counters(totals, buffers, &time, &mut trace)?;
+        // The process 0 is the idle one, and a thread with the number of its process its main one.
+        let pid = u64::from(device) + 1;
+        let name = format!("device {device}");
+        trace.add(&json!({
+            "ph": "M", "name": "process_name", "pid": pid, "args": {"name": name},
+        }))?;
+        counters(pid, buffers, &time, &mut trace)?;
         let tracks = tracks(buffers);
+        let tid = |track: usize| pid + 1 + track as u64;
         for (track, (stream, lane)) in tracks.names.iter().enumerate() {
             let args = json!({"name": format!("stream {stream:x}, track {lane}")});
             trace.add(&json!({
-                "ph": "M", "name": "thread_name", "pid": pid, "tid": track + 1, "args": args,
+                "ph": "M", "name": "thread_name", "pid": pid, "tid": tid(track), "args": args,
             }))?;
         }
         for (buffer, &track) in buffers.iter().zip(&tracks.of) {
@@ -47,20 +47,13 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
                 "frames": frames, "freed": buffer.is_freed,
             });
             trace.add(&json!({
-                "ph": "X", "name": name, "cat": "buffer", "pid": pid, "tid": track + 1,
+                "ph": "X", "name": name, "cat": "buffer", "pid": pid, "tid": tid(track),
                 "ts": start, "dur": time(buffer.upper) - start, "args": args,
             }))?;
         }
     }
     to.write_all(b"]}\n")?;
     to.flush()
-}
-
-/// What a viewer takes for processes: one for the counters of a device, so that they stand above its many buffers, and
-/// one for these. No process has the number 0, which is the idle one's.
-fn groups(device: u32) -> [u64; 2] {
-    let device = u64::from(device);
-    [2 * device + 1, 2 * device + 2]
 }
 
 struct Trace<'a, W> {
@@ -78,7 +71,8 @@ impl<W: Write> Trace<'_, W> {
     }
 }
 
-/// Live bytes after each change, of the device and of each of its streams.
+/// Live bytes after each change, of the device and of each of its streams. A viewer puts the name of the series, `bytes`,
+/// behind that of the counter.
 fn counters(
     pid: u64,
     buffers: &[Buffer],
@@ -94,8 +88,8 @@ fn counters(
             *total = if is_allocation { *total + bytes } else { *total - bytes };
         }
         let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": pid, "ts": time(index), "args": {"bytes": bytes}});
-        let on_stream = counter(format!("live bytes of stream {stream:x}"), *on_stream);
-        trace.add(&counter("live bytes".to_owned(), live))?;
+        let on_stream = counter(format!("stream {stream:x}: live"), *on_stream);
+        trace.add(&counter("live".to_owned(), live))?;
         trace.add(&on_stream)?;
     }
     Ok(())
@@ -119,6 +113,21 @@ struct Tracks {
     of: Vec<usize>,
 }
 
+impl Tracks {
+    /// The same tracks with those of each stream next to each other.
+    fn by_stream(mut self) -> Self {
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        order.sort_by_key(|&track| self.names[track]);
+        let mut places = vec![0; order.len()];
+        for (place, &track) in order.iter().enumerate() {
+            places[track] = place;
+        }
+        self.names.sort_unstable();
+        self.of.iter_mut().for_each(|track| *track = places[*track]);
+        self
+    }
+}
+
 fn tracks(buffers: &[Buffer]) -> Tracks {
     let mut tracks = Tracks { names: Vec::new(), of: vec![0; buffers.len()] };
     let mut idle: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
@@ -137,5 +146,5 @@ fn tracks(buffers: &[Buffer]) -> Tracks {
             tracks.names.len() - 1
         });
     }
-    tracks
+    tracks.by_stream()
 }

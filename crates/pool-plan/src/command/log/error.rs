@@ -54,8 +54,11 @@ impl LogError {
     pub(super) fn json(error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        let message = format!("column {}: {message}", error.column());
-        Self::line(error.line().try_into().unwrap_or(u64::MAX), message)
+        // What is wrong with the object as a whole has no place in it.
+        match (u64::try_from(error.line()), error.column()) {
+            (Ok(0) | Err(_), _) => Self::line(1, message),
+            (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
+        }
     }
 
     /// An error of a line.
