@@ -226,12 +226,18 @@ fn of_json_lines() -> Vec<Attack> {
             "events that cannot be: ",
         ),
         attack(
-            "a right-to-left name",
+            "a name that clears the screen",
             "json",
-            line("\"bytes\":8,\"frames\":[{\"name\":\"\u{202e}\u{0}gnp\"}]")
-                .replace('\0', "\\u0000"),
+            line("\"bytes\":8,\"frames\":[{\"name\":\"\\u001b[2J\\u202e gnp \\u0007\"}]"),
             0,
-            "8 bytes live",
+            "\u{fffd}[2J\u{fffd} gnp \u{fffd}",
+        ),
+        attack(
+            "a key that clears the screen",
+            "json",
+            line("\"\\u001b[2J\":8"),
+            2,
+            "line 1: column 29: unknown field `\u{fffd}[2J`",
         ),
     ]
 }
@@ -427,6 +433,8 @@ fn each_attack_gets_what_the_list_says() {
         let start: String = said.chars().take(2000).collect();
         assert_eq!(output.status.code(), Some(code), "{format}, {name}: {start}");
         assert!(said.contains(says) && !said.contains("panicked"), "{format}, {name}: {start}");
+        let acts = |letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}';
+        assert!(!said.contains(acts), "{format}, {name}: a terminal would act upon {start:?}");
         let line = said.lines().find(|line| line.contains(says)).unwrap();
         println!(
             "{format} | {name} | {code} | {}",

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::arguments::Replay;
 use crate::log::{self, Event, Format, Frames, LogError};
 use crate::policy::Allocator;
+use crate::printable::printable;
 
 use super::device::Device;
 use super::planned::{Order, plan};
@@ -144,6 +145,6 @@ fn refuse(arguments: &Replay, error: &LogError) -> ExitCode {
     if arguments.json {
         println!("{}", json!({ "error": message }));
     }
-    eprintln!("error: {message}");
+    eprintln!("error: {}", printable(&message));
     ExitCode::from(BAD_INPUT)
 }

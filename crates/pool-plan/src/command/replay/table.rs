@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
+use crate::printable::printable;
+
 use super::curve::sparkline;
 use super::report::{
     AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report, ratio,
@@ -141,7 +143,7 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
             format!("{:#x}", one.address),
             format!("{:x}", one.stream),
             place(&one.at),
-            one.frames.iter().take(FRAMES).cloned().collect::<Vec<_>>().join(" < "),
+            printable(&one.frames.iter().take(FRAMES).cloned().collect::<Vec<_>>().join(" < ")),
         ]);
     }
     writeln!(to, "{title}:\n{table}")
@@ -153,7 +155,8 @@ fn failures(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(to, "allocations that failed: {}", report.failure_count)?;
     for EventReport { at, bytes, stream, frames } in report.failures.iter().take(SHOWN) {
-        let by = frames.first().map_or_else(String::new, |frame| format!(", by {frame}"));
+        let by =
+            frames.first().map_or_else(String::new, |frame| format!(", by {}", printable(frame)));
         writeln!(to, "  {}: {bytes} bytes on stream {stream:x}{by}", place(at))?;
     }
     Ok(())
