@@ -35,7 +35,6 @@ pub(crate) struct Region {
     /// Whether the region is lent to a device view now, whose uses nobody notes.
     pub(crate) lent: bool,
     /// Who asked for it.
-    #[cfg_attr(not(feature = "record"), expect(dead_code, reason = "it holds nothing"))]
     pub(crate) site: CallSite,
 }
 
