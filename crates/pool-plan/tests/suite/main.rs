@@ -35,6 +35,8 @@ mod generated;
 mod hostile;
 #[cfg(feature = "cli")]
 mod memory;
+#[cfg(feature = "cli")]
+mod memory_viz;
 mod mutations;
 mod optimum;
 #[cfg(feature = "cli")]
