@@ -108,18 +108,25 @@ fn number(event: &Map<String, Value>, key: &str) -> u64 {
     event[key].as_u64().unwrap()
 }
 
-/// Complete events of one thread are nested or apart, and each thread and process that has any has a name.
+/// Complete events of one thread are nested or apart, and each thread and process that has any has a name, that of a thread
+/// with the stream of the buffers on it.
 fn check_tracks(events: &Events) {
     let mut tracks: HashMap<(u64, u64), Vec<(u64, u64)>> = HashMap::new();
-    let mut named = BTreeSet::new();
+    let (mut named, mut streams) = (BTreeSet::new(), HashMap::new());
     for (phase, event) in events {
         let pid = number(event, "pid");
         match (phase.as_str(), event["name"].as_str().unwrap()) {
-            ("M", "thread_name") => assert!(named.insert((pid, number(event, "tid")))),
+            ("M", "thread_name") => {
+                let thread = (pid, number(event, "tid"));
+                assert!(named.insert(thread));
+                streams.insert(thread, event["args"]["name"].as_str().unwrap().to_owned());
+            }
             ("M", "process_name") => assert!(named.insert((pid, 0))),
             ("X", _) => {
                 let (tid, ts) = (number(event, "tid"), number(event, "ts"));
                 assert!(named.contains(&(pid, 0)) && named.contains(&(pid, tid)), "{event:?}");
+                let stream = format!("stream {},", event["args"]["stream"].as_str().unwrap());
+                assert!(streams[&(pid, tid)].starts_with(&stream), "{event:?}");
                 tracks.entry((pid, tid)).or_default().push((ts, ts + number(event, "dur")));
             }
             _ => {}

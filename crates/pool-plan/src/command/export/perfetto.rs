@@ -38,12 +38,12 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
             }))?;
         }
         for (buffer, &track) in buffers.iter().zip(&tracks.of) {
-            let Event { address, stack, place, .. } = buffer.live.event;
+            let Event { address, stack, place, stream, .. } = buffer.live.event;
             let (start, bytes) = (time(buffer.lower), buffer.live.event.asked());
             let frames = frames_of(stack, &recording.frames);
             let name = frames.first().cloned().unwrap_or_else(|| format!("{bytes} bytes"));
             let args = json!({
-                "bytes": bytes, "address": format!("{address:#x}"), "allocated": place.to_string(),
+                "bytes": bytes, "address": format!("{address:#x}"), "stream": format!("{stream:x}"), "allocated": place.to_string(),
                 "frames": frames, "freed": buffer.is_freed,
             });
             trace.add(&json!({

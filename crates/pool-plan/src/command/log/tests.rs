@@ -336,7 +336,7 @@ fn snapshots_that_are_none() {
 }
 
 const PROBLEM: &str = r#"{"operations": 9, "edges": [{"from": 2, "to": 1}, {"from": 1, "to": 8, "kind": "programmatic"}],
-  "buffers": [{"id": "a", "size": 512, "alignment": 256, "offset": 0, "allocated_by": 2, "freed_by": [1]},
+  "buffers": [{"id": "a", "size": 512, "alignment": 256, "offset": 0, "allocated_by": 2, "freed_by": [2, 1]},
               {"id": "b", "size": 256, "offset": 512, "allocated_by": 1, "freed_by": [8, 1], "role": "pinned"}],
   "capacity": 1024, "streams": [0, 1, 0, 0, 0, 0, 0, 0, 2],
   "callers": [{"filename": "net.rs", "line": 7, "name": "acquire"}, {}]}"#;
