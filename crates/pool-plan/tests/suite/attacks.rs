@@ -61,6 +61,13 @@ fn of_rmm() -> Vec<Attack> {
             2,
             "line 2: Pointer",
         ),
+        attack(
+            "a time of 423,000 years",
+            "rmm",
+            rmm("1,3709551615:0:0.4,free,0x10,8,0\n"),
+            2,
+            "line 2: Time",
+        ),
         attack("a size below 0", "rmm", rmm("1,1:1:1.1,allocate,0x10,-8,0\n"), 2, "line 2: Size"),
         attack(
             "digits of another script",

@@ -122,6 +122,8 @@ fn rmm_errors_name_the_line() {
         ("1,16:48:38.1,free,0x1,1,x", "line 2: Stream: \"x\""),
         ("1,16:48,free,0x1,1,0", "line 2: Time: \"16:48\""),
         ("1,99999999999:1:1.1,free,0x1,1,0", "line 2: Time: "),
+        ("1,3709551615:0:0.4,free,0x1,1,0", "line 2: Time: "),
+        ("1,4294967295:4294967295:4294967295.4,free,0x1,1,0", "line 2: Time: "),
         ("1,16:48:38.1,free", "line 2: there is no column \"Pointer\""),
         ("1,16:48:38.1,free,0x1,1,0,", "line 2: there are more fields"),
     ];
