@@ -3,8 +3,8 @@
 //! and captured as it is; beside it stands the same with temporaries of the capture, which share bytes, in
 //! an arena of each policy.
 //!
-//! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N]`; on a device, or on
-//! the simulated driver by the flag and where there is none.
+//! `cargo run --features device --example 14_graph_replay -- [--simulated] [--side N] [--record FILE]`; on a device, or on
+//! the simulated driver by the flag and where there is none. What is recorded `pool-plan` reads (docs/replay.md).
 
 mod kernels;
 mod method;
@@ -14,6 +14,8 @@ mod problem;
 mod step;
 
 use std::error::Error;
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -40,6 +42,9 @@ struct Arguments {
     /// Steps of the method.
     #[arg(long, default_value_t = 8)]
     steps: usize,
+    /// Where to write the record of the planned graph.
+    #[arg(long)]
+    record: Option<PathBuf>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -72,6 +77,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         solution = vec![0.0_f64; problem.rows()];
         graph.read(&method.x, &mut solution)?;
         println!("{policy:>9}: {}", graph.footprint());
+        if let (Some(path), "Planned", Some(record)) = (&arguments.record, policy, graph.record()) {
+            record.write_to(File::create(path)?)?;
+        }
         if !simulated {
             println!("{:>9}  {time:?} a step", "");
         }

@@ -39,6 +39,7 @@
 //! |---|---|---|
 //! | `cuda` (default) | `DeviceMemory`, arenas on streams, captures and their graphs, for drivers of CUDA 12.3 and newer | pool-cuda with cudarc |
 //! | `any-cuda-version` | cudarc finds the version of its bindings, as with the feature of that name of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
+//! | `record` | `Probe::record` and `CapturedGraph::record`: temporaries, their order, plan and callers as a file for `pool-plan` | serde and serde_json |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -74,6 +75,8 @@ pub use capture::{
 pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefusal};
 pub use lease::Lease;
 pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
+#[cfg(feature = "record")]
+pub use pool_plan::{Caller, GraphRecord};
 pub use source::{
     DeviceMemory, GraphMemoryResult, MemorySource, SyntheticMemory, SyntheticRefusal,
 };

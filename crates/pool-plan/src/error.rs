@@ -96,6 +96,16 @@ pub enum PlanError {
         /// How many operations there are.
         operations: usize,
     },
+    /// A record has not as many streams as operations, or not as many callers as buffers.
+    #[error("{count} {what}, and not {expected}")]
+    WrongCount {
+        /// The name of what there is another number of.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there should be.
+        expected: usize,
+    },
     /// Edges lead from a free marker of a buffer to its alloc marker: it could have no use.
     #[error(
         "buffer {id}: it is freed by operation {freed_by}, which comes before operation {allocated_by}, \

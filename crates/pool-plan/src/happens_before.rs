@@ -83,6 +83,13 @@ impl HappensBeforeProblem {
         graph::peak(&self.edges, &self.buffers, offsets)
     }
 
+    /// The same problem with no buffer fixed: what is to be planned where the offsets are those of an older plan.
+    #[must_use]
+    pub fn without_offsets(mut self) -> Self {
+        self.buffers.iter_mut().for_each(|buffer| buffer.offset = None);
+        self
+    }
+
     /// How many operations there are.
     #[must_use]
     pub fn operations(&self) -> usize {

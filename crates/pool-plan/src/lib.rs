@@ -42,7 +42,8 @@
 //! |---|---|---|
 //! | `csv` | problems and plans as CSV files (module `csv`) | csv-core |
 //! | `serde` | problems, options and plans can be serialised | serde |
-//! | `cli` | the command `pool-plan`; turns on the two above | clap, comfy-table, ctrlc, indicatif and serde_json |
+//! | `record` | `GraphRecord`: a graph problem with its plan, streams and callers as a file; turns on `serde` | serde_json |
+//! | `cli` | the command `pool-plan`; turns on the three above | clap, comfy-table, ctrlc and indicatif |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -70,6 +71,8 @@ mod order;
 mod plan;
 mod portfolio;
 mod random;
+#[cfg(feature = "record")]
+mod record;
 mod search;
 mod solve;
 mod timeline;
@@ -87,4 +90,6 @@ pub use heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 pub use interval::IntervalProblem;
 pub use options::{Monitor, Options};
 pub use plan::{Certificate, Plan};
+#[cfg(feature = "record")]
+pub use record::{Caller, GraphRecord};
 pub use violation::Violation;

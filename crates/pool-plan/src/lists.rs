@@ -28,6 +28,12 @@ where
     list(from, "buffers", MOST_GRAPH_BUFFERS)
 }
 
+/// The streams of a graph's operations.
+#[cfg(feature = "record")]
+pub(crate) fn streams<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    list(from, "streams", MOST_EDGES)
+}
+
 /// The free markers of a buffer.
 pub(crate) fn markers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
     list(from, "free markers", MOST_EDGES)

@@ -2,10 +2,14 @@
 
 use std::fmt;
 
+#[cfg(feature = "record")]
+use pool_plan::GraphRecord;
 use pool_plan::{Edge, GraphBuffer, HappensBeforeProblem, Options};
 
 use super::body::{Model, Region, Trace};
 use super::error::CaptureError;
+#[cfg(feature = "record")]
+use super::record;
 use crate::arena::{ArenaPlan, ArenaPolicy, Divergence};
 use crate::base::bytes::Bytes;
 use crate::base::request::GRANULE;
@@ -57,6 +61,8 @@ pub struct Probe {
     plan: Option<ArenaPlan>,
     trace: Trace,
     divergence: Divergence,
+    #[cfg(feature = "record")]
+    record: Option<GraphRecord>,
 }
 
 impl Probe {
@@ -68,7 +74,14 @@ impl Probe {
     ) -> Result<Self, CaptureError> {
         let divergence = Divergence::default();
         let Some(problem) = problem(model, regions)? else {
-            return Ok(Self { footprint: Footprint::default(), plan: None, trace, divergence });
+            return Ok(Self {
+                footprint: Footprint::default(),
+                plan: None,
+                trace,
+                divergence,
+                #[cfg(feature = "record")]
+                record: None,
+            });
         };
         let planned = problem.solve(options)?;
         let footprint = Footprint {
@@ -77,13 +90,45 @@ impl Probe {
             lower_bound: planned.certificate.bound,
         };
         let plan = Some(ArenaPlan::of_graph(&problem, &planned)?);
-        Ok(Self { footprint, plan, trace, divergence })
+        #[cfg(feature = "record")]
+        let record = {
+            let record = record::of(&problem, model, regions, footprint.peak)?;
+            Some(record::with_offsets(&record, &planned.offsets))
+        };
+        Ok(Self {
+            footprint,
+            plan,
+            trace,
+            divergence,
+            #[cfg(feature = "record")]
+            record,
+        })
     }
 
     /// What the body's temporaries need.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
+    }
+
+    /// The temporaries of the body, what orders them, their plan, and who asks for them, as a file for `pool-plan`; none
+    /// where the body takes no memory.
+    ///
+    /// Blocks that a lease keeps are no part of it: the plan has nothing to say of them.
+    ///
+    /// ```no_run
+    /// # fn f(probe: &pool_graph::Probe) -> std::io::Result<()> {
+    /// if let Some(record) = probe.record() {
+    ///     // pool-plan replay capture.json
+    ///     record.write_to(std::fs::File::create("capture.json")?)?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "record")]
+    #[must_use]
+    pub fn record(&self) -> Option<GraphRecord> {
+        self.record.clone()
     }
 
     /// How many temporaries the body takes.
@@ -128,7 +173,7 @@ fn sum(regions: &[Region]) -> u64 {
 }
 
 /// The planning problem of a body's temporaries, in the order in which it takes them; none without.
-fn problem(
+pub(super) fn problem(
     model: &Model,
     regions: &[Region],
 ) -> Result<Option<HappensBeforeProblem>, CaptureError> {
@@ -153,12 +198,12 @@ fn problem(
     Ok(Some(HappensBeforeProblem::new(model.operations(), edges, buffers)?))
 }
 
-/// What a capture came to need, in an arena that was used up to `peak`.
+/// What a capture with this problem came to need, in an arena that was used up to `peak`.
 pub(super) fn of_capture(
-    model: &Model,
+    problem: Option<&HappensBeforeProblem>,
     regions: &[Region],
     peak: u64,
-) -> Result<Footprint, CaptureError> {
-    let bound = problem(model, regions)?.map_or(0, |problem| problem.lower_bound().bytes);
-    Ok(Footprint { sum: sum(regions), peak, lower_bound: bound })
+) -> Footprint {
+    let lower_bound = problem.map_or(0, |problem| problem.lower_bound().bytes);
+    Footprint { sum: sum(regions), peak, lower_bound }
 }

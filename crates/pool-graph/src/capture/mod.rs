@@ -9,6 +9,8 @@ mod graph;
 mod leftovers;
 mod memory;
 mod prepared;
+#[cfg(feature = "record")]
+mod record;
 mod registry;
 mod resources;
 mod session;

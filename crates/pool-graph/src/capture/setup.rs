@@ -4,11 +4,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+#[cfg(feature = "record")]
+use pool_plan::GraphRecord;
+
 use super::body::{Account, BodyRecord, Capture, LiveCapture, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
 use super::leftovers::ActiveCapture;
+#[cfg(feature = "record")]
+use super::record;
 use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::arena::ArenaMark;
@@ -42,7 +47,7 @@ pub(crate) struct Pattern {
     pub(crate) capture: u64,
     trace: Trace,
     /// Where the temporaries lie in the arena, in the order in which they were taken.
-    offsets: Vec<u64>,
+    pub(crate) offsets: Vec<u64>,
 }
 
 /// What a body was captured as: a graph, and the account of the body.
@@ -63,6 +68,9 @@ pub(crate) struct VerifiedGraph {
     pub(crate) pattern: Pattern,
     pub(crate) shares: Shares,
     pub(crate) footprint: Footprint,
+    /// The record of the temporaries, without their offsets.
+    #[cfg(feature = "record")]
+    pub(crate) record: Option<GraphRecord>,
     pub(crate) verified: Verification,
 }
 
@@ -138,12 +146,32 @@ impl CaptureSetup {
     ) -> Result<VerifiedGraph, CaptureError> {
         let CaptureOutcome { graph, record, peak } = outcome;
         let (contents, verified) = self.verify(&graph, &record)?;
-        let footprint = footprint::of_capture(&record.model, &record.regions, peak)?;
+        let problem = footprint::problem(&record.model, &record.regions)?;
+        let footprint = footprint::of_capture(problem.as_ref(), &record.regions, peak);
+        #[cfg(feature = "record")]
+        let recorded = match &problem {
+            Some(problem) => {
+                let capacity = self.resources.memory().arena.arena().capacity();
+                Some(record::of(problem, &record.model, &record.regions, capacity)?)
+            }
+            None => None,
+        };
         let offsets: Vec<u64> = record.regions.iter().filter_map(|region| region.offset).collect();
         purpose.check_offsets(&offsets)?;
         let BodyRecord { capture, trace, host, arguments, shares, .. } = record;
         let pattern = Pattern { capture, trace, offsets };
-        Ok(VerifiedGraph { graph, host, arguments, contents, pattern, shares, footprint, verified })
+        Ok(VerifiedGraph {
+            graph,
+            host,
+            arguments,
+            contents,
+            pattern,
+            shares,
+            footprint,
+            #[cfg(feature = "record")]
+            record: recorded,
+            verified,
+        })
     }
 
     /// Reads the graph back, translates what was recorded into what the verifier asks for, and asks it.

@@ -28,8 +28,9 @@ pub(crate) enum Task {
     Solve(Solve),
     /// Replay the log of an allocator: peaks, failures and leaks by name, and what other allocators would have held.
     ///
-    /// Exit codes: 0 a consistent log, 1 none of the allocators that are shown does with the capacity, 2 bad input,
-    /// 3 a log that is inconsistent.
+    /// Exit codes: 0 a consistent log, for which an allocator that is shown does with the capacity, if one is given;
+    /// 1 none of them does; 2 bad input, or more to plan than is planned where only a plan is asked for; 3 a log that is
+    /// inconsistent.
     Replay(Replay),
     /// Write the log of an allocator in another form, for a viewer or as a problem.
     ///
@@ -96,7 +97,7 @@ impl Solve {
 /// How to replay a log.
 #[derive(Args, Debug)]
 pub(crate) struct Replay {
-    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, or JSON lines.
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
     pub(crate) file: PathBuf,
     /// The format of the file, which is otherwise found out by its first bytes.
     #[arg(long, value_enum)]
@@ -157,7 +158,7 @@ pub(crate) enum Target {
 /// How to export a log.
 #[derive(Args, Debug)]
 pub(crate) struct Export {
-    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, or JSON lines.
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
     pub(crate) file: PathBuf,
     /// The form to write.
     #[arg(long, value_enum)]

@@ -7,9 +7,7 @@ use std::path::Path;
 
 use pool_plan::csv::{self, CsvOptions};
 use pool_plan::{GraphBuffer, Violation};
-use pool_plan::{
-    HappensBeforeProblem, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain,
-};
+use pool_plan::{GraphRecord, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,8 +19,8 @@ use super::arguments::Solve;
 pub(crate) enum Problem {
     /// Buffers with lifetimes, and the text that they were read from if that was CSV.
     Interval(IntervalProblem, Option<String>),
-    /// Buffers of a graph.
-    HappensBefore(HappensBeforeProblem),
+    /// Buffers of a graph, and what else its record says.
+    HappensBefore(GraphRecord),
 }
 
 /// Bytes of a file that are read.
@@ -52,13 +50,13 @@ impl Problem {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let kind: Kind = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if kind.operations.is_some() {
-            let problem: HappensBeforeProblem =
-                serde_json::from_str(text).map_err(|error| error.to_string())?;
-            let mut buffers = problem.buffers().to_vec();
+            let record = GraphRecord::from_json(text).map_err(|error| error_chain(&error))?;
+            let mut buffers = record.problem().buffers().to_vec();
             for buffer in &mut buffers {
                 settle(&mut buffer.alignment, &mut buffer.offset, arguments);
             }
-            return Self::graph(&problem, buffers);
+            let record = record.with_buffers(buffers).map_err(|error| error_chain(&error))?;
+            return Ok(Self::HappensBefore(record));
         }
         let problem: IntervalProblem =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -70,18 +68,11 @@ impl Problem {
         Ok(Self::Interval(problem, None))
     }
 
-    /// The same graph with other buffers.
-    fn graph(problem: &HappensBeforeProblem, buffers: Vec<GraphBuffer>) -> Result<Self, String> {
-        let (operations, edges) = (problem.operations(), problem.edges().to_vec());
-        let problem = HappensBeforeProblem::new(operations, edges, buffers);
-        problem.map(Self::HappensBefore).map_err(|error| error_chain(&error))
-    }
-
     /// How many buffers there are.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Interval(problem, _) => problem.buffers().len(),
-            Self::HappensBefore(problem) => problem.buffers().len(),
+            Self::HappensBefore(record) => record.problem().buffers().len(),
         }
     }
 
@@ -89,7 +80,7 @@ impl Problem {
     pub(crate) fn id(&self, index: usize) -> &str {
         match self {
             Self::Interval(problem, _) => &problem.buffers()[index].id,
-            Self::HappensBefore(problem) => &problem.buffers()[index].id,
+            Self::HappensBefore(record) => &record.problem().buffers()[index].id,
         }
     }
 
@@ -97,7 +88,7 @@ impl Problem {
     pub(crate) fn solve(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         match self {
             Self::Interval(problem, _) => problem.solve_watched(options, monitor),
-            Self::HappensBefore(problem) => problem.solve_watched(options, monitor),
+            Self::HappensBefore(record) => record.problem().solve_watched(options, monitor),
         }
     }
 
@@ -105,7 +96,7 @@ impl Problem {
     pub(crate) fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
         match self {
             Self::Interval(problem, _) => problem.validate(offsets),
-            Self::HappensBefore(problem) => problem.validate(offsets),
+            Self::HappensBefore(record) => record.problem().validate(offsets),
         }
     }
 
@@ -117,7 +108,7 @@ impl Problem {
                 csv::write(text, &plan.offsets).map_err(|error| error_chain(&error))?
             }
             Self::Interval(problem, None) => interval_table(problem, plan),
-            Self::HappensBefore(problem) => graph_table(problem.buffers(), plan),
+            Self::HappensBefore(record) => graph_table(record.problem().buffers(), plan),
         };
         std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     }
@@ -132,12 +123,17 @@ impl Problem {
                 let placed = IntervalProblem::new(buffers).map_err(|error| error_chain(&error))?;
                 serde_json::to_string_pretty(&placed)
             }
-            Self::HappensBefore(problem) => {
-                let mut buffers = problem.buffers().to_vec();
+            Self::HappensBefore(record) => {
+                let mut buffers = record.problem().buffers().to_vec();
                 buffers.iter_mut().zip(offsets()).for_each(|(one, offset)| one.offset = offset);
-                let (operations, edges) = (problem.operations(), problem.edges().to_vec());
-                let placed = HappensBeforeProblem::new(operations, edges, buffers);
-                serde_json::to_string_pretty(&placed.map_err(|error| error_chain(&error))?)
+                let placed = record.clone().with_buffers(buffers);
+                let placed = placed.map_err(|error| error_chain(&error))?;
+                // The bytes that were there before say nothing of this plan.
+                let placed = match record.capacity() {
+                    Some(_) => placed.with_capacity(plan.certificate.peak),
+                    None => placed,
+                };
+                serde_json::to_string_pretty(&placed)
             }
         };
         text.map_err(|error| error.to_string())
@@ -151,7 +147,8 @@ impl Problem {
                 let spans = problem.buffers().iter();
                 spans.map(|buffer| (buffer.size, buffer.live_spans().collect())).collect()
             }
-            Self::HappensBefore(problem) => {
+            Self::HappensBefore(record) => {
+                let problem = record.problem();
                 let end = problem.operations();
                 let span = |buffer: &GraphBuffer| {
                     let last = buffer.freed_by.iter().max().map_or(end, |last| last + 1);

@@ -6,6 +6,7 @@ mod export;
 mod files;
 mod log;
 mod policy;
+mod printable;
 mod replay;
 mod report;
 mod solve;

@@ -11,6 +11,7 @@ use pool_plan::{Monitor, Plan, PlanError, error_chain};
 
 use super::arguments::Solve;
 use super::files::Problem;
+use super::printable::printable;
 use super::{report, svg};
 
 const NO_PLAN: u8 = 1;
@@ -82,7 +83,7 @@ fn refuse_naming(arguments: &Solve, code: u8, message: &str, witness: &[&str]) -
     if arguments.json {
         println!("{}", report::error(message, witness));
     }
-    eprintln!("error: {message}");
+    eprintln!("error: {}", printable(message));
     ExitCode::from(code)
 }
 

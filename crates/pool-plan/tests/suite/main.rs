@@ -22,6 +22,8 @@ mod naive;
 #[path = "../support/synthetic.rs"]
 mod synthetic;
 
+#[cfg(feature = "cli")]
+mod attacks;
 mod brute;
 mod captures;
 #[cfg(feature = "cli")]
@@ -33,8 +35,12 @@ mod generated;
 mod hostile;
 #[cfg(feature = "cli")]
 mod memory;
+#[cfg(feature = "cli")]
+mod memory_viz;
 mod mutations;
 mod optimum;
+#[cfg(feature = "cli")]
+mod records;
 #[cfg(feature = "cli")]
 mod replay;
 #[cfg(feature = "csv")]
@@ -42,6 +48,8 @@ mod round_trips;
 #[cfg(feature = "csv")]
 mod solving;
 mod textbook;
+#[cfg(feature = "cli")]
+mod trace_events;
 #[cfg(feature = "csv")]
 mod traces;
 

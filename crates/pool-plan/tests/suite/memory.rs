@@ -71,7 +71,7 @@ fn operations_that_nothing_names_take_no_memory() {
 }
 
 /// Where many cases are asked for, what takes a debug build a minute is done, too.
-fn is_thorough() -> bool {
+pub(crate) fn is_thorough() -> bool {
     super::cases() >= 20_000
 }
 

@@ -9,12 +9,12 @@ use super::command::{data, scratch};
 
 const HEADER: &str = "Thread,Time,Action,Pointer,Size,Stream\n";
 
-fn run(task: &str, file: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(task: &str, file: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pool-plan"));
     command.arg(task).arg(file).args(arguments).output().unwrap()
 }
 
-fn replay(file: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn replay(file: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     let output = run("replay", file, &[&["--json", "--rounds", "2"], arguments].concat());
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
 }
@@ -50,6 +50,26 @@ fn snapshot_of_training_steps() {
     let frame = &device["largest_at_peak"][0]["frames"][0];
     assert_eq!(frame, "/home/user/net.py:63 backward");
     assert_eq!(device["freed_late"].as_u64(), Some(12));
+}
+
+/// A snapshot that PyTorch 2.11 itself has written, of two training steps on the host: the numbers are those of a script
+/// that follows its trace backwards from the blocks at its end.
+#[test]
+fn snapshot_by_pytorch_itself() {
+    let (code, report) = replay(&data("torch_cpu.pickle"), &[]);
+    assert_eq!((code, &report["format"]), (Some(0), &Value::from("pytorch")));
+    let device = &report["devices"][0];
+    assert_eq!(device["peak_live"].as_u64(), Some(129_736));
+    assert_eq!(device["bound"], device["peak_live"]);
+    let left = &device["live_at_end"];
+    assert_eq!((left["buffers"].as_u64(), left["bytes"].as_u64()), (Some(33), Some(96_700)));
+    let frame = device["largest_at_peak"][0]["frames"][0].as_str().unwrap();
+    assert!(frame.starts_with("torch/optim/adam.py("), "{frame}");
+    let recorded = report["events"].as_u64().unwrap();
+    assert_eq!(
+        recorded, 733,
+        "258 allocations, 233 frees in two steps, 8 blocks and a segment before"
+    );
 }
 
 /// Within the capacity of the plan's peak the plan alone fits; a byte less, and nothing does.
@@ -140,7 +160,7 @@ fn devices_apart() {
 /// Every form that reads back has the same peak as what it was written from.
 #[test]
 fn exports_replay_alike() {
-    for name in ["rmm.csv", "training.pickle"] {
+    for name in ["rmm.csv", "training.pickle", "torch_cpu.pickle", "capture.json"] {
         let peak = replay(&data(name), &[]).1["devices"][0]["peak_live"].clone();
         for form in ["memory-viz", "csv", "json"] {
             let file = scratch(&format!("{name}.{form}"));

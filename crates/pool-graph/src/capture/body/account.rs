@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pool_cuda::cudarc::driver::CudaStream;
 
 use super::body_record::BodyRecord;
+use super::call_site::CallSite;
 use super::medium::{LiveCapture, Medium};
 use super::memory_use::Use;
 use super::region::{ArenaRange, Markers, Region};
@@ -333,31 +334,36 @@ impl Account {
     }
 
     /// Takes bytes of a view for a stream that has begun; the number of their region.
-    pub(super) fn acquire(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
+    pub(super) fn acquire(
+        &mut self,
+        stream: usize,
+        bytes: u64,
+        site: CallSite,
+    ) -> Result<usize, CaptureError> {
         self.step(&BodyStep::Acquire { stream, bytes })?;
-        self.take_region(stream, bytes, false)
+        let region = self.take_region(stream, bytes)?;
+        self.record.regions[region].site = site;
+        Ok(region)
     }
 
     /// Takes bytes of a scope's pool, which are in use until the capture ends; their address.
     pub(super) fn acquire_block(&mut self, stream: usize, bytes: u64) -> Result<u64, CaptureError> {
         self.step(&BodyStep::Block { stream, bytes })?;
-        let region = self.take_region(stream, bytes, true)?;
+        let region = self.take_region(stream, bytes)?;
+        let site = self.scope_work[stream].site;
+        let kept = &mut self.record.regions[region];
+        (kept.kept, kept.site) = (true, site);
         Ok(self.address(region))
     }
 
-    fn take_region(
-        &mut self,
-        stream: usize,
-        bytes: u64,
-        kept: bool,
-    ) -> Result<usize, CaptureError> {
+    fn take_region(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
         let after = self.expect(stream)?;
         let since = self.meet_all()?;
         let (address, offset) = self.medium.take(bytes)?;
         let taken_by = self.record.model.operation(stream);
         let place = ArenaRange { address, bytes, offset };
         let region = Region::temporary(self.record.name_temporary(), stream, place, after);
-        self.record.regions.push(Region { taken_by, since, kept, ..region });
+        self.record.regions.push(Region { taken_by, since, ..region });
         Ok(self.record.regions.len() - 1)
     }
 

@@ -2,6 +2,7 @@
 //! when it is over.
 
 use super::account::Account;
+use super::call_site::CallSite;
 use super::memory_use::Use;
 use super::region::{Markers, Region};
 use super::scope_work::ScopeWork;
@@ -18,12 +19,13 @@ pub(super) struct PoolsEnd {
 
 impl Account {
     /// Opens the one scope of a stream.
-    pub(super) fn open_scope(&mut self, stream: usize) -> Result<(), CaptureError> {
+    pub(super) fn open_scope(&mut self, stream: usize, site: CallSite) -> Result<(), CaptureError> {
         self.begin(stream)?;
         let at = self.expect(stream)?;
         if std::mem::replace(&mut self.scope_work[stream].scope, true) {
             return Err(CaptureError::ScopeOpen { stream });
         }
+        self.scope_work[stream].site = site;
         self.open_work(stream, &at);
         Ok(())
     }

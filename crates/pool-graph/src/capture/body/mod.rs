@@ -3,6 +3,7 @@
 mod account;
 mod account_scopes;
 mod body_record;
+mod call_site;
 mod capture;
 mod frontiers;
 mod loan;

@@ -10,6 +10,9 @@ pub(crate) struct Model {
     lines: Vec<Line>,
     operations: usize,
     edges: Vec<(usize, usize)>,
+    /// The stream that each operation is on.
+    #[cfg(feature = "record")]
+    streams: Vec<u32>,
 }
 
 /// A stream, as far as the model knows of it.
@@ -27,7 +30,13 @@ impl Model {
     /// A model of so many streams, at least one, with nothing on them yet.
     pub(crate) fn new(streams: usize) -> Self {
         let line = |number| Line { begun: number == 0, seen: vec![0; streams], ..Line::default() };
-        Self { lines: (0..streams).map(line).collect(), operations: 0, edges: Vec::new() }
+        Self {
+            lines: (0..streams).map(line).collect(),
+            operations: 0,
+            edges: Vec::new(),
+            #[cfg(feature = "record")]
+            streams: Vec::new(),
+        }
     }
 
     /// Adds an operation to a stream; the number of the operation.
@@ -38,6 +47,8 @@ impl Model {
         self.edges.extend(line.frontier.iter().map(|&before| (before, operation)));
         line.frontier = BTreeSet::from([operation]);
         line.seen[stream] += 1;
+        #[cfg(feature = "record")]
+        self.streams.push(u32::try_from(stream).unwrap_or(u32::MAX));
         operation
     }
 
@@ -81,6 +92,12 @@ impl Model {
 
     pub(crate) fn operations(&self) -> usize {
         self.operations
+    }
+
+    /// The stream of each operation.
+    #[cfg(feature = "record")]
+    pub(crate) fn streams(&self) -> &[u32] {
+        &self.streams
     }
 
     pub(crate) fn edges(&self) -> &[(usize, usize)] {

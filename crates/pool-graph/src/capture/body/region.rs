@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::call_site::CallSite;
 use super::trace::Memory;
 use crate::base::block::GraphMemoryBlock;
 
@@ -33,6 +34,8 @@ pub(crate) struct Region {
     pub(crate) kept: bool,
     /// Whether the region is lent to a device view now, whose uses nobody notes.
     pub(crate) lent: bool,
+    /// Who asked for it.
+    pub(crate) site: CallSite,
 }
 
 /// Where a temporary lies.
@@ -88,6 +91,7 @@ impl Region {
             written: false,
             kept: false,
             lent: false,
+            site: CallSite::default(),
         }
     }
 

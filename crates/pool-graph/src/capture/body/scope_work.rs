@@ -1,5 +1,7 @@
 //! What scopes and lent views do on one stream, as far as an account knows of it while they are there.
 
+use super::call_site::CallSite;
+
 /// The work of scopes and lent views on one stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScopeWork {
@@ -10,6 +12,8 @@ pub(super) struct ScopeWork {
     pub(super) before: Vec<u64>,
     /// Whether one of the guards is that of a scope.
     pub(super) scope: bool,
+    /// Who opened the last scope.
+    pub(super) site: CallSite,
     /// Other streams that were given memory of the scopes and views.
     pub(super) touched: Vec<usize>,
 }

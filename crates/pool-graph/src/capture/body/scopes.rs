@@ -7,6 +7,7 @@ use pool_core::{Pool, Scope};
 use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::{Cuda, DeviceStream, announce};
 
+use super::call_site::CallSite;
 use super::capture::Capture;
 use super::names::CaptureStream;
 use super::pools::{DryStream, config};
@@ -89,12 +90,13 @@ impl<'c> Capture<'c> {
     /// What the body answers; [`CaptureError::ScopeOpen`] inside of a scope on the same stream;
     /// [`CaptureError::Diverged`] and what the arena refuses, where the pool asked it for a block; and what
     /// the driver refuses.
+    #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
         stream: CaptureStream,
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let opened = OpenScopeGuard::new(self, self.check(stream)?)?;
+        let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
         // Dropped before `opened` where the body unwinds: then it brings the streams together.
         let mut pool = self.take_pool(opened.stream)?;
         let answer = body(&mut pool.scope());
@@ -148,8 +150,8 @@ struct OpenScopeGuard<'a> {
 }
 
 impl<'a> OpenScopeGuard<'a> {
-    fn new(capture: &'a Capture<'_>, stream: usize) -> Result<Self, CaptureError> {
-        capture.account.open().open_scope(stream)?;
+    fn new(capture: &'a Capture<'_>, stream: usize, site: CallSite) -> Result<Self, CaptureError> {
+        capture.account.open().open_scope(stream, site)?;
         // From here on its drop closes the scope again.
         let guard = Self { capture, stream };
         capture.account.open().step(&BodyStep::Scope { stream, opens: true })?;

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 
 use pool_core::{Element, PodElement};
 
+use super::call_site::CallSite;
 use super::capture::Capture;
 use super::memory_use::Use;
 use super::names::CaptureStream;
@@ -80,6 +81,7 @@ impl<'c> Capture<'c> {
     /// # Errors
     ///
     /// As [`acquire_on`](Self::acquire_on).
+    #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,
         elements: usize,
@@ -92,6 +94,7 @@ impl<'c> Capture<'c> {
     /// # Errors
     ///
     /// If the arena has no room or another plan, and if the size is more than an address can say.
+    #[track_caller]
     pub fn acquire_on<T: PodElement>(
         &'c self,
         stream: CaptureStream,
@@ -102,7 +105,7 @@ impl<'c> Capture<'c> {
         let region = {
             let mut account = self.account.open();
             account.begin(stream)?;
-            account.acquire(stream, bytes)?
+            account.acquire(stream, bytes, CallSite::of("acquire"))?
         };
         Ok(CaptureView::new(self, region, elements))
     }

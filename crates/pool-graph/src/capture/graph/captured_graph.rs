@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::is_capturing;
+#[cfg(feature = "record")]
+use pool_plan::GraphRecord;
 
 use super::runs::{Parts, Runs};
 use crate::capture::copy_buffers::CopyBuffers;
@@ -12,6 +14,8 @@ use crate::capture::error::CaptureError;
 use crate::capture::footprint::Footprint;
 use crate::capture::leftovers::LeftoversPlace;
 use crate::capture::memory::OwnArena;
+#[cfg(feature = "record")]
+use crate::capture::record;
 use crate::capture::registry::StreamUse;
 use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
 use crate::driver::{Executable, bind, wait_for};
@@ -161,6 +165,9 @@ pub struct CapturedGraph<S = ()> {
     pub(super) pattern: Pattern,
     pub(super) footprint: Footprint,
     pub(super) verified: Verification,
+    /// The record of the temporaries, without their offsets.
+    #[cfg(feature = "record")]
+    record: Option<GraphRecord>,
 }
 
 impl<S> CapturedGraph<S> {
@@ -171,12 +178,23 @@ impl<S> CapturedGraph<S> {
         state: S,
         place: LeftoversPlace,
     ) -> Self {
+        #[cfg(feature = "record")]
+        let record = verified_graph.record;
         let VerifiedGraph { graph, host, arguments, pattern, shares, footprint, verified, .. } =
             verified_graph;
         let (doubtful, staged) = (Vec::new(), CopyBuffers::default());
         let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
         let runs = Runs::new(parts, Arc::clone(setup.resources()), place);
-        Self { runs, state: Some(state), setup, pattern, footprint, verified }
+        Self {
+            runs,
+            state: Some(state),
+            setup,
+            pattern,
+            footprint,
+            verified,
+            #[cfg(feature = "record")]
+            record,
+        }
     }
 
     /// Enqueues a run on the session's stream, after all that it holds. Of the driver it asks the
@@ -250,6 +268,17 @@ impl<S> CapturedGraph<S> {
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         self.footprint
+    }
+
+    /// The graph's temporaries, what orders them, where they lie in the arena, and who asked for them, as a file for
+    /// `pool-plan`; none where the graph has none. What a [probe](crate::Probe::record) foresaw says the same.
+    ///
+    /// Blocks that a lease keeps are no part of it. The arena may have more bytes than the graph needs, and others' before
+    /// those. Where temporaries share bytes by an order that was found in the graph alone, no offsets are recorded.
+    #[cfg(feature = "record")]
+    #[must_use]
+    pub fn record(&self) -> Option<GraphRecord> {
+        self.record.as_ref().map(|record| record::with_offsets(record, &self.pattern.offsets))
     }
 
     /// The counts of what was verified of the graph.

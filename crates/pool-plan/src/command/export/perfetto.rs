@@ -22,29 +22,32 @@ pub(super) fn write(recording: &Recording, mut to: impl Write) -> io::Result<()>
     let mut trace = Trace { to: &mut to, is_first: true };
     trace.to.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     for (&device, buffers) in &recording.devices {
+        // The process 0 is the idle one, and a thread with the number of its process its main one.
+        let pid = u64::from(device) + 1;
         let name = format!("device {device}");
-        trace.add(
-            &json!({"ph": "M", "name": "process_name", "pid": device, "args": {"name": name}}),
-        )?;
-        counters(device, buffers, &time, &mut trace)?;
+        trace.add(&json!({
+            "ph": "M", "name": "process_name", "pid": pid, "args": {"name": name},
+        }))?;
+        counters(pid, buffers, &time, &mut trace)?;
         let tracks = tracks(buffers);
+        let tid = |track: usize| pid + 1 + track as u64;
         for (track, (stream, lane)) in tracks.names.iter().enumerate() {
             let args = json!({"name": format!("stream {stream:x}, track {lane}")});
             trace.add(&json!({
-                "ph": "M", "name": "thread_name", "pid": device, "tid": track + 1, "args": args,
+                "ph": "M", "name": "thread_name", "pid": pid, "tid": tid(track), "args": args,
             }))?;
         }
         for (buffer, &track) in buffers.iter().zip(&tracks.of) {
-            let Event { address, stack, place, .. } = buffer.live.event;
+            let Event { address, stack, place, stream, .. } = buffer.live.event;
             let (start, bytes) = (time(buffer.lower), buffer.live.event.asked());
             let frames = frames_of(stack, &recording.frames);
             let name = frames.first().cloned().unwrap_or_else(|| format!("{bytes} bytes"));
             let args = json!({
-                "bytes": bytes, "address": format!("{address:#x}"), "allocated": place.to_string(),
+                "bytes": bytes, "address": format!("{address:#x}"), "stream": format!("{stream:x}"), "allocated": place.to_string(),
                 "frames": frames, "freed": buffer.is_freed,
             });
             trace.add(&json!({
-                "ph": "X", "name": name, "cat": "buffer", "pid": device, "tid": track + 1,
+                "ph": "X", "name": name, "cat": "buffer", "pid": pid, "tid": tid(track),
                 "ts": start, "dur": time(buffer.upper) - start, "args": args,
             }))?;
         }
@@ -68,9 +71,10 @@ impl<W: Write> Trace<'_, W> {
     }
 }
 
-/// Live bytes after each change, of the device and of each of its streams.
+/// Live bytes after each change, of the device and of each of its streams. A viewer puts the name of the series, `bytes`,
+/// behind that of the counter.
 fn counters(
-    device: u32,
+    pid: u64,
     buffers: &[Buffer],
     time: &impl Fn(usize) -> u64,
     trace: &mut Trace<'_, impl Write>,
@@ -83,9 +87,9 @@ fn counters(
         for total in [&mut live, on_stream] {
             *total = if is_allocation { *total + bytes } else { *total - bytes };
         }
-        let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": device, "ts": time(index), "args": {"bytes": bytes}});
-        let on_stream = counter(format!("live bytes of stream {stream:x}"), *on_stream);
-        trace.add(&counter("live bytes".to_owned(), live))?;
+        let counter = |name: String, bytes: u64| json!({"ph": "C", "name": name, "pid": pid, "ts": time(index), "args": {"bytes": bytes}});
+        let on_stream = counter(format!("stream {stream:x}: live"), *on_stream);
+        trace.add(&counter("live".to_owned(), live))?;
         trace.add(&on_stream)?;
     }
     Ok(())
@@ -109,6 +113,21 @@ struct Tracks {
     of: Vec<usize>,
 }
 
+impl Tracks {
+    /// The same tracks with those of each stream next to each other.
+    fn by_stream(mut self) -> Self {
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        order.sort_by_key(|&track| self.names[track]);
+        let mut places = vec![0; order.len()];
+        for (place, &track) in order.iter().enumerate() {
+            places[track] = place;
+        }
+        self.names.sort_unstable();
+        self.of.iter_mut().for_each(|track| *track = places[*track]);
+        self
+    }
+}
+
 fn tracks(buffers: &[Buffer]) -> Tracks {
     let mut tracks = Tracks { names: Vec::new(), of: vec![0; buffers.len()] };
     let mut idle: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
@@ -127,5 +146,5 @@ fn tracks(buffers: &[Buffer]) -> Tracks {
             tracks.names.len() - 1
         });
     }
-    tracks
+    tracks.by_stream()
 }

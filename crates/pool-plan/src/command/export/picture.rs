@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use indicatif::HumanBytes;
 
-use crate::log::{Event, Stack};
+use crate::log::{Event, Place, Stack};
 use crate::replay::frames_of;
 use crate::svg::escaped;
 
@@ -54,6 +54,8 @@ pub(super) fn write(
 struct Axes {
     times: Vec<u64>,
     end: u64,
+    /// What times count.
+    unit: &'static str,
     /// The ranges of addresses that are drawn, each with what lies below it in the picture.
     ranges: Vec<(u64, u64, u64)>,
     height: u64,
@@ -67,7 +69,10 @@ impl Axes {
         let (ranges, height) = ranges(buffers);
         let live = live(buffers);
         let peak = live.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0).max(1);
-        Self { times, end, ranges, height, live, peak }
+        let is_graph =
+            buffers.iter().any(|one| matches!(one.live.event.place, Place::Operation(_)));
+        let unit = if is_graph { "operations" } else { "microseconds" };
+        Self { times, end, unit, ranges, height, live, peak }
     }
 
     fn time(&self, index: usize) -> u64 {
@@ -305,7 +310,7 @@ fn frame(text: &mut String, axes: &Axes) -> std::fmt::Result {
     label(LEFT - 6.0, bottom - HEIGHTS[1] + 4.0, "end", &HumanBytes(axes.peak).to_string())?;
     label(LEFT - 6.0, bottom, "end", "0")?;
     let is_time = axes.end != axes.times.len() as u64;
-    let unit = if is_time { "microseconds" } else { "events" };
+    let unit = if is_time { axes.unit } else { "events" };
     label(LEFT, TOP - 8.0, "start", "addresses in use (dashed: addresses between are left out)")?;
     label(LEFT, bottom - HEIGHTS[1] - 8.0, "start", &format!("live bytes, over {unit}"))
 }

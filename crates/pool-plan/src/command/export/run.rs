@@ -8,6 +8,7 @@ use pool_plan::error_chain;
 
 use crate::arguments::{Export, Target};
 use crate::log::{self, Frames, Line, LogError};
+use crate::printable::printable;
 use crate::replay::{Fault, open};
 
 use super::recording::{Buffer, Recording};
@@ -26,12 +27,12 @@ pub(crate) fn run(arguments: &Export) -> ExitCode {
             return ExitCode::from(INCONSISTENT);
         }
         Err(error) => {
-            eprintln!("error: {name}: {}", error_chain(&error));
+            eprintln!("error: {name}: {}", printable(&error_chain(&error)));
             return ExitCode::from(BAD_INPUT);
         }
     };
     if let Err(message) = write(arguments, &recording) {
-        eprintln!("error: {name}: {message}");
+        eprintln!("error: {name}: {}", printable(&message));
         return ExitCode::from(BAD_INPUT);
     }
     ExitCode::SUCCESS

@@ -1,9 +1,6 @@
 //! Exports: what is written reads back as what it was, and is of the form that the viewers take.
 
-use std::collections::HashMap;
 use std::io::Cursor;
-
-use serde_json::Value;
 
 use crate::log::{self, Action, Event, Format, Frames, Place};
 use crate::replay::frames_of;
@@ -123,42 +120,6 @@ fn snapshot_of_too_many_devices() {
     let recording = recording(b"{\"action\":\"alloc\",\"bytes\":1,\"device\":4294967295}\n");
     let error = memory_viz::write(&recording, Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "a snapshot has at most 1024 devices, not 4294967295");
-}
-
-/// Each event has the fields of its phase; spans of one track do not overlap; the counters reach the peak.
-#[test]
-fn perfetto_trace() {
-    for (bytes, peak) in [(TRAINING, 393_265_152_u64), (RMM, 0)] {
-        let recording = recording(bytes);
-        let mut json = Vec::new();
-        perfetto::write(&recording, &mut json).unwrap();
-        let trace: Value = serde_json::from_slice(&json).unwrap();
-        let mut ends: HashMap<(u64, u64), u64> = HashMap::new();
-        let (mut spans, mut most, mut last) = (Vec::new(), 0, 0);
-        for event in trace["traceEvents"].as_array().unwrap() {
-            let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{event}"));
-            assert!(event["name"].is_string() && event["args"].is_object(), "{event}");
-            match event["ph"].as_str().unwrap() {
-                "M" => assert!(event["args"]["name"].is_string()),
-                "C" => {
-                    let bytes = event["args"]["bytes"].as_u64().unwrap();
-                    most = most.max(bytes);
-                    assert!(number("ts") >= last, "counters go back");
-                    last = number("ts");
-                }
-                "X" => spans.push((number("pid"), number("tid"), number("ts"), number("dur"))),
-                other => panic!("{other}"),
-            }
-        }
-        assert_eq!(spans.len(), recording.devices[&0].len());
-        spans.sort_unstable_by_key(|&(.., ts, _)| ts);
-        for (pid, tid, ts, dur) in spans {
-            let end = ends.entry((pid, tid)).or_default();
-            assert!(ts >= *end, "track {tid} at {ts}");
-            *end = ts + dur;
-        }
-        assert!(peak == 0 || most == peak);
-    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) enum LogError {
     /// The first bytes are those of no format that is known.
     #[error(
         "this is no log that is known: neither RMM's CSV, nor a PyTorch snapshot, nor MiniMalloc's CSV, nor JSON \
-         lines; --from says which one it is"
+         lines, nor a problem in JSON; --from says which one it is"
     )]
     UnknownFormat,
     /// A line of a text is not as the format has it.
@@ -45,11 +45,22 @@ pub(crate) enum LogError {
         message: String,
     },
     /// The buffers are no problem.
-    #[error("the buffers are not as MiniMalloc has them")]
+    #[error("these are no buffers that can be planned")]
     Buffers(#[from] PlanError),
 }
 
 impl LogError {
+    /// What is wrong with a JSON file.
+    pub(super) fn json(error: &serde_json::Error) -> Self {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        // What is wrong with the object as a whole has no place in it.
+        match (u64::try_from(error.line()), error.column()) {
+            (Ok(0) | Err(_), _) => Self::line(1, message),
+            (Ok(line), column) => Self::line(line, format!("column {column}: {message}")),
+        }
+    }
+
     /// An error of a line.
     pub(super) fn line(line: u64, message: impl Into<String>) -> Self {
         Self::Line { line, message: message.into() }

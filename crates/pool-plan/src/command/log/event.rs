@@ -30,6 +30,12 @@ pub(crate) enum Place {
     Buffer(u64),
     /// An entry of the trace of a device in a snapshot, from 0.
     Trace(u32, u64),
+    /// An operation of a graph.
+    Operation(usize),
+    /// The end of a graph.
+    End,
+    /// The arena in which a graph has its buffers, from before its first operation on.
+    Arena,
     /// Not in the trace: it happened before the recording began.
     Before,
 }
@@ -40,6 +46,9 @@ impl fmt::Display for Place {
             Self::Line(line) => write!(f, "line {line}"),
             Self::Buffer(number) => write!(f, "buffer {number} of the file"),
             Self::Trace(device, index) => write!(f, "device_traces[{device}][{index}]"),
+            Self::Operation(operation) => write!(f, "operation {operation}"),
+            Self::End => f.write_str("the end of the graph"),
+            Self::Arena => f.write_str("the arena of the graph"),
             Self::Before => f.write_str("before the recording"),
         }
     }

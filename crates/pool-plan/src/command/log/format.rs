@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::error::LogError;
-use super::rmm;
+use super::{problem, rmm};
 
 /// The format of a log.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
@@ -20,6 +20,8 @@ pub(crate) enum Format {
     Minimalloc,
     /// This project's own log: one JSON object a line.
     Json,
+    /// A problem as `solve` takes it, JSON: the record of a capture, or any other.
+    Problem,
 }
 
 impl Format {
@@ -33,8 +35,11 @@ impl Format {
             return Ok(Self::Pytorch);
         }
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
-        if start.first() == Some(&b'{') {
-            return Ok(Self::Json);
+        if let Some(object) = start.strip_prefix(b"{") {
+            let key = object.trim_ascii_start().strip_prefix(b"\"").unwrap_or_default();
+            let key = key.split(|&byte| byte == b'"').next().unwrap_or_default();
+            let is_problem = problem::KEYS.iter().any(|known| known.as_bytes() == key);
+            return Ok(if is_problem { Self::Problem } else { Self::Json });
         }
         let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let header = String::from_utf8_lossy(header);

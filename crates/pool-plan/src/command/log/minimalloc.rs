@@ -1,12 +1,12 @@
-//! `MiniMalloc`'s CSV as a log: at each time first the frees, then the allocations, in the order of the file.
+//! `MiniMalloc`'s CSV as a log, or any buffers with lifetimes: at each time first the frees, then the allocations, in the order of the file.
 //!
 //! Buffers have no addresses there unless the file has a plan, whose offsets are taken, and are refused where they
 //! collide. Without offsets each buffer gets addresses of its own.
 
 use std::io::{BufRead, Read as _};
 
-use pool_plan::PlanError;
 use pool_plan::csv::{self, CsvOptions};
+use pool_plan::{IntervalProblem, PlanError};
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};
@@ -23,6 +23,12 @@ pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Re
         return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
     }
     let problem = csv::read(&text, CsvOptions { fixed: true, alignment: None })?;
+    replay(&problem, sink);
+    Ok(())
+}
+
+/// Passes on when the buffers of a problem come and go.
+pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
     let has_plan = problem.buffers().iter().all(|buffer| buffer.offset.is_some());
     let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
     let mut end = 0_u64;
@@ -40,5 +46,4 @@ pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Re
     }
     events.sort_by_key(|&(time, is_allocation, index, _)| (time, is_allocation, index));
     events.into_iter().for_each(|(.., event)| sink(event));
-    Ok(())
 }

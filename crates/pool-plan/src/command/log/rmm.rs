@@ -79,5 +79,7 @@ fn time(text: &str) -> Result<i64, String> {
     if parts.next().is_some() || micros > 999_999 {
         return Err(wrong());
     }
-    Ok(((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros)
+    // Hours and minutes of 32 bits are more microseconds than 64 bits have.
+    let seconds = (hours * 60 + minutes) * 60 + seconds;
+    seconds.checked_mul(1_000_000).and_then(|time| time.checked_add(micros)).ok_or_else(wrong)
 }

@@ -122,6 +122,8 @@ fn rmm_errors_name_the_line() {
         ("1,16:48:38.1,free,0x1,1,x", "line 2: Stream: \"x\""),
         ("1,16:48,free,0x1,1,0", "line 2: Time: \"16:48\""),
         ("1,99999999999:1:1.1,free,0x1,1,0", "line 2: Time: "),
+        ("1,3709551615:0:0.4,free,0x1,1,0", "line 2: Time: "),
+        ("1,4294967295:4294967295:4294967295.4,free,0x1,1,0", "line 2: Time: "),
         ("1,16:48:38.1,free", "line 2: there is no column \"Pointer\""),
         ("1,16:48:38.1,free,0x1,1,0,", "line 2: there are more fields"),
     ];
@@ -335,12 +337,39 @@ fn snapshots_that_are_none() {
     assert!(message(&huge).starts_with("segments[0].blocks[1]: its address"), "{}", message(&huge));
 }
 
-fn samples() -> [(Format, Vec<u8>); 4] {
+const PROBLEM: &str = r#"{"operations": 9, "edges": [{"from": 2, "to": 1}, {"from": 1, "to": 8, "kind": "programmatic"}],
+  "buffers": [{"id": "a", "size": 512, "alignment": 256, "offset": 0, "allocated_by": 2, "freed_by": [2, 1]},
+              {"id": "b", "size": 256, "offset": 512, "allocated_by": 1, "freed_by": [8, 1], "role": "pinned"}],
+  "capacity": 1024, "streams": [0, 1, 0, 0, 0, 0, 0, 0, 2],
+  "callers": [{"filename": "net.rs", "line": 7, "name": "acquire"}, {}]}"#;
+
+#[test]
+fn problem_of_a_graph() {
+    let (events, frames) = events_from(PROBLEM.as_bytes(), None).unwrap();
+    let told = |event: &Event| (event.action, event.place.to_string(), event.address, event.stream);
+    let told: Vec<_> = events.iter().map(told).collect();
+    let at = |action, place: &str, address, stream| (action, place.to_owned(), address, stream);
+    let (allocate, free) = (Action::Allocate, Action::Free);
+    let expected = [
+        at(Action::Reserve, "the arena of the graph", 0, 0),
+        at(allocate, "operation 2", 0, 0),
+        at(allocate, "operation 2", 512, 0),
+        at(free, "operation 1", 0, 1),
+        at(free, "the end of the graph", 512, 1),
+    ];
+    assert_eq!(told, expected);
+    let callers = frames.frames(events[1].stack).collect::<Vec<_>>();
+    assert_eq!(callers, [("net.rs", 7, "acquire")]);
+    assert_eq!(frames.frames(events[2].stack).count(), 0);
+}
+
+fn samples() -> [(Format, Vec<u8>); 5] {
     [
         (Format::Rmm, RMM.into()),
         (Format::Json, JSON.into()),
         (Format::Minimalloc, MINIMALLOC.into()),
         (Format::Pytorch, snapshot()),
+        (Format::Problem, PROBLEM.into()),
     ]
 }
 
@@ -415,7 +444,7 @@ fn mutations_never_panic() {
         }
         Ok(())
     };
-    let outcome = TestRunner::new(config).run(&(0..4_usize, edits), read_and_mutate);
+    let outcome = TestRunner::new(config).run(&(0..5_usize, edits), read_and_mutate);
     assert!(outcome.is_ok(), "{outcome:?}");
 }
 

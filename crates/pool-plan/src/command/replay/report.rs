@@ -1,6 +1,6 @@
 //! What `replay` says of a log, as one JSON object for programs; `table.rs` prints the same for people.
 
-use pool_plan::error_chain;
+use pool_plan::{PlanError, error_chain};
 use serde::Serialize;
 
 use crate::log::{Event, Format, Frames, Stack};
@@ -19,6 +19,9 @@ pub(crate) struct Report {
     pub(crate) log: String,
     pub(crate) format: Format,
     pub(crate) events: u64,
+    /// How many operations a graph has, where the log is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) operations: Option<usize>,
     pub(crate) consistent: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) capacity: Option<u64>,
@@ -77,12 +80,30 @@ pub(crate) struct AllocatorReport {
     /// Why there is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) message: Option<String>,
+    /// Whether no plan was sought, because there is more to plan than the planner takes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) left_out: bool,
+}
+
+/// Whether an allocator does with a capacity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Verdict {
+    /// There is room for all.
+    Fits,
+    /// Nobody has tried.
+    Unknown,
+    /// Some event has no room, or no plan was found.
+    Fails,
 }
 
 impl AllocatorReport {
     /// Whether the allocator does without more than the capacity.
-    pub(crate) fn fits(&self) -> bool {
-        self.fails_at.is_none() && self.message.is_none()
+    pub(crate) fn verdict(&self) -> Verdict {
+        match (&self.fails_at, self.left_out, &self.message) {
+            (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,
+            (None, true, _) => Verdict::Unknown,
+            (None, false, None) => Verdict::Fits,
+        }
     }
 }
 
@@ -137,7 +158,8 @@ fn at(event: &Event) -> At {
 /// The frames of a stack, `file:line name`.
 pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
     let frame = |(file, line, name): (&str, i64, &str)| match (file, line) {
-        ("", _) => name.to_owned(),
+        // PyTorch's profiler has no files.
+        ("", _) | ("none", 0) => name.to_owned(),
         (file, 0) => format!("{file} {name}"),
         (file, line) => format!("{file}:{line} {name}"),
     };
@@ -192,6 +214,7 @@ pub(crate) fn device(
             ratio: ratio(one.held, peak).filter(|_| one.failed.is_none()),
             fails_at: one.failed.as_ref().map(|event| event_report(event, frames)),
             message: None,
+            left_out: false,
         });
     }
     allocators.extend(planned.map(|planned| planner(device, planned, frames)));
@@ -242,5 +265,15 @@ fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorRepo
             .filter(|event| is_recorded(event))
             .map(|event| event_report(event, frames)),
         message,
+        left_out: match planned {
+            Planned::Plan(_) | Planned::Nothing => false,
+            Planned::TooMany => true,
+            Planned::Refused(error) => !matches!(
+                error,
+                PlanError::Infeasible { .. }
+                    | PlanError::ProvedInfeasible { .. }
+                    | PlanError::NotFound { .. }
+            ),
+        },
     }
 }

@@ -7,18 +7,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
-use pool_plan::error_chain;
+use pool_plan::{HappensBeforeProblem, error_chain};
 use serde_json::json;
 
 use crate::arguments::Replay;
 use crate::log::{self, Event, Format, Frames, LogError};
 use crate::policy::Allocator;
+use crate::printable::printable;
 
 use super::device::Device;
-use super::planned::plan;
-use super::report::{self, Report};
+use super::planned::{Order, plan};
+use super::report::{self, AllocatorReport, Report, Verdict};
 use super::table;
 
+const SUCCESS: u8 = 0;
 const NO_ROOM: u8 = 1;
 const BAD_INPUT: u8 = 2;
 const INCONSISTENT: u8 = 3;
@@ -33,7 +35,11 @@ pub(crate) fn run(arguments: &Replay) -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::from(BAD_INPUT);
     }
-    exit_code(&report)
+    let code = exit_code(&report);
+    if code == BAD_INPUT {
+        eprintln!("error: {}: there is no plan: {}", report.log, left_out(&report));
+    }
+    ExitCode::from(code)
 }
 
 /// Opens a log, with a bar of progress on a terminal, and finds its format out, unless it is given.
@@ -69,7 +75,7 @@ fn replay(arguments: &Replay) -> Result<Report, LogError> {
         let new = || Device::new(&allocators, capacity);
         devices.entry(event.device).or_insert_with(new).event(event);
     };
-    log::read(&mut source, format, &mut frames, &mut sink)?;
+    let graph = log::read(&mut source, format, &mut frames, &mut sink)?;
     source.into_inner().progress.finish_and_clear();
 
     let options = arguments.options();
@@ -77,35 +83,50 @@ fn replay(arguments: &Replay) -> Result<Report, LogError> {
     for (&number, device) in &mut devices {
         device.end();
         let planned = allocators.contains(&Allocator::Planned).then(|| {
-            plan(device.lifetimes.as_deref(), arguments.align.unwrap_or(1), capacity, &options)
+            let lifetimes = device.lifetimes.as_deref();
+            let order = graph.as_ref().map_or(Order::Sequence(lifetimes), Order::Graph);
+            plan(order, arguments.align.unwrap_or(1), capacity, &options)
         });
         reports.push(report::device(number, device, planned.as_ref(), &frames));
     }
+    let operations = graph.as_ref().map(HappensBeforeProblem::operations);
     Ok(Report {
         log: arguments.file.display().to_string(),
         format,
         events,
+        operations,
         consistent: devices.values().all(|device| device.faults.count == 0),
         capacity: arguments.capacity,
         devices: reports,
     })
 }
 
-/// 3 for a log that is inconsistent, 1 if no allocator does with the capacity on each device, else 0.
-fn exit_code(report: &Report) -> ExitCode {
+/// 3 for a log that is inconsistent; 1 if no allocator that was tried does with the capacity on each device; 2 if only a
+/// plan was asked for, and there is more to plan than the planner takes, as `solve` says it; else 0.
+pub(super) fn exit_code(report: &Report) -> u8 {
     if !report.consistent {
-        return ExitCode::from(INCONSISTENT);
+        return INCONSISTENT;
     }
-    let fits = |allocator: Allocator| {
-        let mut all = report.devices.iter().flat_map(|device| &device.allocators);
-        all.all(|one| one.allocator != allocator || one.fits())
+    let verdict = |allocator: Allocator| {
+        let all = report.devices.iter().flat_map(|device| &device.allocators);
+        all.filter(|one| one.allocator == allocator).map(AllocatorReport::verdict).max()
     };
     let shown = report.devices.first().map_or(&[][..], |device| &device.allocators);
-    let has_room = shown.is_empty() || shown.iter().any(|one| fits(one.allocator));
-    if report.capacity.is_some() && !has_room {
-        return ExitCode::from(NO_ROOM);
+    let verdicts: Vec<Verdict> = shown.iter().filter_map(|one| verdict(one.allocator)).collect();
+    if verdicts.is_empty() || verdicts.contains(&Verdict::Fits) {
+        return SUCCESS;
     }
-    ExitCode::SUCCESS
+    if verdicts.iter().all(|&one| one == Verdict::Unknown) {
+        return BAD_INPUT;
+    }
+    // Without a capacity there is room in 64 bits, or sizes that are nobody's.
+    report.capacity.map_or(SUCCESS, |_| NO_ROOM)
+}
+
+/// Why a plan was left out.
+fn left_out(report: &Report) -> &str {
+    let mut all = report.devices.iter().flat_map(|device| &device.allocators);
+    all.find_map(|one| one.message.as_deref()).unwrap_or_default()
 }
 
 fn print(report: &Report, as_json: bool) -> io::Result<()> {
@@ -124,6 +145,6 @@ fn refuse(arguments: &Replay, error: &LogError) -> ExitCode {
     if arguments.json {
         println!("{}", json!({ "error": message }));
     }
-    eprintln!("error: {message}");
+    eprintln!("error: {}", printable(&message));
     ExitCode::from(BAD_INPUT)
 }

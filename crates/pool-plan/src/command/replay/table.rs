@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
+use crate::printable::printable;
+
 use super::curve::sparkline;
 use super::report::{
     AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report, ratio,
@@ -20,6 +22,13 @@ pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
     let (events, devices) = (report.events, report.devices.len());
     let format = format!("{:?}", report.format).to_lowercase();
     writeln!(to, "{}: {format}, {events} events, {devices} devices", report.log)?;
+    if let Some(operations) = report.operations {
+        writeln!(
+            to,
+            "a graph of {operations} operations, here one after the other by their numbers; plan and bound are"
+        )?;
+        writeln!(to, "for whatever its edges leave open")?;
+    }
     report.devices.iter().try_for_each(|one| device(one, to))
 }
 
@@ -134,7 +143,7 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
             format!("{:#x}", one.address),
             format!("{:x}", one.stream),
             place(&one.at),
-            one.frames.iter().take(FRAMES).cloned().collect::<Vec<_>>().join(" < "),
+            printable(&one.frames.iter().take(FRAMES).cloned().collect::<Vec<_>>().join(" < ")),
         ]);
     }
     writeln!(to, "{title}:\n{table}")
@@ -146,7 +155,8 @@ fn failures(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(to, "allocations that failed: {}", report.failure_count)?;
     for EventReport { at, bytes, stream, frames } in report.failures.iter().take(SHOWN) {
-        let by = frames.first().map_or_else(String::new, |frame| format!(", by {frame}"));
+        let by =
+            frames.first().map_or_else(String::new, |frame| format!(", by {}", printable(frame)));
         writeln!(to, "  {}: {bytes} bytes on stream {stream:x}{by}", place(at))?;
     }
     Ok(())

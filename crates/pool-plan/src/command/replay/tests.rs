@@ -1,15 +1,17 @@
 //! What is said of a log, against books that are kept plainly.
 
-use pool_plan::Options;
+use pool_plan::{Options, PlanError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::log::{Action, Event, Place};
+use crate::log::{Action, Event, Format, Frames, Place};
 use crate::policy::Allocator;
 
 use super::device::{Device, NAMED};
-use super::planned::{Planned, plan};
+use super::planned::{Order, Planned, plan};
+use super::report::{self, Report};
+use super::run::exit_code;
 
 /// Events at few addresses, so that many of them cannot be.
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -102,7 +104,7 @@ fn devices_agree_with_naive_books() {
         prop_assert_eq!(device.over.is_some(), naive.peak.0 > 100);
         let lifetimes = device.lifetimes.as_deref();
         let options = Options { rounds: Some(0), threads: 1, ..Options::default() };
-        match plan(lifetimes, 1, u64::MAX, &options) {
+        match plan(Order::Sequence(lifetimes), 1, u64::MAX, &options) {
             Planned::Nothing => prop_assert_eq!(peak.bytes, 0),
             Planned::Plan(certificate) => prop_assert_eq!(certificate.bound, peak.bytes),
             other => prop_assert!(false, "{:?}", other),
@@ -145,4 +147,36 @@ fn late_frees_are_counted() {
         device.event(event(action, address));
     }
     assert_eq!(device.freed_late, 1);
+}
+
+/// A plan that was not sought, because there are too many buffers for one, neither fits nor fails.
+#[test]
+fn exit_codes_of_plans_that_are_left_out() {
+    let code = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {
+        let mut device = Device::new(allocators, capacity.unwrap_or(u64::MAX));
+        device.event(Event::new(Action::Allocate, Place::Line(1), 0, 8));
+        device.end();
+        let report = Report {
+            log: "log".to_owned(),
+            format: Format::Json,
+            events: 1,
+            operations: None,
+            consistent: true,
+            capacity,
+            devices: vec![report::device(0, &device, Some(planned), &Frames::new())],
+        };
+        exit_code(&report)
+    };
+    let not_found = PlanError::NotFound { capacity: 1, bound: 1, best: 2 };
+    let too_many = PlanError::TooMany { what: "buffers", count: 2, limit: 1 };
+    let (not_found, too_many) = (Planned::Refused(not_found), Planned::Refused(too_many));
+    for left_out in [&Planned::TooMany, &too_many] {
+        assert_eq!(code(&[Allocator::Bump], Some(256), left_out), 0);
+        assert_eq!(code(&[Allocator::Bump], Some(255), left_out), 1, "a bump allocator takes 256");
+        assert_eq!(code(&[], Some(8), left_out), 2, "nobody knows");
+        assert_eq!(code(&[], None, left_out), 2);
+        assert_eq!(code(&[], Some(7), left_out), 1, "eight bytes are not within seven");
+    }
+    assert_eq!(code(&[], Some(8), &not_found), 1);
+    assert_eq!(code(&[Allocator::Bump], None, &not_found), 0);
 }

@@ -26,6 +26,7 @@ mod lent;
 mod onlookers;
 mod programmatic;
 mod random;
+mod records;
 mod scopes;
 mod shapes;
 mod wild;

@@ -31,7 +31,7 @@ fn captures() -> usize {
 }
 
 /// Each of them on a simulator that starts anew, and must be clean and empty afterwards.
-fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
+pub(crate) fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
     let simulator = start();
     for setting in generator::settings(4 * captures(), false) {
         start_anew(simulator, Settings::default(), setting.seed);
@@ -45,7 +45,7 @@ fn in_random_orders(mut check: impl FnMut(&DeviceMemory, &Program)) {
 
 /// A hundredth above the bound is near enough, and so many rounds of search are enough whatever the
 /// machine: planning is most of what these tests take.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { tolerance: 1.01, rounds: Some(10), ..Options::default() }
 }
 
@@ -84,7 +84,7 @@ fn planned_captures_do_not_race_and_are_near_the_bound() {
 }
 
 /// A capture with an arena of as many bytes as its temporaries have together.
-fn with_policy(
+pub(crate) fn with_policy(
     memory: &DeviceMemory,
     program: &Program,
     policy: ArenaPolicy,

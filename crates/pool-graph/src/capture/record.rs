@@ -1,0 +1,30 @@
+//! The record of a body's temporaries, to be written as a file for `pool-plan`.
+
+use pool_plan::{Caller, GraphRecord, HappensBeforeProblem};
+
+use super::body::{Model, Region};
+use super::error::CaptureError;
+
+/// The record of a planning problem, without the offsets of a plan.
+pub(super) fn of(
+    problem: &HappensBeforeProblem,
+    model: &Model,
+    regions: &[Region],
+    capacity: u64,
+) -> Result<GraphRecord, CaptureError> {
+    let temporaries = regions.iter().filter(|region| region.is_temporary());
+    let record = GraphRecord::new(problem.clone()).with_capacity(capacity);
+    let record = record.with_callers(temporaries.map(caller).collect())?;
+    Ok(record.with_streams(model.streams().to_vec())?)
+}
+
+/// The same record with offsets of a plan. Where the verifier has read an order in the graph that the capture does not
+/// know of, offsets may rely on that, and are left out.
+pub(super) fn with_offsets(record: &GraphRecord, offsets: &[u64]) -> GraphRecord {
+    record.clone().with_offsets(offsets).unwrap_or_else(|_| record.clone())
+}
+
+fn caller(region: &Region) -> Caller {
+    let Some((function, at)) = region.site.call else { return Caller::default() };
+    Caller { filename: at.file().to_owned(), line: at.line(), name: function.to_owned() }
+}

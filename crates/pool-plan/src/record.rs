@@ -1,0 +1,281 @@
+//! What a captured graph asked for and where it went, as a file: a graph problem with the offsets of its plan, and what
+//! a person wants to know beside them. `pool-plan solve`, `replay` and `export` read it.
+
+use std::io::{self, Write};
+
+use crate::error::{PlanError, error_chain};
+use crate::graph::{Edge, GraphBuffer};
+use crate::happens_before::HappensBeforeProblem;
+
+/// The place in a program that asked for a buffer.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Caller {
+    /// The source file.
+    pub filename: String,
+    /// The line in the file, from 1; 0 where it is not known.
+    pub line: u32,
+    /// The function that was called there.
+    pub name: String,
+}
+
+/// A graph problem, and what is known of the graph that it is of: where its buffers lie, who asked for them, which
+/// streams its operations are on.
+///
+/// A record is one JSON object: that of a [`HappensBeforeProblem`], whose buffers may have their offsets, and the keys
+/// `capacity`, `streams` and `callers`, which may be left out.
+///
+/// ```
+/// use pool_plan::{Edge, GraphBuffer, GraphRecord, HappensBeforeProblem, Options};
+///
+/// let buffers = vec![GraphBuffer::new("a", 512, 0, [1]), GraphBuffer::new("b", 256, 2, [2])];
+/// let edges = vec![Edge::full(0, 1), Edge::full(1, 2)];
+/// let problem = HappensBeforeProblem::new(3, edges, buffers)?;
+/// let plan = problem.solve(&Options::default())?;
+///
+/// let record = GraphRecord::new(problem).with_offsets(&plan.offsets)?.with_streams(vec![0, 0, 1])?;
+/// let mut file = Vec::new();
+/// record.write_to(&mut file)?;
+/// assert_eq!(GraphRecord::from_json(std::str::from_utf8(&file)?)?, record);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "RecordFile", into = "RecordFile")]
+pub struct GraphRecord {
+    problem: HappensBeforeProblem,
+    capacity: Option<u64>,
+    streams: Vec<u32>,
+    callers: Vec<Caller>,
+}
+
+impl GraphRecord {
+    /// The record of a problem of which nothing else is known.
+    #[must_use]
+    pub fn new(problem: HappensBeforeProblem) -> Self {
+        Self { problem, capacity: None, streams: Vec::new(), callers: Vec::new() }
+    }
+
+    /// The same with its buffers at these offsets, one for each, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Rejected`] where they are no plan of the problem.
+    pub fn with_offsets(self, offsets: &[u64]) -> Result<Self, PlanError> {
+        self.problem.validate(offsets).map_err(PlanError::Rejected)?;
+        let mut buffers = self.problem.buffers().to_vec();
+        buffers.iter_mut().zip(offsets).for_each(|(one, &offset)| one.offset = Some(offset));
+        self.with_buffers(buffers)
+    }
+
+    /// The same with other buffers, as many as there are: other sizes, alignments or offsets.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::WrongCount`], and as [`HappensBeforeProblem::new`].
+    pub fn with_buffers(self, buffers: Vec<GraphBuffer>) -> Result<Self, PlanError> {
+        check_count("buffers", buffers.len(), self.problem.buffers().len())?;
+        let (operations, edges) = (self.problem.operations(), self.problem.edges().to_vec());
+        Ok(Self { problem: HappensBeforeProblem::new(operations, edges, buffers)?, ..self })
+    }
+
+    /// The same with the bytes that were there for all buffers.
+    #[must_use]
+    pub fn with_capacity(self, bytes: u64) -> Self {
+        Self { capacity: Some(bytes), ..self }
+    }
+
+    /// The same with the stream that each operation is on.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::WrongCount`] where there is not one stream for each operation.
+    pub fn with_streams(self, streams: Vec<u32>) -> Result<Self, PlanError> {
+        check_count("streams", streams.len(), self.problem.operations())?;
+        Ok(Self { streams, ..self })
+    }
+
+    /// The same with who asked for each buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::WrongCount`] where there is not one caller for each buffer.
+    pub fn with_callers(self, callers: Vec<Caller>) -> Result<Self, PlanError> {
+        check_count("callers", callers.len(), self.problem.buffers().len())?;
+        Ok(Self { callers, ..self })
+    }
+
+    /// The problem; what the record knows of offsets is in its buffers. To be planned anew, it is taken
+    /// [without them](HappensBeforeProblem::without_offsets).
+    #[must_use]
+    pub fn problem(&self) -> &HappensBeforeProblem {
+        &self.problem
+    }
+
+    /// The offset of each buffer in bytes; none unless all have one.
+    #[must_use]
+    pub fn offsets(&self) -> Option<Vec<u64>> {
+        self.problem.buffers().iter().map(|buffer| buffer.offset).collect()
+    }
+
+    /// The bytes that were there for all buffers.
+    #[must_use]
+    pub fn capacity(&self) -> Option<u64> {
+        self.capacity
+    }
+
+    /// The stream of an operation, where it is known.
+    #[must_use]
+    pub fn stream(&self, operation: usize) -> Option<u32> {
+        self.streams.get(operation).copied()
+    }
+
+    /// Who asked for a buffer, where that is known.
+    #[must_use]
+    pub fn caller(&self, buffer: usize) -> Option<&Caller> {
+        self.callers.get(buffer).filter(|caller| **caller != Caller::default())
+    }
+
+    /// Writes the record as one line of JSON.
+    ///
+    /// # Errors
+    ///
+    /// What the writer answers.
+    pub fn write_to(&self, mut to: impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut to, self)?;
+        writeln!(to)?;
+        to.flush()
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Parse`] with line and column where the text is no JSON object of a record; where the object is no
+    /// problem, as [`HappensBeforeProblem::new`]; and [`PlanError::WrongCount`].
+    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let file: RecordFile = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+            PlanError::Parse { line: error.line(), column: error.column(), message }
+        })?;
+        Self::of_file(file)
+    }
+
+    fn of_file(file: RecordFile) -> Result<Self, PlanError> {
+        let problem = HappensBeforeProblem::new(file.operations, file.edges, file.buffers)?;
+        let mut record = Self { capacity: file.capacity, ..Self::new(problem) };
+        if !file.streams.is_empty() {
+            record = record.with_streams(file.streams)?;
+        }
+        if !file.callers.is_empty() {
+            record = record.with_callers(file.callers)?;
+        }
+        Ok(record)
+    }
+}
+
+fn check_count(what: &'static str, count: usize, expected: usize) -> Result<(), PlanError> {
+    if count == expected {
+        return Ok(());
+    }
+    Err(PlanError::WrongCount { what, count, expected })
+}
+
+/// The content of a file with a record, before it is checked.
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+struct RecordFile {
+    operations: usize,
+    #[serde(deserialize_with = "crate::lists::edges")]
+    edges: Vec<Edge>,
+    #[serde(deserialize_with = "crate::lists::graph_buffers")]
+    buffers: Vec<GraphBuffer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capacity: Option<u64>,
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lists::streams"
+    )]
+    streams: Vec<u32>,
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "crate::lists::graph_buffers"
+    )]
+    callers: Vec<Caller>,
+}
+
+impl TryFrom<RecordFile> for GraphRecord {
+    /// The text of the error and of its sources: a format keeps no more.
+    type Error = String;
+
+    fn try_from(file: RecordFile) -> Result<Self, String> {
+        Self::of_file(file).map_err(|error| error_chain(&error))
+    }
+}
+
+impl From<GraphRecord> for RecordFile {
+    fn from(record: GraphRecord) -> Self {
+        let GraphRecord { problem, capacity, streams, callers } = record;
+        let (operations, edges) = (problem.operations(), problem.edges().to_vec());
+        Self { operations, edges, buffers: problem.buffers().to_vec(), capacity, streams, callers }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
+mod tests {
+    use super::{Caller, GraphRecord};
+    use crate::error::PlanError;
+    use crate::graph::{Edge, GraphBuffer};
+    use crate::happens_before::HappensBeforeProblem;
+
+    fn record() -> GraphRecord {
+        let buffers = vec![GraphBuffer::new("a", 8, 0, [1]), GraphBuffer::new("b", 8, 2, [2])];
+        let edges = vec![Edge::full(0, 1), Edge::full(1, 2)];
+        GraphRecord::new(HappensBeforeProblem::new(3, edges, buffers).unwrap())
+    }
+
+    #[test]
+    fn what_does_not_belong_to_the_problem_is_refused() {
+        let caller = Caller { filename: "a.rs".to_owned(), line: 3, name: "acquire".to_owned() };
+        assert!(record().with_offsets(&[0, 0]).is_ok(), "one is over before the other begins");
+        assert!(matches!(record().with_offsets(&[0]), Err(PlanError::Rejected(_))));
+        let count = |what, count, expected| Err(PlanError::WrongCount { what, count, expected });
+        assert_eq!(record().with_streams(vec![0, 1]), count("streams", 2, 3));
+        assert_eq!(record().with_callers(vec![caller.clone()]), count("callers", 1, 2));
+        let known = record().with_callers(vec![caller.clone(), Caller::default()]).unwrap();
+        assert_eq!(
+            (known.caller(0), known.caller(1), known.caller(2)),
+            (Some(&caller), None, None)
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_records_say_where() {
+        let of = |keys: &str| {
+            let file = format!(
+                "{{\"operations\":1,\"edges\":[],\n\"buffers\":[{{\"id\":\"a\",\"size\":8,\
+                 \"allocated_by\":0}}]{keys}}}"
+            );
+            GraphRecord::from_json(&file)
+        };
+        assert_eq!(of("").unwrap().stream(0), None);
+        assert_eq!(of(",\"streams\":[7]").unwrap().stream(0), Some(7));
+        let count = Err(PlanError::WrongCount { what: "streams", count: 2, expected: 1 });
+        assert_eq!(of(",\"streams\":[0,0]"), count);
+        for (keys, text) in [
+            (",\"stream\":[0]", "unknown field `stream`"),
+            (",\"streams\":[-1]", "invalid value"),
+            (",\"callers\":[{\"file\":1}]", "unknown field `file`"),
+        ] {
+            let Err(PlanError::Parse { line, column, message }) = of(keys) else {
+                panic!("{keys}")
+            };
+            assert_eq!((line, message.contains(text)), (2, true), "{message}");
+            assert!(column > 40 && !message.contains("column"), "{column}: {message}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Records of probes and captured graphs: the planning problem and the plan are those of the capture, and come back from
+//! the file.
+
+use std::path::Path;
+
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, Footprint,
+    GraphRecord,
+};
+
+use crate::common::{BYTES, stream};
+use crate::programs::session;
+use crate::random::{in_random_orders, options, with_policy};
+use crate::support::start;
+
+/// What is written and read again.
+fn round_trip(record: &GraphRecord) -> GraphRecord {
+    let mut file = Vec::new();
+    record.write_to(&mut file).unwrap();
+    let read = GraphRecord::from_json(std::str::from_utf8(&file).unwrap()).unwrap();
+    assert_eq!(&read, record);
+    read
+}
+
+/// A record says of its capture what the footprint says, and its offsets are a plan of its problem.
+fn check(record: &GraphRecord, footprint: Footprint, streams: usize) {
+    let problem = record.problem();
+    let sum: u64 = problem.buffers().iter().map(|buffer| buffer.size).sum();
+    let bound = problem.clone().without_offsets().lower_bound().bytes;
+    assert_eq!((sum, bound), (footprint.sum, footprint.lower_bound));
+    let offsets = record.offsets().expect("what the capture knows of orders them");
+    assert_eq!(problem.validate(&offsets), Ok(footprint.peak));
+    assert!(record.capacity().unwrap() >= footprint.peak);
+    let on = |operation| usize::try_from(record.stream(operation).unwrap()).unwrap();
+    assert!((0..problem.operations()).map(on).all(|stream| stream < streams));
+    assert!(streams == 1 || (0..problem.operations()).any(|operation| on(operation) > 0));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_captures_record_their_problem_and_plan() {
+    in_random_orders(|memory, program| {
+        let (session, kept) = session(memory, program);
+        let body = |capture: &Capture<'_>, (): &mut ()| program.body(capture, &kept);
+        let probe = session.probe_with::<_, CaptureError>(&options(), &mut (), body).unwrap();
+        let graph = session.planned(&probe).unwrap().capture((), body).unwrap();
+        let [foreseen, found] =
+            [probe.record(), graph.record()].map(|one| round_trip(&one.unwrap()));
+        check(&found, graph.footprint(), program.streams);
+        assert_eq!(foreseen, found, "a dry run foresees all of it");
+        assert_eq!(found.problem().buffers().len(), program.sizes.len());
+        for buffer in 0..program.sizes.len() {
+            let caller = found.caller(buffer).unwrap();
+            assert!(caller.filename.ends_with("programs.rs") && caller.name == "acquire");
+        }
+        drop(graph);
+        for policy in [ArenaPolicy::Monotone, ArenaPolicy::Linear] {
+            let (graph, _kept) = with_policy(memory, program, policy);
+            // A linear arena refuses what forks.
+            let Ok(graph) = graph else { continue };
+            let record = graph.record().unwrap();
+            check(&round_trip(&record), graph.footprint(), program.streams);
+            assert_eq!(record.problem().edges(), found.problem().edges());
+        }
+    });
+}
+
+/// Elements of a vector of the encoder.
+const WIDTH: usize = 4096;
+
+/// Layers of an encoder on one stream: what they need is what an encoder of a network needs, and they fill it.
+fn encode<'c>(
+    capture: &'c Capture<'_>,
+    stream: CaptureStream,
+    layers: usize,
+) -> Result<CaptureView<'c, f32>, CaptureError> {
+    let filled = |factor: usize, mut view: CaptureView<'c, f32>| {
+        assert_eq!(view.len(), factor * WIDTH);
+        capture.fill_bytes(stream, &mut view, 1)?;
+        Ok::<_, CaptureError>(view)
+    };
+    let mut hidden = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+    for _ in 0..layers {
+        let query_key_value = filled(3, capture.acquire_on::<f32>(stream, 3 * WIDTH)?)?;
+        let scores = filled(2, capture.acquire_on::<f32>(stream, 2 * WIDTH)?)?;
+        drop(query_key_value);
+        let mut attended = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+        capture.copy(stream, &mut attended, &hidden)?;
+        drop(scores);
+        let wide = filled(4, capture.acquire_on::<f32>(stream, 4 * WIDTH)?)?;
+        let mut next = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+        capture.copy(stream, &mut next, &attended)?;
+        drop((wide, attended));
+        hidden = next;
+    }
+    Ok(hidden)
+}
+
+/// An encoder of images beside one of texts, whose results a scope works on together.
+fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
+    let (main, branch) = (capture.main(), capture.branch(0)?);
+    let mut logits = capture.acquire::<f32>(2 * WIDTH)?;
+    capture.fill_bytes(main, &mut logits, 0)?;
+    let text = encode(capture, branch, 4)?;
+    let mut image = encode(capture, main, 3)?;
+    capture.copy(main, &mut image, &text)?;
+    let image = capture.lend(main, &mut image)?;
+    capture.scope(main, |scope| {
+        let mut sum = scope.try_acquire_zeroed::<f32>(WIDTH)?;
+        Ok::<(), CaptureError>(sum.copy_from(&image.view()?)?)
+    })
+}
+
+/// The file with which `pool-plan` is tested and which `docs/replay.md` shows is this capture's record.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn two_encoders_are_the_record_in_the_repository() {
+    start();
+    let session = CaptureSession::new(&stream()).unwrap().branch(&stream()).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| two_encoders(capture);
+    let probe = session.probe(&mut (), body).unwrap();
+    let graph = session.planned(&probe).unwrap().capture((), body).unwrap();
+    let record = graph.record().unwrap();
+    check(&round_trip(&record), graph.footprint(), 2);
+    assert_eq!(probe.record().as_ref(), Some(&record));
+    let scopes = (0..record.problem().buffers().len())
+        .filter(|&buffer| record.caller(buffer).unwrap().name == "scope");
+    assert_eq!(scopes.count(), 1);
+
+    let path = "../../crates/pool-plan/tests/data/capture.json";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("POOL_WRITE_RECORD").is_some() {
+        record.write_to(std::fs::File::create(&path).unwrap()).unwrap();
+    }
+    let kept = GraphRecord::from_json(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(kept, record, "with POOL_WRITE_RECORD=1 it is written anew");
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_body_without_temporaries_has_no_record() {
+    start();
+    let session = CaptureSession::new(&stream()).unwrap();
+    let probe = session.probe::<_, CaptureError>(&mut (), |_, ()| Ok(())).unwrap();
+    assert!(probe.record().is_none());
+    let graph = session.planned(&probe).unwrap();
+    let graph = graph.capture::<_, CaptureError>((), |_, ()| Ok(())).unwrap();
+    assert!(graph.record().is_none() && graph.footprint().sum < BYTES);
+}
