@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Capacities, Exact, MANY_ITEMS, Searched, warm_up};
+use super::exact::{Attempt, Exact, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::limit::Limit;
@@ -71,7 +71,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
-            exact: self.instance.map(Exact::new),
+            exact: self.instance.map(|instance| Exact::new(instance, self.options.seed)),
             granule: granule(self.items),
         };
         let last = self.options.rounds.unwrap_or(u32::MAX);
@@ -105,11 +105,8 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
         let exact = progress.exact.as_mut();
         let begun = exact.map(|exact| {
-            let capacities = exact.begin(goal, before, granule);
-            // Nobody asks for an easier capacity than a given one.
             let is_given = self.options.capacity.is_some();
-            let easier = if is_given { goal } else { capacities.easier };
-            (Capacities { easier, ..capacities }, &*exact)
+            (exact.begin(goal, (before, granule), is_given), &*exact)
         });
         // Where exact searches are of use, they get most of the time after some rounds.
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
