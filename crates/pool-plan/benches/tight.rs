@@ -6,6 +6,8 @@
 //!
 //! Both commands get the same files, one after the other, on one thread, with the same limit on the seconds of CPU
 //! time. CPU time is what is compared, so that other work on the machine changes little.
+//!
+//! With `--idealloc PATH`, the command of that name, a second table has the networks of `tests/data`.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,8 +27,6 @@ use std::process::{Command, Stdio};
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use pool_plan::{IntervalProblem, csv};
 
 /// The capacity that every problem fits.
@@ -37,6 +37,9 @@ struct Arguments {
     /// The command `minimalloc`; without it, this planner is measured alone.
     #[arg(long)]
     minimalloc: Option<PathBuf>,
+    /// The command `idealloc`; without it, networks are left out.
+    #[arg(long)]
+    idealloc: Option<PathBuf>,
     /// The folder of `MiniMalloc`'s own instances; without it, those five of them that the tests have.
     #[arg(long)]
     instances: Option<PathBuf>,
@@ -102,6 +105,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
+    match &arguments.idealloc {
+        None => println!("SKIPPED: idealloc, since no --idealloc says where it is"),
+        Some(command) => println!("{}", networks(command)?),
+    }
     if arguments.write.is_none() {
         std::fs::remove_dir_all(&folder)?;
     }
@@ -230,6 +237,42 @@ fn minimalloc(path: &Path, file: &Path, seconds: u64) -> Result<Run, Box<dyn Err
     measured(command)
 }
 
+/// The networks of the tests: how near to the bound this planner and `idealloc` come, and the CPU time of each.
+fn networks(idealloc: &Path) -> Result<Table, Box<dyn Error>> {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(["network", "bound", "this", "CPU s", "idealloc", "CPU s"]);
+    for name in ["iree_mobilebert", "iopddl_G_1", "resnet50", "bert_base", "pangu_13B"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let file = folder.join(format!("{name}.csv"));
+        let text = std::fs::read_to_string(&file)?;
+        let bound = csv::read(&text, csv::CsvOptions::default())?.lower_bound().bytes;
+        let mut row = vec![name.to_owned(), bound.to_string()];
+        let mut this = Command::new(env!("CARGO_BIN_EXE_pool-plan"));
+        this.args(["solve", "--threads", "1", "--budget", "10s", "--json"]).arg(&file);
+        let mut other = Command::new(idealloc);
+        other.args(["--max-lives", "5", "--input"]).arg(&file).arg("ex-csv");
+        for (command, before) in [(&mut this, "\"peak\":"), (&mut other, "Makespan:")] {
+            let start = children()?;
+            let output = command.output()?;
+            let seconds = children()? - start;
+            let peak = number_after(&String::from_utf8_lossy(&output.stdout), before);
+            let ratio = peak.map(|peak| peak as f64 / bound as f64);
+            row.push(ratio.map_or_else(|| "fails".to_owned(), |ratio| format!("{ratio:.4}")));
+            row.push(shown(Some(seconds)));
+        }
+        table.add_row(row);
+    }
+    Ok(table)
+}
+
+/// The number that comes after some words of a text.
+fn number_after(text: &str, words: &str) -> Option<u64> {
+    let rest = text.split(words).nth(1)?.trim_start();
+    let end = rest.find(|character: char| !character.is_ascii_digit())?;
+    rest[..end].parse().ok()
+}
+
 /// A command that the system ends after some seconds of CPU time.
 fn limited(path: &Path, seconds: u64) -> Command {
     let mut command = Command::new("sh");
@@ -245,8 +288,18 @@ fn measured(mut command: Command) -> Result<Run, Box<dyn Error>> {
 }
 
 /// Seconds of CPU time of all commands so far.
+#[cfg(unix)]
 fn children() -> Result<f64, Box<dyn Error>> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike;
+
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
     Ok(micros as f64 / 1e6)
+}
+
+/// Only Unix has a limit on CPU time.
+#[cfg(not(unix))]
+fn children() -> Result<f64, Box<dyn Error>> {
+    Err("this benchmark needs Unix, which limits and measures the CPU time of commands".into())
 }

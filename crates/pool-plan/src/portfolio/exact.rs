@@ -10,9 +10,9 @@ use crate::search::{FOCUSES, HEURISTICS, Instance, NicheSearch, Outcome, Ranker,
 /// Steps of a search that goes on in the next round.
 const LASTING_STEPS: u64 = 4_000;
 /// Steps of a search by niches in the first round; they double from round to round.
-const NICHE_STEPS: u64 = 4_000;
+const NICHE_STEPS: u64 = 1_000;
 /// How often they double, without a capacity, where other searches are as useful, and with one.
-const NICHE_DOUBLINGS: [u64; 2] = [2, 4];
+const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
 /// Items and sections that such a search looks at in a round, likewise.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
@@ -85,6 +85,11 @@ impl<'a> Exact<'a> {
             failures: vec![0; instance.section_count],
             easier: 1,
         }
+    }
+
+    /// How many searches by niches a round has: they come first.
+    pub(super) fn niche_count(&self) -> usize {
+        self.niches.len()
     }
 
     /// How many searches a round has.
