@@ -87,9 +87,9 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// How many searches by niches a round has: they come first.
-    pub(super) fn niche_count(&self) -> usize {
-        self.niches.len()
+    /// How many searches of a round go on from the one before, which come first; none where none is by niches.
+    pub(super) fn continued(&self) -> usize {
+        if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
     }
 
     /// How many searches a round has.

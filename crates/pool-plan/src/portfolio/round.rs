@@ -26,9 +26,9 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
-/// Rounds of searches by niches alone, where there are any and a capacity is given: most tight packings that are soon
-/// found are found by these.
-const NICHE_ROUNDS: u64 = 3;
+/// Rounds of nothing but searches that go on from one to the next, where a capacity is given and some are by niches:
+/// most tight packings that are soon found are found by these.
+const CONTINUED_ROUNDS: u64 = 3;
 /// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
 /// Items that the local searches of a round place, each.
@@ -112,13 +112,14 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
             (exact.begin(goal, (before, granule), is_given), &*exact)
         });
         // Where exact searches are of use, they get most of the time after some rounds.
-        let niches = begun.map_or(0, |(_, exact)| exact.niche_count());
-        let is_niche = self.options.capacity.is_some() && number < NICHE_ROUNDS && niches > 0;
+        let continued = begun.map_or(0, |(_, exact)| exact.continued());
+        let is_given = self.options.capacity.is_some();
+        let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
-        let is_local = is_local && !is_niche;
+        let is_local = is_local && !is_continued;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
         let searches = begun.map_or(0, |(_, exact)| exact.count());
-        let searches = if is_niche { niches } else { searches };
+        let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);
