@@ -75,7 +75,7 @@ fn outcome(instance: &Instance, capacity: u64, (focus, patience): (Focus, f64)) 
 #[test]
 fn a_plan_is_found_exactly_if_brute_force_has_one() {
     let (mut found, mut none) = (0, 0);
-    for seed in 0..600 {
+    for seed in 0..3_000 {
         let Some(problem) = problem(seed) else { continue };
         let timeline = Timeline::new(&problem);
         let instance = Instance::of_timeline(&timeline, usize::MAX, &|| true).expect("small");
