@@ -5,14 +5,20 @@ use std::sync::Mutex;
 
 use super::limit::Limit;
 use crate::random::Random;
-use crate::search::{HEURISTICS, Instance, Outcome, Ranker, Search};
+use crate::search::{FOCUSES, HEURISTICS, Instance, NicheSearch, Outcome, Ranker, Search, Steps};
 
 /// Steps of a search that goes on in the next round.
 const LASTING_STEPS: u64 = 4_000;
+/// Steps of a search by niches in the first round; they double from round to round.
+const NICHE_STEPS: u64 = 1_000;
+/// How often they double, without a capacity, where other searches are as useful, and with one.
+const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
+/// Items and sections that such a search looks at in a round, likewise.
+const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
 /// Searches that start anew: for the goal, and for an easier capacity.
-const RESTARTS: [usize; 2] = [6, 3];
+const RESTARTS: [usize; 2] = [3, 3];
 /// Steps between two looks at the clock.
 const STEPS_UNWATCHED: u64 = 256;
 /// Items and sections that a search looks at between two looks at the clock: some milliseconds.
@@ -48,6 +54,8 @@ pub(super) struct Capacities {
     pub(super) goal: u64,
     /// A capacity between the goal and the best peak.
     pub(super) easier: u64,
+    /// Whether nobody asks for a lower peak than the goal.
+    pub(super) is_given: bool,
 }
 
 /// The exact searches.
@@ -55,6 +63,9 @@ pub(super) struct Capacities {
 pub(super) struct Exact<'a> {
     instance: &'a Instance,
     ranker: Ranker<'a>,
+    /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items.
+    niches: Vec<Mutex<NicheSearch<'a>>>,
+    seed: u64,
     /// Searches for the goal, one for each lasting order.
     lasting: Vec<Mutex<Search<'a>>>,
     failures: Vec<u64>,
@@ -64,30 +75,45 @@ pub(super) struct Exact<'a> {
 
 impl<'a> Exact<'a> {
     /// Searches that have not begun.
-    pub(super) fn new(instance: &'a Instance) -> Self {
+    pub(super) fn new(instance: &'a Instance, seed: u64) -> Self {
         Self {
             instance,
             ranker: Ranker::new(instance),
+            niches: Vec::new(),
+            seed,
             lasting: Vec::new(),
             failures: vec![0; instance.section_count],
             easier: 1,
         }
     }
 
+    /// How many searches of a round go on from the one before, which come first; none where none is by niches.
+    pub(super) fn continued(&self) -> usize {
+        if self.niches.is_empty() { 0 } else { self.niches.len() + self.lasting.len() }
+    }
+
     /// How many searches a round has.
     pub(super) fn count(&self) -> usize {
-        self.lasting.len() + RESTARTS[0] + RESTARTS[1]
+        self.niches.len() + self.lasting.len() + RESTARTS[0] + RESTARTS[1]
     }
 
     /// Begins a round: the easier capacity is nearer to the peak the longer nothing is found.
-    pub(super) fn begin(&mut self, goal: u64, peak: u64, granule: u64) -> Capacities {
+    pub(super) fn begin(
+        &mut self,
+        goal: u64,
+        (peak, granule): (u64, u64),
+        is_given: bool,
+    ) -> Capacities {
         if self.lasting.first().is_none_or(|search| !searches(search, goal)) {
             let search = |ranks| Mutex::new(Search::new(self.instance, goal, ranks));
             self.lasting = self.ranker.lasting().map(search).collect();
+            self.niches = self.niches(goal);
         }
         let below = peak.saturating_sub(granule);
         let distance = below.saturating_sub(goal) >> self.easier;
-        Capacities { goal, easier: (below - distance) / granule * granule }
+        // Nobody asks for an easier capacity than a given one.
+        let easier = if is_given { goal } else { (below - distance) / granule * granule };
+        Capacities { goal, easier, is_given }
     }
 
     /// Ends a round: what failed is forgotten slowly.
@@ -116,17 +142,36 @@ impl<'a> Exact<'a> {
         is_needed: impl Fn() -> bool,
     ) -> Option<Searched> {
         let Attempt { task, number, .. } = attempt;
+        if let Some(search) = self.niches.get(task) {
+            let is_given = usize::from(capacities.is_given);
+            let steps = NICHE_STEPS << number.min(NICHE_DOUBLINGS[is_given]);
+            let most = (steps, NICHE_WORK[is_given]);
+            return Some(watched(&mut *search.lock().ok()?, most, limit, is_needed));
+        }
+        let task = task - self.niches.len();
+        let is_large = self.instance.items.len() > MANY_ITEMS;
+        let work = if is_large { LITTLE_WORK } else { MOST_WORK };
         if let Some(search) = self.lasting.get(task) {
-            let mut search = search.lock().ok()?;
             let steps = LASTING_STEPS >> warm_up(number);
-            return Some(self.search(&mut search, steps, limit, is_needed));
+            return Some(watched(&mut *search.lock().ok()?, (steps, work), limit, is_needed));
         }
         let task = task - self.lasting.len();
         let is_easier = task >= RESTARTS[0];
         let capacity = if is_easier { capacities.easier } else { capacities.goal };
         let mut search = self.restart(capacity, Attempt { task, ..attempt });
         let steps = (RESTART_STEPS * luby(number + 1)) >> warm_up(number);
-        Some(self.search(&mut search, steps, limit, is_needed))
+        Some(watched(&mut search, (steps, work), limit, is_needed))
+    }
+
+    fn niches(&self, goal: u64) -> Vec<Mutex<NicheSearch<'a>>> {
+        if !self.instance.is_linear || self.instance.items.len() > MANY_ITEMS {
+            return Vec::new();
+        }
+        let search = |(focus, task)| {
+            let random = Random::new(self.seed, u64::MAX, task);
+            Mutex::new(NicheSearch::new(self.instance, goal, focus, random))
+        };
+        FOCUSES.into_iter().zip(0..).map(search).collect()
     }
 
     /// A new search with random preferences.
@@ -140,31 +185,29 @@ impl<'a> Exact<'a> {
         let ranks = self.ranker.blurred(heuristic, failures, noise, &mut random);
         Search::new(self.instance, capacity, ranks)
     }
+}
 
-    fn search(
-        &self,
-        search: &mut Search<'_>,
-        steps: u64,
-        limit: Limit<'_>,
-        is_needed: impl Fn() -> bool,
-    ) -> Searched {
-        let is_large = self.instance.items.len() > MANY_ITEMS;
-        let work = if is_large { LITTLE_WORK } else { MOST_WORK };
-        let (last, most_work) = (search.steps() + steps, search.work() + work);
-        while search.steps() < last && search.work() < most_work && is_needed() {
-            let before = search.steps();
-            let next_look = last.min(before + STEPS_UNWATCHED);
-            let outcome = search.run(next_look, search.work() + WORK_UNWATCHED);
-            limit.monitor.add_steps(search.steps() - before);
-            match outcome {
-                Outcome::Found => return Searched::Plan(search.offsets().to_vec()),
-                Outcome::Exhausted => return Searched::None { within: search.capacity() },
-                Outcome::Abandoned => break,
-                Outcome::Paused => {}
-            }
+/// Runs a search for some steps or some work, whichever ends first, and looks at the clock meanwhile.
+fn watched(
+    search: &mut impl Steps,
+    (steps, work): (u64, u64),
+    limit: Limit<'_>,
+    is_needed: impl Fn() -> bool,
+) -> Searched {
+    let (last, most_work) = (search.steps() + steps, search.work() + work);
+    while search.steps() < last && search.work() < most_work && is_needed() {
+        let before = search.steps();
+        let next_look = last.min(before + STEPS_UNWATCHED);
+        let outcome = search.run(next_look, search.work() + WORK_UNWATCHED);
+        limit.monitor.add_steps(search.steps() - before);
+        match outcome {
+            Outcome::Found => return Searched::Plan(search.offsets().to_vec()),
+            Outcome::Exhausted => return Searched::None { within: search.capacity() },
+            Outcome::Abandoned => break,
+            Outcome::Paused => {}
         }
-        Searched::Failures(search.failures().to_vec())
     }
+    Searched::Failures(search.failures().to_vec())
 }
 
 fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::exact::{Attempt, Capacities, Exact, MANY_ITEMS, Searched, warm_up};
+use super::exact::{Attempt, Exact, MANY_ITEMS, Searched, warm_up};
 use super::heuristics::Heuristics;
 use super::improve::{ImprovedPlan, improve};
 use super::limit::Limit;
@@ -26,6 +26,9 @@ const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 const RECIPES: usize = 4;
 /// Rounds with local searches before exact searches, where there are any, get most of the time.
 const LOCAL_ROUNDS: u64 = 8;
+/// Rounds of nothing but searches that go on from one to the next, where a capacity is given and some are by niches:
+/// most tight packings that are soon found are found by these.
+const CONTINUED_ROUNDS: u64 = 3;
 /// Local searches on the orders of greedy plans.
 const CLIMBS: usize = 2;
 /// Items that the local searches of a round place, each.
@@ -71,7 +74,7 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
     pub(super) fn run(&self, standing: &mut Standing, heuristics: &mut Heuristics<'_, M>) {
         let mut progress = Progress {
             repairs: self.repairs(),
-            exact: self.instance.map(Exact::new),
+            exact: self.instance.map(|instance| Exact::new(instance, self.options.seed)),
             granule: granule(self.items),
         };
         let last = self.options.rounds.unwrap_or(u32::MAX);
@@ -105,16 +108,18 @@ impl<P: Place, M: Fn() -> P + Sync> Rounds<'_, M> {
         let is_exact = progress.exact.is_some() && self.items.len() <= MANY_ITEMS;
         let exact = progress.exact.as_mut();
         let begun = exact.map(|exact| {
-            let capacities = exact.begin(goal, before, granule);
-            // Nobody asks for an easier capacity than a given one.
             let is_given = self.options.capacity.is_some();
-            let easier = if is_given { goal } else { capacities.easier };
-            (Capacities { easier, ..capacities }, &*exact)
+            (exact.begin(goal, (before, granule), is_given), &*exact)
         });
         // Where exact searches are of use, they get most of the time after some rounds.
+        let continued = begun.map_or(0, |(_, exact)| exact.continued());
+        let is_given = self.options.capacity.is_some();
+        let is_continued = is_given && number < CONTINUED_ROUNDS && continued > 0;
         let is_local = !is_exact || number < LOCAL_ROUNDS || number % LOCAL_ROUNDS == 0;
+        let is_local = is_local && !is_continued;
         let local = if is_local { progress.repairs.as_slice() } else { &[] };
         let searches = begun.map_or(0, |(_, exact)| exact.count());
+        let searches = if is_continued { continued } else { searches };
         let climbs = if is_local { CLIMBS } else { 0 };
         // A task before one that found what was sought matters; one after it does not.
         let found = AtomicUsize::new(usize::MAX);

@@ -2,11 +2,16 @@
 
 mod instance;
 mod neighbours;
+mod niche;
 mod ranks;
+mod skyline;
 mod state;
+mod steps;
 mod tree;
 
 pub(crate) use instance::Instance;
 pub(crate) use neighbours::{Neighbours, Overlaps};
+pub(crate) use niche::{FOCUSES, NicheSearch};
 pub(crate) use ranks::{HEURISTICS, Ranker};
-pub(crate) use tree::{Outcome, Search};
+pub(crate) use steps::{Outcome, Steps};
+pub(crate) use tree::Search;

@@ -7,20 +7,8 @@
 use super::instance::Instance;
 use super::ranks::Ranks;
 use super::state::{Mark, State};
+use super::steps::{Outcome, Steps};
 use crate::adjacency::indices;
-
-/// What a search has found out about the capacity that it searches.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Outcome {
-    /// A plan fits the capacity.
-    Found,
-    /// No plan fits the capacity.
-    Exhausted,
-    /// The search is not decided yet.
-    Paused,
-    /// The search will not be decided: its path from the root takes too much memory.
-    Abandoned,
-}
 
 /// Words of memory of a path from the root, 128 MiB: each vertex of it lists the items that are open there.
 const MOST_WORDS: usize = 1 << 25;
@@ -96,40 +84,6 @@ impl<'a> Search<'a> {
         let whole = Part { items: (0, search.lists.len()), sections };
         search.split(whole, u32::MAX, 0, 0);
         search
-    }
-
-    /// The offsets of the plan that was found.
-    pub(crate) fn offsets(&self) -> &[u64] {
-        &self.offsets
-    }
-
-    /// For each section, how often it was the one whose items could not fit.
-    pub(crate) fn failures(&self) -> &[u64] {
-        self.state.failures()
-    }
-
-    /// The capacity that is searched.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.state.capacity()
-    }
-
-    /// How many placements were tried.
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    /// How many items and sections were looked at, which is what the time goes into.
-    pub(crate) fn work(&self) -> u64 {
-        self.state.work() + self.listed
-    }
-
-    /// Tries placements until `steps` were tried in all, or `work` was done in all.
-    pub(crate) fn run(&mut self, steps: u64, work: u64) -> Outcome {
-        while self.outcome == Outcome::Paused && self.steps < steps && self.work() < work {
-            self.steps += 1;
-            self.step();
-        }
-        self.outcome
     }
 
     fn step(&mut self) {
@@ -285,6 +239,36 @@ impl<'a> Search<'a> {
             }
         }
         self.outcome = Outcome::Found;
+    }
+}
+
+impl Steps for Search<'_> {
+    fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    fn failures(&self) -> &[u64] {
+        self.state.failures()
+    }
+
+    fn capacity(&self) -> u64 {
+        self.state.capacity()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn work(&self) -> u64 {
+        self.state.work() + self.listed
+    }
+
+    fn run(&mut self, steps: u64, work: u64) -> Outcome {
+        while self.outcome == Outcome::Paused && self.steps < steps && self.work() < work {
+            self.steps += 1;
+            self.step();
+        }
+        self.outcome
     }
 }
 

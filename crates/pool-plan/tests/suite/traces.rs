@@ -55,9 +55,11 @@ fn variants_are_solved_like_the_traces() {
         let plan = problem.solve(&options).unwrap();
         assert!(problem.validate(&plan.offsets).unwrap() <= 1_048_576);
     }
-    let small = held_out::cut_out(120, 35).unwrap();
-    let plan = small.solve(&Options { capacity: Some(1_048_576), ..options() }).unwrap();
-    assert!(small.validate(&plan.offsets).unwrap() <= 1_048_576);
+    for small in [held_out::cut_out(200, 35), held_out::pinwheels(200, 35)] {
+        let small = small.unwrap();
+        let plan = small.solve(&Options { capacity: Some(1_048_576), ..options() }).unwrap();
+        assert!(small.validate(&plan.offsets).unwrap() <= 1_048_576);
+    }
     for name in ["iopddl_G_1", "resnet50", "bert_base"] {
         let problem = held_out::resized(&trace(&format!("{name}.csv")), 36).unwrap();
         let plan = problem.solve(&Options { tolerance: 1.005, ..options() }).unwrap();

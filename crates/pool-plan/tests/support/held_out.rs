@@ -71,6 +71,52 @@ pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanEr
     named(pieces, &mut random)
 }
 
+/// Rectangles of time and addresses as of [`cut_out`], half of the cuts pinwheels: five pieces that no straight cut
+/// parts from each other.
+#[allow(dead_code, reason = "not all that include this file have such a family")]
+pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
+    let mut random = Random::new(seed);
+    let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
+    while pieces.len() < count {
+        let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
+        let some = (0..4).map(|_| random.below(pieces.len() as u64) as usize);
+        let Some(chosen) = some.max_by_key(|&one| area(&pieces[one])) else { continue };
+        let whole = pieces.swap_remove(chosen);
+        let duration = whole.upper.abs_diff(whole.lower);
+        if whole.size < 3 * 1024 || duration < 8 {
+            pieces.push(whole);
+            continue;
+        }
+        let kibibytes = whole.size / 1024;
+        // Two cuts of the addresses and two of the time, the first before the second.
+        let first = 1 + random.below(kibibytes - 2);
+        let second = first + 1 + random.below(kibibytes - first - 1);
+        let early = 1 + random.below(duration - 2);
+        let late = early + 1 + random.below(duration - early - 1);
+        let time = |offset: u64| whole.lower + offset as i64;
+        let piece = |lower: u64, upper: u64, size: u64| {
+            Buffer::new("", time(lower), time(upper), 1024 * size)
+        };
+        let is_tall = whole.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6;
+        if random.below(2) == 0 {
+            pieces.extend([
+                piece(0, late, first),
+                piece(late, duration, second),
+                piece(early, duration, kibibytes - second),
+                piece(0, early, kibibytes - first),
+                piece(early, late, second - first),
+            ]);
+        } else if is_tall {
+            let sizes = [first, kibibytes - first];
+            pieces.extend(sizes.map(|size| piece(0, duration, size)));
+        } else {
+            pieces.extend([piece(0, early, kibibytes), piece(early, duration, kibibytes)]);
+        }
+    }
+    pieces.retain(|_| random.below(100) >= 8);
+    named(pieces, &mut random)
+}
+
 /// A variant of a network's trace: each distinct size becomes another one, and time may run
 /// backwards.
 pub(crate) fn resized(problem: &IntervalProblem, seed: u64) -> Result<IntervalProblem, PlanError> {

@@ -1,0 +1,355 @@
+//! Depth-first search by niches: which item lies on the floor of one section?
+//!
+//! A vertex takes one section and its floor, the lowest offset of its open items (a niche of the skyline, as in the
+//! checks of vertical positions in strip packing: Côté, Dell'Amico and Iori 2014). Either one of the items that can
+//! begin at the floor does, or none, and then each of them lies on another open item. Of all plans that go with the
+//! vertex take one whose sum of offsets is least: if none of the items is at the floor, each has something to lie
+//! on, since it could be moved down otherwise. So one child goes with a plan if the vertex does.
+//!
+//! A section is taken only if no open item fits below those that can begin at its floor. A lowest floor always
+//! is one. Beyond that the choice is free, and that is what this search has over one that places items in the order
+//! of their offsets: it stays with the sections that failed most (weighted degrees, Boussemart et al. 2004), and
+//! does not repeat their failures for each arrangement of others far away. It restarts with other preferences
+//! after ever more dead ends, keeps the weights for some restarts, and forgets them then.
+
+use super::instance::Instance;
+use super::skyline::Skyline;
+use super::steps::{Outcome, Steps};
+use crate::adjacency::index;
+use crate::plan::as_float;
+use crate::random::Random;
+
+/// Dead ends before the first restart.
+const FIRST_DEAD_ENDS: f64 = 200.0;
+/// How much later each restart comes than the one before.
+const PATIENCE_GROWTH: f64 = 1.04;
+/// Restarts after which the weights are forgotten: they may have led to where no plan is.
+const MEMORY: usize = 64;
+/// How much later the first restart comes each time that the weights were forgotten.
+const MEMORY_GROWTH: f64 = 1.25;
+/// Slack that counts like none, as a share of the capacity.
+const LITTLE_SLACK: f64 = 1.0 / 1024.0;
+/// How far preferences are blurred, once each was tried as it is.
+const NOISE: f64 = 0.6;
+/// Changes on a path from the root, 96 MiB, beyond which the search restarts.
+const MOST_CHANGES: usize = 1 << 22;
+
+/// Which section a vertex takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Focus {
+    /// One with little slack and many failures, whose floor is below all ends of open items.
+    Failures,
+    /// The one with the lowest floor.
+    Floor,
+    /// One with little slack and many failures, whose floor is below the ends of the open items around it.
+    Neighbourhood,
+}
+
+/// All ways to choose sections.
+pub(crate) const FOCUSES: [Focus; 3] = [Focus::Failures, Focus::Neighbourhood, Focus::Floor];
+
+/// What makes an item be tried before others.
+#[derive(Clone, Copy, Debug)]
+enum Preference {
+    Lifetime,
+    Area,
+    FailuresAndLifetime,
+    Size,
+}
+
+const PREFERENCES: [Preference; 4] =
+    [Preference::Lifetime, Preference::Area, Preference::FailuresAndLifetime, Preference::Size];
+
+/// A range of sections.
+type Range = (u32, u32);
+
+/// A vertex on the path from the root.
+#[derive(Debug)]
+enum Vertex {
+    /// One of the candidates is at the floor of the section, or none is.
+    Choice {
+        part: Range,
+        section: u32,
+        /// The candidates, as a range of the stack of lists.
+        candidates: (usize, usize),
+        /// The place of the next candidate there; the end for none of them, and beyond it where all was tried.
+        next: usize,
+        /// How many changes the plan has before the choice.
+        changes: usize,
+    },
+    /// Each part must have a plan.
+    Parts { first: usize, next: usize },
+}
+
+/// A search for a plan within a capacity.
+#[derive(Debug)]
+pub(crate) struct NicheSearch<'a> {
+    skyline: Skyline<'a>,
+    focus: Focus,
+    random: Random,
+    /// The item with the highest number is tried first.
+    preferences: Vec<f64>,
+    path: Vec<Vertex>,
+    lists: Vec<u32>,
+    parts: Vec<Range>,
+    /// How many changes the plan has at the root.
+    root: usize,
+    outcome: Outcome,
+    restarts: usize,
+    /// Choices of which all was tried, since the last restart.
+    dead_ends: f64,
+    /// How many of them lead to the next restart.
+    patience: f64,
+    /// How many of them lead to the first restart after the weights were forgotten.
+    first_patience: f64,
+    /// How many placements were tried.
+    steps: u64,
+    /// How many sections of parts were looked at.
+    listed: u64,
+}
+
+impl<'a> NicheSearch<'a> {
+    /// A search in an instance whose sections are in an order.
+    pub(crate) fn new(instance: &'a Instance, capacity: u64, focus: Focus, random: Random) -> Self {
+        let mut skyline = Skyline::new(instance, capacity);
+        let fits = |(item, &lowest): (usize, &u64)| lowest + instance.items[item].size <= capacity;
+        let is_possible = skyline.lowest.iter().enumerate().all(fits) && skyline.check(true);
+        let mut search = Self {
+            skyline,
+            focus,
+            random,
+            preferences: vec![0.0; instance.items.len()],
+            path: Vec::new(),
+            lists: Vec::new(),
+            parts: Vec::new(),
+            root: 0,
+            outcome: if is_possible { Outcome::Paused } else { Outcome::Exhausted },
+            restarts: 0,
+            dead_ends: 0.0,
+            patience: FIRST_DEAD_ENDS,
+            first_patience: FIRST_DEAD_ENDS,
+            steps: 0,
+            listed: 0,
+        };
+        if is_possible {
+            search.root = search.skyline.changes();
+            search.begin();
+        }
+        search
+    }
+
+    /// Begins at the root with other preferences.
+    fn restart(&mut self) {
+        self.skyline.undo(self.root);
+        self.path.clear();
+        self.lists.clear();
+        self.parts.clear();
+        self.restarts += 1;
+        self.dead_ends = 0.0;
+        self.patience *= PATIENCE_GROWTH;
+        if self.restarts % MEMORY == 0 {
+            self.skyline.forget();
+            self.first_patience *= MEMORY_GROWTH;
+            self.patience = self.first_patience;
+        }
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        let instance = self.skyline.instance;
+        let preference = PREFERENCES[self.restarts % PREFERENCES.len()];
+        let noise = if self.restarts < PREFERENCES.len() { 0.0 } else { NOISE };
+        for item in 0..instance.items.len() {
+            let lifetime = as_float(instance.durations[item]);
+            let size = as_float(instance.items[item].size);
+            let key = match preference {
+                Preference::Lifetime => lifetime,
+                Preference::Area => lifetime * size,
+                Preference::FailuresAndLifetime => {
+                    let sections = instance.sections_of.row(item).iter();
+                    let weights = sections.map(|&section| self.skyline.weight(section));
+                    weights.fold(0.0, f64::max) * lifetime.sqrt()
+                }
+                Preference::Size => size,
+            };
+            self.preferences[item] = key * (1.0 + noise * (self.random.fraction() - 0.5));
+        }
+        self.split((0, index(instance.section_count)));
+    }
+
+    fn step(&mut self) {
+        let Some(Vertex::Choice { part, section, candidates, next, changes }) =
+            self.path.last_mut()
+        else {
+            self.outcome = if self.path.is_empty() { Outcome::Exhausted } else { self.outcome };
+            return;
+        };
+        let (part, section, (first, end)) = (*part, *section, *candidates);
+        self.skyline.undo(*changes);
+        if *next > end {
+            self.fail(first);
+            return;
+        }
+        let place = *next;
+        *next += 1;
+        if place == end {
+            if self.skyline.leave(section, &self.lists[first..end]) {
+                self.enter(part);
+            }
+            return;
+        }
+        let item = self.lists[place];
+        if self.skyline.is_uncovered(item) {
+            // Where an item is in nobody's way, no choice of another instead of it helps.
+            *next = end + 1;
+        }
+        if !self.skyline.place(item) {
+            return;
+        }
+        let (first, end) = self.skyline.instance.hulls[item as usize];
+        if (first + 1..end).any(|boundary| self.skyline.is_cut(boundary)) {
+            self.split(part);
+        } else {
+            self.enter(part);
+        }
+    }
+
+    /// Goes on with each piece of a part on its own, those with few sections first.
+    fn split(&mut self, (begin, end): Range) {
+        let first = self.parts.len();
+        let mut piece_begin = begin;
+        self.listed += u64::from(end - begin);
+        for boundary in begin + 1..=end {
+            if boundary < end && !self.skyline.is_cut(boundary) {
+                continue;
+            }
+            if (piece_begin..boundary).any(|section| self.skyline.floor(section).is_some()) {
+                self.parts.push((piece_begin, boundary));
+            }
+            piece_begin = boundary;
+        }
+        self.parts[first..].sort_by_key(|part| part.1 - part.0);
+        self.path.push(Vertex::Parts { first, next: first });
+        self.succeed();
+    }
+
+    /// Chooses a section of a part, and lists the candidates for its floor.
+    fn enter(&mut self, part: Range) {
+        let Some(section) = self.section(part) else {
+            self.succeed();
+            return;
+        };
+        let first = self.lists.len();
+        self.lists.extend(self.skyline.candidates(section));
+        let key = |item: &u32| self.preferences[*item as usize];
+        self.lists[first..].sort_by(|one, other| key(other).total_cmp(&key(one)));
+        let (candidates, changes) = ((first, self.lists.len()), self.skyline.changes());
+        self.path.push(Vertex::Choice { part, section, candidates, next: first, changes });
+    }
+
+    /// The section of a part that the search goes on with; none where all items are placed.
+    fn section(&mut self, (begin, end): Range) -> Option<u32> {
+        self.listed += u64::from(end - begin);
+        let lowest_top = (begin..end).map(|section| self.skyline.top(section)).min()?;
+        let mut best = None;
+        for section in begin..end {
+            let Some(floor) = self.skyline.floor(section) else { continue };
+            if floor >= lowest_top && self.focus != Focus::Neighbourhood {
+                continue;
+            }
+            let badness = self.badness(section, floor);
+            if best.is_none_or(|(least, _)| badness < least)
+                && (floor < lowest_top || self.is_lowest_around(section, floor))
+            {
+                best = Some((badness, section));
+            }
+        }
+        best.map(|(_, section)| section)
+    }
+
+    /// How little there is to say for a section.
+    fn badness(&self, section: u32, floor: u64) -> f64 {
+        let (slack, capacity) =
+            (as_float(self.skyline.slack(section)), as_float(self.skyline.capacity));
+        match self.focus {
+            // Of sections with one floor the one with the least slack.
+            Focus::Floor => as_float(floor) + slack / (2.0 * capacity + 1.0),
+            Focus::Failures | Focus::Neighbourhood => {
+                (slack + capacity * LITTLE_SLACK) / self.skyline.weight(section)
+            }
+        }
+    }
+
+    /// Whether no open item fits below one that can begin at the floor of a section.
+    fn is_lowest_around(&self, section: u32, floor: u64) -> bool {
+        let sections_of = &self.skyline.instance.sections_of;
+        self.skyline.candidates(section).all(|item| {
+            let sections = sections_of.row(item as usize).iter();
+            sections.copied().all(|section| self.skyline.top(section) > floor)
+        })
+    }
+
+    /// Goes back from a choice of which all was tried to the last one that has more.
+    fn fail(&mut self, lists: usize) {
+        self.dead_ends += 1.0;
+        self.skyline.age();
+        self.lists.truncate(lists);
+        self.path.pop();
+        while let Some(&Vertex::Parts { first, .. }) = self.path.last() {
+            self.parts.truncate(first);
+            self.path.pop();
+        }
+    }
+
+    /// Keeps the placements of a part whose items are all placed, and goes on with the next part.
+    fn succeed(&mut self) {
+        while let Some(vertex) = self.path.last_mut() {
+            match vertex {
+                Vertex::Choice { candidates, .. } => self.lists.truncate(candidates.0),
+                Vertex::Parts { next, .. } if *next < self.parts.len() => {
+                    let part = self.parts[*next];
+                    *next += 1;
+                    self.enter(part);
+                    return;
+                }
+                Vertex::Parts { first, .. } => self.parts.truncate(*first),
+            }
+            self.path.pop();
+        }
+        self.outcome = Outcome::Found;
+    }
+}
+
+impl Steps for NicheSearch<'_> {
+    fn offsets(&self) -> &[u64] {
+        &self.skyline.lowest
+    }
+
+    fn capacity(&self) -> u64 {
+        self.skyline.capacity
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn work(&self) -> u64 {
+        self.skyline.work() + self.listed
+    }
+
+    fn run(&mut self, steps: u64, work: u64) -> Outcome {
+        while self.outcome == Outcome::Paused && self.steps < steps && self.work() < work {
+            self.steps += 1;
+            if self.dead_ends > self.patience || self.skyline.changes() > MOST_CHANGES {
+                self.restart();
+            }
+            if self.outcome == Outcome::Paused {
+                self.step();
+            }
+        }
+        self.outcome
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! A partial plan for the search by niches: placed items, and the lowest offset that is left for each open one.
+//!
+//! An item is only placed where no open item that it conflicts with can end up below it, so that all of them are
+//! above it. The floor of a section is the lowest offset of its open items. Stacking these in the order of their
+//! lowest offsets gives the lowest top there can be (one machine with release dates, Jackson 1955); where that is
+//! above the capacity, the section has failed, and weighs more from then on.
+
+use super::instance::Instance;
+use crate::adjacency::{index, indices};
+use crate::plan::as_float;
+
+/// What a failure adds to a weight grows by this factor from one dead end to the next, so that old ones count less.
+const GROWTH: f64 = 1.0005;
+/// Weights are scaled down once a failure adds more than this.
+const MOST_WEIGHT: f64 = 1e100;
+
+/// Something that was changed, with what it was before.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Lowest(u32, u64),
+    Section(u32, Section),
+    Placed(u32),
+}
+
+/// What is known of the open items of a section; the numbers of one without are `u64::MAX`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Section {
+    /// The lowest offset.
+    floor: u64,
+    /// The lowest end.
+    top: u64,
+}
+
+/// A partial plan.
+#[derive(Debug)]
+pub(super) struct Skyline<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) capacity: u64,
+    /// The lowest offset that is left for each item; for placed items, their offsets.
+    pub(super) lowest: Vec<u64>,
+    placed: Vec<bool>,
+    sections: Vec<Section>,
+    /// For each section, the bytes of its open items.
+    open: Vec<u64>,
+    /// For each section, how many open items cross into it from the section before.
+    crossing: Vec<u32>,
+    /// For each section, how much it has failed.
+    weights: Vec<f64>,
+    /// What the next failure adds to a weight.
+    increment: f64,
+    changes: Vec<Change>,
+    /// Sections whose open items have changed.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+    /// The section that failed last: it is looked at first.
+    suspect: usize,
+    /// Open items of one section, as (lowest, size).
+    jobs: Vec<(u64, u64)>,
+    work: u64,
+}
+
+impl<'a> Skyline<'a> {
+    /// The empty plan of an instance whose sections are in an order.
+    pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
+        let sections = instance.section_count;
+        let mut crossing = vec![0; sections + 1];
+        for &(first, end) in &instance.hulls {
+            for boundary in first + 1..end {
+                crossing[boundary as usize] += 1;
+            }
+        }
+        let size = |&item: &u32| instance.items[item as usize].size;
+        let bytes = |section| instance.sections.row(section).iter().map(size).sum();
+        Self {
+            instance,
+            capacity,
+            lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
+            placed: vec![false; instance.items.len()],
+            sections: vec![Section { floor: 0, top: 0 }; sections],
+            open: (0..sections).map(bytes).collect(),
+            crossing,
+            weights: vec![1.0; sections],
+            increment: 1.0,
+            changes: Vec::new(),
+            dirty: indices(sections).collect(),
+            is_dirty: vec![true; sections],
+            suspect: 0,
+            jobs: Vec::new(),
+            work: 0,
+        }
+    }
+
+    /// How many items and sections were looked at.
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// How many changes there are to take back.
+    pub(super) fn changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// The lowest offset of a section's open items, if it has any.
+    pub(super) fn floor(&self, section: u32) -> Option<u64> {
+        let section = section as usize;
+        (self.open[section] > 0).then(|| self.sections[section].floor)
+    }
+
+    /// The lowest end of a section's open items.
+    pub(super) fn top(&self, section: u32) -> u64 {
+        self.sections[section as usize].top
+    }
+
+    /// The bytes of a section with open items that nothing needs to be in.
+    pub(super) fn slack(&self, section: u32) -> u64 {
+        let section = section as usize;
+        self.capacity - self.open[section] - self.sections[section].floor
+    }
+
+    /// How much a section has failed.
+    pub(super) fn weight(&self, section: u32) -> f64 {
+        self.weights[section as usize]
+    }
+
+    /// Whether no open item crosses from section `boundary - 1` into section `boundary`.
+    pub(super) fn is_cut(&self, boundary: u32) -> bool {
+        self.crossing[boundary as usize] == 0
+    }
+
+    /// The open items of a section whose lowest offset is its floor.
+    pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
+        let floor = self.sections[section as usize].floor;
+        let items = self.instance.sections.row(section as usize).iter().copied();
+        items
+            .filter(move |&item| !self.placed[item as usize] && self.lowest[item as usize] == floor)
+    }
+
+    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset.
+    pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        let others = self.instance.conflicts.row(item as usize);
+        others.iter().all(|&other| self.placed[other as usize])
+    }
+
+    /// Places an item at its lowest offset, below all open items that it conflicts with. Returns whether the
+    /// open items may still fit; either way the placement is taken back by [`undo`](Self::undo).
+    pub(super) fn place(&mut self, item: u32) -> bool {
+        let instance = self.instance;
+        let size = instance.items[item as usize].size;
+        let top = self.lowest[item as usize] + size;
+        self.placed[item as usize] = true;
+        self.changes.push(Change::Placed(item));
+        for &section in instance.sections_of.row(item as usize) {
+            self.open[section as usize] -= size;
+        }
+        let (first, end) = instance.hulls[item as usize];
+        for boundary in first + 1..end {
+            self.crossing[boundary as usize] -= 1;
+        }
+        self.soil(item);
+        let others = instance.conflicts.row(item as usize);
+        self.work += others.len() as u64;
+        let is_possible = others.iter().all(|&other| {
+            self.placed[other as usize]
+                || self.lowest[other as usize] >= top
+                || self.raise(other, top)
+        });
+        self.check(is_possible)
+    }
+
+    /// Leaves the floor of a section empty: none of the items that could begin there does, and each comes to lie
+    /// on another open item. Returns whether the open items may still fit.
+    pub(super) fn leave(&mut self, section: u32, candidates: &[u32]) -> bool {
+        let instance = self.instance;
+        let floor = self.sections[section as usize].floor;
+        // A candidate that another one lies on is above the floor, too.
+        let lowest_end = |&other: &u32| {
+            let is_candidate = candidates.contains(&other);
+            self.lowest[other as usize]
+                + u64::from(is_candidate)
+                + instance.items[other as usize].size
+        };
+        let raised = candidates.iter().map(|&item| {
+            let others = instance.conflicts.row(item as usize).iter();
+            let ends = others.filter(|&&other| !self.placed[other as usize]).map(lowest_end);
+            // With nothing to lie on, the item would have been at the floor.
+            ends.min().map(|end| end.max(floor + 1))
+        });
+        let raised: Option<Vec<u64>> = raised.collect();
+        let degrees = candidates.iter().map(|&item| instance.conflicts.row(item as usize).len());
+        self.work += degrees.sum::<usize>() as u64;
+        let is_possible = raised.is_some_and(|raised| {
+            candidates.iter().zip(raised).all(|(&item, offset)| self.raise(item, offset))
+        });
+        if !is_possible {
+            self.blame(section);
+        }
+        self.check(is_possible)
+    }
+
+    /// Takes back all changes but the first `kept`.
+    pub(super) fn undo(&mut self, kept: usize) {
+        let instance = self.instance;
+        for change in self.changes.drain(kept..).rev() {
+            match change {
+                Change::Lowest(item, lowest) => self.lowest[item as usize] = lowest,
+                Change::Section(section, before) => self.sections[section as usize] = before,
+                Change::Placed(item) => {
+                    self.placed[item as usize] = false;
+                    let size = instance.items[item as usize].size;
+                    for &section in instance.sections_of.row(item as usize) {
+                        self.open[section as usize] += size;
+                    }
+                    let (first, end) = instance.hulls[item as usize];
+                    for boundary in first + 1..end {
+                        self.crossing[boundary as usize] += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at all sections that have changed. Returns whether their open items may fit, if `is_possible` so far.
+    pub(super) fn check(&mut self, mut is_possible: bool) -> bool {
+        if is_possible && self.is_dirty.get(self.suspect) == Some(&true) {
+            self.is_dirty[self.suspect] = false;
+            is_possible = self.look_at(self.suspect);
+        }
+        while let Some(section) = self.dirty.pop() {
+            let is_dirty = std::mem::replace(&mut self.is_dirty[section as usize], false);
+            if is_dirty && is_possible {
+                is_possible = self.look_at(section as usize);
+            }
+        }
+        is_possible
+    }
+
+    /// Makes the next failures count for more than those before.
+    pub(super) fn age(&mut self) {
+        self.increment *= GROWTH;
+        if self.increment > MOST_WEIGHT {
+            self.weights.iter_mut().for_each(|weight| *weight /= MOST_WEIGHT);
+            self.increment /= MOST_WEIGHT;
+        }
+    }
+
+    /// Forgets which sections have failed.
+    pub(super) fn forget(&mut self) {
+        self.weights.fill(1.0);
+        self.increment = 1.0;
+    }
+
+    /// Moves an open item to `offset` or above. Returns whether it may still fit.
+    fn raise(&mut self, item: u32, offset: u64) -> bool {
+        let one = self.instance.items[item as usize];
+        let offset = offset.next_multiple_of(one.alignment);
+        if one.fixed.is_some() || offset + one.size > self.capacity {
+            let sections = self.instance.sections_of.row(item as usize);
+            let share = self.increment / as_float(sections.len() as u64);
+            for &section in sections {
+                self.weights[section as usize] += share;
+            }
+            return false;
+        }
+        self.changes.push(Change::Lowest(item, self.lowest[item as usize]));
+        self.lowest[item as usize] = offset;
+        self.soil(item);
+        true
+    }
+
+    fn soil(&mut self, item: u32) {
+        let sections = self.instance.sections_of.row(item as usize);
+        self.work += sections.len() as u64;
+        for &section in sections {
+            if !std::mem::replace(&mut self.is_dirty[section as usize], true) {
+                self.dirty.push(section);
+            }
+        }
+    }
+
+    fn blame(&mut self, section: u32) {
+        self.weights[section as usize] += self.increment;
+        self.suspect = section as usize;
+    }
+
+    /// Finds a section's floor and lowest end anew. Returns whether its open items may fit.
+    fn look_at(&mut self, section: usize) -> bool {
+        let instance = self.instance;
+        let items = instance.sections.row(section);
+        self.work += items.len() as u64;
+        // Only an item that begins above this room can make the section too high.
+        let Some(room) = self.capacity.checked_sub(self.open[section]) else { return false };
+        let mut now = Section { floor: u64::MAX, top: u64::MAX };
+        let (mut released, mut late, mut latest) = (0, 0, 0);
+        self.jobs.clear();
+        for &item in items {
+            if self.placed[item as usize] {
+                continue;
+            }
+            let (lowest, size) = (self.lowest[item as usize], instance.items[item as usize].size);
+            now = Section { floor: now.floor.min(lowest), top: now.top.min(lowest + size) };
+            if lowest > room {
+                self.jobs.push((lowest, size));
+                (late, latest) = (late + size, latest.max(lowest));
+            } else {
+                released += size;
+            }
+        }
+        if now != self.sections[section] {
+            self.changes.push(Change::Section(index(section), self.sections[section]));
+            self.sections[section] = now;
+        }
+        let mut is_possible = now.floor == u64::MAX || now.floor <= room;
+        if is_possible && latest + late > self.capacity {
+            self.jobs.sort_unstable_by_key(|job| job.0);
+            for &(lowest, size) in &self.jobs {
+                // From this offset on, all items that are not released before it must fit.
+                is_possible &= lowest.saturating_sub(released) <= room;
+                released += size;
+            }
+        }
+        if !is_possible {
+            self.blame(index(section));
+        }
+        is_possible
+    }
+}
