@@ -1,19 +1,15 @@
-//! Logs that mean harm, through the command, within 512 MiB of addresses: each gets the exit code and the words that
-//! `docs/replay.md` lists. Readers alone, cut off at every byte and mutated, are in the tests beside them.
+//! The attacks, by the format that each is taken for.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use super::command::scratch;
-use super::memory::is_thorough;
+use super::super::command::data;
+use super::super::memory::is_thorough;
 
 /// A file, the format that it is taken for, and what it must get.
-struct Attack {
-    name: &'static str,
-    format: &'static str,
-    bytes: Vec<u8>,
-    code: i32,
-    says: &'static str,
+pub(super) struct Attack {
+    pub(super) name: &'static str,
+    pub(super) format: &'static str,
+    pub(super) bytes: Vec<u8>,
+    pub(super) code: i32,
+    pub(super) says: &'static str,
 }
 
 fn attack(
@@ -126,7 +122,7 @@ fn of_pytorch() -> Vec<Attack> {
         &entry,
         b"\x8a\x09\0\0\0\0\0\0\0\0\x01uaas.",
     ];
-    let snapshot = std::fs::read(super::command::data("training.pickle")).unwrap();
+    let snapshot = std::fs::read(data("training.pickle")).unwrap();
     let half = snapshot[..snapshot.len() / 2].to_vec();
     vec![
         attack("half of a snapshot", "pytorch", half, 2, "byte"),
@@ -408,19 +404,8 @@ fn of_size() -> Vec<Attack> {
     ]
 }
 
-fn run(task: &[&str], file: &Path) -> Output {
-    let shell = format!("ulimit -v {} && exec \"$@\"", 512 * 1024);
-    let mut command = Command::new("sh");
-    command.args(["-c", &shell, "sh", env!("CARGO_BIN_EXE_pool-plan")]);
-    command.args(task).arg(file).env("MALLOC_ARENA_MAX", "1").output().unwrap()
-}
-
-#[test]
-fn each_attack_gets_what_the_list_says() {
-    if !cfg!(target_os = "linux") {
-        println!("SKIPPED: addresses are limited on Linux only");
-        return;
-    }
+/// All of them.
+pub(super) fn all() -> Vec<Attack> {
     let all = [
         of_rmm(),
         of_pytorch(),
@@ -430,29 +415,5 @@ fn each_attack_gets_what_the_list_says() {
         of_no_format(),
         of_size(),
     ];
-    for Attack { name, format, bytes, code, says } in all.into_iter().flatten() {
-        let file = scratch("attack");
-        std::fs::write(&file, &bytes).unwrap();
-        let from: &[&str] = if format.is_empty() { &[] } else { &["--from", format] };
-        let output = run(&[&["replay", "--rounds", "0"][..], from].concat(), &file);
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said).replace(&*file.to_string_lossy(), "FILE");
-        let start: String = said.chars().take(2000).collect();
-        assert_eq!(output.status.code(), Some(code), "{format}, {name}: {start}");
-        assert!(said.contains(says) && !said.contains("panicked"), "{format}, {name}: {start}");
-        let acts = |letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}';
-        assert!(!said.contains(acts), "{format}, {name}: a terminal would act upon {start:?}");
-        let line = said.lines().find(|line| line.contains(says)).unwrap();
-        println!(
-            "{format} | {name} | {code} | {}",
-            line.trim().chars().take(110).collect::<String>()
-        );
-
-        let copy = scratch("attack.out");
-        let _ = std::fs::remove_file(&copy);
-        let export = ["export", "--to", "perfetto", "--out", copy.to_str().unwrap()];
-        let output = run(&[&export[..], from].concat(), &file);
-        assert_eq!(output.status.code(), Some(code), "{format}, {name}, exported");
-        assert_eq!(copy.exists(), code == 0, "{format}, {name}: what is refused makes no file");
-    }
+    all.into_iter().flatten().collect()
 }
