@@ -10,6 +10,7 @@
 mod bounds;
 mod device;
 #[path = "../../../../crates/pool-wgpu/tests/suite/support/messages.rs"]
+#[allow(dead_code, reason = "the other tests watch calls, too")]
 mod messages;
 mod planes;
 mod prefix_sum;
