@@ -5,8 +5,9 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    ALL_FEATURES, CLIPPY_SETS, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED,
-    SIMULATOR, WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
+    ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT,
+    NO_STD_SETS, RELEASE_TESTED, SIMULATOR, WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of,
+    belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -121,11 +122,12 @@ fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("fmt --all --check")])
 }
 
-fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
+fn clippy(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let deny = ["--", "-D", "warnings"];
     let lint = || Invocation::check("clippy --all-targets");
     let whole = lint().with(["--workspace"]).with(everything()).with(deny);
-    let sets = CLIPPY_SETS.iter().map(|set| lint().with(set.arguments()).with(deny));
+    let in_full = if setting.full { CLIPPY_SETS_IN_FULL } else { &[] };
+    let sets = CLIPPY_SETS.iter().chain(in_full).map(|set| lint().with(set.arguments()).with(deny));
     Ok(sets.chain([whole]).collect())
 }
 
