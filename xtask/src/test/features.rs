@@ -171,8 +171,8 @@ mod tests {
     use serde::Deserialize;
 
     use super::{
-        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, FeatureSet, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS,
-        RELEASE_TESTED, SIMULATOR, WITH_PLAIN_DEFAULTS, all_features_of,
+        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, FeatureSet, LIBRARIES, MIRI_CRATES,
+        MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     use crate::test::workspace;
