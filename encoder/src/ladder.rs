@@ -169,7 +169,7 @@ impl Rung {
 }
 
 impl Parts<'_> {
-    /// What is captured: [`encode`] as it is, in a scope of the capture.
+    /// What is captured: [`encode()`] as it is, in a scope of the capture.
     fn body(
         &self,
         capture: &Capture<'_>,

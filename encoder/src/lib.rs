@@ -1,7 +1,7 @@
 //! A sentence encoder of the kind of all-MiniLM-L6-v2, written once for every backend: its temporaries are those of
 //! scopes, its weights constants beside them.
 //!
-//! [`encode`] is generic over the backend `B`, and computes with an [`Algebra<B>`](Algebra), which each backend
+//! [`encode()`] is generic over the backend `B`, and computes with an [`Algebra<B>`](Algebra), which each backend
 //! implements in a file of its own. [`Model`] says which tensors there are, [`Sentences`] what is encoded.
 
 mod algebra;
