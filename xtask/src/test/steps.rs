@@ -6,8 +6,8 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT,
-    NO_STD_SETS, RELEASE_TESTED, SIMULATOR, WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of,
-    belongs,
+    NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, WITH_WGPU,
+    all_features_of, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -393,7 +393,8 @@ fn miri_stacked(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// the programs, runs under both models with `--full` alone.
 fn miri_tree(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let miri = miri(setting, " -Zmiri-tree-borrows")?.variable("POOL_TEST_SEED", "1");
-    let miri = miri.with(old_features_in(MIRI_CRATES));
+    let crates = if setting.full { MIRI_CRATES } else { TREE_BORROWS_CRATES };
+    let miri = miri.with(old_features_in(crates));
     let skipped = ["--", "--skip", "conformance::cpu_passes_every_case", "--skip", "lengths_near"];
     Ok(vec![if setting.full { miri } else { miri.with(skipped) }])
 }
