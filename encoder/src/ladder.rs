@@ -16,7 +16,7 @@ use crate::algebra::Failure;
 use crate::cuda::OnCuda;
 use crate::encode::{HeadsAtOnce, encode};
 use crate::model::{Configuration, Model, Tensor, Tensors};
-use crate::sentences::{Batch, Sentences};
+use crate::sentences::{Batch, Sentences, positions_of};
 
 /// Captured graphs that encode so many sentences each, from the most tokens to the fewest.
 ///
@@ -151,9 +151,7 @@ impl Rung {
             None => session.planned(&probe)?,
         };
         let mut graph = prepared.capture((), body)?;
-        let of_one = 0..u32::try_from(tokens)?;
-        let all: Vec<u32> = (0..count).flat_map(|_| of_one.clone()).collect();
-        graph.write(&batch.positions, &all)?;
+        graph.write(&batch.positions, &positions_of(count, tokens))?;
         graph.write(&batch.kinds, &vec![0_u32; count * tokens])?;
         Ok(Self { graph, batch, to, probe })
     }

@@ -70,13 +70,12 @@ impl Sentences {
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
+}
 
-    /// The position of each token in its sentence.
-    #[must_use]
-    pub fn positions(&self) -> Vec<u32> {
-        let of_one = 0..u32::try_from(self.tokens).unwrap_or(u32::MAX);
-        (0..self.count()).flat_map(|_| of_one.clone()).collect()
-    }
+/// The position of each token of so many sentences in its sentence.
+pub(crate) fn positions_of(count: usize, tokens: usize) -> Vec<u32> {
+    let of_one = 0..u32::try_from(tokens).unwrap_or(u32::MAX);
+    (0..count).flat_map(|_| of_one.clone()).collect()
 }
 
 /// What of sentences a model reads, each part as a `T`: of a handle, or of a view.
@@ -113,7 +112,7 @@ impl Batch<Handle<u32>> {
             count: sentences.count(),
             tokens: sentences.tokens,
             words: pool.try_acquire_from(&sentences.words)?,
-            positions: pool.try_acquire_from(&sentences.positions())?,
+            positions: pool.try_acquire_from(&positions_of(sentences.count(), sentences.tokens))?,
             kinds: pool.try_acquire_from(&vec![0; sentences.words.len()])?,
             lengths: pool.try_acquire_from(&sentences.lengths)?,
         })

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::algebra::Failure;
-use crate::model::{Configuration, Model, Tensor, Tensors};
+use crate::model::{Configuration, Tensor, Tensors};
 
 /// Two layers of 64 hidden numbers in four heads.
 pub const CONFIGURATION: Configuration = Configuration {
@@ -56,10 +56,4 @@ pub fn sentences(lengths: &[usize]) -> Vec<Vec<u32>> {
     let sentence =
         |(index, length): (usize, &usize)| (0..*length).map(|at| word(index, at)).collect();
     lengths.iter().enumerate().map(sentence).collect()
-}
-
-/// The names and lengths of all its tensors.
-#[must_use]
-pub fn tensors() -> Model<Tensor> {
-    Model::of(CONFIGURATION)
 }
