@@ -46,11 +46,7 @@ pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanEr
     let mut random = Random::new(seed);
     let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
     while pieces.len() < count {
-        // The larger of some, so that sizes stay within an order of magnitude or two.
-        let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
-        let some = (0..4).map(|_| random.below(pieces.len() as u64) as usize);
-        let Some(chosen) = some.max_by_key(|&one| area(&pieces[one])) else { continue };
-        let mut one = pieces.swap_remove(chosen);
+        let mut one = take_large(&mut pieces, &mut random);
         let mut other = one.clone();
         let duration = one.upper.abs_diff(one.lower);
         // Share of the whole in both directions decides which way to cut.
@@ -71,6 +67,15 @@ pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanEr
     named(pieces, &mut random)
 }
 
+/// Takes one of the pieces, of which there are some: the largest of four, so that sizes stay within an order of magnitude
+/// or two.
+fn take_large(pieces: &mut Vec<Buffer>, random: &mut Random) -> Buffer {
+    let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
+    let four = [(); 4].map(|()| random.below(pieces.len() as u64) as usize);
+    let chosen = four.into_iter().max_by_key(|&one| area(&pieces[one])).unwrap_or(four[0]);
+    pieces.swap_remove(chosen)
+}
+
 /// Rectangles of time and addresses as of [`cut_out`], half of the cuts pinwheels: five pieces that no straight cut
 /// parts from each other.
 #[allow(dead_code, reason = "not all that include this file have such a family")]
@@ -78,10 +83,7 @@ pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, Plan
     let mut random = Random::new(seed);
     let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
     while pieces.len() < count {
-        let area = |one: &Buffer| u128::from(one.size) * u128::from(one.upper.abs_diff(one.lower));
-        let some = (0..4).map(|_| random.below(pieces.len() as u64) as usize);
-        let Some(chosen) = some.max_by_key(|&one| area(&pieces[one])) else { continue };
-        let whole = pieces.swap_remove(chosen);
+        let whole = take_large(&mut pieces, &mut random);
         let duration = whole.upper.abs_diff(whole.lower);
         if whole.size < 3 * 1024 || duration < 8 {
             pieces.push(whole);
