@@ -43,9 +43,9 @@ enum Place {
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
-    let directory = Directory::open(&arguments.model)?;
+    let directory = Directory::open(&arguments.model, arguments.tokens)?;
     let configuration = directory.configuration();
-    let words = arguments.sentences.iter().map(|text| directory.words(text, arguments.tokens));
+    let words = arguments.sentences.iter().map(|text| directory.words(text));
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let longest = words.iter().map(Vec::len).max().unwrap_or(1);
     let sentences = Sentences::new(&configuration, longest, &words)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
-use tokenizers::Tokenizer;
+use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::algebra::Failure;
 use crate::model::{Configuration, Tensor, Tensors};
@@ -35,12 +35,12 @@ struct Config {
 }
 
 impl Directory {
-    /// Opens a directory; the weights are read where they are used.
+    /// Opens a directory, to encode sentences of at most so many tokens. The weights are read where they are used.
     ///
     /// # Errors
     ///
     /// Where a file is missing or is not what it should be, and where the model is of another kind.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
+    pub fn open(path: &Path, tokens: usize) -> Result<Self, Failure> {
         let open = |name: &str| {
             let path = path.join(name);
             File::open(&path).map_err(|error| format!("{}: {error}", path.display()))
@@ -51,6 +51,10 @@ impl Directory {
             return Err(format!("the model's activation is {of}; this encoder has gelu").into());
         }
         let tokenizer = Tokenizer::from_file(path.join("tokenizer.json"));
+        let mut tokenizer = tokenizer.map_err(|error| error.to_string())?;
+        let cut = TruncationParams { max_length: tokens, ..Default::default() };
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(Some(cut)).map_err(|error| error.to_string())?;
         let weights = open("model.safetensors")?;
         // SAFETY: nobody is expected to write a model's file while it is used; `memmap2` says that of it all the same,
         // since no operating system promises it.
@@ -65,7 +69,7 @@ impl Directory {
             layers: config.num_hidden_layers,
             epsilon: config.layer_norm_eps,
         };
-        Ok(Self { configuration, tokenizer: tokenizer.map_err(|error| error.to_string())?, file })
+        Ok(Self { configuration, tokenizer, file })
     }
 
     /// The sizes of the model.
@@ -74,17 +78,13 @@ impl Directory {
         self.configuration
     }
 
-    /// The words of a text, with those that begin and end it; at most so many tokens.
+    /// The words of a text, with those that begin and end it; what is beyond the most tokens is cut off.
     ///
     /// # Errors
     ///
-    /// Where the text has no words that the model knows.
-    pub fn words(&self, text: &str, at_most: usize) -> Result<Vec<u32>, Failure> {
-        let mut tokenizer = self.tokenizer.clone();
-        tokenizer.with_padding(None);
-        let cut = tokenizers::TruncationParams { max_length: at_most, ..Default::default() };
-        tokenizer.with_truncation(Some(cut)).map_err(|error| error.to_string())?;
-        let encoding = tokenizer.encode(text, true).map_err(|error| error.to_string())?;
+    /// Where the tokenizer refuses the text.
+    pub fn words(&self, text: &str) -> Result<Vec<u32>, Failure> {
+        let encoding = self.tokenizer.encode(text, true).map_err(|error| error.to_string())?;
         Ok(encoding.get_ids().to_vec())
     }
 }
