@@ -37,7 +37,7 @@ pub(crate) fn is_planted(flaw: Flaw) -> bool {
     clippy::print_stdout,
     reason = "tests, which share what the suite has"
 )]
-mod support;
+pub(crate) mod support;
 
 #[allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 mod tests {

@@ -256,3 +256,33 @@ impl<T> Drop for Reading<T> {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use pool_core::{Pool, PoolView};
+
+    use crate::Wgpu;
+    use crate::error::WgpuError;
+    use crate::flaw::support::own_stream;
+
+    /// wgpu says that of a buffer that its user destroys or maps twice, which no user of this crate can: so the answer
+    /// is planted, before the device's own.
+    #[test]
+    fn contents_that_wgpu_does_not_map_are_an_error_and_the_next_are_read() {
+        let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+        let mut pool = Pool::<Wgpu>::new(stream.clone());
+        let scope = pool.scope();
+        let view = scope.acquire_filled(1_000, 7_u32);
+        let reading = view.read().unwrap();
+        let mapping = reading.mapping.clone().unwrap();
+        mapping.answer(Err(wgpu::BufferAsyncError));
+        let message = wgpu::BufferAsyncError.to_string();
+        assert_eq!(reading.wait().unwrap_err(), WgpuError::Unreadable { message });
+        for _ in 0..3 {
+            assert_eq!(view.try_to_vec().unwrap(), [7; 1_000]);
+        }
+        // The device's own answer has come meanwhile, and has brought the buffer of the first one back.
+        assert!(stream.counts().staging_buffers_created <= 2);
+    }
+}

@@ -15,6 +15,7 @@ mod faults;
 mod kernels;
 mod limits;
 mod lost;
+mod opening;
 mod reading;
 mod support;
 mod thread_streams;
