@@ -143,8 +143,16 @@ pub(crate) const MSRV_EXEMPT: &[&str] = &[
 pub(crate) const MIRI_CRATES: &[&str] =
     &["pool-core", "pool-cpu", "pool-facade", "pool-conformance"];
 
-/// Of these, those that run under Tree Borrows without `--full`: the others' unsafe code is that of a list of pools.
-pub(crate) const TREE_BORROWS_CRATES: &[&str] = &["pool-core", "pool-cpu", "pool-conformance"];
+/// Of these, those that run under Tree Borrows without `--full`: their tests drive the unsafe code of `pool-core` on real
+/// memory, which its own suite drives on the memory of tests.
+pub(crate) const TREE_BORROWS_CRATES: &[&str] = &["pool-cpu", "pool-conformance"];
+
+/// Of these, the one that is about threads: its pools are a thread's, and their settings, numbers and ends are shared.
+pub(crate) const CRATES_OF_THREADS: &[&str] = &["pool-facade"];
+
+/// Tests of the others that have more than one thread: what pools, handles and views do that go to another one.
+pub(crate) const TESTS_OF_THREADS: &[&str] =
+    &["threads::", "handles::", "blocks::", "dynamic_arrays::", "shaped_arrays::"];
 
 /// Crates whose arithmetic on lengths must also hold where overflow is not checked.
 pub(crate) const RELEASE_TESTED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
@@ -174,13 +182,14 @@ const fn with_defaults(package: &'static str) -> FeatureSet {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::path::{Path, PathBuf};
 
     use serde::Deserialize;
 
     use super::{
-        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, FeatureSet, LIBRARIES, MIRI_CRATES,
-        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES,
-        WITH_PLAIN_DEFAULTS, all_features_of,
+        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, FeatureSet, LIBRARIES,
+        MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR,
+        TESTS_OF_THREADS, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     use crate::test::workspace;
@@ -248,7 +257,7 @@ mod tests {
 
     #[test]
     fn every_feature_stands_on_the_pages_of_its_crate() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
         for feature in features(&crates()) {
             let Some((package, name)) = feature.split_once('/') else { panic!("{feature}") };
             if !LIBRARIES.contains(&package) {
@@ -282,14 +291,45 @@ mod tests {
         let crates = crates();
         let exists = |name: &str| crates.iter().any(|package| package.name == name);
         let sets = [CLIPPY_SETS, NO_STD_SETS].into_iter().flatten().map(|set| set.package);
-        let lists =
-            [LIBRARIES, WITH_PLAIN_DEFAULTS, MIRI_CRATES, TREE_BORROWS_CRATES, RELEASE_TESTED]
-                .into_iter()
-                .flatten()
-                .copied();
+        let lists = [
+            LIBRARIES,
+            WITH_PLAIN_DEFAULTS,
+            MIRI_CRATES,
+            TREE_BORROWS_CRATES,
+            CRATES_OF_THREADS,
+            RELEASE_TESTED,
+        ]
+        .into_iter()
+        .flatten()
+        .copied();
         for name in sets.chain(lists) {
             assert!(exists(name), "{name}");
         }
+    }
+
+    #[test]
+    fn tests_of_threads_are_those_that_start_one() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let others = MIRI_CRATES.iter().filter(|name| !CRATES_OF_THREADS.contains(name));
+        let files = others.flat_map(|name| rust_files(&root.join(name)));
+        let starts_one = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap();
+            // Examples of the documentation are none of them.
+            let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            code.any(|line| line.contains("thread::spawn(") || line.contains("thread::scope("))
+        };
+        let module = |path: PathBuf| format!("{}::", path.file_stem().unwrap().display());
+        let found: BTreeSet<String> = files.filter(starts_one).map(module).collect();
+        assert_eq!(found, TESTS_OF_THREADS.iter().map(|name| (*name).to_owned()).collect());
+    }
+
+    /// All Rust files of a directory and those in it.
+    fn rust_files(directory: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+        let is_rust = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs");
+        let below = directories.iter().flat_map(|directory| rust_files(directory));
+        files.into_iter().filter(is_rust).chain(below).collect()
     }
 
     #[test]

@@ -5,9 +5,9 @@
 //! else decides to skip: a step that plans commands runs all of them.
 
 use super::features::{
-    ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, LIBRARIES, MIRI_CRATES, MSRV_EXEMPT,
-    NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, WITH_WGPU,
-    all_features_of, belongs,
+    ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
+    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TESTS_OF_THREADS, TREE_BORROWS_CRATES,
+    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -431,17 +431,21 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
 /// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports. The sweeps over failing allocations and the liars of conformance, which take as long
-/// as all others together and have one thread, are left to `--full`.
+/// know and reports. Tests that have one thread are left to `--full`.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
     let test = test.with(["-Z", "build-std"]);
     let graph_memory = test.clone().with(GRAPH_WITHOUT_CUDA).with(["--", "shared_cases::"]);
-    let pools = test.with(old_features_in(MIRI_CRATES));
-    let skipped = ["--", "--skip", "fault_sweep::", "--skip", "every_liar"];
-    let of_threads = pools.clone().with(skipped);
-    Ok(vec![if setting.full { pools } else { of_threads }, graph_memory])
+    if setting.full {
+        return Ok(vec![test.with(old_features_in(MIRI_CRATES)), graph_memory]);
+    }
+    let others: Vec<&str> =
+        MIRI_CRATES.iter().filter(|name| !CRATES_OF_THREADS.contains(name)).copied().collect();
+    let of_others = test.clone().with(old_features_in(&others));
+    let of_others = of_others.with(["--"]).with(TESTS_OF_THREADS.iter().copied());
+    let of_threads = test.with(old_features_in(CRATES_OF_THREADS));
+    Ok(vec![of_threads, of_others, graph_memory])
 }
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
