@@ -65,7 +65,7 @@ impl Camera {
 
 fn black(size: Size) -> Pyramid {
     array::from_fn(|level| {
-        let size = size.halved(u32::try_from(level).unwrap_or(0));
+        let size = size.halved(level);
         Plane { size, pixels: vec![0; size.pixels()] }
     })
 }

@@ -160,9 +160,10 @@ mod tests {
     const SIZE: Size = Size { width: 128, height: 96 };
 
     /// Waves in both directions, moved to the right and up.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "200 to 3,800")]
     fn waves(right: f32, up: f32) -> Pyramid {
         let mut pyramid: Pyramid = array::from_fn(|level| {
-            let size = SIZE.halved(level as u32);
+            let size = SIZE.halved(level);
             Plane { size, pixels: vec![0; size.pixels()] }
         });
         for y in 0..SIZE.height {

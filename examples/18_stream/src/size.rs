@@ -26,7 +26,7 @@ impl Size {
 
     /// So many halvings of both.
     #[must_use]
-    pub fn halved(self, times: u32) -> Self {
+    pub fn halved(self, times: usize) -> Self {
         Self { width: self.width >> times, height: self.height >> times }
     }
 }

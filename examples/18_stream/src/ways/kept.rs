@@ -37,7 +37,7 @@ impl Kept {
     pub fn new(size: Size) -> Self {
         let (pixels, half) = (size.pixels(), size.halved(1));
         let of_flow = || vec![0.0; half.pixels()];
-        let level = |level: usize| size.halved(u32::try_from(level).unwrap_or(0)).pixels();
+        let level = |level: usize| size.halved(level).pixels();
         Self {
             raw: vec![0; 3 * pixels],
             clean: vec![0; 3 * pixels],
