@@ -2,7 +2,7 @@
 //! for what moved, and put together again. What differs between the ways is where the temporaries come from: a pool,
 //! `Vec`, an arena, or buffers kept by hand. The arithmetic is the same code, so every way makes the same pictures.
 //!
-//! [`frame`] is the whole program for all but the kept buffers, generic over [`Scratch`]; [`ways::kept`] is the same by
+//! [`frame()`] is the whole program for all but the kept buffers, generic over [`Scratch`]; [`ways::kept`] is the same by
 //! hand. The rest makes the frames out of a photograph, and measures.
 
 mod camera;

@@ -47,7 +47,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
     with("pool-stream", &[]),
-    with("pool-stream", &["jemalloc", "mimalloc"]),
+    with("pool-stream", &["bump-scope", "jemalloc", "mimalloc"]),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
 ];

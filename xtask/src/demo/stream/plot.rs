@@ -19,6 +19,8 @@ const SIZE: (u32, u32) = (1_000, 760);
 const UPPER: u32 = 420;
 /// Points of a curve at most.
 const POINTS: usize = 250;
+/// The width of a chart by that of its curves, beside which the legend stands.
+const LEGEND: f64 = 1.2;
 const BORDER: RGBColor = RGBColor(110, 110, 110);
 
 /// Writes it as SVG.
@@ -92,7 +94,7 @@ impl Half {
         if !self.caption.is_empty() {
             builder.caption(&self.caption, ("sans-serif", 18));
         }
-        let mut chart = builder.build_cartesian_2d(0.0..frames as f64, 0.0..self.most)?;
+        let mut chart = builder.build_cartesian_2d(0.0..LEGEND * frames as f64, 0.0..self.most)?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -114,7 +116,7 @@ impl Half {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
+            .position(SeriesLabelPosition::UpperRight)
             .background_style(WHITE.mix(0.85))
             .border_style(BORDER.mix(0.5))
             .label_font(("sans-serif", 13))
