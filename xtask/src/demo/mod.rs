@@ -1,12 +1,15 @@
-//! `cargo xtask demo`: two real workloads, each with and without a pool, and what the pool changes.
+//! `cargo xtask demo`: two real workloads, each with and without a pool, and what the pool changes; and a stream of
+//! frames, whose temporaries come from a pool and from elsewhere.
 //!
-//! The workloads are the examples of `pool-facade`, compiled in from where they are. Their results
-//! are compared bit by bit before anything is timed and again after; a difference fails the demo.
+//! The two workloads are examples, compiled in from where they are. Their results
+//! are compared bit by bit before anything is timed and again after; a difference fails the demo. The stream is
+//! an example, too, and a program of its own: see [`stream`].
 
 mod faults;
 mod heap;
 mod measure;
 mod plot;
+mod stream;
 mod table;
 
 #[path = "../../../examples/11_kalman/workload/mod.rs"]
@@ -24,6 +27,7 @@ use pool_facade::prelude::*;
 
 use crate::TaskError;
 use measure::Plan;
+use stream::Length;
 use table::Row;
 
 /// What `cargo xtask demo` accepts.
@@ -32,13 +36,28 @@ pub(crate) struct Arguments {
     /// Take a few seconds only: fewer and shorter batches, so a wider spread.
     #[arg(long)]
     quick: bool,
+    /// Stream many more frames, up to 4K, also with mimalloc, jemalloc and bump-scope, which needs a C compiler, and
+    /// 100,000 small ones with the pool: some minutes.
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
 }
 
-/// Runs both workloads, writes the pictures and prints the table.
+impl Arguments {
+    /// How much of the stream they ask for.
+    fn length(&self) -> Length {
+        match (self.quick, self.full) {
+            (true, _) => Length::Quick,
+            (false, true) => Length::Full,
+            (false, false) => Length::Short,
+        }
+    }
+}
+
+/// Runs both workloads and the stream, writes the pictures and prints the tables.
 ///
 /// # Errors
 ///
-/// When the two versions of a workload differ, the log-likelihood is not the known one, or a
+/// When the versions of a workload differ, the log-likelihood is not the known one, or a
 /// picture cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     // Times of a build without optimisation say nothing.
@@ -56,6 +75,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     println!("{}", table::explanation(&plan));
     println!("Both versions of each workload gave results that are equal in every bit.");
     println!("Exact diffuse log-likelihood of the Nile series: {log_likelihood:.3}");
+    println!();
+    stream::run(arguments.length(), &folder)?;
     println!("Pictures: {}", folder.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -64,9 +85,8 @@ fn run_optimised(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["run", "--release", "--package", "xtask", "--", "demo"]);
-    if arguments.quick {
-        command.arg("--quick");
-    }
+    command.args(arguments.quick.then_some("--quick"));
+    command.args(arguments.full.then_some("--full"));
     let status = command.status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -88,7 +108,12 @@ fn folder() -> PathBuf {
 /// A bar on a terminal, nothing elsewhere.
 fn progress(plan: &Plan) -> ProgressBar {
     let workloads = 2;
-    let bar = ProgressBar::new(workloads * u64::from(plan.batches));
+    bar(workloads * plan.batches as usize)
+}
+
+/// A bar of so many steps.
+fn bar(steps: usize) -> ProgressBar {
+    let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{msg:36} [{bar:30}] {percent:>3} %  {eta}") {
         bar.set_style(style.progress_chars("=> "));
     }

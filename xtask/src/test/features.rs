@@ -46,13 +46,15 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-plan", &["cli", "csv", "serde"]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
+    with("pool-stream", &[]),
+    with("pool-stream", &["bump-scope", "jemalloc", "mimalloc"]),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
 ];
 
-/// The feature of a program that takes in a tokenizer, which no other build needs.
+/// Features of programs that take in what no other build needs: a tokenizer, and allocators written in C.
 #[cfg(test)]
-const NOT_TESTED: &[&str] = &["pool-encoder/text"];
+const NOT_TESTED: &[&str] = &["pool-encoder/text", "pool-stream/jemalloc", "pool-stream/mimalloc"];
 
 /// Features that a whole-workspace command turns on: all that go together.
 pub(crate) const ALL_FEATURES: &[&str] = &[
@@ -83,6 +85,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-wgpu/half",
     "pool-encoder/cuda",
     "pool-encoder/wgpu",
+    "pool-stream/bump-scope",
     "pool-examples/device",
     "pool-examples/wgpu",
 ];

@@ -1,0 +1,71 @@
+//! What a camera's program keeps from one frame to the next, in every way the same: no temporary.
+
+use std::array;
+use std::mem;
+
+use crate::plane::Plane;
+use crate::size::Size;
+
+/// How many levels a pyramid has; each is half as wide and high as the one before.
+pub(crate) const LEVELS: usize = 4;
+
+/// Grey levels of 12 bits, the largest level first.
+pub(crate) type Pyramid = [Plane<Vec<u16>>; LEVELS];
+
+/// A stream's state.
+#[derive(Debug)]
+pub struct Camera {
+    /// The last frame's pyramid.
+    pub(crate) before: Pyramid,
+    /// This frame's.
+    pub(crate) now: Pyramid,
+    /// What is made of the frame: red, green and blue for each pixel.
+    pub(crate) picture: Vec<u8>,
+    size: Size,
+}
+
+impl Camera {
+    /// A camera that has seen nothing but black.
+    #[must_use]
+    pub fn new(size: Size) -> Self {
+        Self { before: black(size), now: black(size), picture: vec![0; 3 * size.pixels()], size }
+    }
+
+    /// How large its frames are.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What was made of the last frame: red, green and blue for each pixel.
+    #[must_use]
+    pub fn picture(&self) -> &[u8] {
+        &self.picture
+    }
+
+    /// What was this frame's is from here on the last one's.
+    pub(crate) fn step(&mut self) {
+        mem::swap(&mut self.before, &mut self.now);
+    }
+
+    /// A number that tells one picture from another.
+    #[must_use]
+    pub fn checksum(&self) -> u64 {
+        let mut words = self.picture.chunks_exact(8);
+        let fold =
+            |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31);
+        let sum = words.by_ref().fold(0, |sum, word| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(word);
+            fold(sum, u64::from_le_bytes(bytes))
+        });
+        words.remainder().iter().fold(sum, |sum, byte| fold(sum, u64::from(*byte)))
+    }
+}
+
+fn black(size: Size) -> Pyramid {
+    array::from_fn(|level| {
+        let size = size.halved(level);
+        Plane { size, pixels: vec![0; size.pixels()] }
+    })
+}

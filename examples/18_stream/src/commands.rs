@@ -1,0 +1,120 @@
+//! What the programs can be asked for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use pool_facade::prelude::*;
+
+use crate::Failure;
+use crate::film::Film;
+use crate::lane::{Lane, Way};
+use crate::picture;
+use crate::serve::Service;
+use crate::size::Size;
+
+/// A stream of frames whose temporaries come from a pool, or from elsewhere. `cargo xtask demo` compares them.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Works through some frames in every way, compares the pictures, and tells what each took.
+    Show {
+        /// How large a frame is.
+        #[arg(long, default_value = "640x480")]
+        size: Size,
+        /// How many.
+        #[arg(long, default_value_t = 24)]
+        frames: usize,
+        /// Where the last picture is written.
+        #[arg(long, default_value = "target/demo/stream.png")]
+        picture: PathBuf,
+    },
+    /// Makes the frames of a film.
+    Film {
+        /// How large a frame is.
+        #[arg(long)]
+        size: Size,
+        /// How many.
+        #[arg(long)]
+        frames: usize,
+        /// The file.
+        film: PathBuf,
+    },
+    /// Reads numbers from the standard input, and tells of so many frames each, a line a frame.
+    Serve {
+        /// Where temporaries come from.
+        #[arg(long)]
+        way: Way,
+        /// Cameras, each with a thread; of one, it is the main thread.
+        #[arg(long, default_value_t = 1)]
+        workers: usize,
+        /// Another thread keeps the allocator busy.
+        #[arg(long)]
+        churn: bool,
+        /// Where the last picture is written, if anywhere.
+        #[arg(long)]
+        picture: Option<PathBuf>,
+        /// The film.
+        film: PathBuf,
+    },
+}
+
+/// The whole program; its binaries differ in their global allocator alone.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<(), Failure> {
+    match task {
+        Task::Show { size, frames, picture } => show(&Film::make(size, frames)?, frames, &picture),
+        Task::Film { size, frames, film } => Film::make(size, frames)?.write(&film),
+        Task::Serve { way, workers, churn, picture, film } => {
+            let mut service = Service::new(Film::read(&film)?, way, workers, churn)?;
+            service.run(io::stdin().lock(), io::stdout().lock())?;
+            match (picture, service.lane()) {
+                (Some(path), Some(lane)) => write(&path, lane),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+fn show(film: &Film, frames: usize, picture: &Path) -> Result<(), Failure> {
+    let ways = Way::value_variants();
+    let mut lanes: Vec<Lane> = ways.iter().map(|way| Lane::new(*way, film.size())).collect();
+    for number in 0..frames {
+        let mut expected = None;
+        for (lane, way) in lanes.iter_mut().zip(ways) {
+            let record = lane.measured(film.frame(number))?;
+            if *expected.get_or_insert(record.checksum) != record.checksum {
+                return Err(format!("frame {number} is another picture with {way:?}").into());
+            }
+            println!(
+                "frame {number:3} {:10} {:8.3} ms, {:3} allocations",
+                format!("{way:?}"),
+                record.processor as f64 / 1e6,
+                record.allocations,
+            );
+        }
+    }
+    println!("\nevery way made the same pictures; the last one is in {}\n", picture.display());
+    println!("{}", local::<Cpu>().stats());
+    lanes.first().map_or(Ok(()), |lane| write(picture, lane))
+}
+
+fn write(path: &Path, lane: &Lane) -> Result<(), Failure> {
+    picture::write(path, lane.camera().size(), lane.camera().picture())
+}

@@ -1,0 +1,110 @@
+//! A camera and what its temporaries come from.
+
+use std::time::Instant;
+
+use pool_facade::prelude::*;
+
+use crate::Failure;
+use crate::camera::Camera;
+use crate::clock;
+use crate::frame::frame;
+use crate::heap;
+use crate::record::Record;
+use crate::scratch;
+use crate::size::Size;
+use crate::ways::heap::Heap;
+use crate::ways::kept::Kept;
+
+/// Where temporaries come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// The pool of the thread that works on the frame.
+    Pool,
+    /// A new `Vec` each.
+    Vec,
+    /// Buffers of the camera, kept by hand.
+    Kept,
+    /// An arena of the camera.
+    #[cfg(feature = "bump-scope")]
+    BumpScope,
+}
+
+/// A camera's program in one way.
+#[derive(Debug)]
+pub struct Lane {
+    camera: Camera,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Pool,
+    Heap,
+    Kept(Box<Kept>),
+    #[cfg(feature = "bump-scope")]
+    Arena(bump_scope::Bump),
+}
+
+impl Lane {
+    /// A camera with frames of one size.
+    #[must_use]
+    pub fn new(way: Way, size: Size) -> Self {
+        let source = match way {
+            Way::Pool => Source::Pool,
+            Way::Vec => Source::Heap,
+            Way::Kept => Source::Kept(Box::new(Kept::new(size))),
+            #[cfg(feature = "bump-scope")]
+            Way::BumpScope => Source::Arena(bump_scope::Bump::new()),
+        };
+        Self { camera: Camera::new(size), source }
+    }
+
+    /// The camera, with the last frame's picture.
+    #[must_use]
+    pub fn camera(&self) -> &Camera {
+        &self.camera
+    }
+
+    /// Works through one frame.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no frame of the camera's size.
+    pub fn frame(&mut self, encoded: &[u8]) -> Result<(), Failure> {
+        let camera = &mut self.camera;
+        match &mut self.source {
+            Source::Pool => with_pool!(|scope| { frame(&mut scope, encoded, camera) }),
+            Source::Heap => frame(&mut Heap, encoded, camera),
+            Source::Kept(kept) => kept.frame(encoded, camera),
+            #[cfg(feature = "bump-scope")]
+            Source::Arena(bump) => {
+                let outcome = bump.scoped(|scope| frame(scope, encoded, camera));
+                // Its scopes do not merge chunks.
+                bump.reset();
+                outcome
+            }
+        }
+    }
+
+    /// Works through one frame and tells what it took, all but the bytes held.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are no frame of the camera's size.
+    pub fn measured(&mut self, encoded: &[u8]) -> Result<Record, Failure> {
+        scratch::addresses();
+        let (faults, requests) = (clock::minor_faults(), heap::requests());
+        let (start, processor) = (Instant::now(), clock::thread_time());
+        self.frame(encoded)?;
+        let (wall, processor) = (start.elapsed(), clock::thread_time() - processor);
+        Ok(Record {
+            wall: u64::try_from(wall.as_nanos())?,
+            processor,
+            faults: clock::minor_faults().zip(faults).map(|(after, before)| after - before),
+            allocations: heap::requests() - requests,
+            addresses: scratch::addresses(),
+            held: None,
+            checksum: self.camera.checksum(),
+        })
+    }
+}

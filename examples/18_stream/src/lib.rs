@@ -1,0 +1,38 @@
+//! A stream of frames, as a camera's program works through it: decoded, cleaned, made a pyramid, searched for edges and
+//! for what moved, and put together again. What differs between the ways is where the temporaries come from: a pool,
+//! `Vec`, an arena, or buffers kept by hand. The arithmetic is the same code, so every way makes the same pictures.
+//!
+//! [`frame()`] is the whole program for all but the kept buffers, generic over [`Scratch`]; [`ways::kept`] is the same by
+//! hand. The rest makes the frames out of a photograph, and measures.
+
+mod camera;
+mod churn;
+#[path = "../../../benches/src/harness/clock.rs"]
+pub mod clock;
+mod commands;
+mod film;
+mod frame;
+pub mod heap;
+mod lane;
+mod picture;
+mod plane;
+mod record;
+mod resident;
+mod scratch;
+mod serve;
+mod size;
+mod steps;
+pub mod ways;
+
+pub use camera::Camera;
+pub use commands::main;
+pub use film::Film;
+pub use frame::frame;
+pub use lane::{Lane, Way};
+pub use plane::Plane;
+pub use record::Record;
+pub use scratch::{Sample, Scratch};
+pub use size::Size;
+
+/// What can go wrong, from a file that is not there to a frame that cannot be decoded.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,42 @@
+//! One number for each pixel, row after row, over any storage.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::size::Size;
+
+/// Numbers in rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Plane<Storage> {
+    /// How many there are in a row, and how many rows.
+    pub size: Size,
+    /// Row after row.
+    pub pixels: Storage,
+}
+
+impl<T, Storage: Deref<Target = [T]>> Plane<Storage> {
+    /// One row.
+    pub(crate) fn row(&self, y: usize) -> &[T] {
+        &self.pixels[y * self.size.width..(y + 1) * self.size.width]
+    }
+
+    /// The row above or below by `by`; at the border, the last one there is.
+    pub(crate) fn row_near(&self, y: usize, by: isize) -> &[T] {
+        self.row(y.saturating_add_signed(by).min(self.size.height - 1))
+    }
+
+    /// The same numbers, to be read.
+    pub(crate) fn view(&self) -> Plane<&[T]> {
+        Plane { size: self.size, pixels: &self.pixels }
+    }
+}
+
+impl<T, Storage: DerefMut<Target = [T]>> Plane<Storage> {
+    pub(crate) fn row_mut(&mut self, y: usize) -> &mut [T] {
+        &mut self.pixels[y * self.size.width..(y + 1) * self.size.width]
+    }
+
+    /// The same numbers, to be written.
+    pub(crate) fn view_mut(&mut self) -> Plane<&mut [T]> {
+        Plane { size: self.size, pixels: &mut self.pixels }
+    }
+}

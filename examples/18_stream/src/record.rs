@@ -1,0 +1,106 @@
+//! What is told of one frame: a line of text, written here and read by `cargo xtask demo`, which has this file compiled
+//! in.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How one frame went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Nanoseconds by the clock.
+    pub wall: u64,
+    /// Nanoseconds of the thread's processor time.
+    pub processor: u64,
+    /// Pages that the thread had to be given; `None` where the system does not count them.
+    pub faults: Option<u64>,
+    /// Blocks that the thread asked the heap for.
+    pub allocations: u64,
+    /// Tells the temporaries' addresses and their order; 0 where nothing was taken.
+    pub addresses: u64,
+    /// Bytes that the process holds beyond those before the first frame; `None` where the system does not tell.
+    pub held: Option<i64>,
+    /// Tells the picture.
+    pub checksum: u64,
+}
+
+/// What every such line begins with.
+const FIRST: &str = "frame";
+/// What stands for nothing.
+const NOTHING: &str = "-";
+
+impl fmt::Display for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wall, processor, faults, allocations, addresses, held, checksum } = self;
+        write!(formatter, "{FIRST}\t{wall}\t{processor}\t")?;
+        match faults {
+            Some(faults) => write!(formatter, "{faults}")?,
+            None => formatter.write_str(NOTHING)?,
+        }
+        write!(formatter, "\t{allocations}\t{addresses}\t")?;
+        match held {
+            Some(held) => write!(formatter, "{held}")?,
+            None => formatter.write_str(NOTHING)?,
+        }
+        write!(formatter, "\t{checksum}")
+    }
+}
+
+impl FromStr for Record {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [FIRST, wall, processor, faults, allocations, addresses, held, checksum] = fields[..]
+        else {
+            return Err(format!("not a frame's line: {line:?}"));
+        };
+        Ok(Self {
+            wall: number(wall)?,
+            processor: number(processor)?,
+            faults: number_or_nothing(faults)?,
+            allocations: number(allocations)?,
+            addresses: number(addresses)?,
+            held: number_or_nothing(held)?,
+            checksum: number(checksum)?,
+        })
+    }
+}
+
+fn number<Number: FromStr<Err: fmt::Display>>(text: &str) -> Result<Number, String> {
+    text.parse().map_err(|error| format!("{text:?}: {error}"))
+}
+
+fn number_or_nothing<Number: FromStr<Err: fmt::Display>>(
+    text: &str,
+) -> Result<Option<Number>, String> {
+    if text == NOTHING { Ok(None) } else { number(text).map(Some) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Record;
+
+    #[test]
+    fn a_line_gives_back_its_record() {
+        let whole = Record {
+            wall: 1,
+            processor: 2,
+            faults: Some(3),
+            allocations: 4,
+            addresses: u64::MAX,
+            held: Some(-5),
+            checksum: 6,
+        };
+        for record in [whole, Record { faults: None, held: None, ..whole }] {
+            assert_eq!(record.to_string().parse(), Ok(record));
+        }
+    }
+
+    #[test]
+    fn another_line_is_refused_with_its_text() {
+        let refusal = "warning: slow".parse::<Record>().unwrap_err();
+        assert!(refusal.contains("warning: slow"), "{refusal}");
+        let refusal = "frame\t1\t2\tmany\t4\t5\t6\t7".parse::<Record>().unwrap_err();
+        assert!(refusal.contains("many"), "{refusal}");
+    }
+}

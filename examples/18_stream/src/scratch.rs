@@ -1,0 +1,66 @@
+//! Where a step's temporaries come from, as the program sees it.
+
+use std::cell::Cell;
+use std::ops::DerefMut;
+
+use bytemuck::Pod;
+
+/// What a buffer of the stream consists of.
+pub trait Sample: Pod + Default + Send {}
+
+impl Sample for u8 {}
+impl Sample for u16 {}
+impl Sample for i16 {}
+impl Sample for f32 {}
+
+/// A place that hands out buffers until it ends, and places within it.
+pub trait Scratch {
+    /// A buffer. It may outlive what is nested here after it was taken.
+    type Buffer<T: Sample>: DerefMut<Target = [T]>;
+    /// A place within this one, whose buffers are gone when it ends.
+    type Inner<'i>: Scratch;
+
+    /// A buffer of so many elements, whatever they are: each is written before it is read.
+    fn provide<T: Sample>(&self, length: usize) -> Self::Buffer<T>;
+
+    /// Works in a place within this one.
+    fn nested<R>(&mut self, work: impl FnOnce(&mut Self::Inner<'_>) -> R) -> R;
+
+    /// As [`provide`](Self::provide), and notes where the buffer is.
+    fn take<T: Sample>(&self, length: usize) -> Self::Buffer<T> {
+        let buffer: Self::Buffer<T> = self.provide(length);
+        note(buffer.as_ptr().addr());
+        buffer
+    }
+}
+
+thread_local! {
+    /// All addresses since the last [`addresses`], folded into one number.
+    static ADDRESSES: Cell<u64> = const { Cell::new(0) };
+}
+
+fn note(address: usize) {
+    let folded = (ADDRESSES.get() ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ADDRESSES.set(folded.rotate_left(29));
+}
+
+/// A number that tells the addresses which this thread took since it last asked, and their order.
+pub(crate) fn addresses() -> u64 {
+    ADDRESSES.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{addresses, note};
+
+    #[test]
+    fn the_order_of_addresses_counts() {
+        let of = |list: &[usize]| {
+            list.iter().copied().for_each(note);
+            addresses()
+        };
+        assert_eq!(of(&[64, 128]), of(&[64, 128]));
+        assert_ne!(of(&[64, 128]), of(&[128, 64]));
+        assert_eq!(of(&[]), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! Frames on request: whoever measures writes how many are wanted, a number a line, and reads a line for each frame of
+//! each camera. So several programs can be measured in turns, each with its own allocator.
+
+use std::io::{BufRead, Write};
+
+use rayon::prelude::*;
+
+use crate::Failure;
+use crate::churn::Churn;
+use crate::film::Film;
+use crate::lane::{Lane, Way};
+use crate::record::Record;
+use crate::resident::Resident;
+
+/// What is served.
+#[derive(Debug)]
+pub(crate) struct Service {
+    film: Film,
+    lanes: Vec<Lane>,
+    /// A worker for each lane, where there are several.
+    workers: Option<rayon::ThreadPool>,
+    churn: Option<Churn>,
+    resident: Resident,
+    resident_before: Option<i64>,
+    /// How many frames there were.
+    frames: usize,
+}
+
+impl Service {
+    /// One camera for each worker; one worker is this thread.
+    pub(crate) fn new(film: Film, way: Way, workers: usize, churns: bool) -> Result<Self, Failure> {
+        let resident = Resident::new();
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+        let own_workers = (workers > 1).then(build).transpose()?;
+        let churn = churns.then(Churn::new);
+        let resident_before = resident.bytes();
+        let lanes = (0..workers.max(1)).map(|_| Lane::new(way, film.size())).collect();
+        Ok(Self { film, lanes, workers: own_workers, churn, resident, resident_before, frames: 0 })
+    }
+
+    /// Answers until there are no more requests.
+    pub(crate) fn run(
+        &mut self,
+        requests: impl BufRead,
+        mut answers: impl Write,
+    ) -> Result<(), Failure> {
+        for request in requests.lines() {
+            let frames: usize = request?.trim().parse()?;
+            let mut records = Vec::with_capacity(frames * self.lanes.len());
+            self.churn.iter().for_each(|churn| churn.set(true));
+            for _ in 0..frames {
+                self.frame(&mut records)?;
+            }
+            self.churn.iter().for_each(|churn| churn.set(false));
+            for record in records {
+                writeln!(answers, "{record}")?;
+            }
+            answers.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The next frame of each camera.
+    fn frame(&mut self, records: &mut Vec<Record>) -> Result<(), Failure> {
+        let (film, number) = (&self.film, self.frames);
+        let held = |record: Record, resident: &Resident| {
+            let held = resident.bytes().zip(self.resident_before).map(|(now, before)| now - before);
+            Record { held, ..record }
+        };
+        match &self.workers {
+            None => {
+                for lane in &mut self.lanes {
+                    records.push(held(lane.measured(film.frame(number))?, &self.resident));
+                }
+            }
+            Some(workers) => {
+                let lanes = self.lanes.par_iter_mut().enumerate();
+                let work =
+                    |(lane, own): (usize, &mut Lane)| own.measured(film.frame(number + lane));
+                let measured: Result<Vec<Record>, Failure> =
+                    workers.install(|| lanes.map(work).collect());
+                records.extend(measured?.into_iter().map(|record| held(record, &self.resident)));
+            }
+        }
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// The first camera, with its last picture.
+    pub(crate) fn lane(&self) -> Option<&Lane> {
+        self.lanes.first()
+    }
+}

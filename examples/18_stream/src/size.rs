@@ -1,0 +1,67 @@
+//! How large a frame is.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Pixels from left to right and from top to bottom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// From left to right.
+    pub width: usize,
+    /// From top to bottom.
+    pub height: usize,
+}
+
+impl Size {
+    /// The least of both: the smallest level of the pyramid still has an inside.
+    const LEAST: usize = 32;
+    /// The most of both.
+    const MOST: usize = 8_192;
+
+    /// How many pixels there are.
+    #[must_use]
+    pub fn pixels(self) -> usize {
+        self.width * self.height
+    }
+
+    /// So many halvings of both.
+    #[must_use]
+    pub fn halved(self, times: usize) -> Self {
+        Self { width: self.width >> times, height: self.height >> times }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}x{}", self.width, self.height)
+    }
+}
+
+/// From a text such as `640x480`.
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number =
+            |text: &str| text.parse().ok().filter(|n| (Self::LEAST..=Self::MOST).contains(n));
+        let (width, height) = text.split_once('x').ok_or("a size is like 640x480")?;
+        number(width).zip(number(height)).map(|(width, height)| Self { width, height }).ok_or_else(
+            || format!("both numbers of {text} must be from {} to {}", Self::LEAST, Self::MOST),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Size;
+
+    #[test]
+    fn a_size_reads_back() {
+        let size = Size { width: 640, height: 480 };
+        assert_eq!(size.to_string().parse(), Ok(size));
+        assert_eq!(size.halved(3), Size { width: 80, height: 60 });
+        for wrong in ["640", "640x", "8x8", "99999x100", "axb"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+}

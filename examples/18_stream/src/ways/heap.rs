@@ -1,0 +1,20 @@
+//! Temporaries that are a new `Vec` each, as one writes it at first.
+
+use crate::scratch::{Sample, Scratch};
+
+/// Whatever the global allocator is.
+#[derive(Clone, Copy, Debug)]
+pub struct Heap;
+
+impl Scratch for Heap {
+    type Buffer<T: Sample> = Vec<T>;
+    type Inner<'i> = Self;
+
+    fn provide<T: Sample>(&self, length: usize) -> Vec<T> {
+        vec![T::default(); length]
+    }
+
+    fn nested<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        work(self)
+    }
+}

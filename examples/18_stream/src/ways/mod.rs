@@ -1,0 +1,7 @@
+//! The places that temporaries come from, one a file.
+
+#[cfg(feature = "bump-scope")]
+mod arena;
+pub mod heap;
+pub mod kept;
+mod pooled;

@@ -1,0 +1,91 @@
+//! In steady state a frame with a pool asks the heap for nothing, faults no page, and has its temporaries where the
+//! frame before had them; and every way makes the same pictures.
+
+#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+
+use std::alloc::System;
+
+use clap::ValueEnum;
+use pool_facade::prelude::*;
+use pool_stream::heap::Counting;
+use pool_stream::{Film, Lane, Record, Size, Way};
+
+#[global_allocator]
+static ALLOCATOR: Counting<System> = Counting(System);
+
+const SMALL: Size = Size { width: 64, height: 48 };
+/// Frames of the film, and of a warm-up: the largest of each temporary is met in the first.
+const LOOP: usize = 6;
+
+fn film(size: Size) -> Film {
+    Film::make(size, LOOP).unwrap()
+}
+
+#[test]
+fn every_way_makes_the_same_pictures() {
+    for size in [SMALL, Size { width: 97, height: 61 }] {
+        let film = film(size);
+        let mut lanes: Vec<Lane> =
+            Way::value_variants().iter().map(|way| Lane::new(*way, size)).collect();
+        let mut seen = Vec::new();
+        for number in 0..2 * LOOP {
+            let checksums = lanes.iter_mut().map(|lane| {
+                lane.frame(film.frame(number)).unwrap();
+                lane.camera().checksum()
+            });
+            let checksums: Vec<u64> = checksums.collect();
+            assert!(checksums.iter().all(|sum| *sum == checksums[0]), "{number}: {checksums:?}");
+            seen.push(checksums[0]);
+        }
+        assert_ne!(seen[LOOP], seen[LOOP + 1], "the picture changes");
+        seen.truncate(LOOP + 1);
+        assert!(lanes[0].camera().picture().contains(&255), "no edge is seen");
+    }
+}
+
+/// What does not depend on how long it took.
+fn steady(record: Record) -> (u64, u64, Option<u64>) {
+    (record.allocations, record.addresses, record.faults)
+}
+
+#[test]
+fn a_pooled_frame_asks_for_nothing_and_stays_where_it_was() {
+    let film = film(SMALL);
+    let mut lane = Lane::new(Way::Pool, SMALL);
+    for number in 0..LOOP {
+        lane.measured(film.frame(number)).unwrap();
+    }
+    let before = local::<Cpu>().stats();
+    let first = lane.measured(film.frame(0)).unwrap();
+    assert_eq!(first.allocations, 0);
+    assert_ne!(first.addresses, 0);
+    for number in 1..600 {
+        let record = lane.measured(film.frame(number)).unwrap();
+        assert_eq!((record.allocations, record.addresses), (0, first.addresses), "frame {number}");
+        if number > 2 * LOOP {
+            assert_eq!(steady(record).2.unwrap_or(0), 0, "frame {number} faulted");
+        }
+    }
+    let after = local::<Cpu>().stats();
+    assert_eq!(after.reserved_bytes, before.reserved_bytes);
+    assert_eq!(after.growths, before.growths);
+}
+
+/// That the counts are counted: a way that allocates is seen to.
+#[test]
+fn a_frame_of_vectors_is_seen_to_allocate() {
+    let film = film(SMALL);
+    let mut lane = Lane::new(Way::Vec, SMALL);
+    let mut record = lane.measured(film.frame(0)).unwrap();
+    for number in 1..LOOP {
+        record = lane.measured(film.frame(number)).unwrap();
+    }
+    assert_eq!(record.allocations, 60, "one for each temporary");
+}
+
+#[test]
+fn a_frame_of_another_size_is_refused() {
+    let film = film(SMALL);
+    let mut lane = Lane::new(Way::Pool, Size { width: 64, height: 64 });
+    assert!(lane.frame(film.frame(0)).is_err());
+}

@@ -1,0 +1,107 @@
+//! What the stream is measured with: sizes, lengths, and what else happens meanwhile.
+
+use std::fmt;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// That it works.
+    Quick,
+    /// Half a minute.
+    Short,
+    /// All columns and sizes.
+    Full,
+}
+
+/// One stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scenario {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    /// Frames that are worked on, by each camera.
+    pub(super) frames: usize,
+    /// Cameras, each with a thread.
+    pub(super) workers: usize,
+    /// Whether another thread keeps the allocator busy.
+    pub(super) churn: bool,
+}
+
+const fn still(width: usize, height: usize, frames: usize) -> Scenario {
+    Scenario { width, height, frames, workers: 1, churn: false }
+}
+
+/// In the order of their tables.
+pub(super) fn of(length: Length) -> Vec<Scenario> {
+    let churned = |scenario| Scenario { churn: true, ..scenario };
+    let of_two = |scenario| Scenario { workers: 2, ..scenario };
+    match length {
+        Length::Quick => vec![still(160, 120, 120), of_two(still(160, 120, 40))],
+        Length::Short => {
+            vec![still(640, 480, 300), churned(still(640, 480, 200)), still(1_920, 1_080, 60)]
+        }
+        Length::Full => vec![
+            still(640, 480, 1_000),
+            churned(still(640, 480, 500)),
+            of_two(still(640, 480, 300)),
+            still(1_920, 1_080, 120),
+            churned(still(1_920, 1_080, 80)),
+            still(3_840, 2_160, 32),
+        ],
+    }
+}
+
+impl Scenario {
+    /// Enough that what happens once in a hundred thousand would be seen.
+    pub(super) const LONG: Self = still(64, 48, 100_000);
+
+    /// Frames that differ, after which they come again. Those of the largest size are some ten MB each.
+    pub(super) fn film_frames(&self) -> usize {
+        if self.width > 2_000 { 8 } else { 24 }
+    }
+
+    /// Records that are no steady state yet: those of the first time that each frame is seen.
+    pub(super) fn warm_up(&self) -> usize {
+        (self.film_frames() * self.workers).min(self.frames / 2)
+    }
+
+    /// As in a file's name.
+    pub(super) fn name(&self) -> String {
+        let Self { width, height, workers, .. } = self;
+        let churn = if self.churn { "-churn" } else { "" };
+        let workers = if *workers > 1 { format!("-{workers}-workers") } else { String::new() };
+        format!("{width}x{height}{churn}{workers}")
+    }
+}
+
+/// As above a table.
+impl fmt::Display for Scenario {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { width, height, frames, workers, churn } = self;
+        write!(formatter, "A stream of {frames} frames, {width} × {height}")?;
+        if *workers > 1 {
+            write!(formatter, ", from each of {workers} cameras with a thread each")?;
+        }
+        if *churn {
+            formatter.write_str(", while another thread keeps the allocator busy")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Length, Scenario, of};
+
+    #[test]
+    fn every_scenario_has_a_file_of_its_own_and_frames_behind_its_warm_up() {
+        for length in [Length::Quick, Length::Short, Length::Full] {
+            let mut names: Vec<String> = of(length).iter().map(Scenario::name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count);
+            assert!(of(length).iter().all(|one| one.frames * one.workers > one.warm_up()));
+        }
+        assert_eq!(Scenario::LONG.name(), "64x48");
+    }
+}
