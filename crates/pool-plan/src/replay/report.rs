@@ -1,6 +1,6 @@
-//! What `replay` says of a log, as one JSON object for programs; `table.rs` prints the same for people.
+//! What is said of a log, which is one JSON object for programs; the command prints the same for people.
 
-use pool_plan::{PlanError, error_chain};
+use crate::{PlanError, error_chain};
 use serde::Serialize;
 
 use crate::log::{Event, Format, Frames, Stack};
@@ -15,140 +15,161 @@ const POINTS: usize = 64;
 
 /// A log.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    pub(crate) log: String,
-    pub(crate) format: Format,
-    pub(crate) events: u64,
+pub struct Report {
+    /// The name of the log.
+    pub log: String,
+    /// Its format.
+    pub format: Format,
+    /// How many events there were.
+    pub events: u64,
     /// How many operations a graph has, where the log is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) operations: Option<usize>,
-    pub(crate) consistent: bool,
+    pub operations: Option<usize>,
+    /// Whether there is no event that cannot be.
+    pub consistent: bool,
+    /// How many bytes each device has, if that was given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) capacity: Option<u64>,
-    pub(crate) devices: Vec<DeviceReport>,
+    pub capacity: Option<u64>,
+    /// Each device, by its number.
+    pub devices: Vec<DeviceReport>,
 }
 
 /// One device of a log.
 #[derive(Debug, Serialize)]
-pub(crate) struct DeviceReport {
-    pub(crate) device: u32,
-    pub(crate) events: u64,
-    pub(crate) buffers: u64,
-    pub(crate) streams: usize,
-    pub(crate) freed_on_another_stream: u64,
-    pub(crate) freed_late: u64,
-    pub(crate) peak_live: u64,
+pub struct DeviceReport {
+    /// The number of the device.
+    pub device: u32,
+    /// How many events there were.
+    pub events: u64,
+    /// How many buffers there were.
+    pub buffers: u64,
+    /// How many streams allocated.
+    pub streams: usize,
+    /// Buffers whose free names another stream than their allocation.
+    pub freed_on_another_stream: u64,
+    /// Buffers whose bytes came back later than they were given up.
+    pub freed_late: u64,
+    /// The most bytes that were live at once, as they were asked for.
+    pub peak_live: u64,
+    /// The event that reached the peak, if one is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) peak_at: Option<At>,
+    pub peak_at: Option<At>,
     /// What the log's own allocator held at most, where the log says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held_by_log: Option<u64>,
+    pub held_by_log: Option<u64>,
     /// What no allocator can be below.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) bound: Option<u64>,
-    pub(crate) allocators: Vec<AllocatorReport>,
-    pub(crate) largest_at_peak: Vec<BufferReport>,
-    pub(crate) live_at_end: LiveReport,
-    pub(crate) failures: Vec<EventReport>,
-    pub(crate) failure_count: u64,
-    pub(crate) faults: Vec<FaultReport>,
-    pub(crate) fault_count: u64,
-    pub(crate) curve: CurveReport,
+    pub bound: Option<u64>,
+    /// What each allocator would have held.
+    pub allocators: Vec<AllocatorReport>,
+    /// The largest buffers that were live at the peak.
+    pub largest_at_peak: Vec<BufferReport>,
+    /// What is live at the end.
+    pub live_at_end: LiveReport,
+    /// The first allocations that failed.
+    pub failures: Vec<EventReport>,
+    /// How many allocations failed.
+    pub failure_count: u64,
+    /// The first events that cannot be.
+    pub faults: Vec<FaultReport>,
+    /// How many events cannot be.
+    pub fault_count: u64,
+    /// Bytes over time.
+    pub curve: CurveReport,
 }
 
 /// Where an event is.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct At {
-    pub(crate) place: String,
+pub struct At {
+    /// The line, the place in a trace, or the operation.
+    pub place: String,
+    /// Microseconds, from a point in time that the log chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) time: Option<i64>,
+    pub time: Option<i64>,
 }
 
 /// What an allocator would have held.
 #[derive(Debug, Serialize)]
-pub(crate) struct AllocatorReport {
-    pub(crate) allocator: Allocator,
+pub struct AllocatorReport {
+    /// The allocator.
+    pub allocator: Allocator,
     /// The most bytes held; up to the failure, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held: Option<u64>,
+    pub held: Option<u64>,
     /// Bytes held for each byte live at the peak.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ratio: Option<f64>,
+    pub ratio: Option<f64>,
     /// The first event for which there was no room.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) fails_at: Option<EventReport>,
+    pub fails_at: Option<EventReport>,
     /// Why there is no plan.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) message: Option<String>,
+    pub message: Option<String>,
     /// Whether no plan was sought, because there is more to plan than the planner takes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) left_out: bool,
-}
-
-/// Whether an allocator does with a capacity.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Verdict {
-    /// There is room for all.
-    Fits,
-    /// Nobody has tried.
-    Unknown,
-    /// Some event has no room, or no plan was found.
-    Fails,
-}
-
-impl AllocatorReport {
-    /// Whether the allocator does without more than the capacity.
-    pub(crate) fn verdict(&self) -> Verdict {
-        match (&self.fails_at, self.left_out, &self.message) {
-            (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,
-            (None, true, _) => Verdict::Unknown,
-            (None, false, None) => Verdict::Fits,
-        }
-    }
+    pub left_out: bool,
 }
 
 /// A buffer.
 #[derive(Debug, Serialize)]
-pub(crate) struct BufferReport {
-    pub(crate) bytes: u64,
-    pub(crate) address: u64,
-    pub(crate) stream: u64,
-    pub(crate) at: At,
-    pub(crate) frames: Vec<String>,
+pub struct BufferReport {
+    /// The bytes that were asked for.
+    pub bytes: u64,
+    /// Its address.
+    pub address: u64,
+    /// Its stream.
+    pub stream: u64,
+    /// Where the log allocates it.
+    pub at: At,
+    /// Who called, innermost first, `file:line name`.
+    pub frames: Vec<String>,
 }
 
 /// What is live at the end.
 #[derive(Debug, Serialize)]
-pub(crate) struct LiveReport {
-    pub(crate) buffers: u64,
-    pub(crate) bytes: u64,
-    pub(crate) largest: Vec<BufferReport>,
+pub struct LiveReport {
+    /// How many buffers.
+    pub buffers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The largest of them.
+    pub largest: Vec<BufferReport>,
 }
 
 /// An event.
 #[derive(Debug, Serialize)]
-pub(crate) struct EventReport {
-    pub(crate) at: At,
-    pub(crate) bytes: u64,
-    pub(crate) stream: u64,
-    pub(crate) frames: Vec<String>,
+pub struct EventReport {
+    /// Where the log has it.
+    pub at: At,
+    /// The bytes that were asked for.
+    pub bytes: u64,
+    /// Its stream.
+    pub stream: u64,
+    /// Who called, innermost first, `file:line name`.
+    pub frames: Vec<String>,
 }
 
 /// An event that cannot be.
 #[derive(Debug, Serialize)]
-pub(crate) struct FaultReport {
-    pub(crate) fault: &'static str,
-    pub(crate) at: At,
-    pub(crate) message: String,
+pub struct FaultReport {
+    /// A word for what is wrong.
+    pub fault: &'static str,
+    /// Where the log has it.
+    pub at: At,
+    /// What is wrong, with its numbers.
+    pub message: String,
 }
 
 /// Quantities over the events of the device, each point the most of its part.
 #[derive(Debug, Serialize)]
-pub(crate) struct CurveReport {
-    pub(crate) live: Vec<u64>,
+pub struct CurveReport {
+    /// Bytes live.
+    pub live: Vec<u64>,
+    /// What the log's own allocator held, where the log says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) held_by_log: Option<Vec<u64>>,
-    pub(crate) allocators: Vec<(Allocator, Vec<u64>)>,
+    pub held_by_log: Option<Vec<u64>>,
+    /// What each allocator would have held.
+    pub allocators: Vec<(Allocator, Vec<u64>)>,
 }
 
 fn at(event: &Event) -> At {

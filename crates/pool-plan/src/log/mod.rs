@@ -20,13 +20,15 @@ mod tests;
 
 use std::io::{BufRead, Seek};
 
-use pool_plan::HappensBeforeProblem;
+use crate::HappensBeforeProblem;
 
-pub(crate) use error::LogError;
+pub use error::LogError;
 pub(crate) use event::{Action, Event, Place};
-pub(crate) use format::Format;
+pub use format::Format;
 pub(crate) use frames::{Frames, Stack};
+#[cfg(feature = "cli")]
 pub(crate) use json_lines::Line;
+pub use pickle::PickleError;
 
 /// Reads a log, and calls `sink` with each event, in order. The frames that the events name go to `frames`. Of a graph
 /// the problem is answered: its buffers are ordered by less than the sequence of the events.

@@ -5,8 +5,8 @@
 
 use std::io::{BufRead, Read as _};
 
-use pool_plan::csv::{self, CsvOptions};
-use pool_plan::{IntervalProblem, PlanError};
+use crate::csv::{self, CsvOptions};
+use crate::{IntervalProblem, PlanError};
 
 use super::error::LogError;
 use super::event::{Action, Event, Place};

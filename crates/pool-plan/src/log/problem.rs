@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{BufRead, Read as _};
 
-use pool_plan::{GraphBuffer, GraphRecord, HappensBeforeProblem, IntervalProblem, PlanError, Role};
+use crate::{GraphBuffer, GraphRecord, HappensBeforeProblem, IntervalProblem, PlanError, Role};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 
 /// Up to this size a block grows by the whole factor.
 const WHOLE_FACTOR: u64 = 64 << 10;

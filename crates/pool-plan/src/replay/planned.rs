@@ -1,6 +1,6 @@
 //! The plan of a device's buffers, now that all lifetimes are known, or of a graph's.
 
-use pool_plan::{Buffer, Certificate, HappensBeforeProblem, IntervalProblem, Options, PlanError};
+use crate::{Buffer, Certificate, HappensBeforeProblem, IntervalProblem, Options, PlanError};
 
 use super::device::Lifetime;
 

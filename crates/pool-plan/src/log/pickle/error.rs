@@ -4,7 +4,8 @@ use thiserror::Error;
 
 /// Why a pickle is not read on.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub(crate) enum PickleError {
+#[non_exhaustive]
+pub enum PickleError {
     /// The file ends before the opcode STOP.
     #[error("the file ends here, before the pickle does")]
     Truncated,

@@ -7,6 +7,7 @@ mod bump;
 mod caching;
 mod free_list;
 mod rmm_pool;
+mod simulator;
 mod slots;
 
 #[cfg(test)]
@@ -14,16 +15,15 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
-/// The alignment of CUDA's allocations, to which all simulators but PyTorch's round sizes up.
-const ALIGNMENT: u64 = 256;
+pub(crate) use simulator::{Full, Simulator};
 
 /// The allocator that a simulator follows.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Allocator {
+pub enum Allocator {
     /// An arena: bytes after the last live buffer, which come back from the top alone.
     Bump,
     /// This project's pool: the i-th live buffer of a stream has the i-th block, which grows.
@@ -38,11 +38,11 @@ pub(crate) enum Allocator {
 
 impl Allocator {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Planned];
+    pub const ALL: [Self; 5] = [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Planned];
 
     /// The name as it stands on the command line.
-    pub(crate) fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Bump => "bump",
             Self::Slots => "slots",
@@ -62,28 +62,4 @@ impl Allocator {
             Self::Planned => return None,
         })
     }
-}
-
-/// There is no room for a buffer.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Full;
-
-/// An allocator without memory.
-pub(crate) trait Simulator: std::fmt::Debug {
-    /// The address of a new buffer.
-    ///
-    /// # Errors
-    /// If the rules find no room within the capacity; then nothing has changed but what is cached.
-    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
-
-    /// Frees a buffer on a stream; one that is not there is ignored.
-    fn free(&mut self, buffer: u64, stream: u64);
-
-    /// The bytes that the allocator has taken from the device.
-    fn held(&self) -> u64;
-}
-
-/// `bytes` rounded up to a multiple of a power of two.
-fn round_up(bytes: u64, alignment: u64) -> Result<u64, Full> {
-    bytes.checked_next_multiple_of(alignment).ok_or(Full)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 
 #[derive(Debug)]
 pub(super) struct Bump {

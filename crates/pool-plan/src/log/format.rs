@@ -2,16 +2,16 @@
 
 use std::io::BufRead;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::error::LogError;
 use super::{problem, rmm};
 
 /// The format of a log.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub enum Format {
     /// The CSV of RMM's logging adaptor.
     Rmm,
     /// A memory snapshot of PyTorch's, pickled.
@@ -29,7 +29,7 @@ impl Format {
     ///
     /// # Errors
     /// If the first bytes are those of no format.
-    pub(crate) fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
+    pub fn of(source: &mut impl BufRead) -> Result<Self, LogError> {
         let start = source.fill_buf()?;
         if start.first() == Some(&0x80) {
             return Ok(Self::Pytorch);

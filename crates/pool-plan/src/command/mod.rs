@@ -4,8 +4,6 @@
 mod arguments;
 mod export;
 mod files;
-mod log;
-mod policy;
 mod printable;
 mod replay;
 mod report;
@@ -18,7 +16,9 @@ use clap::Parser;
 
 use arguments::{CommandLine, Task};
 
-fn main() -> ExitCode {
+/// Runs the command with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
     match CommandLine::parse().task {
         Task::Solve(arguments) => solve::run(&arguments),
         Task::Export(arguments) => export::run(&arguments),

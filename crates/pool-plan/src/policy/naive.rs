@@ -1,6 +1,6 @@
 //! The same rules written plainly, over lists that are searched from end to end: what the simulators are held against.
 
-use super::{Full, Simulator};
+use super::simulator::{Full, Simulator};
 
 fn up(bytes: u64, to: u64) -> u64 {
     bytes.div_ceil(to) * to

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::free_list::{Block, FreeList};
-use super::{ALIGNMENT, Full, Simulator, round_up};
+use super::simulator::{ALIGNMENT, Full, Simulator, round_up};
 
 #[derive(Debug)]
 pub(super) struct RmmPool {

@@ -95,7 +95,7 @@ fn events(text: &[u8]) -> Vec<Event> {
 }
 
 fn message(bytes: &[u8]) -> String {
-    pool_plan::error_chain(&events_from(bytes, None).unwrap_err())
+    crate::error_chain(&events_from(bytes, None).unwrap_err())
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn snapshot_by_hand() {
 
 #[test]
 fn snapshot_as_python_writes_it() {
-    let bytes = include_bytes!("../../../tests/data/training.pickle");
+    let bytes = include_bytes!("../../tests/data/training.pickle");
     let (events, frames) = events_from(bytes, None).unwrap();
     let count = |action| events.iter().filter(|event| event.action == action).count();
     assert_eq!((count(Action::Allocate), count(Action::Free), count(Action::Fail)), (137, 112, 1));
@@ -381,7 +381,7 @@ fn truncated_at_every_byte() {
         for length in 0..sample.len() {
             let outcome = events_from(&sample[..length], Some(format));
             if format == Format::Pytorch {
-                let error = pool_plan::error_chain(&outcome.unwrap_err());
+                let error = crate::error_chain(&outcome.unwrap_err());
                 assert!(error.ends_with("the file ends here, before the pickle does"), "{error}");
             }
         }

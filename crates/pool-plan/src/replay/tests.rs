@@ -1,6 +1,6 @@
 //! What is said of a log, against books that are kept plainly.
 
-use pool_plan::{Options, PlanError};
+use crate::{Options, PlanError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -8,10 +8,10 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::log::{Action, Event, Format, Frames, Place};
 use crate::policy::Allocator;
 
+use super::Outcome;
 use super::device::{Device, NAMED};
 use super::planned::{Order, Planned, plan};
 use super::report::{self, Report};
-use super::run::exit_code;
 
 /// Events at few addresses, so that many of them cannot be.
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -151,8 +151,8 @@ fn late_frees_are_counted() {
 
 /// A plan that was not sought, because there are too many buffers for one, neither fits nor fails.
 #[test]
-fn exit_codes_of_plans_that_are_left_out() {
-    let code = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {
+fn outcomes_of_plans_that_are_left_out() {
+    let outcome = |allocators: &[Allocator], capacity: Option<u64>, planned: &Planned| {
         let mut device = Device::new(allocators, capacity.unwrap_or(u64::MAX));
         device.event(Event::new(Action::Allocate, Place::Line(1), 0, 8));
         device.end();
@@ -165,18 +165,26 @@ fn exit_codes_of_plans_that_are_left_out() {
             capacity,
             devices: vec![report::device(0, &device, Some(planned), &Frames::new())],
         };
-        exit_code(&report)
+        report.outcome()
     };
     let not_found = PlanError::NotFound { capacity: 1, bound: 1, best: 2 };
     let too_many = PlanError::TooMany { what: "buffers", count: 2, limit: 1 };
     let (not_found, too_many) = (Planned::Refused(not_found), Planned::Refused(too_many));
     for left_out in [&Planned::TooMany, &too_many] {
-        assert_eq!(code(&[Allocator::Bump], Some(256), left_out), 0);
-        assert_eq!(code(&[Allocator::Bump], Some(255), left_out), 1, "a bump allocator takes 256");
-        assert_eq!(code(&[], Some(8), left_out), 2, "nobody knows");
-        assert_eq!(code(&[], None, left_out), 2);
-        assert_eq!(code(&[], Some(7), left_out), 1, "eight bytes are not within seven");
+        assert_eq!(outcome(&[Allocator::Bump], Some(256), left_out), Outcome::Fits);
+        assert_eq!(
+            outcome(&[Allocator::Bump], Some(255), left_out),
+            Outcome::NoRoom,
+            "a bump allocator takes 256"
+        );
+        assert_eq!(outcome(&[], Some(8), left_out), Outcome::LeftOut, "nobody knows");
+        assert_eq!(outcome(&[], None, left_out), Outcome::LeftOut);
+        assert_eq!(
+            outcome(&[], Some(7), left_out),
+            Outcome::NoRoom,
+            "eight bytes are not within seven"
+        );
     }
-    assert_eq!(code(&[], Some(8), &not_found), 1);
-    assert_eq!(code(&[Allocator::Bump], None, &not_found), 0);
+    assert_eq!(outcome(&[], Some(8), &not_found), Outcome::NoRoom);
+    assert_eq!(outcome(&[Allocator::Bump], None, &not_found), Outcome::Fits);
 }

@@ -2,14 +2,15 @@
 
 use std::io;
 
-use pool_plan::PlanError;
+use crate::PlanError;
 use thiserror::Error;
 
 use super::pickle::PickleError;
 
 /// Why a log cannot be read.
 #[derive(Debug, Error)]
-pub(crate) enum LogError {
+#[non_exhaustive]
+pub enum LogError {
     /// The file cannot be read.
     #[error("the file cannot be read")]
     Io(#[from] io::Error),

@@ -16,7 +16,7 @@ mod scanner;
 mod value;
 
 pub(super) use data::Pickle;
-pub(crate) use error::PickleError;
+pub use error::PickleError;
 pub(super) use machine::read;
 #[cfg(test)]
 pub(super) use opcode::Opcode;
