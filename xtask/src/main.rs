@@ -21,6 +21,7 @@ mod packages;
 mod programs;
 mod sim_test;
 mod test;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -72,6 +73,8 @@ enum Task {
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(test::Arguments),
+    /// Build the Python wheel of the planner, install it into an environment of its own, and test it there.
+    Wheel,
 }
 
 fn main() -> ExitCode {
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Task::Packages(arguments) => packages::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
+        Task::Wheel => wheel::run(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("error: {}", pool_facade::error_chain(&*error));

@@ -59,6 +59,7 @@
 //! | `cpu` (default) | the host backend, `Cpu` | pool-cpu; libc on Linux |
 //! | `cuda` | the CUDA backend, `Cuda`, for drivers of CUDA 12.0 and newer, with whatever version and way of loading another crate asks cudarc for | cudarc, and Rust 1.88 |
 //! | `graph` | memory of captured CUDA graphs, as `pool_graph`, for drivers of CUDA 12.3 and newer; turns on `cuda` | pool-graph, pool-plan and parking_lot |
+//! | `record` | captures and captured graphs give their temporaries as a file for `pool-plan`, as `pool_graph::GraphRecord`; turns on `graph` | serde and serde_json |
 //! | `wgpu` | the backend `Wgpu`: buffers of Vulkan, Metal and Direct3D 12, and of a browser's WebGPU | pool-wgpu, wgpu, and Rust 1.87 |
 //! | `ndarray` | arrays as `ndarray` views: `acquire_array((n, m))` for any shape that `ndarray` takes, `into_ndarray()`, and `acquire_array_dyn(&dims)` of dynamic rank | ndarray |
 //! | `half` | `half::f16` and `half::bf16` are elements | half |

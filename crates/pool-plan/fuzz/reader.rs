@@ -1,20 +1,14 @@
-//! What all targets do: a reader of logs answers to any bytes, with events or with an error.
-
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "the command uses more of its modules"
-)]
-#[path = "../src/command/log/mod.rs"]
-mod log;
+//! What all targets do: a log is replayed, whatever bytes it has, with a report or with an error. Nothing is planned, which
+//! takes no bytes of the file.
 
 use std::io::Cursor;
 
-pub(crate) use log::Format;
+pub(crate) use pool_plan::replay::Format;
+use pool_plan::replay::{Allocator, Replay};
 
-/// Reads bytes as a log of a format.
+/// Replays bytes as a log of a format.
 pub(crate) fn read(bytes: &[u8], format: Format) {
-    let mut frames = log::Frames::new();
-    let _ = log::read(&mut Cursor::new(bytes), format, &mut frames, &mut |_| {});
+    let allocators = Allocator::ALL.into_iter().filter(|&one| one != Allocator::Planned).collect();
+    let replay = Replay { format: Some(format), allocators, ..Replay::default() };
+    let _ = replay.read("fuzz", &mut Cursor::new(bytes));
 }

@@ -43,7 +43,8 @@
 //! | `csv` | problems and plans as CSV files (module `csv`) | csv-core |
 //! | `serde` | problems, options and plans can be serialised | serde |
 //! | `record` | `GraphRecord`: a graph problem with its plan, streams and callers as a file; turns on `serde` | serde_json |
-//! | `cli` | the command `pool-plan`; turns on the three above | clap, comfy-table, ctrlc and indicatif |
+//! | `replay` | module `replay`: the log of an allocator is replayed, and others beside it; turns on the three above | csv-core, serde, serde_json |
+//! | `cli` | the command `pool-plan`; turns on all of the above | clap, comfy-table, ctrlc and indicatif |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -52,6 +53,9 @@ mod adjacency;
 mod bits;
 mod bound;
 mod buffer;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod command;
 #[cfg(feature = "csv")]
 pub mod csv;
 mod error;
@@ -64,15 +68,21 @@ mod item;
 mod limits;
 #[cfg(feature = "serde")]
 mod lists;
+#[cfg(feature = "replay")]
+mod log;
 mod markers;
 mod operations;
 mod options;
 mod order;
 mod plan;
+#[cfg(feature = "replay")]
+mod policy;
 mod portfolio;
 mod random;
 #[cfg(feature = "record")]
 mod record;
+#[cfg(feature = "replay")]
+pub mod replay;
 mod search;
 mod solve;
 mod timeline;

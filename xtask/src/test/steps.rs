@@ -96,6 +96,10 @@ pub(crate) const STEPS: &[Step] = &[
     Step { only_in_full: true, ..step("cookbook", "the recipes of docs/cookbook.md", cookbook) },
     Step {
         only_in_full: true,
+        ..beside("wheel", "the Python module, installed and tested", wheel)
+    },
+    Step {
+        only_in_full: true,
         ..step("web", "the facade builds for WebAssembly, and wgpu's pools for other systems", web)
     },
 ];
@@ -360,6 +364,13 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
 }
 
 /// In a workspace of its own, for the sake of its dependencies.
+/// Where Python or pip's registry cannot be reached, the task says so and counts it.
+fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let manifest = ["--manifest-path", "python/Cargo.toml"];
+    let format = Invocation::check("fmt --check").with(manifest);
+    Ok(vec![format, Invocation::counted_task("xtask wheel")])
+}
+
 fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let manifest = ["--manifest-path", "testing/cookbook/Cargo.toml"];
     let format = Invocation::check("fmt --check").with(manifest);

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use pool_plan::Options;
-
 use crate::log::Format;
 use crate::policy::Allocator;
+use crate::{Options, replay};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
 #[derive(Debug, Parser)]
@@ -126,17 +125,18 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// The allocators to simulate, each once, in the order in which they are shown.
-    pub(crate) fn allocators(&self) -> Vec<Allocator> {
+    /// What is asked for; the allocators each once, in the order in which they are shown.
+    pub(crate) fn replay(&self) -> replay::Replay {
         let is_asked =
             |one: &Allocator| self.allocators.is_empty() || self.allocators.contains(one);
-        Allocator::ALL.into_iter().filter(is_asked).collect()
-    }
-
-    /// The options of the planner.
-    pub(crate) fn options(&self) -> Options {
         let (budget, rounds, threads) = (self.budget, self.rounds, self.threads);
-        Options { budget, rounds, threads, ..Options::default() }
+        replay::Replay {
+            format: self.from,
+            allocators: Allocator::ALL.into_iter().filter(is_asked).collect(),
+            capacity: self.capacity,
+            alignment: self.align.unwrap_or(1),
+            options: Options { budget, rounds, threads, ..Options::default() },
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use pool_plan::csv::{self, CsvOptions};
-use pool_plan::{GraphBuffer, Violation};
-use pool_plan::{GraphRecord, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain};
+use crate::csv::{self, CsvOptions};
+use crate::{GraphBuffer, Violation};
+use crate::{GraphRecord, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -192,7 +192,7 @@ fn interval_table(problem: &IntervalProblem, plan: &Plan) -> String {
     for (buffer, offset) in problem.buffers().iter().zip(&plan.offsets) {
         let gaps = buffer.gaps.iter().map(|gap| format!("{}-{}", gap.lower, gap.upper));
         let gaps = gaps.collect::<Vec<_>>().join(" ");
-        let pool_plan::Buffer { id, lower, upper, size, alignment, .. } = buffer;
+        let crate::Buffer { id, lower, upper, size, alignment, .. } = buffer;
         let id = csv::quoted(id);
         let _ = writeln!(text, "{id},{lower},{upper},{size},{alignment},{gaps},{offset}");
     }

@@ -2,8 +2,8 @@
 
 use std::io::{BufWriter, Write};
 
+use crate::Plan;
 use comfy_table::{CellAlignment, Table, presets};
-use pool_plan::Plan;
 use serde::Serialize;
 use serde_json::{Value, json};
 

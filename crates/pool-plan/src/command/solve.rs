@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::{Monitor, Plan, PlanError, error_chain};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
-use pool_plan::{Monitor, Plan, PlanError, error_chain};
 
 use super::arguments::Solve;
 use super::files::Problem;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pool_plan::Plan;
+use crate::Plan;
 
 use super::files::Problem;
 

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 
 use indicatif::HumanBytes;
 
+use crate::command::svg::escaped;
 use crate::log::{Event, Place, Stack};
 use crate::replay::frames_of;
-use crate::svg::escaped;
 
 use super::recording::{Buffer, Recording};
 

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use pool_plan::error_chain;
+use crate::error_chain;
 
-use crate::arguments::{Export, Target};
+use crate::command::arguments::{Export, Target};
+use crate::command::printable::printable;
+use crate::command::replay::open;
 use crate::log::{self, Frames, Line, LogError};
-use crate::printable::printable;
-use crate::replay::{Fault, open};
+use crate::replay::Fault;
 
 use super::recording::{Buffer, Recording};
 use super::{memory_viz, perfetto, picture, problem};

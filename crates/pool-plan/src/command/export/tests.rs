@@ -128,8 +128,8 @@ fn problem_of_a_log() {
     let mut text = Vec::new();
     problem::write(&recording.devices[&0], &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let options = pool_plan::csv::CsvOptions { fixed: false, alignment: None };
-    let problem = pool_plan::csv::read(&text, options).unwrap();
+    let options = crate::csv::CsvOptions { fixed: false, alignment: None };
+    let problem = crate::csv::read(&text, options).unwrap();
     assert_eq!(problem.buffers().len(), recording.devices[&0].len());
 }
 

@@ -1,18 +1,9 @@
-//! `pool-plan replay`: what happened in a log, by name, and what other allocators would have held.
+//! `pool-plan replay`: a log is replayed, and what is said of it is printed.
 
-mod books;
-mod curve;
-mod device;
-mod fault;
-mod planned;
-mod report;
+mod open;
 mod run;
+mod sparkline;
 mod table;
 
-#[cfg(test)]
-mod tests;
-
-pub(crate) use books::{Books, Change, Live};
-pub(crate) use fault::Fault;
-pub(crate) use report::frames_of;
-pub(crate) use run::{open, run};
+pub(super) use open::open;
+pub(super) use run::run;

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
-use crate::printable::printable;
-
-use super::curve::sparkline;
-use super::report::{
+use crate::command::printable::printable;
+use crate::replay::{
     AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report, ratio,
 };
+
+use super::sparkline::sparkline;
 
 /// Failures and faults that are shown; `--json` has more.
 const SHOWN: usize = 5;

@@ -2,6 +2,9 @@
 //! `docs/replay.md` lists. Readers alone, cut off at every byte and mutated, are in the tests beside them.
 
 mod list;
+mod logs;
+mod pickles;
+mod problems;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,0 +1,61 @@
+//! What is wrong with a pickle.
+
+use thiserror::Error;
+
+/// Why a pickle is not read on.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[non_exhaustive]
+pub enum PickleError {
+    /// The file ends before the opcode STOP.
+    #[error("the file ends here, before the pickle does")]
+    Truncated,
+    /// The opcode does something else than build data.
+    #[error(
+        "opcode {name} does more than build data, and is refused: nothing of a file is ever executed"
+    )]
+    Refused {
+        /// The name of the opcode.
+        name: &'static str,
+    },
+    /// The opcode builds data, in a form that no snapshot has.
+    #[error("opcode {name} is of protocol 0 or copies data; write the pickle with protocol 2 to 5")]
+    Unsupported {
+        /// The name of the opcode.
+        name: &'static str,
+    },
+    /// The byte is no opcode.
+    #[error("{byte:#04x} is no opcode of a pickle")]
+    Unknown {
+        /// The byte.
+        byte: u8,
+    },
+    /// The pickle is of a newer protocol.
+    #[error("protocol {version} is newer than 5, the newest that is read")]
+    Protocol {
+        /// The protocol.
+        version: u8,
+    },
+    /// The opcode wants more on the stack than there is, or something else.
+    #[error("opcode {name} does not find on the stack what it needs")]
+    Stack {
+        /// The name of the opcode.
+        name: &'static str,
+    },
+    /// The memo has no such entry.
+    #[error("entry {number} of the memo was never put")]
+    Memo {
+        /// The number of the entry.
+        number: u32,
+    },
+    /// A text is not UTF-8.
+    #[error("a text is not UTF-8")]
+    Encoding,
+    /// There is more of something than any snapshot has.
+    #[error("more than {limit} {what}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// The most that is read.
+        limit: u64,
+    },
+}

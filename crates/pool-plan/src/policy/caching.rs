@@ -1,0 +1,169 @@
+//! PyTorch's caching allocator with its default settings.
+//!
+//! Sizes are rounded up to 512 bytes. Up to 1 MiB they are small, and taken from segments of 2 MiB; others are taken
+//! from segments of 20 MiB up to 10 MiB, and beyond from segments of their own, rounded up to 2 MiB. A buffer gets the
+//! smallest cached block of its stream and size class, the lowest of several, which is split if 512 bytes are left of
+//! a small block, or more than 1 MiB of a large one. Free neighbours within a segment are merged. Where a segment does
+//! not fit the capacity, those that are wholly free are given back first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::simulator::{Full, Simulator, round_up};
+
+const MIN_BLOCK: u64 = 512;
+const SMALL_SIZE: u64 = 1 << 20;
+const SMALL_SEGMENT: u64 = 2 << 20;
+const LARGE_SEGMENT: u64 = 20 << 20;
+const MIN_LARGE: u64 = 10 << 20;
+const ROUND_LARGE: u64 = 2 << 20;
+
+/// Whose free blocks a buffer can have: the stream, and whether it is small.
+type Class = (u64, bool);
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    bytes: u64,
+    class: Class,
+    /// Where the block's segment begins.
+    segment: u64,
+    is_free: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Caching {
+    capacity: u64,
+    held: u64,
+    /// Where the next segment begins: addresses are not used again.
+    next: u64,
+    /// The bytes of each segment.
+    segments: BTreeMap<u64, u64>,
+    /// All blocks, free or not.
+    blocks: BTreeMap<u64, Block>,
+    free: BTreeMap<Class, BTreeSet<(u64, u64)>>,
+    live: HashMap<u64, u64>,
+}
+
+impl Caching {
+    pub(super) fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            held: 0,
+            next: 0,
+            segments: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            free: BTreeMap::new(),
+            live: HashMap::new(),
+        }
+    }
+
+    /// Takes the smallest free block that is large enough.
+    fn cached(&mut self, class: Class, bytes: u64) -> Option<u64> {
+        let free = self.free.get_mut(&class)?;
+        let best = *free.range((bytes, 0)..).next()?;
+        free.remove(&best);
+        Some(best.1)
+    }
+
+    /// Takes a segment from the device.
+    fn reserve(&mut self, class: Class, bytes: u64) -> Result<u64, Full> {
+        let size = segment_bytes(bytes)?;
+        if size > self.capacity - self.held {
+            self.release_cached();
+        }
+        if size > self.capacity - self.held {
+            return Err(Full);
+        }
+        let address = self.next;
+        // One byte between segments, so that no two touch.
+        self.next = address.checked_add(size).and_then(|end| end.checked_add(1)).ok_or(Full)?;
+        self.held += size;
+        self.segments.insert(address, size);
+        self.blocks.insert(address, Block { bytes: size, class, segment: address, is_free: false });
+        Ok(address)
+    }
+
+    /// Gives segments back that are wholly free.
+    fn release_cached(&mut self) {
+        for free in self.free.values_mut() {
+            free.retain(|&(bytes, address)| {
+                let is_whole = self.segments.get(&address) == Some(&bytes);
+                if is_whole {
+                    self.segments.remove(&address);
+                    self.blocks.remove(&address);
+                    self.held -= bytes;
+                }
+                !is_whole
+            });
+        }
+    }
+
+    /// Puts what is left of a block behind its first bytes back.
+    fn split(&mut self, address: u64, bytes: u64) {
+        let Some(block) = self.blocks.get_mut(&address) else { return };
+        block.is_free = false;
+        let (left, class) = (block.bytes - bytes, block.class);
+        let is_split = if class.1 { left >= MIN_BLOCK } else { left > SMALL_SIZE };
+        if !is_split {
+            return;
+        }
+        block.bytes = bytes;
+        let rest = Block { bytes: left, is_free: true, ..*block };
+        self.blocks.insert(address + bytes, rest);
+        self.free.entry(class).or_default().insert((left, address + bytes));
+    }
+
+    /// Takes a free block out, if it is of the segment.
+    fn take_free(&mut self, address: u64, segment: u64) -> Option<Block> {
+        let block = *self.blocks.get(&address)?;
+        if !block.is_free || block.segment != segment {
+            return None;
+        }
+        self.blocks.remove(&address);
+        self.free.get_mut(&block.class)?.remove(&(block.bytes, address));
+        Some(block)
+    }
+}
+
+/// The bytes of the segment that is taken for a buffer.
+fn segment_bytes(bytes: u64) -> Result<u64, Full> {
+    if bytes <= SMALL_SIZE {
+        return Ok(SMALL_SEGMENT);
+    }
+    if bytes < MIN_LARGE { Ok(LARGE_SEGMENT) } else { round_up(bytes, ROUND_LARGE) }
+}
+
+impl Simulator for Caching {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let bytes = round_up(bytes, MIN_BLOCK)?;
+        let class = (stream, bytes <= SMALL_SIZE);
+        let address = match self.cached(class, bytes) {
+            Some(address) => address,
+            None => self.reserve(class, bytes)?,
+        };
+        self.split(address, bytes);
+        self.live.insert(buffer, address);
+        Ok(address)
+    }
+
+    /// A block goes back to the stream that it was allocated on.
+    fn free(&mut self, buffer: u64, _stream: u64) {
+        let Some(mut address) = self.live.remove(&buffer) else { return };
+        let Some(mut block) = self.blocks.remove(&address) else { return };
+        if let Some(next) = self.take_free(address + block.bytes, block.segment) {
+            block.bytes += next.bytes;
+        }
+        let previous = self.blocks.range(..address).next_back().map(|(&address, _)| address);
+        let previous =
+            previous.and_then(|lower| Some((lower, self.take_free(lower, block.segment)?)));
+        if let Some((lower, previous)) = previous {
+            block.bytes += previous.bytes;
+            address = lower;
+        }
+        self.blocks.insert(address, Block { is_free: true, ..block });
+        self.free.entry(block.class).or_default().insert((block.bytes, address));
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}

@@ -1,0 +1,267 @@
+//! The same rules written plainly, over lists that are searched from end to end: what the simulators are held against.
+
+use super::simulator::{Full, Simulator};
+
+fn up(bytes: u64, to: u64) -> u64 {
+    bytes.div_ceil(to) * to
+}
+
+/// An arena: the end of the highest live buffer.
+#[derive(Debug)]
+pub(super) struct Bump {
+    pub(super) capacity: u64,
+    pub(super) live: Vec<(u64, u64, u64)>,
+    pub(super) held: u64,
+}
+
+impl Simulator for Bump {
+    fn allocate(&mut self, buffer: u64, _: u64, bytes: u64) -> Result<u64, Full> {
+        let offset = self.live.iter().map(|&(_, _, end)| end).max().unwrap_or(0);
+        let end = offset + up(bytes, 256);
+        if end > self.capacity {
+            return Err(Full);
+        }
+        self.live.push((buffer, offset, end));
+        self.held = self.held.max(end);
+        Ok(offset)
+    }
+
+    fn free(&mut self, buffer: u64, _: u64) {
+        self.live.retain(|&(one, ..)| one != buffer);
+    }
+
+    fn held(&self) -> u64 {
+        self.held
+    }
+}
+
+/// Tables of slots: stream, number, bytes, and who has it.
+#[derive(Debug)]
+pub(super) struct Slots {
+    pub(super) capacity: u64,
+    pub(super) slots: Vec<(u64, u64, u64, Option<u64>)>,
+}
+
+impl Slots {
+    fn cursor(&self, stream: u64) -> u64 {
+        let used = self.slots.iter().filter(|slot| slot.0 == stream && slot.3.is_some());
+        used.map(|slot| slot.1 + 1).max().unwrap_or(0)
+    }
+}
+
+impl Simulator for Slots {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let (number, needed) = (self.cursor(stream), up(bytes, 256));
+        if !self.slots.iter().any(|slot| (slot.0, slot.1) == (stream, number)) {
+            self.slots.push((stream, number, 0, None));
+        }
+        let at = self.slots.iter().position(|slot| (slot.0, slot.1) == (stream, number)).unwrap();
+        let old = self.slots[at].2;
+        if old < needed {
+            let small = old.min(65536);
+            let generous = up(old + (small + (old - small) / 4) / 2, 256).max(needed);
+            let others = self.held() - old;
+            self.slots[at].2 = if others + generous <= self.capacity { generous } else { needed };
+            if self.held() > self.capacity {
+                self.slots[at].2 = old;
+                let cursors: Vec<u64> = self.slots.iter().map(|slot| self.cursor(slot.0)).collect();
+                self.slots.iter_mut().zip(cursors).for_each(|(slot, cursor)| {
+                    slot.2 = if slot.1 >= cursor { 0 } else { slot.2 };
+                });
+                if self.held() + needed > self.capacity {
+                    return Err(Full);
+                }
+                self.slots[at].2 = needed;
+            }
+        }
+        self.slots[at].3 = Some(buffer);
+        Ok(number)
+    }
+
+    fn free(&mut self, buffer: u64, _: u64) {
+        self.slots.iter_mut().filter(|slot| slot.3 == Some(buffer)).for_each(|slot| slot.3 = None);
+    }
+
+    fn held(&self) -> u64 {
+        self.slots.iter().map(|slot| slot.2).sum()
+    }
+}
+
+/// RMM's pool: every byte range with its list, or with the buffer that has it.
+#[derive(Debug)]
+pub(super) struct RmmPool {
+    pub(super) capacity: u64,
+    pub(super) is_unlimited: bool,
+    pub(super) streams: Vec<u64>,
+    /// Address, bytes, whether it begins a piece, list, buffer.
+    pub(super) blocks: Vec<(u64, u64, bool, u64, Option<u64>)>,
+}
+
+impl RmmPool {
+    /// Merges free neighbours of one list, as long as there are any.
+    fn coalesce(&mut self) {
+        self.blocks.sort_unstable();
+        while let Some(at) = self.blocks.windows(2).position(|two| {
+            let (low, high) = (two[0], two[1]);
+            low.0 + low.1 == high.0
+                && !high.2
+                && low.3 == high.3
+                && low.4.is_none()
+                && high.4.is_none()
+        }) {
+            self.blocks[at].1 += self.blocks.remove(at + 1).1;
+        }
+    }
+
+    fn best(&self, list: u64, bytes: u64) -> Option<usize> {
+        let is_free = |at: &usize| {
+            let block = self.blocks[*at];
+            block.4.is_none() && block.3 == list && block.1 >= bytes
+        };
+        let size = |&at: &usize| (self.blocks[at].1, self.blocks[at].0);
+        (0..self.blocks.len()).filter(is_free).min_by_key(size)
+    }
+
+    fn find(&mut self, own: u64, bytes: u64) -> Option<usize> {
+        if let Some(at) = self.best(own, bytes) {
+            return Some(at);
+        }
+        let others: Vec<u64> = self.streams.iter().copied().filter(|&one| one != own).collect();
+        if let Some(at) = others.iter().find_map(|&other| self.best(other, bytes)) {
+            return Some(at);
+        }
+        for other in others {
+            let free = |block: &&mut (u64, u64, bool, u64, Option<u64>)| block.4.is_none();
+            let blocks = self.blocks.iter_mut().filter(free).filter(|block| block.3 == other);
+            blocks.for_each(|block| block.3 = own);
+            self.coalesce();
+            if let Some(at) = self.best(own, bytes) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
+impl Simulator for RmmPool {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let bytes = up(bytes, 256);
+        if !self.streams.contains(&stream) {
+            self.streams.push(stream);
+        }
+        let found = self.find(stream, bytes);
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let held = self.held();
+                let left = self.capacity / 256 * 256 - held;
+                if bytes > left {
+                    return Err(Full);
+                }
+                let grown = if self.is_unlimited { held } else { left / 2 };
+                self.blocks.push((held, grown.max(bytes), true, stream, None));
+                self.blocks.len() - 1
+            }
+        };
+        let (address, all, is_head, list, _) = self.blocks[at];
+        self.blocks[at] = (address, bytes, is_head, list, Some(buffer));
+        if all > bytes {
+            self.blocks.push((address + bytes, all - bytes, false, list, None));
+            self.coalesce();
+        }
+        Ok(address)
+    }
+
+    fn free(&mut self, buffer: u64, stream: u64) {
+        if !self.streams.contains(&stream) {
+            self.streams.push(stream);
+        }
+        for block in self.blocks.iter_mut().filter(|block| block.4 == Some(buffer)) {
+            (block.3, block.4) = (stream, None);
+        }
+        self.coalesce();
+    }
+
+    fn held(&self) -> u64 {
+        self.blocks.iter().map(|block| block.1).sum()
+    }
+}
+
+/// PyTorch's allocator: segments in the order in which they were taken, each with all its blocks.
+#[derive(Debug)]
+pub(super) struct Caching {
+    pub(super) capacity: u64,
+    pub(super) next: u64,
+    pub(super) segments: Vec<Segment>,
+}
+
+#[derive(Debug)]
+pub(super) struct Segment {
+    address: u64,
+    stream: u64,
+    is_small: bool,
+    blocks: Vec<(u64, Option<u64>)>,
+}
+
+impl Caching {
+    fn best(&self, stream: u64, is_small: bool, bytes: u64) -> Option<(usize, usize)> {
+        let mut best: Option<(u64, usize, usize)> = None;
+        for (at, segment) in self.segments.iter().enumerate() {
+            for (index, &(size, buffer)) in segment.blocks.iter().enumerate() {
+                let fits = buffer.is_none() && size >= bytes;
+                let is_of_class = (segment.stream, segment.is_small) == (stream, is_small);
+                if fits && is_of_class && best.is_none_or(|(best, ..)| size < best) {
+                    best = Some((size, at, index));
+                }
+            }
+        }
+        best.map(|(_, at, index)| (at, index))
+    }
+}
+
+impl Simulator for Caching {
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full> {
+        let mib = 1 << 20;
+        let bytes = up(bytes, 512);
+        let is_small = bytes <= mib;
+        if self.best(stream, is_small, bytes).is_none() {
+            let size = match bytes {
+                _ if is_small => 2 * mib,
+                _ if bytes < 10 * mib => 20 * mib,
+                _ => up(bytes, 2 * mib),
+            };
+            if self.held() + size > self.capacity {
+                self.segments.retain(|one| one.blocks.len() > 1 || one.blocks[0].1.is_some());
+            }
+            if self.held() + size > self.capacity {
+                return Err(Full);
+            }
+            let (address, blocks) = (self.next, vec![(size, None)]);
+            self.segments.push(Segment { address, stream, is_small, blocks });
+            self.next += size + 1;
+        }
+        let (at, index) = self.best(stream, is_small, bytes).unwrap();
+        let Segment { address, blocks, .. } = &mut self.segments[at];
+        let left = blocks[index].0 - bytes;
+        blocks[index].1 = Some(buffer);
+        if if is_small { left >= 512 } else { left > mib } {
+            blocks[index].0 = bytes;
+            blocks.insert(index + 1, (left, None));
+        }
+        Ok(*address + blocks[..index].iter().map(|block| block.0).sum::<u64>())
+    }
+
+    fn free(&mut self, buffer: u64, _: u64) {
+        for blocks in self.segments.iter_mut().map(|segment| &mut segment.blocks) {
+            blocks.iter_mut().filter(|one| one.1 == Some(buffer)).for_each(|one| one.1 = None);
+            let is_pair = |two: &[(u64, Option<u64>)]| two.iter().all(|one| one.1.is_none());
+            while let Some(at) = blocks.windows(2).position(is_pair) {
+                blocks[at].0 += blocks.remove(at + 1).0;
+            }
+        }
+    }
+
+    fn held(&self) -> u64 {
+        self.segments.iter().flat_map(|segment| &segment.blocks).map(|block| block.0).sum()
+    }
+}

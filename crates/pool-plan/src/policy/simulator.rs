@@ -1,0 +1,28 @@
+//! What an allocator of known rules is asked, and what all of them count with.
+
+/// The alignment of CUDA's allocations, to which all simulators but PyTorch's round sizes up.
+pub(super) const ALIGNMENT: u64 = 256;
+
+/// There is no room for a buffer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Full;
+
+/// An allocator without memory.
+pub(crate) trait Simulator: std::fmt::Debug {
+    /// The address of a new buffer.
+    ///
+    /// # Errors
+    /// If the rules find no room within the capacity; then nothing has changed but what is cached.
+    fn allocate(&mut self, buffer: u64, stream: u64, bytes: u64) -> Result<u64, Full>;
+
+    /// Frees a buffer on a stream; one that is not there is ignored.
+    fn free(&mut self, buffer: u64, stream: u64);
+
+    /// The bytes that the allocator has taken from the device.
+    fn held(&self) -> u64;
+}
+
+/// `bytes` rounded up to a multiple of a power of two.
+pub(super) fn round_up(bytes: u64, alignment: u64) -> Result<u64, Full> {
+    bytes.checked_next_multiple_of(alignment).ok_or(Full)
+}

@@ -1,0 +1,62 @@
+//! What the whole report of a log comes to.
+
+use crate::policy::Allocator;
+
+use super::report::{AllocatorReport, Report};
+
+/// What a log comes to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// The log is consistent, and one of the allocators does with the capacity on each device, if one was given.
+    Fits,
+    /// None of the allocators that were tried does with the capacity on each device.
+    NoRoom,
+    /// Only a plan was asked for, and there is more to plan than the planner takes.
+    LeftOut,
+    /// The log has events that cannot be.
+    Inconsistent,
+}
+
+/// Whether an allocator does with a capacity.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Verdict {
+    /// There is room for all.
+    Fits,
+    /// Nobody has tried.
+    Unknown,
+    /// Some event has no room, or no plan was found.
+    Fails,
+}
+
+impl Report {
+    /// What the log comes to.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        if !self.consistent {
+            return Outcome::Inconsistent;
+        }
+        let of = |allocator: Allocator| {
+            let all = self.devices.iter().flat_map(|device| &device.allocators);
+            all.filter(|one| one.allocator == allocator).map(verdict).max()
+        };
+        let shown = self.devices.first().map_or(&[][..], |device| &device.allocators);
+        let verdicts: Vec<Verdict> = shown.iter().filter_map(|one| of(one.allocator)).collect();
+        if verdicts.is_empty() || verdicts.contains(&Verdict::Fits) {
+            return Outcome::Fits;
+        }
+        if verdicts.iter().all(|&one| one == Verdict::Unknown) {
+            return Outcome::LeftOut;
+        }
+        // Without a capacity there is room in 64 bits, or sizes that are nobody's.
+        self.capacity.map_or(Outcome::Fits, |_| Outcome::NoRoom)
+    }
+}
+
+/// Whether an allocator does without more than the capacity.
+fn verdict(report: &AllocatorReport) -> Verdict {
+    match (&report.fails_at, report.left_out, &report.message) {
+        (Some(_), ..) | (None, false, Some(_)) => Verdict::Fails,
+        (None, true, _) => Verdict::Unknown,
+        (None, false, None) => Verdict::Fits,
+    }
+}

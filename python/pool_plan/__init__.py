@@ -1,0 +1,46 @@
+"""Offline memory planning with a certificate, and replays of the logs of allocators.
+
+>>> import pool_plan
+>>> plan = pool_plan.plan([(2, 6, 8), (3, 8, 8), (3, 10, 8), (6, 12, 10)])
+>>> plan.certificate.peak, plan.certificate.bound
+(26, 26)
+
+`plan` gives offsets to buffers whose lifetimes are known; `replay` says what a log of an allocator held at most, and
+how few bytes could do.
+"""
+
+from ._columns import Buffer
+from ._errors import (
+    InfeasibleError,
+    InternalError,
+    LogError,
+    NotFoundError,
+    PoolPlanError,
+    ProblemError,
+    TooManyError,
+)
+from ._native import VERSION as __version__
+from ._planning import Certificate, Plan, plan
+from ._replaying import ALLOCATORS, Device, Event, Fault, Held, Report, replay
+
+__all__ = [
+    "ALLOCATORS",
+    "Buffer",
+    "Certificate",
+    "Device",
+    "Event",
+    "Fault",
+    "Held",
+    "InfeasibleError",
+    "InternalError",
+    "LogError",
+    "NotFoundError",
+    "Plan",
+    "PoolPlanError",
+    "ProblemError",
+    "Report",
+    "TooManyError",
+    "__version__",
+    "plan",
+    "replay",
+]
