@@ -46,13 +46,14 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-plan", &["cli", "csv", "serde"]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
+    with("pool-encoder", &["bytes"]),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
 ];
 
-/// The feature of a program that takes in a tokenizer, which no other build needs.
+/// Features of programs, which no other build needs: one takes in a tokenizer.
 #[cfg(test)]
-const NOT_TESTED: &[&str] = &["pool-encoder/text"];
+const NOT_TESTED: &[&str] = &["pool-encoder/text", "pool-encoder/bytes"];
 
 /// Features that a whole-workspace command turns on: all that go together.
 pub(crate) const ALL_FEATURES: &[&str] = &[
