@@ -4,18 +4,22 @@ use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use pool_facade::{Cpu, Scope};
+use pool_facade::{PoolBackend, Scope};
 
 use crate::algebra::{Algebra, Failure, Layout, NormOf, Product, agree, rows_of};
 
-/// Loops over slices, and faer.
+/// Loops over slices, and faer: for `Cpu`, and for any other backend whose views are slices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Host;
 
-impl Algebra<Cpu> for Host {
+impl<B> Algebra<B> for Host
+where
+    B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
+    B: for<'s> PoolBackend<ViewRef<'s, u32> = &'s [u32]>,
+{
     fn add_rows(
         &self,
-        _: &Scope<'_, Cpu>,
+        _: &Scope<'_, B>,
         columns: usize,
         table: &[f32],
         indices: &[u32],
@@ -33,7 +37,7 @@ impl Algebra<Cpu> for Host {
 
     fn multiply(
         &self,
-        _: &Scope<'_, Cpu>,
+        _: &Scope<'_, B>,
         product: &Product,
         (left, right): (&[f32], &[f32]),
         bias: Option<&[f32]>,
@@ -72,7 +76,7 @@ impl Algebra<Cpu> for Host {
         Ok(())
     }
 
-    fn gelu(&self, _: &Scope<'_, Cpu>, y: &mut &mut [f32]) -> Result<(), Failure> {
+    fn gelu(&self, _: &Scope<'_, B>, y: &mut &mut [f32]) -> Result<(), Failure> {
         for number in y.iter_mut() {
             *number *= 0.5 + 0.5 * erf(*number * FRAC_1_SQRT_2);
         }
@@ -81,7 +85,7 @@ impl Algebra<Cpu> for Host {
 
     fn softmax(
         &self,
-        _: &Scope<'_, Cpu>,
+        _: &Scope<'_, B>,
         columns: usize,
         lengths: &[u32],
         sequence: usize,
@@ -106,9 +110,9 @@ impl Algebra<Cpu> for Host {
 
     fn add_and_normalize(
         &self,
-        _: &Scope<'_, Cpu>,
+        _: &Scope<'_, B>,
         update: &[f32],
-        (scale, shift, epsilon): NormOf<'_, Cpu>,
+        (scale, shift, epsilon): NormOf<'_, B>,
         y: &mut &mut [f32],
     ) -> Result<(), Failure> {
         let columns = scale.len();
@@ -130,7 +134,7 @@ impl Algebra<Cpu> for Host {
 
     fn unit_means(
         &self,
-        _: &Scope<'_, Cpu>,
+        _: &Scope<'_, B>,
         rows_of_each: usize,
         x: &[f32],
         lengths: &[u32],

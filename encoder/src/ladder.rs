@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 use pool_facade::pool_cuda::CudaDevice;
 use pool_facade::pool_graph::{
     CUDAGraphMemoryPool, Capture, CaptureSession, CapturedGraph, DeviceMemory, Footprint,
-    GraphMemoryBlock, GraphPoolConfig, Probe,
+    GraphMemoryBlock, GraphPoolConfig, Probe, ReadTicket, StagingConfig, StagingPool,
 };
 
 use pool_facade::PoolView;
@@ -67,12 +67,16 @@ impl Ladder {
             return Err(format!("{most} tokens, and the model has {positions} positions").into());
         }
         let (model, numbers) = packed(configuration, tensors)?;
-        let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
+        // What is allocated below and no more: the pool's chunks are as large as its maximum leaves.
+        let sizes = tokens.iter().flat_map(|tokens| Rung::lengths(&configuration, count, *tokens));
+        let bytes = |length: usize| (length * NUMBER).next_multiple_of(ALIGNMENT) as u64;
+        let maximum = sizes.chain([numbers.len()]).map(bytes).sum();
+        let config = GraphPoolConfig { initial: 0, maximum };
         let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
         let parts = Parts {
             kernels: &OnCuda::new(device)?,
             stream: &device.context().new_stream()?,
-            weights: &allocate::<f32>(&pool, numbers.len())?,
+            weights: &allocate(&pool, numbers.len())?,
             model: &model,
             pool: &pool,
         };
@@ -95,6 +99,48 @@ impl Ladder {
     /// Where there are no sentences or more than a graph encodes, where one has more tokens than any graph, and where a
     /// replay fails.
     pub fn encode(&mut self, sentences: &[Vec<u32>]) -> Result<Vec<f32>, Failure> {
+        let numbers = self.numbers();
+        let (rung, all) = self.rung_for(sentences)?;
+        let mut numbers = rung.replay(&all, numbers)?;
+        numbers.truncate(sentences.len() * self.configuration.hidden);
+        Ok(numbers)
+    }
+
+    /// Buffers for so many batches of sentences that are enqueued and not waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`StagingPool::new`], and where there is no graph.
+    pub fn staging(&self, in_flight: usize) -> Result<StagingPool, Failure> {
+        let largest = self.rungs.first().ok_or("a ladder without graphs")?;
+        let words = largest.batch.tokens * self.count * size_of::<u32>();
+        let bytes = words.max(self.numbers() * size_of::<f32>());
+        // Words and lengths go in, numbers come out.
+        let config = StagingConfig { buffers: in_flight * 3, bytes };
+        Ok(StagingPool::new(largest.graph.stream().context(), config)?)
+    }
+
+    /// As [`encode`](Self::encode), without waiting for the device: sentences are fed, a replay is enqueued, and the
+    /// ticket waits for what comes out, numbers for all sentences of a graph.
+    ///
+    /// # Errors
+    ///
+    /// As [`encode`](Self::encode), and where all buffers are out.
+    pub fn enqueue(
+        &mut self,
+        staging: &mut StagingPool,
+        sentences: &[Vec<u32>],
+    ) -> Result<ReadTicket<f32>, Failure> {
+        let numbers = self.numbers();
+        let (rung, all) = self.rung_for(sentences)?;
+        rung.graph.enqueue_write(staging, &rung.batch.words, all.words())?;
+        rung.graph.enqueue_write(staging, &rung.batch.lengths, all.lengths())?;
+        rung.graph.replay()?;
+        Ok(rung.graph.enqueue_read(staging, &rung.to, numbers)?)
+    }
+
+    /// The graph with the fewest tokens that sentences fit, and they filled up as it wants them.
+    fn rung_for(&mut self, sentences: &[Vec<u32>]) -> Result<(&mut Rung, Sentences), Failure> {
         let (longest, count) = (sentences.iter().map(Vec::len).max(), self.count);
         let Some(longest) = longest.filter(|_| sentences.len() <= count) else {
             return Err(format!("{} sentences, and not 1 to {count}", sentences.len()).into());
@@ -105,9 +151,12 @@ impl Ladder {
         let rung = self.rungs.iter_mut().rev().find(fits);
         let rung = rung.ok_or_else(|| format!("no graph has {longest} tokens"))?;
         let all = Sentences::new(&self.configuration, rung.batch.tokens, &all)?;
-        let mut numbers = rung.replay(&all, count * self.configuration.hidden)?;
-        numbers.truncate(sentences.len() * self.configuration.hidden);
-        Ok(numbers)
+        Ok((rung, all))
+    }
+
+    /// The numbers that come out of a graph.
+    fn numbers(&self) -> usize {
+        self.count * self.configuration.hidden
     }
 
     /// The tokens of each graph, and what its temporaries need by themselves, from the largest on.
@@ -123,6 +172,12 @@ impl Ladder {
 }
 
 impl Rung {
+    /// The elements of what it reads and writes: words, positions, kinds, lengths, and what comes out.
+    fn lengths(configuration: &Configuration, count: usize, tokens: usize) -> [usize; 5] {
+        let all = count * tokens;
+        [all, all, all, count, count * configuration.hidden]
+    }
+
     /// Captures a graph, beside another one if there is one.
     fn new(
         parts: &Parts<'_>,
@@ -130,17 +185,18 @@ impl Rung {
         tokens: usize,
         beside: Option<&Self>,
     ) -> Result<Self, Failure> {
-        let Configuration { hidden, .. } = parts.model.configuration;
-        let block = |length| allocate::<u32>(parts.pool, length);
+        let block = |length| allocate(parts.pool, length);
+        let [words, positions, kinds, lengths, to] =
+            Self::lengths(&parts.model.configuration, count, tokens).map(block);
         let batch = Batch {
             count,
             tokens,
-            words: block(count * tokens)?,
-            positions: block(count * tokens)?,
-            kinds: block(count * tokens)?,
-            lengths: block(count)?,
+            words: words?,
+            positions: positions?,
+            kinds: kinds?,
+            lengths: lengths?,
         };
-        let to = allocate::<f32>(parts.pool, count * hidden)?;
+        let to = to?;
         let Batch { words, positions, kinds, lengths, .. } = &batch;
         let ids = [words, positions, kinds, lengths, &to, parts.weights].map(GraphMemoryBlock::id);
         let session = CaptureSession::new(parts.stream)?.lease(parts.pool.lease(&ids)?);
@@ -203,12 +259,14 @@ impl Parts<'_> {
     }
 }
 
-fn allocate<T>(pool: &CUDAGraphMemoryPool, length: usize) -> Result<GraphMemoryBlock, Failure> {
-    Ok(pool.allocate((length * size_of::<T>()) as u64)?)
-}
+/// Bytes of each number, `f32` or `u32`.
+const NUMBER: usize = 4;
+/// Bytes to whose multiples blocks of the pool begin and end, and tensors are packed.
+const ALIGNMENT: usize = 256;
 
-/// Elements to whose multiples tensors are packed: 256 bytes of `f32`.
-const PACKED_TO: usize = 64;
+fn allocate(pool: &CUDAGraphMemoryPool, length: usize) -> Result<GraphMemoryBlock, Failure> {
+    Ok(pool.allocate((length * NUMBER) as u64)?)
+}
 
 /// All tensors of a model in one array, and where each is in it.
 fn packed(
@@ -220,7 +278,7 @@ fn packed(
         let start = numbers.len();
         numbers.extend_from_slice(&tensor.numbers(tensors)?);
         let end = numbers.len();
-        numbers.resize(end.next_multiple_of(PACKED_TO), 0.0);
+        numbers.resize(end.next_multiple_of(ALIGNMENT / NUMBER), 0.0);
         Ok(start..end)
     })?;
     Ok((model, numbers))

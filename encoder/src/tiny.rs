@@ -17,7 +17,11 @@ pub const CONFIGURATION: Configuration = Configuration {
     epsilon: 1e-12,
 };
 
-/// The tensors of the tiny model.
+/// One layer of 16 hidden numbers in two heads: for what is replayed often where a device is simulated.
+pub const SMALLER: Configuration =
+    Configuration { hidden: 16, heads: 2, inner: 32, layers: 1, ..CONFIGURATION };
+
+/// The tensors of the tiny models.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tiny;
 

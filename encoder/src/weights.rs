@@ -5,7 +5,8 @@ use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, SafeTensors};
 use serde::Deserialize;
 use tokenizers::{Tokenizer, TruncationParams};
 
@@ -18,6 +19,10 @@ pub struct Directory {
     configuration: Configuration,
     tokenizer: Tokenizer,
     file: Mmap,
+    /// Where the tensors are among the file's last bytes.
+    tensors: Metadata,
+    /// The first of those.
+    start: usize,
 }
 
 /// What of `config.json` is needed.
@@ -59,6 +64,9 @@ impl Directory {
         // SAFETY: nobody is expected to write a model's file while it is used; `memmap2` says that of it all the same,
         // since no operating system promises it.
         let file = unsafe { Mmap::map(&weights) }?;
+        let (header, tensors) = SafeTensors::read_metadata(&file)?;
+        // Its length is written before it.
+        let start = size_of::<u64>() + header;
         let configuration = Configuration {
             words: config.vocab_size,
             positions: config.max_position_embeddings,
@@ -69,7 +77,7 @@ impl Directory {
             layers: config.num_hidden_layers,
             epsilon: config.layer_norm_eps,
         };
-        Ok(Self { configuration, tokenizer, file })
+        Ok(Self { configuration, tokenizer, file, tensors, start })
     }
 
     /// The sizes of the model.
@@ -91,12 +99,15 @@ impl Directory {
 
 impl Tensors for Directory {
     fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure> {
-        let tensors = SafeTensors::deserialize(&self.file)?;
-        let view = tensors.tensor(&tensor.name)?;
-        if view.dtype() != Dtype::F32 {
-            return Err(format!("{} is of {:?}, and not of F32", tensor.name, view.dtype()).into());
+        let name = &tensor.name;
+        let found = self.tensors.info(name).ok_or_else(|| format!("there is no {name}"))?;
+        if found.dtype != Dtype::F32 {
+            return Err(format!("{name} is of {:?}, and not of F32", found.dtype).into());
         }
-        let numbers = view.data().chunks_exact(size_of::<f32>());
+        let (start, end) = found.data_offsets;
+        let bytes = self.file.get(self.start + start..self.start + end);
+        let bytes = bytes.ok_or_else(|| format!("the file ends before {name} does"))?;
+        let numbers = bytes.chunks_exact(size_of::<f32>());
         let number = |bytes: &[u8]| bytes.try_into().map(f32::from_le_bytes);
         Ok(numbers.map(number).collect::<Result<Vec<_>, _>>()?.into())
     }

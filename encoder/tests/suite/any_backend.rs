@@ -1,6 +1,8 @@
 //! The encoder on any backend: what the tests of all of them do.
 
-use pool_encoder::{Algebra, Batch, Failure, HeadsAtOnce, Model, Sentences, encode, tiny};
+use pool_encoder::{
+    Algebra, Batch, Configuration, Failure, HeadsAtOnce, Model, Sentences, encode, tiny,
+};
 use pool_facade::{DynamicPool, LendViewMut, Pool, PoolBackend, PoolView};
 
 /// What sentences are encoded into, and what it took.
@@ -18,12 +20,24 @@ pub(crate) fn encoded<B: PoolBackend, A: Algebra<B>>(
     at_once: HeadsAtOnce,
     times: usize,
 ) -> Result<Encoded, Failure> {
+    encoded_by(tiny::CONFIGURATION, algebra, context, sentences, at_once, times)
+}
+
+/// The same by a tiny model of other sizes.
+pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
+    sizes: Configuration,
+    algebra: &A,
+    context: impl Fn() -> B::Context,
+    sentences: &Sentences,
+    at_once: HeadsAtOnce,
+    times: usize,
+) -> Result<Encoded, Failure> {
     let mut constants = DynamicPool::<B>::try_new(context(), Default::default())?;
-    let model = Model::upload(tiny::CONFIGURATION, &tiny::Tiny, &mut constants)?;
+    let model = Model::upload(sizes, &tiny::Tiny, &mut constants)?;
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
-    let numbers = sentences.count() * tiny::CONFIGURATION.hidden;
+    let numbers = sentences.count() * sizes.hidden;
     let mut to = scope.try_acquire::<f32>(numbers)?;
     let mut pool = Pool::<B>::try_new(context(), Default::default())?;
     for _ in 0..times {

@@ -4,7 +4,12 @@ use pool_encoder::{Configuration, HeadsAtOnce, Host, tiny};
 use pool_facade::Cpu;
 
 use crate::any_backend::encoded;
-use crate::golden;
+use crate::{cases, golden, operations};
+
+#[test]
+fn each_operation_is_as_it_is_defined() {
+    operations::as_defined::<Cpu, _>(&Host, || (), cases(20));
+}
 
 #[test]
 fn as_the_other_program_says_however_the_sentences_are_filled_up() {

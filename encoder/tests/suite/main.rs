@@ -1,9 +1,19 @@
 //! The encoder with a tiny model, on each backend that is built, beside what an independent program computes.
 
-#![allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests: a check that fails panics")]
 
 mod any_backend;
+mod faults;
 mod golden;
 mod host;
+mod naive;
+mod operations;
 #[cfg(feature = "wgpu")]
 mod wgpu;
+
+/// Random shapes of each operation: one for so many of those that `POOL_TEST_CASES` says, 2,000 unless it does.
+fn cases(one_of: u32) -> u32 {
+    let given = std::env::var("POOL_TEST_CASES").ok();
+    let count = given.map_or(2_000, |count| count.parse::<u32>().unwrap());
+    count.div_ceil(one_of)
+}

@@ -1,5 +1,7 @@
 //! `cargo xtask encode`: sentences through the encoder, with the weights of all-MiniLM-L6-v2.
 
+mod bytes;
+
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -25,8 +27,11 @@ pub(crate) struct Arguments {
     /// Where the sentences are encoded.
     #[arg(long, value_enum, default_value_t = Place::Host)]
     on: Place,
+    /// Encode nothing, and print how many bytes the temporaries take, eager and as graphs, on the simulated driver.
+    #[arg(long, exclusive = true)]
+    bytes: bool,
     /// The sentences, and what the program beside them takes: `-- --help` says it.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "bytes")]
     sentences: Vec<String>,
 }
 
@@ -58,7 +63,12 @@ impl Place {
 ///
 /// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let Workspace { root, target_directory, .. } = workspace::describe()?;
+    let workspace = workspace::describe()?;
+    if arguments.bytes {
+        bytes::run(&workspace)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Workspace { root, target_directory, .. } = workspace;
     let model = match &arguments.model {
         Some(model) => model.clone(),
         None => WEIGHTS.obtain(&root, &target_directory)??.join(MODEL),
@@ -66,6 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let (place, features) = arguments.on.built_with();
     let status = Command::new("cargo")
         .args(["run", "--quiet", "--release", "--package", "pool-encoder", "--no-default-features"])
+        .args(["--bin", "encode"])
         .args(["--features", features, "--", "--on", place, "--model"])
         .arg(model)
         .args(&arguments.sentences)

@@ -48,15 +48,17 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-plan", &["cli", "csv", "serde"]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
+    with("pool-encoder", &["bytes"]),
     with("pool-stream", &[]),
     with("pool-stream", &["bump-scope", "jemalloc", "mimalloc"]),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
 ];
 
-/// Features of programs that take in what no other build needs: a tokenizer, and allocators written in C.
+/// Features of programs that no other build needs: one takes in a tokenizer, others allocators written in C.
 #[cfg(test)]
-const NOT_TESTED: &[&str] = &["pool-encoder/text", "pool-stream/jemalloc", "pool-stream/mimalloc"];
+const NOT_TESTED: &[&str] =
+    &["pool-encoder/bytes", "pool-encoder/text", "pool-stream/jemalloc", "pool-stream/mimalloc"];
 
 /// Features that a whole-workspace command turns on: all that go together.
 pub(crate) const ALL_FEATURES: &[&str] = &[

@@ -25,6 +25,10 @@ const KERNEL_CASES_IN_FULL: u32 = 2_000;
 const CAPTURES: u32 = 5;
 /// The same with `--full`.
 const CAPTURES_IN_FULL: u32 = 250;
+/// Replays of a sentence encoder's graphs on the simulated driver: `POOL_ENCODER_REPLAYS`.
+const ENCODER_REPLAYS: u32 = 50;
+/// The same with `--full`.
+const ENCODER_REPLAYS_IN_FULL: u32 = 1_000;
 
 /// Nodes of the graphs that the verifier is timed on with `--full`: `POOL_VERIFIED_NODES`.
 const VERIFIED_NODES_IN_FULL: u32 = 200_000;
@@ -98,6 +102,11 @@ impl Setting {
     /// Random shapes per kernel on the simulated driver.
     pub(crate) fn kernel_cases(&self) -> String {
         if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
+    }
+
+    /// Replays of a sentence encoder's graphs on the simulated driver.
+    pub(crate) fn encoder_replays(&self) -> String {
+        if self.full { ENCODER_REPLAYS_IN_FULL } else { ENCODER_REPLAYS }.to_string()
     }
 
     /// Random captures on each number of streams on the simulated driver.

@@ -213,6 +213,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.variable("POOL_ATTACK_STEPS", setting.attack_steps());
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     let test = test.variable("POOL_KERNEL_CASES", setting.kernel_cases());
+    let test = test.variable("POOL_ENCODER_REPLAYS", setting.encoder_replays());
     Ok(if setting.full {
         [vec![test, attacks], under_other_answers()].concat()
     } else {

@@ -1,0 +1,176 @@
+//! How many bytes the encoder's temporaries take, eager and as graphs, with the sizes of all-MiniLM-L6-v2: a dry run of
+//! the model, which computes nothing. `cargo xtask encode --bytes` starts it, and makes a table of what it prints.
+//!
+//! A line for each number of tokens and each way: the way, the tokens, the bytes of all arrays, those that live at most,
+//! and those that are held, by a pool or by the arena of a graph; and for each a log of its arrays.
+
+mod acquires;
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::PathBuf;
+
+use acquires::{Acquires, Context, Noted};
+use clap::Parser;
+use pool_encoder::{
+    Algebra, Batch, Configuration, Failure, HeadsAtOnce, Ladder, Model, NormOf, Product, Tensor,
+    Tensors, encode,
+};
+use pool_facade::{Cuda, Pool, PoolBackend, PoolConfig, Scope};
+
+const MINILM: Configuration = Configuration {
+    words: 30_522,
+    positions: 512,
+    kinds: 2,
+    hidden: 384,
+    heads: 12,
+    inner: 1_536,
+    layers: 6,
+    epsilon: 1e-12,
+};
+
+#[derive(Parser)]
+struct Arguments {
+    /// Sentences that are encoded at once.
+    #[arg(long)]
+    sentences: usize,
+    /// Tokens of each: a graph for each number.
+    #[arg(long, num_args = 1.., required = true)]
+    tokens: Vec<usize>,
+    /// Where the logs are written.
+    #[arg(long, value_name = "DIRECTORY")]
+    logs: PathBuf,
+}
+
+fn main() -> Result<(), Failure> {
+    let Arguments { sentences, tokens, logs } = Arguments::parse();
+    fs::create_dir_all(&logs)?;
+    for &tokens in &tokens {
+        let (acquires, held) = dry_run(HeadsAtOnce::One, sentences, tokens)?;
+        let path = logs.join(format!("eager-{tokens}.jsonl"));
+        fs::write(path, acquires.log(0).0)?;
+        println!("eager {tokens} {} {} {held}", acquires.sum(), acquires.peak());
+    }
+    let ladder = Ladder::new(&Cuda::device(0)?, MINILM, &Zeros, sentences, &tokens)?;
+    let (mut all, mut at) = (String::new(), 0);
+    for (tokens, footprint) in ladder.footprints() {
+        let (acquires, _) = dry_run(HeadsAtOnce::All, sentences, tokens)?;
+        fs::write(logs.join(format!("graph-{tokens}.jsonl")), acquires.log(0).0)?;
+        let (log, end) = acquires.log(at);
+        (all, at) = (all + &log, end);
+        println!("graph {tokens} {} {} {}", acquires.sum(), acquires.peak(), footprint.peak);
+    }
+    fs::write(logs.join("ladder.jsonl"), all)?;
+    println!("ladder {}", ladder.arena_bytes());
+    Ok(())
+}
+
+/// What a forward acquires once its pool is warm, and the bytes that the pool holds then.
+fn dry_run(
+    at_once: HeadsAtOnce,
+    count: usize,
+    tokens: usize,
+) -> Result<(Acquires, usize), Failure> {
+    let numbers = vec![0.0; MINILM.words * MINILM.hidden];
+    let words = vec![0; count * tokens];
+    let model = Model::of(MINILM)
+        .try_map(|tensor| numbers.get(..tensor.length).ok_or("a tensor larger than the words"))?;
+    let batch = Batch {
+        count,
+        tokens,
+        words: &words[..],
+        positions: &words[..],
+        kinds: &words[..],
+        lengths: &words[..count],
+    };
+    let mut to = vec![0.0; count * MINILM.hidden];
+    let config = PoolConfig::new().measure_live_bytes(true);
+    let mut pool = Pool::<Noted>::try_new(Context::new(), config)?;
+    let mut forward = |pool: &mut Pool<Noted>| {
+        encode(&Nothing, at_once, pool.scope(), &model, &batch, &mut to.as_mut_slice())
+    };
+    forward(&mut pool)?;
+    let acquires = Acquires::of(|| forward(&mut pool))?;
+    let stats = pool.stats();
+    if stats.peak_live_bytes != Some(acquires.peak()) {
+        let counted = stats.peak_live_bytes;
+        return Err(format!(
+            "{} bytes live at most, and the pool says {counted:?}",
+            acquires.peak()
+        )
+        .into());
+    }
+    Ok((acquires, stats.reserved_bytes))
+}
+
+/// Weights that nobody looks at.
+struct Zeros;
+
+impl Tensors for Zeros {
+    fn numbers(&self, tensor: &Tensor) -> Result<Cow<'_, [f32]>, Failure> {
+        Ok(vec![0.0; tensor.length].into())
+    }
+}
+
+/// Operations that do nothing, for a dry run.
+struct Nothing;
+
+impl<B: PoolBackend> Algebra<B> for Nothing {
+    fn add_rows(
+        &self,
+        _: &Scope<'_, B>,
+        _: usize,
+        _: B::ViewRef<'_, f32>,
+        _: B::ViewRef<'_, u32>,
+        _: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn multiply(
+        &self,
+        _: &Scope<'_, B>,
+        _: &Product,
+        _: (B::ViewRef<'_, f32>, B::ViewRef<'_, f32>),
+        _: Option<B::ViewRef<'_, f32>>,
+        _: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn gelu(&self, _: &Scope<'_, B>, _: &mut B::View<'_, f32>) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn softmax(
+        &self,
+        _: &Scope<'_, B>,
+        _: usize,
+        _: B::ViewRef<'_, u32>,
+        _: usize,
+        _: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn add_and_normalize(
+        &self,
+        _: &Scope<'_, B>,
+        _: B::ViewRef<'_, f32>,
+        _: NormOf<'_, B>,
+        _: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn unit_means(
+        &self,
+        _: &Scope<'_, B>,
+        _: usize,
+        _: B::ViewRef<'_, f32>,
+        _: B::ViewRef<'_, u32>,
+        _: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        Ok(())
+    }
+}

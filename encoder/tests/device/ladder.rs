@@ -1,0 +1,98 @@
+//! The encoder as graphs: bit for bit the eager one, in the memory of the largest, also where nobody waits in between.
+
+use std::collections::VecDeque;
+
+use pool_encoder::{HeadsAtOnce, Ladder, OnCuda, Sentences, tiny};
+use pool_facade::Cuda;
+use pool_facade::pool_cuda::CudaDevice;
+use pool_facade::pool_graph::ReadTicket;
+
+use crate::any_backend::encoded_by;
+use crate::{contexts, require_device};
+
+/// Replays, of all graphs in turns, unless `POOL_ENCODER_REPLAYS` says so.
+const REPLAYS: usize = 50;
+/// Replays that are under way when the oldest is waited for.
+const IN_FLIGHT: usize = 3;
+/// Different batches for each graph, which come in turns.
+const BATCHES: usize = 4;
+
+fn bits(numbers: &[f32]) -> Vec<u32> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
+/// Sentences of so many tokens at most, the first longer than half of that; the words differ from batch to batch.
+fn batch(count: usize, tokens: usize, number: usize) -> Vec<Vec<u32>> {
+    let words = 1..u32::try_from(tiny::SMALLER.words).unwrap();
+    let mut random = fastrand::Rng::with_seed(number as u64);
+    let mut length =
+        |at| if at == 0 { tokens - number % (tokens / 2) } else { random.usize(1..=tokens) };
+    let lengths: Vec<_> = (0..count).map(&mut length).collect();
+    lengths.iter().map(|length| (0..*length).map(|_| random.u32(words.clone())).collect()).collect()
+}
+
+/// The bits of what the eager encoder answers for a batch.
+fn eager(device: &CudaDevice, tokens: usize, batch: &[Vec<u32>]) -> Vec<u32> {
+    let (kernels, context) = (OnCuda::new(device).unwrap(), contexts(device));
+    let sentences = Sentences::new(&tiny::SMALLER, tokens, batch).unwrap();
+    let at_once = HeadsAtOnce::All;
+    let answer = encoded_by::<Cuda, _>(tiny::SMALLER, &kernels, &context, &sentences, at_once, 1);
+    bits(&answer.unwrap().numbers)
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_ladder_of_graphs_gives_the_same_bits_in_the_memory_of_the_largest() {
+    let (_present, device) = require_device();
+    let tokens = [16, 32, 64, 128];
+    let mut ladder = Ladder::new(&device, tiny::SMALLER, &tiny::Tiny, 2, &tokens).unwrap();
+    let needs: Vec<_> = ladder.footprints().collect();
+    assert_eq!(needs.iter().map(|(tokens, _)| *tokens).collect::<Vec<_>>(), [128, 64, 32, 16]);
+    let peaks: Vec<_> = needs.iter().map(|(_, footprint)| footprint.peak).collect();
+    let (largest, sum) = (*peaks.iter().max().unwrap(), peaks.iter().sum::<u64>());
+    assert_eq!(ladder.arena_bytes(), largest);
+    assert!(sum > largest);
+    for tokens in tokens {
+        let batch = batch(2, tokens, 0);
+        let replayed = ladder.encode(&batch).unwrap();
+        assert_eq!(bits(&replayed), eager(&device, tokens, &batch), "{tokens} tokens");
+    }
+}
+
+/// Graphs in turns, each with another batch than the time before; the host waits for the one that is the third before.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn graphs_that_are_fed_without_stopping_give_the_same_bits() {
+    let (_present, device) = require_device();
+    let given = std::env::var("POOL_ENCODER_REPLAYS").ok();
+    let replays = given.map_or(REPLAYS, |count| count.parse().unwrap());
+    // Short ones: each replay is computed by an interpreter where the device is simulated.
+    let tokens = [2, 4, 8, 16];
+    let mut ladder = Ladder::new(&device, tiny::SMALLER, &tiny::Tiny, 1, &tokens).unwrap();
+    let numbers: Vec<_> = (0..BATCHES).collect();
+    let batches = tokens.map(|most| numbers.iter().map(|n| batch(1, most, *n)).collect::<Vec<_>>());
+    let eager: Vec<Vec<_>> = tokens
+        .iter()
+        .zip(&batches)
+        .map(|(most, batches)| batches.iter().map(|batch| eager(&device, *most, batch)).collect())
+        .collect();
+    let mut staging = ladder.staging(IN_FLIGHT).unwrap();
+    let mut in_flight = VecDeque::with_capacity(IN_FLIGHT);
+    let mut compared = 0;
+    let mut compare = |(graph, number, mut ticket): (usize, usize, ReadTicket<f32>)| {
+        let answer = bits(ticket.wait().unwrap());
+        assert_eq!(answer, eager[graph][number], "batch {number} of {} tokens", tokens[graph]);
+        compared += 1;
+    };
+    for replay in 0..replays {
+        if in_flight.len() == IN_FLIGHT {
+            in_flight.pop_front().into_iter().for_each(&mut compare);
+        }
+        let (graph, number) = (replay % tokens.len(), replay / tokens.len() % BATCHES);
+        let ticket = ladder.enqueue(&mut staging, &batches[graph][number]).unwrap();
+        in_flight.push_back((graph, number, ticket));
+    }
+    in_flight.into_iter().for_each(&mut compare);
+    assert_eq!(compared, replays);
+    println!("FIGURE: {compared} replays of four graphs, bit for bit the eager encoder");
+}
