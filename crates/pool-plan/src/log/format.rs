@@ -16,7 +16,7 @@ pub enum Format {
     Rmm,
     /// A memory snapshot of PyTorch's, pickled.
     Pytorch,
-    /// `MiniMalloc`'s CSV: id,lower,upper,size[,offset].
+    /// `MiniMalloc`'s CSV: id,lower,upper,size and perhaps offset.
     Minimalloc,
     /// This project's own log: one JSON object a line.
     Json,
