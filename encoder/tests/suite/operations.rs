@@ -225,12 +225,12 @@ fn compare(found: &[f32], right: &[Bounded]) -> Result<(), Failure> {
     }
     for (at, (found, right)) in found.iter().zip(right).enumerate() {
         let difference = (f64::from(*found) - right.number).abs();
-        if !(difference <= right.bound) {
-            let Bounded { number, bound } = right;
-            return Err(
-                format!("{found} at {at} is {difference:e} from {number}, not {bound:e}").into()
-            );
+        if difference <= right.bound {
+            continue;
         }
+        let Bounded { number, bound } = right;
+        let why = format!("{found} at {at} is {difference:e} from {number}, not {bound:e}");
+        return Err(why.into());
     }
     Ok(())
 }
