@@ -8,6 +8,9 @@ const LAST: u32 = 147;
 /// An attribute of a device, by its number in CUDA. What there is not is 0: textures, surfaces and caches have no extent,
 /// and what a program could only do with them is not supported.
 pub(super) fn of_device(number: u32, device: i32) -> Outcome<i32> {
+    if number == 0 || number > LAST {
+        return Err(Code::INVALID_VALUE);
+    }
     Ok(match number {
         1 => 1024,     // threads per block
         2 | 3 => 1024, // block dimensions
@@ -51,8 +54,7 @@ pub(super) fn of_device(number: u32, device: i32) -> Outcome<i32> {
         119 => 0,        // handle types of pools
         126 => 1,        // domains of memory order
         131 | 134 => -1, // no NUMA node
-        1..=LAST => 0,
-        _ => return Err(Code::INVALID_VALUE),
+        _ => 0,
     })
 }
 

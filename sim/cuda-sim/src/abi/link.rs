@@ -102,3 +102,26 @@ driver_calls! {
 
     fn cuLinkDestroy(link: u64) |session| { session.end_link(link) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MACHINE_CODE, PTX, input};
+    use crate::world::{Code, Input};
+
+    #[test]
+    fn text_is_taken_also_as_what_another_link_has_made() {
+        let text = b".version 8.0\n.target sm_80\n\0what lies behind it";
+        for kind in [PTX, MACHINE_CODE] {
+            let taken = input(kind, text).unwrap();
+            assert!(matches!(taken, Input::Text(taken) if taken.ends_with("sm_80\n")), "{kind}");
+        }
+        let refused = |kind, bytes: &[u8]| match input(kind, bytes) {
+            Ok(Input::Other(what)) => what,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(MACHINE_CODE, b"\x7fELF"), "machine code");
+        assert_eq!(refused(4, text), "archives of object files");
+        assert!(matches!(input(PTX, b"\xff"), Err(Code::INVALID_PTX)));
+        assert!(matches!(input(6, text), Err(Code::INVALID_VALUE)));
+    }
+}

@@ -251,7 +251,7 @@ fn change(name: &mut String, renamed: &HashMap<String, String>) {
 fn change_operand(operand: &mut Operand, renamed: &HashMap<String, String>) {
     match operand {
         Operand::Name(name) | Operand::Not(name) | Operand::Address { base: Some(name), .. } => {
-            change(name, renamed)
+            change(name, renamed);
         }
         Operand::Group(operands) | Operand::List(operands) => {
             operands.iter_mut().for_each(|one| change_operand(one, renamed));

@@ -216,12 +216,9 @@ impl GlobalMemory for View<'_> {
             let trouble = self.regions.trouble(address, bytes);
             return wrong(trouble.mistake, trouble.text);
         };
-        match region.origin {
-            Origin::Mapped { allowed: false, .. } => {
-                let text = format!("{bytes} bytes at {address:#x}: no access was allowed");
-                return wrong(Mistake::WildAddress, text);
-            }
-            _ => {}
+        if let Origin::Mapped { allowed: false, .. } = region.origin {
+            let text = format!("{bytes} bytes at {address:#x}: no access was allowed");
+            return wrong(Mistake::WildAddress, text);
         }
         if !self.reach.allows(region) {
             let why = self.reach.refusal(region);
