@@ -224,7 +224,8 @@ impl<'a> Parser<'a> {
             match self.word()? {
                 "maxntid" => most_threads = Some(self.extents()?),
                 "reqntid" => exact_threads = Some(self.extents()?),
-                "minnctapersm" | "maxnreg" => drop(self.integer()?),
+                // Wishes to an assembler, and a limit for clusters, of which there are none.
+                "minnctapersm" | "maxnreg" | "maxclusterrank" => drop(self.integer()?),
                 "noreturn" => {}
                 "pragma" => self.skip_to(';')?,
                 other => return Err(unknown(line, other)),

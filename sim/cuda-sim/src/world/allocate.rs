@@ -140,7 +140,7 @@ impl World {
     pub(crate) fn finish_unregister(&mut self, address: u64) -> Outcome<()> {
         let region = self.registered_region(address)?;
         self.report_pending_use(region, "cuMemHostUnregister");
-        self.memory.forget(region.start);
+        self.memory.remove(region.start);
         Ok(())
     }
 

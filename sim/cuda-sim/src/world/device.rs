@@ -177,10 +177,6 @@ impl World {
         };
         let regions: Vec<Region> = self.memory.live().filter(own).copied().collect();
         for region in regions {
-            if region.origin == Origin::Registered {
-                self.memory.forget(region.start);
-                continue;
-            }
             self.memory.remove(region.start);
             match region.origin {
                 Origin::Plain => self.give_back(device, region.len),

@@ -203,11 +203,6 @@ impl Memory {
         Some(region)
     }
 
-    /// Ends a region that goes on as ordinary memory of the program.
-    pub(crate) fn forget(&mut self, start: u64) -> Option<Region> {
-        self.regions_mut().live.remove(&start)
-    }
-
     /// Whether a region has bytes in this range.
     pub(crate) fn is_taken(&self, start: u64, len: usize) -> bool {
         let end = start.saturating_add(len as u64);

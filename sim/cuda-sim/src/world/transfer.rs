@@ -121,7 +121,8 @@ impl World {
             self.put(stream, Work::Copy(copy), what)?;
             return Ok(Goal::default());
         }
-        let waits = self.is_pageable(&copy) && !self.may_be_staged(&copy);
+        let waits =
+            stays_on_the_host(&copy) || (self.is_pageable(&copy) && !self.may_be_staged(&copy));
         let copy = if self.is_pageable(&copy) && !waits { self.staged(copy) } else { copy };
         self.put(stream, Work::Copy(copy), what)?;
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
@@ -164,7 +165,7 @@ impl World {
 
     /// The host need not wait for its bytes to arrive: they are read now and arrive later.
     fn may_be_staged(&self, copy: &Copy) -> bool {
-        matches!(copy.from, End::Host(_)) && copy.bytes <= STAGED
+        matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.bytes <= STAGED
     }
 
     fn staged(&self, copy: Copy) -> Copy {
@@ -177,4 +178,9 @@ impl World {
         self.host.read(address, &mut bytes);
         Copy { from: End::Staged(bytes), ..copy }
     }
+}
+
+/// "For transfers from any host memory to any host memory, the function is fully synchronous with respect to the host."
+fn stays_on_the_host(copy: &Copy) -> bool {
+    matches!((&copy.from, &copy.to), (End::Host(_), End::Host(_)))
 }

@@ -111,6 +111,19 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     reach(&mut world, goal).unwrap();
     finish(&mut world).unwrap();
     assert_eq!(bytes(&world, device, 64), [[2, 1].repeat(16), vec![7; 32]].concat());
+    // From there to other memory of the host, of which the device knows nothing: the host waits.
+    let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
+    for asynchronous in [false, true] {
+        let copy = Copy { to: End::Host(START + 64), from: End::Device(pinned), bytes: 8 };
+        let goal = match asynchronous {
+            false => world.copy(THREAD, copy, "copy").unwrap(),
+            true => world.copy_async(THREAD, stream, copy, "copy").unwrap(),
+        };
+        assert!(!world.is_reached(&goal));
+        reach(&mut world, goal).unwrap();
+        assert_eq!(host.0.lock().unwrap()[64..72], [2, 1].repeat(4));
+        host.0.lock().unwrap()[64..72].fill(0);
+    }
     assert_eq!(world.reports.text(), "");
 }
 
