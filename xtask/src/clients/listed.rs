@@ -29,7 +29,7 @@ pub(super) enum Expectation {
     Fails,
     /// It takes more time than anyone waits for it each day: it is run only where that is asked for, and must pass then.
     Slow,
-    /// Chance decides, because it measures time; so it is not run.
+    /// Chance decides, because it measures time, or it does not end while anyone waits; so it is not run.
     NotRun,
 }
 
@@ -69,6 +69,12 @@ impl List {
     /// The entry of a test.
     pub(super) fn get(&self, test: &str) -> Option<&Listed> {
         self.tests.iter().find(|listed| listed.test == test)
+    }
+
+    /// The tests that are not run, where slow ones are asked for or are not.
+    pub(super) fn left_out(&self, slow: bool) -> Vec<String> {
+        let left_out = self.tests.iter().filter(|listed| listed.is_left_out(slow));
+        left_out.map(|listed| listed.test.clone()).collect()
     }
 
     /// Entries of tests that the suite does not have.
@@ -139,6 +145,8 @@ mod tests {
         let left_out = |test, slow| list.get(test).unwrap().is_left_out(slow);
         assert!(left_out("core::tests::b", true) && !left_out("core::tests::a", false));
         assert!(left_out("core::tests::d", false) && !left_out("core::tests::d", true));
+        assert_eq!(list.left_out(true), ["core::tests::b"]);
+        assert_eq!(list.left_out(false), ["core::tests::b", "core::tests::d"]);
         let tests = ["a", "d"].map(|test| format!("core::tests::{test}"));
         assert_eq!(list.unknown(&tests), ["core::tests::b"]);
     }

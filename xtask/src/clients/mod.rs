@@ -1,8 +1,8 @@
 //! `cargo xtask clients`: the tests and kernels of other people's CUDA crates, on the simulated driver, and what their
 //! compiler makes of random expressions.
 //!
-//! Cargo gets each crate from the registry; nothing of it is changed, and nothing is kept here but a list of the tests
-//! that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
+//! Cargo gets each crate from the registry, and pip each package of Python; nothing of them is changed, and nothing is
+//! kept here but a list of the tests that cannot pass, each with its reason. A test that fails and is not in the list has found something, and so has one
 //! that is in the list and passes: both make the command fail. What is built lies in `target/clients`.
 
 mod candle;
@@ -11,6 +11,7 @@ mod differential;
 mod driver;
 mod forms;
 mod listed;
+mod numba;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ pub(crate) struct Arguments {
     /// Leave out what takes more than some seconds: sources that compile for minutes.
     #[arg(long, conflicts_with = "slow")]
     short: bool,
+    /// Of numba-cuda's modules run those alone whose names contain this.
+    #[arg(long, value_name = "PART")]
+    module: Option<String>,
     /// Draw other expressions.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
@@ -41,6 +45,8 @@ pub(crate) struct Arguments {
 enum Suite {
     /// The tests of cudarc's driver and NVRTC modules.
     Cudarc,
+    /// The tests of numba-cuda.
+    Numba,
     /// The kernels of candle-kernels: loaded, and some of them run.
     CandleKernels,
     /// Random expressions, compared with what the host computes.
@@ -74,6 +80,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     for suite in all.iter().filter(|suite| asked.is_empty() || asked.contains(suite)) {
         match suite {
             Suite::Cudarc => cudarc::run(&place, arguments.slow, &mut checks)?,
+            // It takes many minutes.
+            Suite::Numba if arguments.short => {}
+            Suite::Numba => {
+                numba::run(&place, arguments.slow, arguments.module.as_deref(), &mut checks)?;
+            }
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
             // A build of the simulator's own tests, of which the short way has none.
             Suite::PtxForms if arguments.short => {}

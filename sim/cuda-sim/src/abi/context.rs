@@ -1,42 +1,10 @@
 //! The driver, devices and contexts.
 
+use super::attributes;
 use super::foreign::Out;
 use crate::world::{Code, Outcome, World};
 
 const NAME: &[u8] = b"Simulated device\0";
-
-/// Attributes of a device, by their numbers in CUDA. Those that are not here are not known: a
-/// program that decides by one of them should not be told a number that nobody thought about.
-fn attribute(number: u32) -> Outcome<i32> {
-    Ok(match number {
-        1 => 1024,     // threads per block
-        2 | 3 => 1024, // block dimensions
-        4 => 64,
-        5 => i32::MAX, // grid dimensions
-        6 | 7 => 65_535,
-        8 => 49_152,  // shared memory per block
-        10 => 32,     // warp size
-        12 => 65_536, // registers per block
-        16 => 8,      // multiprocessors
-        20 => 0,      // compute mode: default
-        31 => 1,      // concurrent kernels
-        39 => 2048,   // threads per multiprocessor
-        40 => 2,      // copy engines
-        41 => 1,      // unified addressing
-        75 => 9,      // compute capability
-        76 => 0,
-        78 => 1,       // stream priorities
-        81 => 233_472, // shared memory per multiprocessor
-        82 => 65_536,  // registers per multiprocessor
-        83 => 0,       // managed memory
-        95 => 0,       // cooperative launch
-        97 => 232_448, // shared memory per block at most
-        102 => 1,      // virtual memory management
-        115 => 1,      // memory pools
-        119 => 0,      // handle types of pools
-        _ => return Err(Code::INVALID_VALUE),
-    })
-}
 
 fn ordinal(world: &World, device: i32) -> Outcome<i32> {
     world.device(device).map(|_| device)
@@ -61,7 +29,7 @@ driver_calls! {
 
     fn cuDeviceGetAttribute(place: Out<i32>, number: u32, device: i32) |session| {
         session.device(device)?;
-        place.put(attribute(number)?)
+        place.put(attributes::of_device(number, device)?)
     }
 
     fn cuDeviceGetName(place: Out<u8>, length: i32, device: i32) |session| {
@@ -116,6 +84,31 @@ driver_calls! {
         let thread = session.thread;
         session.set_current(thread, context)
     }
+
+    fn cuCtxPushCurrent_v2(context: u64) |session| {
+        let thread = session.thread;
+        session.push_context(thread, context)
+    }
+
+    fn cuCtxPopCurrent_v2(place: Out<u64>) |session| {
+        let thread = session.thread;
+        let context = session.pop_context(thread)?;
+        place.put_if_wanted(context);
+        Ok(())
+    }
+
+    fn cuDevicePrimaryCtxReset_v2(device: i32) |session| {
+        let index = session.device(device)?;
+        if session.is_retained(index) {
+            let goal = session.end_of_device(index);
+            session.reach(goal)?;
+        }
+        session.reset_context(device)
+    }
+
+    fn cuProfilerStart() |session| { session.current(session.thread).map(drop) }
+
+    fn cuProfilerStop() |session| { session.current(session.thread).map(drop) }
 
     fn cuCtxGetDevice(place: Out<i32>) |session| {
         place.put(session.current_device(session.thread)?)

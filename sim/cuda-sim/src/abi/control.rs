@@ -81,7 +81,7 @@ control_calls! {
     /// Calls a function with this before the n-th call of a name from now.
     fn simcuda_before(name: Text, nth: u64, function: u64, data: u64) -> u32 {
         let Ok(name) = name.get() else { return 0 };
-        super::hook::add(name, nth, HostCall { function, data });
+        super::hook::add(name, nth, HostCall::of(function, data));
         1
     }
 

@@ -92,7 +92,7 @@ driver_calls! {
         if function == 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let work = Work::Host(HostCall { function, data });
+        let work = Work::Host(HostCall::of(function, data));
         place.put(session.add_node(graph, &after.array(count)?, work)?)
     }
 

@@ -75,6 +75,16 @@ impl<T: Copy> Out<T> {
         In(self.0.cast_const()).get()
     }
 
+    /// What the caller has put there, as values that it passes.
+    pub(super) fn as_input(self) -> In<T> {
+        In(self.0.cast_const())
+    }
+
+    /// The address of one entry, for what is written there later, as the call allows.
+    pub(super) fn address_of(self, index: usize) -> u64 {
+        self.0.wrapping_add(index).expose_provenance() as u64
+    }
+
     /// The same place for another type, where a call says what it holds.
     pub(super) fn of<U>(self) -> Out<U> {
         Out(self.0.cast())

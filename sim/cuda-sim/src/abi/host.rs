@@ -72,6 +72,14 @@ fn pointer(address: u64) -> *mut u8 {
 /// Calls a function of the program.
 pub(super) fn call(call: HostCall) {
     let address: *mut c_void = pointer(call.function).cast();
+    if let Some(stream) = call.stream {
+        // SAFETY: the caller of `cuStreamAddCallback`, who was asked for one that is not null, passed a function of this
+        // type there.
+        let function: extern "C" fn(*mut c_void, u32, *mut c_void) =
+            unsafe { std::mem::transmute(address) };
+        let success = 0;
+        return function(pointer(stream).cast(), success, pointer(call.data).cast());
+    }
     // SAFETY: the caller of `cuLaunchHostFunc`, who was asked for one that is not null, or the control of
     // the simulator passed a function of this type there.
     let function: extern "C" fn(*mut c_void) = unsafe { std::mem::transmute(address) };

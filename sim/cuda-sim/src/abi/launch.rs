@@ -110,19 +110,20 @@ fn launch(
 ) -> Outcome<()> {
     let thread = session.thread;
     session.current(thread)?;
+    let function = session.function_to_launch(thread, function)?;
     let parameters = gather(session, function, parameters)?;
     let call = session.kernel_call(function, shape, parameters)?;
     session.launch_kernel(thread, stream, call, programmatic)
 }
 
 fn node_call(session: &mut Session, node: KernelNode<In<In<u8>>>) -> Outcome<KernelCall> {
-    if node.function == 0 && node.library_kernel != 0 {
-        return Err(crate::world::unmodelled("kernels of libraries"));
-    }
+    let named = if node.function == 0 { node.library_kernel } else { node.function };
+    let thread = session.thread;
+    let function = session.function_to_launch(thread, named)?;
     let parameters = Parameters { each: node.each, packed: node.packed };
-    let parameters = gather(session, node.function, parameters)?;
+    let parameters = gather(session, function, parameters)?;
     let shape = Shape { grid: node.grid, block: node.block, shared: node.shared };
-    session.kernel_call(node.function, shape, parameters)
+    session.kernel_call(function, shape, parameters)
 }
 
 driver_calls! {

@@ -1,7 +1,11 @@
 //! Allocating and freeing.
 
 use super::foreign::Out;
-use crate::world::Code;
+use crate::world::{Code, Fact};
+
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `CU_MEMHOSTREGISTER_DEVICEMAP`: all page-locked memory is so.
+const PORTABLE: u32 = 1;
+const MAPPED: u32 = 2;
 
 driver_calls! {
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) |session| {
@@ -46,6 +50,38 @@ driver_calls! {
         let goal = session.begin_free_host(thread, address)?;
         session.reach(goal)?;
         session.finish_free_host(address)
+    }
+
+    fn cuMemHostGetDevicePointer_v2(place: Out<u64>, address: u64, flags: u32) |session| {
+        if place.is_null() || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        place.put(session.device_address_of_host(session.thread, address)?)
+    }
+
+    fn cuMemHostRegister_v2(address: u64, bytes: usize, flags: u32) |session| {
+        let thread = session.thread;
+        if flags & !(PORTABLE | MAPPED) != 0 {
+            return Err(crate::world::unmodelled(&format!("cuMemHostRegister with flags {flags}")));
+        }
+        session.register_host(thread, address, bytes)
+    }
+
+    fn cuMemHostUnregister(address: u64) |session| {
+        let thread = session.thread;
+        let goal = session.begin_unregister(thread, address)?;
+        session.reach(goal)?;
+        session.finish_unregister(address)
+    }
+
+    fn cuPointerGetAttribute(place: Out<u32>, attribute: u32, address: u64) |session| {
+        if place.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        match session.pointer_fact(attribute, address)? {
+            Fact::Narrow(value) => place.put(value),
+            Fact::Wide(value) => place.of::<u64>().put(value),
+        }
     }
 
     fn cuMemAllocAsync(place: Out<u64>, bytes: usize, stream: u64) |session| {

@@ -19,6 +19,7 @@ macro_rules! driver_calls {
     };
 }
 
+mod attributes;
 mod background;
 mod context;
 mod control;
@@ -33,6 +34,8 @@ mod graph;
 mod hook;
 mod host;
 mod launch;
+mod library;
+mod link;
 mod memory;
 mod module;
 mod node;
@@ -44,6 +47,7 @@ mod stream;
 mod sys;
 mod transfer;
 mod unmodelled;
+mod versions;
 
 pub use direct::{
     Findings, draw_anew, fail_call, forget_reports, is_initialized, last_findings, leaks, reports,
@@ -59,6 +63,8 @@ const CALLS: &[&[entry::Entry]] = &[
     event::CALLS,
     graph::CALLS,
     launch::CALLS,
+    library::CALLS,
+    link::CALLS,
     memory::CALLS,
     module::CALLS,
     node::CALLS,

@@ -77,7 +77,11 @@ driver_calls! {
         function: u64,
         threads: i32,
         shared: usize,
-    ) |session| { place.put(session.occupancy(function, threads, shared)?) }
+    ) |session| {
+        let thread = session.thread;
+        let function = session.function_to_launch(thread, function)?;
+        place.put(session.occupancy(function, threads, shared)?)
+    }
 
     fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         place: Out<i32>,
@@ -85,5 +89,9 @@ driver_calls! {
         threads: i32,
         shared: usize,
         _flags: u32,
-    ) |session| { place.put(session.occupancy(function, threads, shared)?) }
+    ) |session| {
+        let thread = session.thread;
+        let function = session.function_to_launch(thread, function)?;
+        place.put(session.occupancy(function, threads, shared)?)
+    }
 }

@@ -7,10 +7,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError}
 use std::time::Duration;
 
 use super::direct;
-use super::entry;
 use super::environment;
 use super::hook;
 use super::host::{self, Host};
+use super::versions;
 use crate::world::{Code, Goal, HostCall, Outcome, Step, World};
 
 /// How long a query waits for a host function that it has set going.
@@ -76,7 +76,7 @@ pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcom
 
 /// Refuses, and says so, what a driver of the simulated version would not have.
 fn has(session: &Session, name: &str) -> Outcome<()> {
-    let (since, version) = (entry::since(name), session.driver_version);
+    let (since, version) = (versions::since(name), session.driver_version);
     if since <= version {
         return Ok(());
     }

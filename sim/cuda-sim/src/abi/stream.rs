@@ -70,7 +70,16 @@ driver_calls! {
 
     fn cuLaunchHostFunc(stream: u64, function: u64, data: u64) |session| {
         let thread = session.thread;
-        session.launch_host_function(thread, stream, HostCall { function, data })
+        session.launch_host_function(thread, stream, HostCall::of(function, data))
+    }
+
+    fn cuStreamAddCallback(stream: u64, function: u64, data: u64, flags: u32) |session| {
+        let thread = session.thread;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let call = HostCall { stream: Some(stream), ..HostCall::of(function, data) };
+        session.add_callback(thread, stream, call)
     }
 
     fn cuStreamBeginCapture_v2(stream: u64, mode: u32) |session| {

@@ -85,17 +85,20 @@ driver_calls! {
 
     fn cuMemsetD8_v2(to: u64, value: u8, count: usize) |session| {
         let thread = session.thread;
-        session.fill(thread, Fill::row(to, value.into(), 1, count), "cuMemsetD8")
+        let goal = session.fill(thread, Fill::row(to, value.into(), 1, count), "cuMemsetD8")?;
+        session.reach(goal)
     }
 
     fn cuMemsetD16_v2(to: u64, value: u16, count: usize) |session| {
         let thread = session.thread;
-        session.fill(thread, Fill::row(to, value.into(), 2, count), "cuMemsetD16")
+        let goal = session.fill(thread, Fill::row(to, value.into(), 2, count), "cuMemsetD16")?;
+        session.reach(goal)
     }
 
     fn cuMemsetD32_v2(to: u64, value: u32, count: usize) |session| {
         let thread = session.thread;
-        session.fill(thread, Fill::row(to, value, 4, count), "cuMemsetD32")
+        let goal = session.fill(thread, Fill::row(to, value, 4, count), "cuMemsetD32")?;
+        session.reach(goal)
     }
 
     fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: u64) |session| {

@@ -40,13 +40,9 @@ unmodelled! {
     cuMemcpy2D_v2
     cuMemcpy2DAsync_v2
     cuMemcpy3D_v2
-    cuMemHostRegister_v2
-    cuMemHostUnregister
-    cuMemHostGetDevicePointer_v2
     cuMemPoolExportToShareableHandle
     cuImportExternalMemory
     cuDestroyExternalMemory
     cuExternalMemoryGetMappedBuffer
     cuDeviceSetGraphMemAttribute
-    cuPointerGetAttribute
 }

@@ -77,7 +77,7 @@ pub(crate) struct Wrong {
 /// The global memory that a launch can reach.
 pub(crate) trait GlobalMemory {
     /// The allocation in which all these bytes lie.
-    fn around(&self, address: u64, bytes: usize) -> Result<Extent, Wrong>;
+    fn around(&mut self, address: u64, bytes: usize) -> Result<Extent, Wrong>;
     /// Lends the bytes of a block for the time of the launch.
     fn take(&mut self, block: usize) -> Vec<u8>;
     /// Takes them back.

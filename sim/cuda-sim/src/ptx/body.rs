@@ -3,7 +3,7 @@
 use super::error::{PtxError, Reading};
 use super::lexer::Token;
 use super::parser::Parser;
-use super::syntax::{Guard, Instruction, Operand, Statement};
+use super::syntax::{Guard, Instruction, Linkage, Operand, Statement};
 use super::types::{Space, Type};
 
 impl Parser<'_> {
@@ -53,7 +53,7 @@ impl Parser<'_> {
                 let space = space.ok_or_else(|| {
                     PtxError::new(line, format!("`.{name}` is not modelled in a body"))
                 })?;
-                Statement::Variable(self.variable(line, space, false)?)
+                Statement::Variable(self.variable(line, space, Linkage::Local)?)
             }
         };
         self.expect(';')?;

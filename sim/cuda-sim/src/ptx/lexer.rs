@@ -18,13 +18,13 @@ pub(crate) struct Placed<'a> {
     pub(crate) line: u32,
 }
 
-/// Splits a text; comments are left out.
+/// Splits a text, whose first line has this number; comments are left out.
 ///
 /// # Errors
 ///
 /// A comment or text without an end, and characters that PTX does not have.
-pub(crate) fn tokens(text: &str) -> Reading<Vec<Placed<'_>>> {
-    let mut lexer = Lexer { rest: text, line: 1 };
+pub(crate) fn tokens(text: &str, line: u32) -> Reading<Vec<Placed<'_>>> {
+    let mut lexer = Lexer { rest: text, line };
     let mut found = Vec::new();
     while let Some(placed) = lexer.next()? {
         found.push(placed);
@@ -109,7 +109,7 @@ mod tests {
     fn an_instruction_falls_into_its_parts() {
         let text = "@!%p1 ld.global.v2.f32 {%f1, _}, [%rd1+-8]; // none\n$L_1:";
         let found: Vec<Token<'_>> =
-            tokens(text).unwrap().iter().map(|placed| placed.token).collect();
+            tokens(text, 1).unwrap().iter().map(|placed| placed.token).collect();
         let expected = [
             Token::Sign('@'),
             Token::Sign('!'),
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted_through_comments() {
-        let found = tokens("/* a\nb */ .version 9.0\n\"te\nxt\" 0f3F800000").unwrap();
+        let found = tokens("/* a\nb */ .version 9.0\n\"te\nxt\" 0f3F800000", 1).unwrap();
         let lines: Vec<u32> = found.iter().map(|placed| placed.line).collect();
         assert_eq!(lines, [2, 2, 2, 3, 4]);
         assert_eq!(found[2].token, Token::Number("9.0"));
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn what_does_not_end_is_an_error() {
-        assert!(tokens("/* ").is_err());
-        assert!(tokens("\"a").is_err());
-        assert_eq!(tokens("\n\u{e9}").unwrap_err().line, 2);
+        assert!(tokens("/* ", 1).is_err());
+        assert!(tokens("\"a", 1).is_err());
+        assert_eq!(tokens("\n\u{e9}", 1).unwrap_err().line, 2);
     }
 }

@@ -19,6 +19,7 @@ mod integer;
 #[cfg(test)]
 mod isa;
 mod lexer;
+mod link;
 mod number;
 pub(crate) mod op;
 mod parser;
@@ -32,17 +33,24 @@ use std::sync::Arc;
 pub(crate) use convert::pair as convert_pair;
 pub(crate) use error::{PtxError, Reading};
 pub(crate) use image::bytes as initial_bytes;
+pub(crate) use link::image as linked_image;
 pub(crate) use op::Program;
-pub(crate) use syntax::Module;
+pub(crate) use syntax::{Linkage, Module, Variable};
 pub(crate) use types::Space;
 
-/// Reads a module.
+/// Reads a module, also one that was linked of several.
 ///
 /// # Errors
 ///
 /// What is no PTX, or is not modelled.
 pub(crate) fn parse(text: &str) -> Reading<Module> {
-    let tokens = lexer::tokens(text)?;
+    let Some(pieces) = link::pieces(text)? else { return piece(text, 1) };
+    let read = pieces.into_iter().map(|(text, line)| piece(text, line));
+    link::link(read.collect::<Reading<_>>()?)
+}
+
+fn piece(text: &str, line: u32) -> Reading<Module> {
+    let tokens = lexer::tokens(text, line)?;
     parser::Parser::new(&tokens).module()
 }
 

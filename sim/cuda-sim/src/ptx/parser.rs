@@ -3,7 +3,7 @@
 use super::error::{PtxError, Reading};
 use super::lexer::{Placed, Token};
 use super::number::{low_bits, number};
-use super::syntax::{Function, Initial, Module, Operand, Variable};
+use super::syntax::{Function, Initial, Linkage, Module, Operand, Variable};
 use super::types::{Space, Type};
 
 /// Reads from the front of a list of tokens.
@@ -35,7 +35,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         self.expect('.')?;
-        let mut external = false;
+        let mut linkage = Linkage::Local;
         loop {
             let directive = self.word()?;
             match directive {
@@ -46,12 +46,13 @@ impl<'a> Parser<'a> {
                         return Err(PtxError::new(line, "only addresses of 64 bits are modelled"));
                     }
                 }
-                "visible" | "weak" => {
-                    self.expect('.')?;
-                    continue;
-                }
-                "extern" => {
-                    external = true;
+                "visible" | "weak" | "extern" | "common" => {
+                    linkage = match directive {
+                        "visible" => Linkage::Visible,
+                        "weak" => Linkage::Weak,
+                        "common" => Linkage::Common,
+                        _ => Linkage::External,
+                    };
                     self.expect('.')?;
                     continue;
                 }
@@ -59,15 +60,23 @@ impl<'a> Parser<'a> {
                 "pragma" => self.skip_to(';')?,
                 "section" => self.skip_block()?,
                 "entry" | "func" => {
-                    let function = self.function(line, directive == "entry")?;
+                    if linkage == Linkage::Common {
+                        return Err(unknown(line, "common"));
+                    }
+                    let function = self.function(line, directive == "entry", linkage)?;
                     module.functions.push(function);
                 }
                 space => {
                     let space = Space::from_name(space)
                         .filter(|space| *space != Space::Param)
                         .ok_or_else(|| unknown(line, space))?;
-                    let variable = self.variable(line, space, external)?;
+                    let variable = self.variable(line, space, linkage)?;
                     self.expect(';')?;
+                    let is_common = linkage == Linkage::Common;
+                    if is_common && (space != Space::Global || !variable.initial.is_empty()) {
+                        let what = "`.common` is for global variables without a value";
+                        return Err(PtxError::new(line, what));
+                    }
                     module.variables.push(variable);
                 }
             }
@@ -105,7 +114,7 @@ impl<'a> Parser<'a> {
         &mut self,
         line: u32,
         space: Space,
-        external: bool,
+        linkage: Linkage,
     ) -> Reading<Variable> {
         let (mut align, mut element, mut vector) = (0, None, 1);
         while self.accept('.') {
@@ -142,7 +151,7 @@ impl<'a> Parser<'a> {
         if !align.is_power_of_two() || bytes > 1 << 31 {
             return Err(PtxError::new(line, "an alignment or a size that no variable has"));
         }
-        Ok(Variable { line, name, space, element, align, bytes, external, initial })
+        Ok(Variable { line, name, space, element, align, bytes, linkage, initial })
     }
 
     fn accept_pointer_space(&mut self) {
@@ -204,7 +213,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn function(&mut self, line: u32, is_entry: bool) -> Reading<Function> {
+    fn function(&mut self, line: u32, is_entry: bool, linkage: Linkage) -> Reading<Function> {
         let results =
             if self.peek() == Some(Token::Sign('(')) { self.parameters()? } else { vec![] };
         let name = self.word()?.to_owned();
@@ -215,7 +224,8 @@ impl<'a> Parser<'a> {
             match self.word()? {
                 "maxntid" => most_threads = Some(self.extents()?),
                 "reqntid" => exact_threads = Some(self.extents()?),
-                "minnctapersm" | "maxnreg" => drop(self.integer()?),
+                // Wishes to an assembler, and a limit for clusters, of which there are none.
+                "minnctapersm" | "maxnreg" | "maxclusterrank" => drop(self.integer()?),
                 "noreturn" => {}
                 "pragma" => self.skip_to(';')?,
                 other => return Err(unknown(line, other)),
@@ -225,6 +235,7 @@ impl<'a> Parser<'a> {
         let function = Function {
             line,
             name,
+            linkage,
             is_entry,
             parameters,
             results,
@@ -261,7 +272,7 @@ impl<'a> Parser<'a> {
                     format!("parameters in `.{space}` are not modelled"),
                 ));
             }
-            parameters.push(self.variable(line, Space::Param, false)?);
+            parameters.push(self.variable(line, Space::Param, Linkage::Local)?);
             self.accept(',');
         }
         Ok(parameters)

@@ -23,8 +23,24 @@ pub(crate) struct Variable {
     pub(crate) align: usize,
     /// Bytes; 0 where the size is left open.
     pub(crate) bytes: usize,
-    pub(crate) external: bool,
+    pub(crate) linkage: Linkage,
     pub(crate) initial: Vec<Initial>,
+}
+
+/// Who knows a name of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    /// The module alone.
+    #[default]
+    Local,
+    /// Every module that it is linked with.
+    Visible,
+    /// The same, unless another one has it, too.
+    Weak,
+    /// A variable of all modules that have it so, as large as the largest; a definition comes before.
+    Common,
+    /// It is another module's.
+    External,
 }
 
 /// One element of an initial value.
@@ -41,6 +57,7 @@ pub(crate) enum Initial {
 pub(crate) struct Function {
     pub(crate) line: u32,
     pub(crate) name: String,
+    pub(crate) linkage: Linkage,
     pub(crate) is_entry: bool,
     pub(crate) parameters: Vec<Variable>,
     pub(crate) results: Vec<Variable>,

@@ -7,7 +7,7 @@ use super::clock::HOST;
 use super::code::{Code, Outcome};
 use super::event::Moment;
 use super::handle::Kind;
-use super::memory::{Origin, Piece, Region};
+use super::memory::{Origin, Piece, Region, is_device_address};
 use super::report::Mistake;
 use super::schedule::Goal;
 use super::shadow::Actor;
@@ -50,7 +50,7 @@ impl World {
             Origin::Pool(pool) => self.pool_freed(pool, region, None),
             // The bytes stay with the device's graphs until those are trimmed.
             Origin::Graph => self.run_unit(Unit::Poison(region.block)),
-            Origin::Mapped { .. } | Origin::Pinned | Origin::Module => {
+            Origin::Mapped { .. } | Origin::Pinned | Origin::Registered | Origin::Module => {
                 return Err(Code::INVALID_VALUE);
             }
         }
@@ -111,6 +111,43 @@ impl World {
         self.memory.remove(address);
         self.host.free(address, region.len);
         Ok(())
+    }
+
+    /// `cuMemHostRegister`: memory of the program becomes page-locked.
+    pub(crate) fn register_host(&mut self, thread: u64, start: u64, bytes: usize) -> Outcome<()> {
+        let device = self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        if start == 0 || bytes == 0 || is_device_address(start) {
+            return Err(Code::INVALID_VALUE);
+        }
+        if self.memory.is_taken(start, bytes) {
+            return Err(Code::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        self.memory.allocate(start, bytes, device, Origin::Registered);
+        Ok(())
+    }
+
+    /// `cuMemHostUnregister`, first half.
+    pub(crate) fn begin_unregister(&mut self, thread: u64, address: u64) -> Outcome<Goal> {
+        self.current(thread)?;
+        self.refuse_unsafe_call(thread)?;
+        let region = self.registered_region(address)?;
+        self.report_pending_use(region, "cuMemHostUnregister");
+        Ok(self.end_of_device(region.device))
+    }
+
+    /// `cuMemHostUnregister`, second half.
+    pub(crate) fn finish_unregister(&mut self, address: u64) -> Outcome<()> {
+        let region = self.registered_region(address)?;
+        self.report_pending_use(region, "cuMemHostUnregister");
+        self.memory.remove(region.start);
+        Ok(())
+    }
+
+    fn registered_region(&self, address: u64) -> Outcome<Region> {
+        let found = self.memory.starting_at(address);
+        let found = found.filter(|region| region.origin == Origin::Registered);
+        found.ok_or(Code::HOST_MEMORY_NOT_REGISTERED)
     }
 
     /// Host memory is the caller's to keep until its copies are done: no document says that the driver waits

@@ -71,16 +71,19 @@ impl World {
 
     fn current_even_if_broken(&self, thread: u64) -> Outcome<usize> {
         self.initialized()?;
-        let current = self.threads.get(&thread).and_then(|thread| thread.current);
-        let device = current.ok_or(Code::INVALID_CONTEXT)?;
+        let device = self.top(thread).ok_or(Code::INVALID_CONTEXT)?;
         let lives = self.devices[device].retained > 0;
         if lives { Ok(device) } else { Err(Code::CONTEXT_IS_DESTROYED) }
     }
 
     pub(crate) fn current_context(&self, thread: u64) -> Outcome<u64> {
         self.initialized()?;
-        let current = self.threads.get(&thread).and_then(|thread| thread.current);
-        Ok(current.map_or(0, |device| self.handles.make(Kind::Context, device)))
+        Ok(self.top(thread).map_or(0, |device| self.handles.make(Kind::Context, device)))
+    }
+
+    /// The device whose context is on top of a thread's stack.
+    fn top(&self, thread: u64) -> Option<usize> {
+        self.threads.get(&thread)?.contexts.last().copied()
     }
 
     /// The device of a context that lives.
@@ -96,12 +99,29 @@ impl World {
         i32::try_from(device).map_err(|_| Code::UNKNOWN)
     }
 
-    /// Makes a context current; 0 is none.
+    /// Puts a context in the place of the thread's current one; 0 takes that away.
     pub(crate) fn set_current(&mut self, thread: u64, context: u64) -> Outcome<()> {
         self.initialized()?;
         let device = if context == 0 { None } else { Some(self.context(context)?) };
-        self.threads.entry(thread).or_default().current = device;
+        let contexts = &mut self.threads.entry(thread).or_default().contexts;
+        contexts.pop();
+        contexts.extend(device);
         Ok(())
+    }
+
+    /// Makes a context current, and keeps the one that was.
+    pub(crate) fn push_context(&mut self, thread: u64, context: u64) -> Outcome<()> {
+        let device = self.context(context)?;
+        self.threads.entry(thread).or_default().contexts.push(device);
+        Ok(())
+    }
+
+    /// Takes the current context away, whatever became of it, and answers it.
+    pub(crate) fn pop_context(&mut self, thread: u64) -> Outcome<u64> {
+        self.initialized()?;
+        let device = self.threads.entry(thread).or_default().contexts.pop();
+        let device = device.ok_or(Code::INVALID_CONTEXT)?;
+        Ok(self.handles.make(Kind::Context, device))
     }
 
     pub(crate) fn retain(&mut self, ordinal: i32) -> Outcome<u64> {
@@ -121,6 +141,16 @@ impl World {
         let retained = &mut self.devices[device].retained;
         *retained = retained.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
         if *retained == 0 {
+            self.end_context(device);
+        }
+        Ok(())
+    }
+
+    /// Ends the primary context, however many hold it; its work is done.
+    pub(crate) fn reset_context(&mut self, ordinal: i32) -> Outcome<()> {
+        let device = self.device(ordinal)?;
+        if self.devices[device].retained > 0 {
+            self.devices[device].retained = 0;
             self.end_context(device);
         }
         Ok(())
@@ -151,7 +181,11 @@ impl World {
             match region.origin {
                 Origin::Plain => self.give_back(device, region.len),
                 Origin::Pool(pool) => self.pool_freed(pool, region, None),
-                Origin::Graph | Origin::Mapped { .. } | Origin::Pinned | Origin::Module => continue,
+                Origin::Graph
+                | Origin::Mapped { .. }
+                | Origin::Pinned
+                | Origin::Registered
+                | Origin::Module => continue,
             }
             self.memory.drop_block(region.block);
         }

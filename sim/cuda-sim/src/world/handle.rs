@@ -17,6 +17,9 @@ pub(crate) enum Kind {
     Pages,
     Module,
     Function,
+    Library,
+    Kernel,
+    Link,
 }
 
 /// Makes and reads the handles of one world.

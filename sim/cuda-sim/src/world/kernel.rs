@@ -1,8 +1,11 @@
 //! Launches of kernels: checked when they are asked for, run in their stream's order, and their
 //! accesses compared with all others once they have run.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::HostMemory;
 use super::World;
 use super::clock::Clock;
 use super::code::{Code, Outcome};
@@ -150,7 +153,9 @@ impl World {
         let random = self.random.branch();
         let reach = self.reach_of(device);
         let (regions, visible) = (&*ready.regions, &*ready.visible);
-        let mut memory = View { memory: &mut self.memory, regions, visible, reach: &reach };
+        let (host, borrowed) = (&*self.host, HashMap::new());
+        let memory = &mut self.memory;
+        let mut memory = View { memory, host, regions, visible, reach: &reach, borrowed };
         let ending = kernel::run(&ready.launch, &mut memory, random, self.instructions);
         ending.messages.iter().for_each(|line| eprintln!("{line}"));
         for (mistake, text) in &ending.reports {
@@ -190,10 +195,20 @@ struct View<'a> {
     regions: &'a Regions,
     visible: &'a [Region],
     reach: &'a Reach,
+    host: &'a dyn HostMemory,
+    /// Page-locked memory of the host that the launch has come upon, by its block.
+    borrowed: HashMap<usize, Borrowed>,
+}
+
+/// Memory of the host while a kernel has it.
+struct Borrowed {
+    start: u64,
+    /// What was there when it was borrowed.
+    before: Vec<u8>,
 }
 
 impl GlobalMemory for View<'_> {
-    fn around(&self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
+    fn around(&mut self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
         let inside = |region: &&Region| region.start <= address && address < region.end();
         let own = self.visible.iter().find(inside);
         let wrong = |mistake, text: String| Err(Wrong { mistake, text });
@@ -201,19 +216,9 @@ impl GlobalMemory for View<'_> {
             let trouble = self.regions.trouble(address, bytes);
             return wrong(trouble.mistake, trouble.text);
         };
-        match region.origin {
-            Origin::Pinned => {
-                let text = format!(
-                    "{bytes} bytes at {address:#x}: kernels that reach for memory \
-                                    of the host are not modelled"
-                );
-                return wrong(Mistake::WildAddress, text);
-            }
-            Origin::Mapped { allowed: false, .. } => {
-                let text = format!("{bytes} bytes at {address:#x}: no access was allowed");
-                return wrong(Mistake::WildAddress, text);
-            }
-            _ => {}
+        if let Origin::Mapped { allowed: false, .. } = region.origin {
+            let text = format!("{bytes} bytes at {address:#x}: no access was allowed");
+            return wrong(Mistake::WildAddress, text);
         }
         if !self.reach.allows(region) {
             let why = self.reach.refusal(region);
@@ -224,14 +229,41 @@ impl GlobalMemory for View<'_> {
             let text = format!("{bytes} bytes at {address:#x}: {region} ends before");
             return wrong(Mistake::OutOfBounds, text);
         }
+        if region.origin.is_of_the_host() && !self.borrowed.contains_key(&region.block) {
+            let mut before = vec![0; region.len];
+            self.host.read(region.start, &mut before);
+            self.borrowed.insert(region.block, Borrowed { start: region.start, before });
+        }
         Ok(Extent { start: region.start, bytes: region.len, block: region.block })
     }
 
     fn take(&mut self, block: usize) -> Vec<u8> {
+        if let Some(borrowed) = self.borrowed.get(&block) {
+            return borrowed.before.clone();
+        }
         std::mem::take(&mut self.memory.blocks[block].bytes)
     }
 
     fn give(&mut self, block: usize, bytes: Vec<u8>) {
+        if let Some(Borrowed { start, before }) = self.borrowed.remove(&block) {
+            // What the kernel has left alone may have been written by the host meanwhile.
+            for range in changed(&before, &bytes) {
+                self.host.write(start + range.start as u64, &bytes[range]);
+            }
+            return;
+        }
         self.memory.blocks[block].bytes = bytes;
     }
+}
+
+/// The ranges in which two texts of one length differ.
+pub(super) fn changed(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (place, _) in before.iter().zip(after).enumerate().filter(|(_, (old, new))| old != new) {
+        match ranges.last_mut().filter(|range| range.end == place) {
+            Some(range) => range.end += 1,
+            None => ranges.push(place..place + 1),
+        }
+    }
+    ranges
 }

@@ -41,8 +41,17 @@ pub(crate) enum Origin {
         allowed: bool,
     },
     Pinned,
+    /// Memory that the program has got elsewhere and had page-locked.
+    Registered,
     /// A variable of a module.
     Module,
+}
+
+impl Origin {
+    /// Whether the bytes are the host's, and none of a block's.
+    pub(crate) fn is_of_the_host(self) -> bool {
+        matches!(self, Self::Pinned | Self::Registered)
+    }
 }
 
 /// A range of addresses that leads to a block.
@@ -156,7 +165,7 @@ impl Memory {
         device: usize,
         origin: Origin,
     ) -> Region {
-        let block = self.block(if origin == Origin::Pinned { 0 } else { len });
+        let block = self.block(if origin.is_of_the_host() { 0 } else { len });
         let region = Region { start, len, block, device, origin };
         self.insert(region);
         region
@@ -194,6 +203,12 @@ impl Memory {
         Some(region)
     }
 
+    /// Whether a region has bytes in this range.
+    pub(crate) fn is_taken(&self, start: u64, len: usize) -> bool {
+        let end = start.saturating_add(len as u64);
+        self.regions.live.range(..end).next_back().is_some_and(|(_, region)| region.end() > start)
+    }
+
     /// Remembers a range as freed that never was a region, as memory inside a graph.
     pub(crate) fn remember_freed(&mut self, region: Region) {
         self.regions_mut().freed.insert(region.start, region);
@@ -214,7 +229,7 @@ impl Memory {
 
     /// Whether this lies in page-locked host memory, and where.
     pub(crate) fn pinned(&self, address: u64, len: usize) -> Option<Piece> {
-        let region = self.region_at(address).filter(|region| region.origin == Origin::Pinned)?;
+        let region = self.region_at(address).filter(|region| region.origin.is_of_the_host())?;
         let start = offset(region.start, address);
         (len <= region.len - start).then_some(Piece { block: region.block, start, len })
     }
@@ -223,7 +238,8 @@ impl Memory {
     pub(crate) fn host_trouble(&self, address: u64, len: usize) -> Option<Trouble> {
         let what = format!("{len} bytes at {address:#x} of the host");
         if let Some(region) = self.region_at(address) {
-            let fits = len <= offset(address, region.end());
+            // What lies behind registered memory is the program's, too.
+            let fits = region.origin == Origin::Registered || len <= offset(address, region.end());
             let text = format!("{what}: {region} ends before");
             return (!fits).then_some(Trouble { mistake: Mistake::OutOfBounds, text });
         }
@@ -321,7 +337,7 @@ impl Region {
     }
 
     fn is_on_device(&self) -> bool {
-        self.origin != Origin::Pinned
+        !self.origin.is_of_the_host()
     }
 }
 
@@ -333,6 +349,7 @@ impl std::fmt::Display for Region {
             Origin::Graph => "the graph's allocation",
             Origin::Mapped { .. } => "the mapping",
             Origin::Pinned => "the host allocation",
+            Origin::Registered => "the registered host memory",
             Origin::Module => "the module's variable",
         };
         write!(formatter, "{kind} of {} bytes at {:#x}", self.len, self.start)

@@ -21,11 +21,14 @@ mod graph_memory;
 mod handle;
 mod kernel;
 mod launch;
+mod library;
+mod link;
 mod log;
 mod memory;
 mod module;
 mod pages;
 mod peer;
+mod pointer;
 mod pool;
 mod random;
 mod report;
@@ -50,7 +53,9 @@ pub(crate) use conditional::Choice;
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
 pub(crate) use kernel::{KernelCall, Shape};
+pub(crate) use link::{Input, Log};
 pub(crate) use memory::{PAGE, is_device_address};
+pub(crate) use pointer::Fact;
 pub(crate) use random::Random;
 pub(crate) use report::Mistake;
 pub(crate) use schedule::{Goal, Step};
@@ -97,8 +102,8 @@ pub(crate) const INSTRUCTIONS: u64 = 1 << 23;
 /// What the driver knows of a host thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    /// The device whose context is current.
-    current: Option<usize>,
+    /// The devices whose contexts were pushed; that of the last one is current.
+    contexts: Vec<usize>,
     mode: Mode,
 }
 
@@ -134,6 +139,9 @@ pub(crate) struct World {
     graph_memory: graph_memory::GraphMemory,
     modules: Vec<module::Module>,
     functions: Vec<module::Function>,
+    libraries: Vec<library::Library>,
+    kernels: Vec<library::Kernel>,
+    links: Vec<link::Link>,
     /// Launches whose accesses are not known yet.
     pending_kernels: usize,
     /// Parameters of kernel nodes, for whoever asked to look at.
@@ -197,6 +205,9 @@ impl World {
             graph_memory: graph_memory::GraphMemory::default(),
             modules: Vec::new(),
             functions: Vec::new(),
+            libraries: Vec::new(),
+            kernels: Vec::new(),
+            links: Vec::new(),
             pending_kernels: 0,
             shown_parameters: HashMap::new(),
             conditions: Vec::new(),
@@ -237,10 +248,10 @@ impl World {
         &mut self.devices[device].flags
     }
 
-    /// Start and length of the device allocation around an address.
+    /// Start and length of the allocation around an address, of a device or of page-locked memory.
     pub(crate) fn address_range(&self, address: u64) -> Option<(u64, usize)> {
         let region = self.memory.around(address)?;
-        (region.origin != memory::Origin::Pinned).then_some((region.start, region.len))
+        Some((region.start, region.len))
     }
 
     pub(crate) fn has_one_holder(&self, device: usize) -> bool {
@@ -271,6 +282,12 @@ impl World {
             Kind::Pages => self.pages.get(index).map(|pages| pages.lives),
             Kind::Module => self.modules.get(index).map(|module| module.lives),
             Kind::Function => self.functions.get(index).map(|function| function.lives),
+            Kind::Library => self.libraries.get(index).map(|library| library.lives),
+            Kind::Kernel => {
+                let kernel = self.kernels.get(index);
+                kernel.map(|kernel| self.libraries[kernel.library].lives)
+            }
+            Kind::Link => self.links.get(index).map(|link| link.lives),
         };
         match lives {
             Some(true) => Ok(index),
@@ -306,11 +323,13 @@ impl World {
         living("stream", streams.filter(|own| concerns(own.device)).count());
         let events = self.events.iter().filter(|own| own.lives);
         living("event", events.filter(|own| concerns(own.device)).count());
-        let modules = self.modules.iter().filter(|own| own.lives);
+        let modules = self.modules.iter().filter(|own| own.lives && !own.is_of_a_library);
         living("module", modules.filter(|own| concerns(own.device)).count());
         if device.is_none() {
             let graphs = (0..self.graphs.len()).filter(|graph| self.graph_lives(*graph));
             living("graph", graphs.filter(|graph| self.graphs[*graph].parent.is_none()).count());
+            living("library", self.libraries.iter().filter(|own| own.lives).count());
+            living("link", self.links.iter().filter(|own| own.lives).count());
             living("executable graph", self.execs.iter().filter(|own| own.lives).count());
             living("memory pool", self.pools.iter().filter(|own| own.is_private()).count());
             living("pages", self.pages.iter().filter(|own| own.lives).count());

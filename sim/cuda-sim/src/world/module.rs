@@ -8,13 +8,15 @@ use super::code::{Code, Outcome};
 use super::handle::Kind;
 use super::memory::Origin;
 use super::report::Mistake;
-use crate::ptx::{self, Program, PtxError, Space};
+use crate::ptx::{self, Linkage, Program, PtxError, Space};
 
 /// A loaded module.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) lives: bool,
     pub(crate) device: usize,
+    /// Whether it is what a library is on its device.
+    pub(crate) is_of_a_library: bool,
     functions: Vec<usize>,
     /// Address and size of each variable.
     variables: HashMap<String, (u64, usize)>,
@@ -26,6 +28,8 @@ pub(crate) struct Function {
     pub(crate) lives: bool,
     pub(crate) module: usize,
     pub(crate) program: Arc<Program>,
+    /// Bytes of its module's constants.
+    pub(crate) constant_bytes: usize,
     /// Dynamic shared memory that a launch may ask for.
     pub(crate) dynamic_limit: usize,
 }
@@ -58,20 +62,35 @@ pub(crate) const SHARED_AT_MOST: usize = 227 << 10;
 /// Threads of a block at most.
 pub(crate) const THREADS: u32 = 1024;
 
+/// Registers of 32 bits that a block and a thread have at most.
+const REGISTERS_OF_A_BLOCK: usize = 65_536;
+const REGISTERS_OF_A_THREAD: usize = 255;
+
 /// The attributes of functions, by their numbers in CUDA.
 const MOST_THREADS: u32 = 0;
 const SHARED_BYTES: u32 = 1;
 const CONST_BYTES: u32 = 2;
 const LOCAL_BYTES: u32 = 3;
+const REGISTERS: u32 = 4;
 const PTX_VERSION: u32 = 5;
 const BINARY_VERSION: u32 = 6;
+const CACHE_MODE: u32 = 7;
 const DYNAMIC_LIMIT: u32 = 8;
 const CARVEOUT: u32 = 9;
+const FIRST_OF_CLUSTERS: u32 = 10;
+const LAST_OF_CLUSTERS: u32 = 15;
 
 impl World {
     /// Reads a module and gives its variables memory.
     pub(crate) fn load_module(&mut self, thread: u64, text: &str) -> Outcome<u64> {
         let device = self.current(thread)?;
+        let module = self.read_module(text)?;
+        let index = self.place_module(device, &module, text)?;
+        Ok(self.handles.make(Kind::Module, index))
+    }
+
+    /// Reads PTX that this driver and its devices can have.
+    pub(super) fn read_module(&mut self, text: &str) -> Outcome<ptx::Module> {
         if !text.contains(".version") {
             let what = "cuModuleLoadData: the image is no PTX; machine code is not modelled";
             self.reports.add(Mistake::InvalidPtx, what);
@@ -87,8 +106,18 @@ impl World {
             let what = format!("sm_{} is newer than the device", module.target);
             return Err(self.refuse_module(&PtxError::new(0, what), text));
         }
-        let variables = self.allocate_variables(device, &module, text)?;
-        let made = self.make_kernels(&module, &variables, text);
+        Ok(module)
+    }
+
+    /// Gives the variables of a module memory, and decodes its kernels.
+    pub(super) fn place_module(
+        &mut self,
+        device: usize,
+        module: &ptx::Module,
+        text: &str,
+    ) -> Outcome<usize> {
+        let variables = self.allocate_variables(device, module, text)?;
+        let made = self.make_kernels(module, &variables, text);
         let programs = match made {
             Ok(programs) => programs,
             Err(error) => {
@@ -96,20 +125,24 @@ impl World {
                 return Err(self.refuse_module(&error, text));
             }
         };
+        let constants = module.variables.iter().filter(|one| one.space == Space::Const);
+        let constant_bytes = constants.map(|one| one.bytes).sum();
         let index = self.modules.len();
         let first = self.functions.len();
         self.functions.extend(programs.into_iter().map(|program| Function {
             lives: true,
             module: index,
+            constant_bytes,
             dynamic_limit: SHARED.saturating_sub(program.shared_bytes),
             program: Arc::new(program),
         }));
         let functions = (first..self.functions.len()).collect();
-        self.modules.push(Module { lives: true, device, functions, variables });
-        Ok(self.handles.make(Kind::Module, index))
+        let is_of_a_library = false;
+        self.modules.push(Module { lives: true, device, is_of_a_library, functions, variables });
+        Ok(index)
     }
 
-    fn refuse_module(&mut self, error: &PtxError, text: &str) -> Code {
+    pub(super) fn refuse_module(&mut self, error: &PtxError, text: &str) -> Code {
         self.reports.add(Mistake::InvalidPtx, &format!("module: {}", error.with_text(text)));
         Code::INVALID_PTX
     }
@@ -125,7 +158,7 @@ impl World {
             if !matches!(variable.space, Space::Global | Space::Const) {
                 continue;
             }
-            let trouble = if variable.external || variable.bytes == 0 {
+            let trouble = if variable.linkage == Linkage::External || variable.bytes == 0 {
                 let what = "a variable of another module, or of no size";
                 Err(self.refuse_module(&PtxError::new(variable.line, what), text))
             } else {
@@ -230,13 +263,15 @@ impl World {
         let value = match attribute {
             MOST_THREADS => most_threads(program) as usize,
             SHARED_BYTES => program.shared_bytes,
-            CONST_BYTES => 0,
+            CONST_BYTES => own.constant_bytes,
             LOCAL_BYTES => program.local_bytes,
             PTX_VERSION => program.version as usize,
             BINARY_VERSION => CAPABILITY as usize,
             DYNAMIC_LIMIT => own.dynamic_limit,
             CARVEOUT => return Ok(-1),
-            4 => return Err(super::unmodelled("the registers of a kernel: ptxas counts them")),
+            REGISTERS => registers(program),
+            // Nothing is cached, and there are no clusters.
+            CACHE_MODE | FIRST_OF_CLUSTERS..=LAST_OF_CLUSTERS => 0,
             _ => return Err(Code::INVALID_VALUE),
         };
         i32::try_from(value).map_err(|_| Code::UNKNOWN)
@@ -281,6 +316,13 @@ impl World {
         let blocks = by_threads.min(32).min(u32::try_from(by_shared).unwrap_or(u32::MAX));
         i32::try_from(blocks).map_err(|_| Code::UNKNOWN)
     }
+}
+
+/// Registers of a thread. Only an assembler knows how many it takes: this is what PTX names, up to what lets a block of the
+/// largest size run, since registers are taken to suffice.
+fn registers(program: &Program) -> usize {
+    let most = REGISTERS_OF_A_BLOCK / most_threads(program).max(1) as usize;
+    program.registers.min(most).min(REGISTERS_OF_A_THREAD)
 }
 
 /// Threads of a block that a kernel allows.

@@ -37,7 +37,7 @@ impl Reach {
                 Origin::Plain | Origin::Module => self.plain.contains(&region.device),
                 Origin::Pool(pool) => self.pools.contains(&pool),
                 // Those of pages are asked elsewhere, those of graphs cannot be given here.
-                Origin::Mapped { .. } | Origin::Pinned => true,
+                Origin::Mapped { .. } | Origin::Pinned | Origin::Registered => true,
                 Origin::Graph => false,
             }
     }

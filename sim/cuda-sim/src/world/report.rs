@@ -25,6 +25,8 @@ pub(crate) struct Reports {
     /// Whether each goes to the standard error at once.
     printed: bool,
     lines: Vec<String>,
+    /// The last one, also where it was there before.
+    last: Option<(Mistake, String)>,
 }
 
 /// More are counted and not kept: the first ones say what is wrong.
@@ -32,17 +34,24 @@ const KEPT: usize = 1000;
 
 impl Reports {
     pub(crate) fn new(printed: bool) -> Self {
-        Self { printed, lines: Vec::new() }
+        Self { printed, ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, mistake: Mistake, text: &str) {
         let line = format!("{mistake}: {text}");
+        self.last = Some((mistake, text.to_owned()));
         if self.lines.len() < KEPT && !self.lines.contains(&line) {
             if self.printed {
                 eprintln!("simulated driver: {line}");
             }
             self.lines.push(line);
         }
+    }
+
+    /// The text of the last report, where it is of this sort.
+    pub(crate) fn last(&self, sort: Mistake) -> Option<String> {
+        let (mistake, text) = self.last.as_ref()?;
+        (*mistake == sort).then(|| text.clone())
     }
 
     pub(crate) fn text(&self) -> String {

@@ -1,5 +1,8 @@
 //! Tests of the world without its C interface: one thread, a host made of nothing.
 
+mod linking;
+mod mapped;
+
 use super::conditional::{Choice, IF, SWITCH, WHILE};
 use super::work::{Copy, End};
 use super::{Code, Fill, Goal, HostCall, HostMemory, Mode, Order, Outcome, Settings, Step, World};
@@ -108,7 +111,7 @@ fn page_locked_memory_is_kept_until_its_copies_are_waited_for() {
 fn host_functions_run_where_somebody_waits() {
     let mut world = world(0);
     let [one, two] = [0; 2].map(|_| world.create_stream(THREAD, Order::NonBlocking, 0).unwrap());
-    let call = HostCall { function: 1, data: 2 };
+    let call = HostCall::of(1, 2);
     world.launch_host_function(THREAD, one, call).unwrap();
     world.launch_host_function(THREAD, two, call).unwrap();
     assert_eq!(wait_for(&mut world, two), Ok(1));

@@ -1,7 +1,7 @@
 //! Copies and fills as callers make them: into a stream or a capture, and whether the host waits.
 
 use super::World;
-use super::code::{Code, Outcome};
+use super::code::{Code, Outcome, unmodelled};
 use super::schedule::Goal;
 use super::stream::{Body, HostCall};
 use super::work::{Copy, End, Fill, Work};
@@ -58,6 +58,15 @@ impl World {
         self.put(stream, Work::Host(call), "cuLaunchHostFunc")
     }
 
+    /// `cuStreamAddCallback`, which captures do not take.
+    pub(crate) fn add_callback(&mut self, thread: u64, stream: u64, call: HostCall) -> Outcome<()> {
+        let index = self.stream(thread, stream)?;
+        if self.capturing(index)?.is_some() {
+            return Err(Code::CAPTURE_UNSUPPORTED);
+        }
+        self.launch_host_function(thread, stream, call)
+    }
+
     pub(crate) fn fill_async(
         &mut self,
         thread: u64,
@@ -69,14 +78,33 @@ impl World {
         if !fill.is_valid() {
             return Err(Code::INVALID_VALUE);
         }
-        self.put(stream, Work::Fill(fill), what)
+        match self.fill_of_the_host(fill) {
+            Some(_) if self.capturing(stream)?.is_some() => {
+                Err(unmodelled("a fill of memory of the host in a capture"))
+            }
+            Some(copy) => self.put(stream, Work::Copy(copy), what),
+            None => self.put(stream, Work::Fill(fill), what),
+        }
     }
 
-    /// Goes behind the legacy stream; the host does not wait for it.
-    pub(crate) fn fill(&mut self, thread: u64, fill: Fill, what: &'static str) -> Outcome<()> {
+    /// A fill of page-locked memory, whose bytes are none of a device's.
+    fn fill_of_the_host(&self, fill: Fill) -> Option<Copy> {
+        let bytes = fill.width.checked_mul(fill.element).filter(|bytes| *bytes > 0)?;
+        self.memory.pinned(fill.address, bytes)?;
+        let element = &fill.value.to_le_bytes()[..fill.element];
+        let staged = End::Staged(element.repeat(fill.width));
+        Some(Copy { to: End::Host(fill.address), from: staged, bytes })
+    }
+
+    /// Goes behind the legacy stream. The host waits for it where it is memory of the host that is filled, and not where
+    /// it is a device's ("API synchronization behavior" in the driver API).
+    pub(crate) fn fill(&mut self, thread: u64, fill: Fill, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
-        self.fill_async(thread, 0, fill, what)
+        let waits = self.fill_of_the_host(fill).is_some();
+        self.fill_async(thread, 0, fill, what)?;
+        let stream = self.stream(thread, 0)?;
+        Ok(if waits { self.end_of(stream) } else { Goal::default() })
     }
 
     /// A copy behind a stream; answers what the host waits for.
@@ -88,11 +116,13 @@ impl World {
         what: &'static str,
     ) -> Outcome<Goal> {
         let stream = self.stream(thread, stream)?;
+        let copy = self.with_ends_known(copy);
         if self.capturing(stream)?.is_some() {
             self.put(stream, Work::Copy(copy), what)?;
             return Ok(Goal::default());
         }
-        let waits = self.is_pageable(&copy) && !self.may_be_staged(&copy);
+        let waits =
+            stays_on_the_host(&copy) || (self.is_pageable(&copy) && !self.may_be_staged(&copy));
         let copy = if self.is_pageable(&copy) && !waits { self.staged(copy) } else { copy };
         self.put(stream, Work::Copy(copy), what)?;
         Ok(if waits { self.end_of(stream) } else { Goal::default() })
@@ -103,12 +133,25 @@ impl World {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
         let stream = self.stream(thread, 0)?;
+        let copy = self.with_ends_known(copy);
         let on_device = |end: &End| matches!(end, End::Device(_));
         let only_on_device = on_device(&copy.from) && on_device(&copy.to);
         let stages = self.is_pageable(&copy) && self.may_be_staged(&copy);
         let copy = if stages { self.staged(copy) } else { copy };
         self.put(stream, Work::Copy(copy), what)?;
         Ok(if only_on_device || stages { Goal::default() } else { self.end_of(stream) })
+    }
+
+    /// Page-locked memory of the host has the same address on a device.
+    fn with_ends_known(&self, copy: Copy) -> Copy {
+        let bytes = copy.bytes;
+        let known = |end: End| match end {
+            End::Device(address) if self.memory.pinned(address, bytes).is_some() => {
+                End::Host(address)
+            }
+            end => end,
+        };
+        Copy { to: known(copy.to), from: known(copy.from), bytes }
     }
 
     /// Whether one of its ends is ordinary host memory.
@@ -122,7 +165,7 @@ impl World {
 
     /// The host need not wait for its bytes to arrive: they are read now and arrive later.
     fn may_be_staged(&self, copy: &Copy) -> bool {
-        matches!(copy.from, End::Host(_)) && copy.bytes <= STAGED
+        matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.bytes <= STAGED
     }
 
     fn staged(&self, copy: Copy) -> Copy {
@@ -135,4 +178,9 @@ impl World {
         self.host.read(address, &mut bytes);
         Copy { from: End::Staged(bytes), ..copy }
     }
+}
+
+/// "For transfers from any host memory to any host memory, the function is fully synchronous with respect to the host."
+fn stays_on_the_host(copy: &Copy) -> bool {
+    matches!((&copy.from, &copy.to), (End::Host(_), End::Host(_)))
 }

@@ -155,6 +155,19 @@ pub(super) const CARRIES: &[Case] = &[
         let bits = if a >> 63 == 1 { !a } else { a };
         u64::from(if bits == 0 { u32::MAX } else { bits.leading_zeros() })
     }),
+    ("cvt.rn.bf16.f16 %h7, %h1;", "%h7", |a, _, _| {
+        let value = f16::from_bits(a as u16);
+        u64::from(if value.is_nan() { 0x7FFF } else { bf16::from_f32(value.to_f32()).to_bits() })
+    }),
+    ("cvt.rn.f16.bf16 %h7, %h1;", "%h7", |a, _, _| {
+        let value = bf16::from_bits(a as u16);
+        u64::from(if value.is_nan() { 0x7FFF } else { f16::from_f32(value.to_f32()).to_bits() })
+    }),
+    ("cvt.rz.bf16.f16 %h7, %h1;", "%h7", |a, _, _| {
+        let value = f16::from_bits(a as u16);
+        // What does not fit is cut off: both have the sign and the point in the same places of `f32`.
+        u64::from(if value.is_nan() { 0x7FFF } else { (value.to_f32().to_bits() >> 16) as u16 })
+    }),
     ("mov.u32 %r7, WARP_SZ;", "%r7", |_, _, _| 32),
     ("sub.s32 %r7, %r1, WARP_SZ;", "%r7", |a, _, _| u64::from(u32_(a).wrapping_sub(32))),
     ("set.eq.f16.f16 %h7, %h1, %h2;", "%h7", |a, b, _| {

@@ -22,7 +22,7 @@ struct Flat {
 const START: u64 = 0x00D0_0000_0000_0000;
 
 impl GlobalMemory for Flat {
-    fn around(&self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
+    fn around(&mut self, address: u64, bytes: usize) -> Result<Extent, Wrong> {
         let end = START + self.bytes.len() as u64;
         if (START..end).contains(&address) && address + bytes as u64 <= end {
             return Ok(Extent { start: START, bytes: self.bytes.len(), block: 3 });

@@ -141,8 +141,9 @@ impl Decoder {
             self.scopes[0].insert(variable.name.clone(), Symbol::Shared(offset));
         }
         let open = variables.iter().filter(|variable| variable.bytes == 0);
-        let align = open.clone().map(|variable| variable.align).max().unwrap_or(1);
-        self.shared_bytes = self.shared_bytes.next_multiple_of(align.max(16));
+        if let Some(align) = open.clone().map(|variable| variable.align).max() {
+            self.shared_bytes = self.shared_bytes.next_multiple_of(align.max(16));
+        }
         for variable in open {
             self.scopes[0].insert(variable.name.clone(), Symbol::Shared(self.shared_bytes));
         }

@@ -192,7 +192,10 @@ fn has_right_direction(to: Type, from: Type, direction: Option<(Round, bool)>) -
         (false, true, direction) => matches!(direction, Some((_, false))),
         (true, false, direction) => matches!(direction, Some((_, true))),
         (true, true, Some((_, true))) => to == from,
-        (true, true, Some((_, false))) => to.bytes() < from.bytes(),
+        // Each of the two short types has numbers that the other has not.
+        (true, true, Some((_, false))) => {
+            to.bytes() < from.bytes() || (to.bytes() == from.bytes() && to != from)
+        }
         (true, true, None) => to.bytes() > from.bytes() || to == from,
     }
 }

@@ -1,0 +1,268 @@
+//! Several modules become one: what one declares and another defines, and names that each has for itself.
+//!
+//! What was linked is one text again, so that it can be handed to a caller and loaded later: a first line that says what
+//! it is, and then each module behind a line with its length.
+
+use std::collections::{HashMap, HashSet};
+
+use super::error::{PtxError, Reading};
+use super::syntax::{Function, Initial, Linkage, Module, Operand, Statement, Variable};
+
+/// The first line of a text that was linked.
+const LINKED: &str = "// PTX of several modules, linked by the simulated CUDA driver\n";
+/// Before each of its modules, with the number of bytes and the end of the line behind it.
+const PIECE: &str = "// module of bytes: ";
+
+/// The text that these modules are linked to; modules that were linked before are taken apart.
+///
+/// # Errors
+///
+/// Where one of them says that it was linked, and is not as that is written.
+pub(crate) fn image(texts: &[String]) -> Reading<String> {
+    let mut image = LINKED.to_owned();
+    for text in texts {
+        let own = pieces(text)?.unwrap_or_else(|| vec![(text.as_str(), 1)]);
+        for (piece, _) in own {
+            image += &format!("{PIECE}{}\n{piece}\n", piece.len());
+        }
+    }
+    Ok(image)
+}
+
+/// The modules in a text that was linked, each with the number of its first line; `None` for any other text.
+pub(super) fn pieces(text: &str) -> Reading<Option<Vec<(&str, u32)>>> {
+    let Some(mut rest) = text.strip_prefix(LINKED) else { return Ok(None) };
+    let (mut pieces, mut line) = (Vec::new(), 2_u32);
+    while !rest.is_empty() {
+        let damaged = || PtxError::new(line, "this text was linked, and changed later");
+        let (head, body) = rest.split_once('\n').ok_or_else(damaged)?;
+        let bytes = head.strip_prefix(PIECE).and_then(|bytes| bytes.parse().ok());
+        let (piece, behind) =
+            bytes.and_then(|bytes| body.split_at_checked(bytes)).ok_or_else(damaged)?;
+        rest = behind.strip_prefix('\n').ok_or_else(damaged)?;
+        pieces.push((piece, line + 1));
+        let lines = piece.matches('\n').count();
+        line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX)).saturating_add(2);
+    }
+    Ok(Some(pieces))
+}
+
+/// Makes one module of several.
+///
+/// # Errors
+///
+/// A name that two of them define, and one that they declare in different ways.
+pub(super) fn link(mut pieces: Vec<Module>) -> Reading<Module> {
+    rename_shared_names(&mut pieces)?;
+    let mut whole = Module::default();
+    for piece in pieces {
+        whole.version = whole.version.max(piece.version);
+        whole.target = whole.target.max(piece.target);
+        piece.variables.into_iter().try_for_each(|one| add(&mut whole.variables, one))?;
+        piece.functions.into_iter().try_for_each(|one| add(&mut whole.functions, one))?;
+    }
+    let variable = |name: &str| whole.variables.iter().any(|one| one.name == name);
+    match whole.functions.iter().find(|one| variable(&one.name)) {
+        Some(both) => Err(clash(both, "a variable in one module and a function in another")),
+        None => Ok(whole),
+    }
+}
+
+/// A function or a variable, as far as linking is about it.
+trait Linked {
+    fn name(&self) -> &str;
+    fn line(&self) -> u32;
+    fn linkage(&self) -> Linkage;
+    /// Whether it is more than a declaration.
+    fn is_defined(&self) -> bool;
+    /// Takes in what another declaration of it asks for.
+    fn join(&mut self, other: &Self);
+    fn is_larger(&self, other: &Self) -> bool;
+    /// What must be alike where one is declared and the other defined.
+    fn fits(&self, other: &Self) -> bool;
+}
+
+impl Linked for Function {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self) -> u32 {
+        self.line
+    }
+
+    fn linkage(&self) -> Linkage {
+        self.linkage
+    }
+
+    fn is_defined(&self) -> bool {
+        self.body.is_some()
+    }
+
+    fn join(&mut self, _other: &Self) {}
+
+    fn is_larger(&self, _other: &Self) -> bool {
+        false
+    }
+
+    fn fits(&self, other: &Self) -> bool {
+        let bytes = |all: &[Variable]| all.iter().map(|one| one.bytes).collect::<Vec<_>>();
+        bytes(&self.parameters) == bytes(&other.parameters)
+            && bytes(&self.results) == bytes(&other.results)
+    }
+}
+
+impl Linked for Variable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self) -> u32 {
+        self.line
+    }
+
+    fn linkage(&self) -> Linkage {
+        self.linkage
+    }
+
+    fn is_defined(&self) -> bool {
+        self.linkage != Linkage::External
+    }
+
+    fn join(&mut self, other: &Self) {
+        // Dynamic shared memory starts as the strictest of its names wants it.
+        self.align = self.align.max(other.align);
+    }
+
+    fn is_larger(&self, other: &Self) -> bool {
+        self.bytes > other.bytes
+    }
+
+    fn fits(&self, other: &Self) -> bool {
+        let sizes_fit = self.bytes == other.bytes
+            || self.bytes == 0
+            || other.bytes == 0
+            || (self.linkage == Linkage::Common && other.linkage == Linkage::Common);
+        self.space == other.space && sizes_fit
+    }
+}
+
+fn clash(one: &impl Linked, what: &str) -> PtxError {
+    PtxError::new(one.line(), format!("`{}` is {what}", one.name()))
+}
+
+/// Puts one beside the others: a definition comes before declarations, and a strong one before weak ones.
+fn add<T: Linked>(all: &mut Vec<T>, new: T) -> Reading<()> {
+    let Some(known) = all.iter_mut().find(|known| known.name() == new.name()) else {
+        all.push(new);
+        return Ok(());
+    };
+    if !known.fits(&new) {
+        return Err(clash(&new, "another thing in another module: sizes or spaces differ"));
+    }
+    let replaces = match (known.is_defined(), new.is_defined()) {
+        (true, true) => match (known.linkage(), new.linkage()) {
+            (Linkage::Common, Linkage::Common) => new.is_larger(known),
+            (_, Linkage::Weak | Linkage::Common) => false,
+            (Linkage::Weak | Linkage::Common, _) => true,
+            _ => return Err(clash(&new, "defined in another module, too")),
+        },
+        (defined, by_new) => by_new && !defined,
+    };
+    if replaces {
+        *known = new;
+    } else if !known.is_defined() {
+        known.join(&new);
+    }
+    Ok(())
+}
+
+/// Names that a module keeps for itself are told apart from those of others.
+fn rename_shared_names(pieces: &mut [Module]) -> Reading<()> {
+    let mut owners: HashMap<String, HashSet<usize>> = HashMap::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        for name in names(piece, |_| true) {
+            owners.entry(name).or_default().insert(index);
+        }
+    }
+    for (index, piece) in pieces.iter_mut().enumerate() {
+        let own = names(piece, |linkage| linkage == Linkage::Local);
+        let shared = own.into_iter().filter(|name| owners[name].len() > 1);
+        let renamed: HashMap<String, String> =
+            shared.map(|name| (name.clone(), format!("{name}@{index}"))).collect();
+        if !renamed.is_empty() {
+            rename(piece, &renamed)?;
+        }
+    }
+    Ok(())
+}
+
+fn names(piece: &Module, wanted: impl Fn(Linkage) -> bool) -> HashSet<String> {
+    // A kernel is called by its name from outside.
+    let of_function = |one: &Function| if one.is_entry { Linkage::Visible } else { one.linkage };
+    let functions = piece.functions.iter().map(|one| (&one.name, of_function(one)));
+    let variables = piece.variables.iter().map(|one| (&one.name, one.linkage));
+    let all = functions.chain(variables).filter(|(_, linkage)| wanted(*linkage));
+    all.map(|(name, _)| name.clone()).collect()
+}
+
+fn rename(piece: &mut Module, renamed: &HashMap<String, String>) -> Reading<()> {
+    for variable in &mut piece.variables {
+        change(&mut variable.name, renamed);
+        for initial in &mut variable.initial {
+            if let Initial::Address(name, _) = initial {
+                change(name, renamed);
+            }
+        }
+    }
+    for function in &mut piece.functions {
+        if let Some(name) = hidden(function, renamed) {
+            let what = format!("`{name}` stands for two things in `{}`", function.name);
+            return Err(PtxError::new(function.line, what + ": not modelled in what is linked"));
+        }
+        change(&mut function.name, renamed);
+        for statement in function.body.iter_mut().flatten() {
+            if let Statement::Instruction(instruction) = statement {
+                instruction.operands.iter_mut().for_each(|one| change_operand(one, renamed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A name that a function uses for something of its own.
+fn hidden(function: &Function, renamed: &HashMap<String, String>) -> Option<String> {
+    let parameters = function.parameters.iter().chain(&function.results).map(|one| &one.name);
+    let inside = function.body.iter().flatten().flat_map(|statement| match statement {
+        Statement::Registers { names, .. } => names.iter().collect(),
+        Statement::Variable(variable) => vec![&variable.name],
+        Statement::Label(name) | Statement::Targets { name, .. } => vec![name],
+        Statement::Instruction(_) | Statement::Open | Statement::Close => Vec::new(),
+    });
+    parameters.chain(inside).find(|name| renamed.contains_key(*name)).cloned()
+}
+
+fn change(name: &mut String, renamed: &HashMap<String, String>) {
+    if let Some(new) = renamed.get(name) {
+        name.clone_from(new);
+    }
+}
+
+fn change_operand(operand: &mut Operand, renamed: &HashMap<String, String>) {
+    match operand {
+        Operand::Name(name) | Operand::Not(name) | Operand::Address { base: Some(name), .. } => {
+            change(name, renamed);
+        }
+        Operand::Group(operands) | Operand::List(operands) => {
+            operands.iter_mut().for_each(|one| change_operand(one, renamed));
+        }
+        Operand::Both(first, second) => {
+            change(first, renamed);
+            change(second, renamed);
+        }
+        Operand::Integer(_)
+        | Operand::Float32(_)
+        | Operand::Float64(_)
+        | Operand::Address { base: None, .. } => {}
+    }
+}

@@ -1,0 +1,138 @@
+//! Linking: PTX of several modules becomes one image, which can be loaded.
+//!
+//! A driver's image is machine code; here it is the text of the modules, which nobody but this driver takes.
+
+use std::collections::HashMap;
+
+use super::World;
+use super::code::{Code, Outcome, unmodelled};
+use super::handle::Kind;
+use super::report::Mistake;
+use crate::ptx::{self, PtxError, Space};
+
+/// Modules that are being linked.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) lives: bool,
+    texts: Vec<String>,
+    /// With the zero at its end; it stays where it is until the link is destroyed.
+    image: Option<Vec<u8>>,
+    log: Log,
+}
+
+/// Where a caller wants to read what went wrong: addresses of the host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    /// Where the length of the text goes.
+    pub(crate) length: Option<u64>,
+}
+
+/// What is given to a link.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    Text(String),
+    /// What only machine code's linker understands, in words.
+    Other(&'static str),
+}
+
+impl World {
+    pub(crate) fn begin_link(&mut self, thread: u64, log: Log) -> Outcome<u64> {
+        self.current(thread)?;
+        let link = Link { lives: true, texts: Vec::new(), image: None, log };
+        self.links.push(link);
+        self.write_log(self.links.len() - 1, "");
+        Ok(self.handles.make(Kind::Link, self.links.len() - 1))
+    }
+
+    fn link(&mut self, handle: u64) -> Outcome<usize> {
+        self.initialized()?;
+        self.find(Kind::Link, handle, "use of a link")
+    }
+
+    /// Takes a module, once it could be read.
+    pub(crate) fn add_to_link(&mut self, handle: u64, input: Input) -> Outcome<()> {
+        let link = self.link(handle)?;
+        if self.links[link].image.is_some() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let text = match input {
+            Input::Text(text) => text,
+            Input::Other(what) => {
+                self.write_log(link, &format!("the simulated CUDA driver does not link {what}"));
+                return Err(unmodelled(&format!("linking {what}")));
+            }
+        };
+        let read = self.read_module(&text);
+        self.told(link, read)?;
+        self.links[link].texts.push(text);
+        Ok(())
+    }
+
+    /// Makes the image, and answers where it is and its length.
+    pub(crate) fn complete_link(&mut self, handle: u64) -> Outcome<&[u8]> {
+        let link = self.link(handle)?;
+        if self.links[link].image.is_none() {
+            let linked = self.linked(link);
+            let text = self.told(link, linked)?;
+            self.links[link].image = Some([text.as_bytes(), &[0]].concat());
+        }
+        Ok(self.links[link].image.as_deref().unwrap_or_default())
+    }
+
+    fn linked(&mut self, link: usize) -> Outcome<String> {
+        let texts = self.links[link].texts.clone();
+        if texts.is_empty() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let image = ptx::linked_image(&texts);
+        let image = image.map_err(|error| self.refuse_module(&error, ""))?;
+        let module = self.read_module(&image)?;
+        self.try_to_decode(&module, &image)?;
+        Ok(image)
+    }
+
+    pub(crate) fn end_link(&mut self, handle: u64) -> Outcome<()> {
+        let link = self.link(handle)?;
+        let own = &mut self.links[link];
+        (own.lives, own.image) = (false, None);
+        own.texts.clear();
+        Ok(())
+    }
+
+    /// Decodes a module that lies nowhere yet: what is not known in it is said before a device has it.
+    pub(super) fn try_to_decode(&mut self, module: &ptx::Module, text: &str) -> Outcome<()> {
+        let of_memory = |one: &&ptx::Variable| matches!(one.space, Space::Global | Space::Const);
+        let variables = module.variables.iter().filter(of_memory);
+        if let Some(missing) = variables.clone().find(|one| one.linkage == ptx::Linkage::External) {
+            let what = format!("`{}` is defined in no module", missing.name);
+            return Err(self.refuse_module(&PtxError::new(missing.line, what), text));
+        }
+        let addresses: HashMap<String, u64> =
+            variables.map(|variable| (variable.name.clone(), 0)).collect();
+        let decoded = ptx::programs(module, &addresses, text);
+        decoded.map(drop).map_err(|error| self.refuse_module(&error, text))
+    }
+
+    /// Writes into the caller's log what was reported of a refusal.
+    fn told<T>(&mut self, link: usize, outcome: Outcome<T>) -> Outcome<T> {
+        if outcome.is_err() {
+            let text = self.reports.last(Mistake::InvalidPtx).unwrap_or_default();
+            self.write_log(link, &text);
+        }
+        outcome
+    }
+
+    /// As much of a text as there is room for, and a zero behind it.
+    fn write_log(&self, link: usize, text: &str) {
+        let Log { address, bytes, length } = self.links[link].log;
+        let kept = text.len().min(bytes.saturating_sub(1));
+        if address != 0 && bytes > 0 {
+            self.host.write(address, &[&text.as_bytes()[..kept], &[0]].concat());
+        }
+        if let Some(place) = length {
+            self.host.write(place, &(kept as u64).to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! numba-cuda's own tests: its modules side by side, each in a process of pytest that takes the simulator for a driver.
+
+mod environment;
+mod results;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::results::Result as TestResult;
+use super::Place;
+use super::listed::{Ending, List};
+use crate::TaskError;
+use crate::checks::{Checks, same};
+use crate::programs::output;
+use crate::sim_test::simulated_driver;
+
+/// The tests that cannot pass, and why.
+const LIST: &str = include_str!("list.tsv");
+/// The plugin of pytest that writes how tests end: where it lies, from the root of the workspace.
+const PLUGIN: &str = "xtask/src/clients/numba";
+/// The modules that are run.
+const MODULES: &str = include_str!("modules.txt");
+/// A module in which nothing ends for so long is stopped, and goes on behind the test that did not end.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How often a module is looked at.
+const GLANCE: Duration = Duration::from_millis(200);
+/// How the simulator's reports begin where they are printed, and those of modules that are not loaded.
+const REPORT: &str = "simulated driver: ";
+const REFUSED_MODULE: &str = "invalid PTX: ";
+/// How often a module may go on.
+const STARTS: usize = 40;
+
+/// Gets the packages, and runs all modules, or those whose names contain a part.
+///
+/// # Errors
+///
+/// When a package is not the pinned one, and when a process cannot be started.
+pub(super) fn run(
+    place: &Place,
+    slow: bool,
+    part: Option<&str>,
+    checks: &mut Checks,
+) -> Result<(), TaskError> {
+    let list = List::parse(LIST)?;
+    let python = match environment::obtain(&place.root)? {
+        Ok(python) => python,
+        Err(why) => {
+            checks.skip(&list.of, &why);
+            return Ok(());
+        }
+    };
+    let suite = Suite::new(place, python)?;
+    checks.that("numba-cuda: the list is of this version", same(&list.of, &suite.version()?));
+    let names = MODULES.lines().filter(|line| !line.starts_with('#'));
+    let modules: VecDeque<&str> =
+        names.filter(|name| part.is_none_or(|part| name.contains(part))).collect();
+    let missing: Vec<&str> =
+        modules.iter().copied().filter(|module| !suite.tests.join(module).is_file()).collect();
+    checks.that("numba-cuda: every module is one of its modules", same(&missing, &Vec::new()));
+    let start = Instant::now();
+    let is_run = |test: &str| modules.iter().any(|module| test.starts_with(module));
+    let mut left_out = list.left_out(slow);
+    left_out.retain(|test| is_run(test));
+    let results = suite.run(&modules, &left_out)?;
+    let tests: Vec<String> = results.keys().cloned().chain(left_out.iter().cloned()).collect();
+    let mut unknown = list.unknown(&tests);
+    unknown.retain(|test| part.is_none() || is_run(test));
+    checks.that("numba-cuda: every listed test is one of its tests", same(&unknown, &Vec::new()));
+    let tally = judge(&list, &results, checks);
+    let seconds = start.elapsed().as_secs_f64();
+    let Tally { passed, skipped, listed, wrong } = tally;
+    let (count, listed) = (tests.len(), listed + left_out.len());
+    println!(
+        "{}: {count} tests: {passed} passed, {listed} listed, {skipped} skipped by themselves, \
+         {wrong} wrong, in {seconds:.0} s",
+        list.of
+    );
+    Ok(())
+}
+
+/// How the tests ended.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: usize,
+    skipped: usize,
+    listed: usize,
+    wrong: usize,
+}
+
+/// Compares how tests ended with the list, and says why those that are listed cannot pass.
+fn judge(list: &List, results: &BTreeMap<String, TestResult>, checks: &mut Checks) -> Tally {
+    let mut tally = Tally::default();
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (test, result) in results {
+        let ending = match result {
+            TestResult::Skipped(_) => {
+                tally.skipped += 1;
+                continue;
+            }
+            TestResult::Ended(ending) => ending,
+        };
+        let held = list.judge(test, ending);
+        match (&held, ending) {
+            (Err(_), _) => tally.wrong += 1,
+            (Ok(()), Ending::Passed) => tally.passed += 1,
+            (Ok(()), Ending::Failed(_)) => tally.listed += 1,
+        }
+        if let (Ok(()), Ending::Failed(_), Some(listed)) = (&held, ending, list.get(test)) {
+            *reasons.entry(&listed.reason).or_default() += 1;
+        }
+        if held.is_err() || *ending == Ending::Passed {
+            checks.that(&format!("numba-cuda: {test}"), held);
+        }
+    }
+    for (reason, count) in reasons {
+        println!("listed: {count} tests: {reason}");
+    }
+    tally
+}
+
+/// numba-cuda, installed.
+#[derive(Debug)]
+struct Suite {
+    python: PathBuf,
+    /// Where its tests lie.
+    tests: PathBuf,
+    /// Where the simulator has a driver's name.
+    driver: PathBuf,
+    /// Where results, logs and what tests write go.
+    made: PathBuf,
+    plugin: PathBuf,
+}
+
+impl Suite {
+    fn new(place: &Place, python: PathBuf) -> Result<Self, TaskError> {
+        let made = place.made.join("numba");
+        if made.exists() {
+            fs::remove_dir_all(&made)?;
+        }
+        let driver = made.join("driver");
+        fs::create_dir_all(&driver)?;
+        fs::copy(simulated_driver()?.join("libcuda.so"), driver.join("libcuda.so.1"))?;
+        let script = "import numba_cuda; print(numba_cuda.__path__[0])";
+        let package = said(Command::new(&python).args(["-c", script]))?;
+        let tests = Path::new(&package).join("numba/cuda/tests");
+        let plugin = place.root.join(PLUGIN);
+        Ok(Self { python, tests, driver, made, plugin })
+    }
+
+    fn version(&self) -> Result<String, TaskError> {
+        let script = "import numba_cuda; print('numba-cuda', numba_cuda.__version__)";
+        said(Command::new(&self.python).args(["-c", script]))
+    }
+
+    /// Runs modules, as many at a time as there are processors.
+    fn run(
+        &self,
+        modules: &VecDeque<&str>,
+        left_out: &[String],
+    ) -> Result<BTreeMap<String, TestResult>, TaskError> {
+        let queue = Mutex::new(modules.clone());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let work = || {
+            let mut results = BTreeMap::new();
+            while let Some(module) = next() {
+                results
+                    .extend(self.run_module(module, left_out).map_err(|error| error.to_string())?);
+            }
+            Ok::<_, String>(results)
+        };
+        let workers = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let mut all = BTreeMap::new();
+            for thread in threads {
+                let results = thread.join().map_err(|_| "a thread that runs tests has panicked")?;
+                all.extend(results?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Runs a module, on and on where a test ends the process or does not end.
+    fn run_module(
+        &self,
+        module: &str,
+        left_out: &[String],
+    ) -> Result<BTreeMap<String, TestResult>, TaskError> {
+        let name = module.replace('/', "-");
+        let [file, log] = ["tsv", "log"].map(|end| self.made.join(format!("{name}.{end}")));
+        let mut known = String::new();
+        for _ in 0..STARTS {
+            let output = fs::File::options().create(true).append(true).open(&log)?;
+            let mut command = self.command(module, &file, left_out);
+            command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+            let ended = wait(&mut command.spawn()?, &file)?;
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            // Pytest ends with 0 to 5; nothing new is known where it did not begin, either.
+            if ended || text == known {
+                known = text;
+                break;
+            }
+            known = text;
+        }
+        let results = results::parse(&known);
+        println!("{module}: {} tests", results.len());
+        // Modules that are refused fail their tests by themselves.
+        let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+        let reports = said.lines().filter_map(|line| line.strip_prefix(REPORT));
+        for report in reports.filter(|report| !report.starts_with(REFUSED_MODULE)) {
+            println!("reported in {module}: {report}");
+        }
+        Ok(results)
+    }
+
+    fn command(&self, module: &str, results: &Path, left_out: &[String]) -> Command {
+        let dotted = module.trim_end_matches(".py").replace('/', ".");
+        let mut command = Command::new(&self.python);
+        command.args(["-m", "pytest", "-q", "-W", "ignore", "--tb=short", "--capture=sys"]);
+        command.args(["-p", "suite", "-p", "no:cacheprovider", "--import-mode=importlib"]);
+        // Its package is named otherwise than the directories that it lies in.
+        command.args(["-o", "consider_namespace_packages=true", "--rootdir"]).arg(&self.tests);
+        command.arg("--pyargs").arg(format!("numba.cuda.tests.{dotted}"));
+        command.current_dir(&self.made).env("PYTHONPATH", &self.plugin);
+        command.env("CUDA_SIM_PRINT_REPORTS", "1");
+        command.env("PYTHONDONTWRITEBYTECODE", "1").env("LD_LIBRARY_PATH", &self.driver);
+        command.env("POOL_SUITE_RESULTS", results).env("POOL_SUITE_LEFT_OUT", left_out.join("\n"));
+        command
+    }
+}
+
+/// What a program says on its standard output, without the end of the line.
+fn said(command: &mut Command) -> Result<String, TaskError> {
+    Ok(String::from_utf8(output(command)?)?.trim().to_owned())
+}
+
+/// Whether it has ended by itself; stopped where it writes no results for too long.
+fn wait(child: &mut Child, results: &Path) -> Result<bool, TaskError> {
+    let (mut bytes, mut since) = (0, Instant::now());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code().is_some_and(|code| (0..=5).contains(&code)));
+        }
+        let now = fs::metadata(results).map_or(0, |about| about.len());
+        if now != bytes {
+            (bytes, since) = (now, Instant::now());
+        }
+        if since.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(false);
+        }
+        thread::sleep(GLANCE);
+    }
+}
