@@ -8,7 +8,7 @@ use crate::TaskError;
 use crate::checks::{Checks, same};
 
 /// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
-const AT_MOST: u64 = 768 << 10;
+const AT_MOST: u64 = 1 << 20;
 
 /// What every package has at its top beside `src`, the files that cargo adds included.
 const EXPECTED: &[&str] =

@@ -160,10 +160,6 @@ pub(crate) const TREE_BORROWS_CRATES: &[&str] = &["pool-cpu", "pool-conformance"
 /// Of these, the one that is about threads: its pools are a thread's, and their settings, numbers and ends are shared.
 pub(crate) const CRATES_OF_THREADS: &[&str] = &["pool-facade"];
 
-/// Tests of the others that have more than one thread: what pools, handles and views do that go to another one.
-pub(crate) const TESTS_OF_THREADS: &[&str] =
-    &["threads::", "handles::", "blocks::", "dynamic_arrays::", "shaped_arrays::"];
-
 /// Crates whose arithmetic on lengths must also hold where overflow is not checked.
 pub(crate) const RELEASE_TESTED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
 
@@ -192,14 +188,14 @@ const fn with_defaults(package: &'static str) -> FeatureSet {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use serde::Deserialize;
 
     use super::{
         ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, FeatureSet, LIBRARIES,
         MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR,
-        TESTS_OF_THREADS, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, all_features_of,
+        TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
     use crate::test::workspace;
@@ -315,31 +311,6 @@ mod tests {
         for name in sets.chain(lists) {
             assert!(exists(name), "{name}");
         }
-    }
-
-    #[test]
-    fn tests_of_threads_are_those_that_start_one() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-        let others = MIRI_CRATES.iter().filter(|name| !CRATES_OF_THREADS.contains(name));
-        let files = others.flat_map(|name| rust_files(&root.join(name)));
-        let starts_one = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path).unwrap();
-            // Examples of the documentation are none of them.
-            let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-            code.any(|line| line.contains("thread::spawn(") || line.contains("thread::scope("))
-        };
-        let module = |path: PathBuf| format!("{}::", path.file_stem().unwrap().display());
-        let found: BTreeSet<String> = files.filter(starts_one).map(module).collect();
-        assert_eq!(found, TESTS_OF_THREADS.iter().map(|name| (*name).to_owned()).collect());
-    }
-
-    /// All Rust files of a directory and those in it.
-    fn rust_files(directory: &Path) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-        let (directories, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-        let is_rust = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs");
-        let below = directories.iter().flat_map(|directory| rust_files(directory));
-        files.into_iter().filter(is_rust).chain(below).collect()
     }
 
     #[test]

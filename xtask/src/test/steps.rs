@@ -6,8 +6,8 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TESTS_OF_THREADS, TREE_BORROWS_CRATES,
-    WITH_PLAIN_DEFAULTS, WITH_WGPU, all_features_of, belongs,
+    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS,
+    WITH_WGPU, all_features_of, belongs,
 };
 use super::invocation::Invocation;
 use super::setting::Setting;
@@ -260,13 +260,20 @@ fn simulator_sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(["address", "thread"].map(run).into())
 }
 
+/// Without `--full` nothing is optimised, which is most of what a release build takes: what is asked is whether lengths
+/// are right where nothing checks them.
 fn release_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::tests("test --release --lib --tests --no-fail-fast");
     let test = test.with(packages(RELEASE_TESTED)).variable("POOL_TEST_CASES", setting.cases());
+    if !setting.full {
+        let directory = setting.own_target_directory("unchecked");
+        let test = test.variable("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+        return Ok(vec![test.variable("CARGO_TARGET_DIR", directory)]);
+    }
     let large = Invocation::tests("test --release --test large_graphs").with(GRAPH_WITHOUT_CUDA);
     let large = large.variable("POOL_VERIFIED_NODES", Setting::verified_nodes_in_full());
     // How long the verifier takes says something of an optimised build alone.
-    Ok(if setting.full { vec![test, large] } else { vec![test] })
+    Ok(vec![test, large])
 }
 
 fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
@@ -276,15 +283,15 @@ fn assembly(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("xtask assembly")])
 }
 
-/// Those of the host as a user would run them; those that bring a device with all features of their crate, so that they
-/// run on each device there is, and as the tests are built, because that takes longer than what they do.
+/// As the tests are built, because that takes longer than what they do; with `--full` those of the host as a user would
+/// run them. Those that bring a device with all features of their crate, so that they run on each device there is.
 fn examples(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let run = |example: Example<'_>| {
         let is_plain = example.required_features.is_empty();
-        let run = Invocation::check(if is_plain { "run --release" } else { "run" });
+        let run = Invocation::check(if is_plain && setting.full { "run --release" } else { "run" });
         let run = run.with(["--package", example.package, "--example", example.name]);
         let features = || all_features_of(example.package).join(",");
-        if is_plain { run } else { run.with(["--features".to_owned(), features()]) }
+        if is_plain && setting.full { run } else { run.with(["--features".to_owned(), features()]) }
     };
     Ok(setting.workspace.examples().map(run).collect())
 }
@@ -300,10 +307,11 @@ fn nightly_doc_tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![test.with(of_libraries(setting))])
 }
 
-/// Where there is no operating system: a server's processor; a microcontroller with 32 bits, and another, neither of
-/// which has atomics of 64.
-const NO_STD_TARGETS: &[&str] =
-    &["x86_64-unknown-none", "thumbv7em-none-eabihf", "riscv32imac-unknown-none-elf"];
+/// Where there is no operating system: a server's processor, and a microcontroller with 32 bits and no atomics of 64.
+const NO_STD_TARGETS: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
+
+/// Besides, with `--full`: another microcontroller of that kind.
+const NO_STD_TARGETS_IN_FULL: &[&str] = &["riscv32imac-unknown-none-elf"];
 
 fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
@@ -313,7 +321,8 @@ fn no_std(setting: &Setting) -> Result<Vec<Invocation>, String> {
         check.with(["--target", target])
     };
     let sets = |target| NO_STD_SETS.iter().map(move |set| check(target).with(set.arguments()));
-    Ok(NO_STD_TARGETS.iter().copied().flat_map(sets).collect())
+    let in_full = if setting.full { NO_STD_TARGETS_IN_FULL } else { &[] };
+    Ok(NO_STD_TARGETS.iter().chain(in_full).copied().flat_map(sets).collect())
 }
 
 fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -443,7 +452,7 @@ fn address_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// The standard library is built with it: threads and locks of an uninstrumented one look racy, and
 /// rustc refuses to mix the two. Without the examples: rayon's queues use fences, which it does not
-/// know and reports. Tests that have one thread are left to `--full`.
+/// know and reports. The crates whose pools are nobody's are left to `--full`: few of their tests have a second thread.
 fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&["rust-src"])?;
     let test = sanitized(setting, "thread", "test --lib --test *")?.on(&nightly);
@@ -452,12 +461,8 @@ fn thread_sanitizer(setting: &Setting) -> Result<Vec<Invocation>, String> {
     if setting.full {
         return Ok(vec![test.with(old_features_in(MIRI_CRATES)), graph_memory]);
     }
-    let others: Vec<&str> =
-        MIRI_CRATES.iter().filter(|name| !CRATES_OF_THREADS.contains(name)).copied().collect();
-    let of_others = test.clone().with(old_features_in(&others));
-    let of_others = of_others.with(["--"]).with(TESTS_OF_THREADS.iter().copied());
     let of_threads = test.with(old_features_in(CRATES_OF_THREADS));
-    Ok(vec![of_threads, of_others, graph_memory])
+    Ok(vec![of_threads, graph_memory])
 }
 
 fn sanitized(setting: &Setting, sanitizer: &str, words: &str) -> Result<Invocation, String> {
