@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use super::stamps::Stamps;
+
 /// An access: its barrier interval, thread, moment in the warp, strength and instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp(u64);
@@ -18,7 +20,7 @@ impl Stamp {
         Self(parts | u64::from(tick) << 16 | u64::from(strong) << 15 | step)
     }
 
-    fn is_some(self) -> bool {
+    pub(super) fn is_some(self) -> bool {
         self.0 != 0
     }
 
@@ -64,18 +66,18 @@ pub(super) trait Orders {
     fn first_interval(&self) -> u32;
 }
 
-/// The cells of one piece of memory; each list is empty until it is needed.
+/// The cells of one piece of memory.
 #[derive(Debug)]
 pub(super) struct Cells {
     bytes: usize,
     /// Bytes of a cell, as a power of two.
     shift: u32,
-    writes: Vec<Stamp>,
-    reads: Vec<Stamp>,
+    writes: Stamps,
+    reads: Stamps,
     /// A read by another thread in the interval of `reads`.
-    others: Vec<Stamp>,
+    others: Stamps,
     /// A read by another block of threads.
-    foreign: Vec<Stamp>,
+    foreign: Stamps,
 }
 
 /// A race: the access before, and whether it wrote.
@@ -100,11 +102,6 @@ impl Cells {
             self.halve();
         }
         let cells = start >> self.shift..(start + bytes) >> self.shift;
-        let count = self.bytes.div_ceil(1 << self.shift);
-        let list = if writes { &mut self.writes } else { &mut self.reads };
-        if list.is_empty() {
-            list.resize(count, Stamp::default());
-        }
         let mut race = None;
         for cell in cells {
             let found = if writes {
@@ -119,14 +116,13 @@ impl Cells {
 
     fn write(&mut self, cell: usize, stamp: Stamp, orders: &impl Orders) -> Option<Race> {
         let mut race = None;
-        let old = std::mem::replace(&mut self.writes[cell], stamp);
+        let old = self.writes.replace(cell, stamp);
         if races(old, stamp, orders) {
             race = Some((old, true));
         }
         for list in [&mut self.reads, &mut self.others, &mut self.foreign] {
-            let Some(place) = list.get_mut(cell) else { continue };
             // Whoever comes after the write comes after the reads before it.
-            let old = std::mem::take(place);
+            let old = list.take(cell);
             if race.is_none() && races(old, stamp, orders) {
                 race = Some((old, false));
             }
@@ -135,71 +131,60 @@ impl Cells {
     }
 
     fn read(&mut self, cell: usize, stamp: Stamp, orders: &impl Orders) -> Option<Race> {
-        let written = self.writes.get(cell).copied().unwrap_or_default();
+        let written = self.writes.get(cell);
         let race = races(written, stamp, orders).then_some((written, true));
-        let old = self.reads[cell];
-        if !old.is_some() || old.same_place(stamp) {
-            self.reads[cell] = stamp;
-        } else if old.interval() == stamp.interval() {
+        let old = self.reads.get(cell);
+        if old.is_some() && old.interval() == stamp.interval() && !old.same_place(stamp) {
             self.read_beside(cell, old, stamp);
-        } else {
-            if old.interval() < orders.first_interval() {
-                put(&mut self.foreign, self.reads.len(), cell, old);
-            }
-            self.reads[cell] = stamp;
+            return race;
         }
+        if old.is_some() && old.interval() < orders.first_interval() && !old.same_place(stamp) {
+            self.foreign.replace(cell, old);
+        }
+        self.reads.replace(cell, stamp);
         race
     }
 
     /// Of several readers in one interval two are kept, of two warps where there are such.
     fn read_beside(&mut self, cell: usize, first: Stamp, stamp: Stamp) {
-        let second = self.others.get(cell).copied().unwrap_or_default();
+        let second = self.others.get(cell);
         let is_stale = second.interval() != stamp.interval();
         let is_better = second.warp() == first.warp() && stamp.warp() != first.warp();
         if is_stale || is_better || second.same_place(stamp) {
-            put(&mut self.others, self.reads.len(), cell, stamp);
+            self.others.replace(cell, stamp);
         }
     }
 
     fn halve(&mut self) {
         self.shift -= 1;
-        let count = self.bytes.div_ceil(1 << self.shift);
         for list in [&mut self.writes, &mut self.reads, &mut self.others, &mut self.foreign] {
-            let twice: Vec<Stamp> = list.iter().flat_map(|stamp| [*stamp; 2]).take(count).collect();
-            *list = twice;
+            list.double();
         }
     }
 
     /// The bytes that were read and not written after that, and those that were written.
     pub(super) fn touched(&self) -> [Vec<Range<usize>>; 2] {
-        let ranges = |lists: &[&Vec<Stamp>]| {
-            let mut ranges: Vec<Range<usize>> = Vec::new();
-            let count = lists.iter().map(|list| list.len()).max().unwrap_or(0);
-            for cell in 0..count {
-                if !lists.iter().any(|list| list.get(cell).is_some_and(|stamp| stamp.is_some())) {
-                    continue;
-                }
-                let bytes = cell << self.shift..((cell + 1) << self.shift).min(self.bytes);
-                match ranges.last_mut().filter(|last| last.end == bytes.start) {
-                    Some(last) => last.end = bytes.end,
-                    None => ranges.push(bytes),
-                }
+        [self.ranges(&self.reads), self.ranges(&self.writes)]
+    }
+
+    /// The bytes of the cells that have a stamp.
+    fn ranges(&self, list: &Stamps) -> Vec<Range<usize>> {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        // Of the halves of the last cell, some may lie beyond the end.
+        let within = |cell: &usize| cell << self.shift < self.bytes;
+        for cell in list.cells().take_while(within) {
+            let bytes = cell << self.shift..((cell + 1) << self.shift).min(self.bytes);
+            match ranges.last_mut().filter(|last| last.end == bytes.start) {
+                Some(last) => last.end = bytes.end,
+                None => ranges.push(bytes),
             }
-            ranges
-        };
-        [ranges(&[&self.reads]), ranges(&[&self.writes])]
+        }
+        ranges
     }
 }
 
 fn races(old: Stamp, new: Stamp, orders: &impl Orders) -> bool {
     old.is_some() && !(old.is_strong() && new.is_strong()) && !orders.knows(old)
-}
-
-fn put(list: &mut Vec<Stamp>, count: usize, cell: usize, stamp: Stamp) {
-    if list.is_empty() {
-        list.resize(count, Stamp::default());
-    }
-    list[cell] = stamp;
 }
 
 #[cfg(test)]
@@ -268,6 +253,14 @@ mod tests {
             assert!(!access(&mut cells, (thread as usize, 1), true, (1, 1, thread)));
         }
         assert!(access(&mut cells, (4, 2), false, (1, 1, 6)));
-        assert_eq!(cells.touched()[1].first(), Some(&(0..7)));
+        assert_eq!(cells.touched()[1].as_slice(), std::slice::from_ref(&(0..7)));
+    }
+
+    #[test]
+    fn halves_of_the_last_cell_end_with_the_memory() {
+        let mut cells = Cells::new(5);
+        assert!(!access(&mut cells, (0, 4), true, (1, 1, 0)));
+        assert!(!access(&mut cells, (4, 1), true, (1, 1, 0)));
+        assert_eq!(cells.touched()[1].as_slice(), std::slice::from_ref(&(0..5)));
     }
 }

@@ -13,6 +13,7 @@ mod cells;
 mod engine;
 mod global;
 mod order;
+mod stamps;
 mod step;
 mod ticks;
 mod together;

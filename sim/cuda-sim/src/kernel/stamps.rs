@@ -1,0 +1,97 @@
+//! A stamp for each cell of a piece of memory, kept for the parts of it that a launch comes upon: it touches little of a
+//! large allocation, and what is kept for it is made, looked through and thrown away at each launch.
+
+use super::cells::Stamp;
+
+/// Cells of a page, as a power of two.
+const SHIFT: u32 = 9;
+const PAGE: usize = 1 << SHIFT;
+
+/// Stamps by the number of their cell; a cell that none was given to has that of no access.
+#[derive(Debug, Default)]
+pub(super) struct Stamps {
+    /// Up to the last one with a stamp.
+    pages: Vec<Option<Box<[Stamp; PAGE]>>>,
+}
+
+impl Stamps {
+    /// The stamp of a cell.
+    pub(super) fn get(&self, cell: usize) -> Stamp {
+        let page = self.pages.get(cell >> SHIFT).and_then(Option::as_deref);
+        page.map_or(Stamp::default(), |page| page[cell % PAGE])
+    }
+
+    /// Gives a cell a stamp, and answers with the one that it had.
+    pub(super) fn replace(&mut self, cell: usize, stamp: Stamp) -> Stamp {
+        let page = cell >> SHIFT;
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new([Stamp::default(); PAGE]));
+        std::mem::replace(&mut page[cell % PAGE], stamp)
+    }
+
+    /// Takes a cell's stamp away, and answers with it.
+    pub(super) fn take(&mut self, cell: usize) -> Stamp {
+        let page = self.pages.get_mut(cell >> SHIFT).and_then(Option::as_deref_mut);
+        page.map_or(Stamp::default(), |page| std::mem::take(&mut page[cell % PAGE]))
+    }
+
+    /// Makes two cells of each, with the same stamp.
+    pub(super) fn double(&mut self) {
+        let pages = std::mem::take(&mut self.pages);
+        self.pages = pages.into_iter().flat_map(|page| halves(page.as_deref())).collect();
+    }
+
+    /// The cells that have a stamp, from the first on.
+    pub(super) fn cells(&self) -> impl Iterator<Item = usize> {
+        let pages = self.pages.iter().enumerate();
+        let pages = pages.filter_map(|(at, page)| Some((at << SHIFT, page.as_deref()?)));
+        let of_page = |(first, page): (usize, &[Stamp; PAGE])| {
+            let cells = (0..PAGE).filter(|at| page[*at].is_some());
+            cells.map(move |at| first + at).collect::<Vec<_>>()
+        };
+        pages.flat_map(of_page)
+    }
+}
+
+/// The two pages of what one page holds, each cell twice.
+fn halves(page: Option<&[Stamp; PAGE]>) -> [Option<Box<[Stamp; PAGE]>>; 2] {
+    let half = |first: usize| {
+        let page = page?;
+        Some(Box::new(std::array::from_fn(|at| page[first + at / 2])))
+    };
+    [half(0), half(PAGE / 2)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::Stamp;
+    use super::{PAGE, Stamps};
+
+    fn stamp(thread: u32) -> Stamp {
+        Stamp::new(1, thread, 0, false, 0)
+    }
+
+    #[test]
+    fn stamps_are_those_of_a_plain_list_however_far_apart() {
+        let mut stamps = Stamps::default();
+        let mut plain = vec![Stamp::default(); 9 * PAGE];
+        let places = [0, 1, PAGE - 1, PAGE, 5 * PAGE + 7, 9 * PAGE - 1, 1];
+        for (thread, cell) in (0..).zip(places) {
+            assert_eq!(stamps.replace(cell, stamp(thread)), plain[cell]);
+            plain[cell] = stamp(thread);
+        }
+        assert_eq!(stamps.take(PAGE), std::mem::take(&mut plain[PAGE]));
+        assert_eq!(stamps.take(100 * PAGE), Stamp::default());
+        assert_eq!(stamps.pages.iter().flatten().count(), 4, "pages that nobody came upon");
+        for _ in 0..2 {
+            let cells = 0..plain.len() + PAGE;
+            let expected = |cell: usize| plain.get(cell).copied().unwrap_or_default();
+            assert!(cells.clone().all(|cell| stamps.get(cell) == expected(cell)));
+            assert!(stamps.cells().eq(cells.filter(|cell| expected(*cell).is_some())));
+            stamps.double();
+            plain = plain.iter().flat_map(|stamp| [*stamp; 2]).collect();
+        }
+    }
+}
