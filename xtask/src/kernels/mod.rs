@@ -1,6 +1,6 @@
 //! `cargo xtask kernels`: the PTX of the CUDA kernels, made of their sources or compared with them.
 //!
-//! Each directory holds sources, the PTX of each, and a budget. NVRTC makes the PTX, `ptxas` says whether
+//! Each directory holds sources, the PTX of each, and a budget, but for those of crates that stand for other people's. NVRTC makes the PTX, `ptxas` says whether
 //! a device can have it and what a kernel needs there; both are pinned, so the same source gives the same
 //! bytes everywhere. The last line is `N passed, N failed, N skipped`.
 
@@ -27,6 +27,9 @@ use crate::test::workspace::{self, Workspace};
 
 /// Where kernels are, from the root of the workspace.
 const DIRECTORIES: &[&str] = &["sim/pool-kernels/cuda"];
+
+/// Those of crates that stand for other people's: compiled and compared alike, and without a budget.
+const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];
 
 /// What the PTX is assembled for: the oldest device of data centres that is still common, and the one
 /// that the tests have run on.
@@ -67,17 +70,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut tally = Tally::default();
     for directory in DIRECTORIES {
         let directory = root.join(directory);
-        let sources = Sources::read(&directory)?;
-        for module in &sources.modules {
-            let ptx = compiler.ptx(module, &sources.headers)?;
-            tally.count(write_or_compare(module, &ptx, arguments.check)?);
-        }
-        for file in &sources.left_over {
-            tally.count(Some(format!("{} has no source", file.display())));
-        }
+        let sources = compile(&compiler, &directory, arguments.check, &mut tally)?;
         weigh(&toolkit, &sources, &directory.join("budget.tsv"), &mut tally)?;
     }
+    for directory in OF_OTHERS {
+        compile(&compiler, &root.join(directory), arguments.check, &mut tally)?;
+    }
     Ok(tally.close())
+}
+
+/// Compiles the sources of a directory, and writes or compares the PTX of each.
+fn compile(
+    compiler: &Compiler,
+    directory: &Path,
+    check: bool,
+    tally: &mut Tally,
+) -> Result<Sources, TaskError> {
+    let sources = Sources::read(directory)?;
+    for module in &sources.modules {
+        let ptx = compiler.ptx(module, &sources.headers)?;
+        tally.count(write_or_compare(module, &ptx, check)?);
+    }
+    for file in &sources.left_over {
+        tally.count(Some(format!("{} has no source", file.display())));
+    }
+    Ok(sources)
 }
 
 /// What differs, if that is asked for; else writes it.
@@ -175,7 +192,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{DIRECTORIES, difference};
+    use super::{DIRECTORIES, OF_OTHERS, difference};
     use crate::test::workspace::{self, Workspace};
 
     #[test]
@@ -190,12 +207,13 @@ mod tests {
     #[test]
     fn every_source_has_its_ptx_and_its_budget() {
         let workspace: Workspace = workspace::describe().unwrap();
-        for directory in DIRECTORIES {
-            let directory = workspace.root.join(directory);
-            let sources = super::Sources::read(&directory).unwrap();
+        for directory in DIRECTORIES.iter().chain(OF_OTHERS) {
+            let sources = super::Sources::read(&workspace.root.join(directory)).unwrap();
             assert!(sources.left_over.is_empty());
             assert!(sources.modules.iter().all(|module| module.ptx.is_file()));
-            super::Budget::read(&directory.join("budget.tsv")).unwrap();
+        }
+        for directory in DIRECTORIES {
+            super::Budget::read(&workspace.root.join(directory).join("budget.tsv")).unwrap();
         }
     }
 }

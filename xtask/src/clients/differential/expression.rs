@@ -42,7 +42,7 @@ impl<'o> Expression<'o> {
     }
 
     /// One of a type. What is only near to the host's result stands outermost alone.
-    fn of(ty: Type, all: &'o [Operation], depth: u32, random: &mut Rng) -> Self {
+    pub(super) fn of(ty: Type, all: &'o [Operation], depth: u32, random: &mut Rng) -> Self {
         let fits = |one: &&Operation| one.result == ty && one.bound == super::values::Bound::Exact;
         let fitting: Vec<&Operation> = all.iter().filter(fits).collect();
         if depth > 0 && random.u8(..) < 200 {

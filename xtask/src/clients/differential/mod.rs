@@ -10,21 +10,27 @@
 )]
 
 mod atomics;
+mod block;
+mod collective;
 mod convert;
 mod expression;
 mod operation;
 mod point;
 mod prelude;
+mod program;
 mod values;
+mod warp;
 mod whole;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use atomics::{ATOMICS, Atomic};
+use collective::Collective;
 use expression::{Expression, INPUTS, input};
 use fastrand::Rng;
 use operation::Operation;
+use program::Program;
 use values::{Bound, TYPES, agrees};
 
 use super::Place;
@@ -41,6 +47,12 @@ const THREADS: usize = 32;
 const BATCH: usize = 64;
 /// How often each operation is the outermost.
 const ROUNDS: usize = 10;
+/// How often each operation of warps and blocks is tried, and how many of them in the short way.
+const ROUNDS_TOGETHER: usize = 3;
+const TOGETHER_IN_SHORT: usize = 24;
+/// Such operations of a kernel, and kernels of a module.
+const STEPS: usize = 6;
+const PROGRAMS: usize = 16;
 /// Cells of memory that all threads change.
 const CELLS: usize = 4;
 /// The differences that are printed.
@@ -81,6 +93,10 @@ pub(super) fn run(
     }
     let (expressions, of_expressions) = (tally.tried, tally.differences.len());
     tally.atomics(&compiling, &driver, &mut random)?;
+    let of_atomics = tally.differences.len() - of_expressions;
+    let together =
+        tally.together((&compiling, &driver), (&definitions, &operations), short, &mut random)?;
+    let of_together = tally.differences.len() - of_expressions - of_atomics;
     let held = |differences: usize| match differences {
         0 => Ok(()),
         count => Err(format!("{count} differences")),
@@ -92,7 +108,8 @@ pub(super) fn run(
     let bounded = operations.iter().filter(|one| one.bound != Bound::Exact).count();
     println!(
         "{NAME}: seed {seed}: {expressions} expressions of {} operations ({bounded} within bounds of PTX, the others to the \
-         bit), each with {THREADS} inputs, and {} atomic operations in global and shared memory: {} differences, in {:.0} s",
+         bit), each with {THREADS} inputs, {} atomic operations in global and shared memory, and {together} operations of \
+         warps and blocks: {} differences, in {:.0} s",
         operations.len(),
         ATOMICS.len(),
         tally.differences.len(),
@@ -102,10 +119,13 @@ pub(super) fn run(
         &format!("{NAME}: {expressions} expressions are as on the host"),
         held(of_expressions),
     );
-    let of_atomics = tally.differences.len() - of_expressions;
     checks.that(
         &format!("{NAME}: {} atomic operations are as on the host", ATOMICS.len()),
         held(of_atomics),
+    );
+    checks.that(
+        &format!("{NAME}: {together} operations of warps and blocks are as on the host"),
+        held(of_together),
     );
     Ok(())
 }
@@ -172,7 +192,8 @@ impl Tally {
             })
             .collect();
         let bytes: Vec<u8> = inputs.iter().flatten().flat_map(|bits| bits.to_le_bytes()).collect();
-        let found = launched(driver, &module, "k", &bytes, &vec![0; batch.len() * THREADS * 8], 1)?;
+        let found =
+            launched((driver, &module, "k"), &bytes, &vec![0; batch.len() * THREADS * 8], row(1))?;
         let found: Vec<u64> = words(&found);
         for (index, (root, expression)) in roots.iter().zip(batch).enumerate() {
             let wrong = inputs.iter().enumerate().find_map(|(thread, inputs)| {
@@ -210,8 +231,12 @@ impl Tally {
             };
             for (kernel, blocks) in [("global", 4), ("shared", 1)] {
                 let name = format!("{kernel}{index}");
-                let found =
-                    launched(driver, &module, &name, &bytes(&numbers), &bytes(&cells), blocks)?;
+                let found = launched(
+                    (driver, &module, &name),
+                    &bytes(&numbers),
+                    &bytes(&cells),
+                    row(blocks),
+                )?;
                 let mut expected = cells.clone();
                 for (thread, number) in numbers.iter().enumerate().take(THREADS * blocks as usize) {
                     let cell = &mut expected[thread % CELLS];
@@ -227,21 +252,84 @@ impl Tally {
         }
         Ok(())
     }
+
+    /// Runs programs of operations of warps and blocks; how many operations there were.
+    fn together(
+        &mut self,
+        (compiling, driver): (&Compiling, &Driver),
+        (definitions, operations): (&str, &[Operation]),
+        short: bool,
+        random: &mut Rng,
+    ) -> Result<usize, TaskError> {
+        let mut tried = 0;
+        for _ in 0..if short { 1 } else { ROUNDS_TOGETHER } {
+            let mut roots: Vec<Collective> =
+                warp::operations().into_iter().chain(block::operations()).collect();
+            random.shuffle(&mut roots);
+            roots.truncate(if short { TOGETHER_IN_SHORT } else { roots.len() });
+            tried += roots.len();
+            for roots in roots.chunks(STEPS * PROGRAMS) {
+                self.programs((compiling, driver), (definitions, operations), roots, random)?;
+            }
+        }
+        Ok(tried)
+    }
+
+    /// Compiles these operations as kernels of one module, runs each, and compares.
+    fn programs(
+        &mut self,
+        (compiling, driver): (&Compiling, &Driver),
+        (definitions, operations): (&str, &[Operation]),
+        roots: &[Collective],
+        random: &mut Rng,
+    ) -> Result<(), TaskError> {
+        let inputs = program::inputs(random);
+        let programs: Vec<Program> = roots
+            .chunks(STEPS)
+            .enumerate()
+            .map(|(index, roots)| {
+                Program::random(&format!("k{index}"), roots, operations, &inputs, random)
+            })
+            .collect();
+        let kernels: String = programs.iter().map(|program| program.text.as_str()).collect();
+        let source = format!("{}{}{definitions}{kernels}", prelude::INCLUDES, prelude::FUNCTIONS);
+        let module = match driver.load(&compiling.ptx(&source)?) {
+            Ok(module) => module,
+            Err(why) => {
+                self.differences.push(format!("a kernel that the compiler has made: {why}"));
+                return Ok(());
+            }
+        };
+        let bytes: Vec<u8> = inputs.iter().flatten().flat_map(|bits| bits.to_le_bytes()).collect();
+        for (index, program) in programs.iter().enumerate() {
+            let room = vec![0; program.steps.len() * program::THREADS * 8];
+            let shape = Shape::row(1, program::THREADS as u32);
+            let name = format!("k{index}");
+            match launched((driver, &module, &name), &bytes, &room, shape) {
+                Ok(found) => self.differences.extend(program.difference(&words(&found))),
+                Err(why) => self.differences.push(format!("{}: {why}", program.text)),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a kernel leaves in its outputs.
 fn launched(
-    driver: &Driver,
-    module: &Module<'_>,
-    kernel: &str,
+    (driver, module, kernel): (&Driver, &Module<'_>, &str),
     inputs: &[u8],
     outputs: &[u8],
-    blocks: u32,
+    shape: Shape,
 ) -> Result<Vec<u8>, TaskError> {
     let (input, output) = (driver.upload(inputs)?, driver.upload(outputs)?);
     let parameters = Parameters::default().and_buffer(&output).and_buffer(&input);
-    module.kernel(kernel)?.run(Shape::row(blocks, u32::try_from(THREADS)?), &parameters)?;
+    module.kernel(kernel)?.run(shape, &parameters)?;
     output.bytes()
+}
+
+/// So many blocks of as many threads as expressions have.
+fn row(blocks: u32) -> Shape {
+    Shape::row(blocks, THREADS as u32)
 }
 
 fn words(bytes: &[u8]) -> Vec<u64> {

@@ -9,7 +9,7 @@ pub(super) const HEADERS: [(&str, &str); 1] = [("stdint.h", "")];
 pub(super) const INCLUDES: &str = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n";
 
 /// What expressions call.
-const FUNCTIONS: &str = r#"
+pub(super) const FUNCTIONS: &str = r#"
 template <typename T, typename U> __device__ inline T as(U value) {
     static_assert(sizeof(T) == sizeof(U), "another size");
     T bits;
@@ -39,16 +39,7 @@ pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize
         "extern \"C\" __global__ void k(unsigned long long *out, const unsigned long long *in) {\n",
     );
     text.push_str("int i = threadIdx.x;\n");
-    for (place, ty) in TYPES.iter().enumerate() {
-        for index in 0..INPUTS {
-            let (name, at) = (ty.names().0, place * INPUTS + index);
-            let bits = bits_of(ty.bits());
-            let all = TYPES.len() * INPUTS;
-            text.push_str(&format!(
-                "{name} x{place}_{index} = as<{name}>(({bits})in[i * {all} + {at}]);\n"
-            ));
-        }
-    }
+    text.push_str(&declarations());
     for (index, expression) in batch.iter().enumerate() {
         let Expression::Applied { operation, .. } = expression else { continue };
         let (name, bits) = (operation.result.names().0, bits_of(operation.result.bits()));
@@ -61,8 +52,24 @@ pub(super) fn kernel(definitions: &str, batch: &[Expression<'_>], threads: usize
     text
 }
 
+/// The inputs of a thread `i` of a kernel that has them in `in`.
+pub(super) fn declarations() -> String {
+    let mut text = String::new();
+    for (place, ty) in TYPES.iter().enumerate() {
+        for index in 0..INPUTS {
+            let (name, at) = (ty.names().0, place * INPUTS + index);
+            let bits = bits_of(ty.bits());
+            let all = TYPES.len() * INPUTS;
+            text.push_str(&format!(
+                "{name} x{place}_{index} = as<{name}>(({bits})in[i * {all} + {at}]);\n"
+            ));
+        }
+    }
+    text
+}
+
 /// The type of as many bits.
-fn bits_of(bits: u32) -> &'static str {
+pub(super) fn bits_of(bits: u32) -> &'static str {
     match bits {
         16 => "unsigned short",
         32 => "unsigned",
