@@ -112,7 +112,7 @@ fn progress(plan: &Plan) -> ProgressBar {
 }
 
 /// A bar of so many steps.
-fn bar(steps: usize) -> ProgressBar {
+pub(crate) fn bar(steps: usize) -> ProgressBar {
     let bar = ProgressBar::new(steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{msg:36} [{bar:30}] {percent:>3} %  {eta}") {
         bar.set_style(style.progress_chars("=> "));

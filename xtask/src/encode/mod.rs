@@ -1,6 +1,7 @@
 //! `cargo xtask encode`: sentences through the encoder, with the weights of all-MiniLM-L6-v2.
 
 mod bytes;
+mod peers;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -30,8 +31,14 @@ pub(crate) struct Arguments {
     /// Encode nothing, and print how many bytes the temporaries take, eager and as graphs, on the simulated driver.
     #[arg(long, exclusive = true)]
     bytes: bool,
+    /// Measure a forward on the host beside torch and ONNX Runtime, as far as they are there: some minutes.
+    #[arg(long, conflicts_with_all = ["on", "sentences"])]
+    peers: bool,
+    /// The Python that has them, with numpy and onnx.
+    #[arg(long, value_name = "PROGRAM", default_value = "python3", requires = "peers")]
+    python: PathBuf,
     /// The sentences, and what the program beside them takes: `-- --help` says it.
-    #[arg(required_unless_present = "bytes")]
+    #[arg(required_unless_present_any = ["bytes", "peers"])]
     sentences: Vec<String>,
 }
 
@@ -68,11 +75,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         bytes::run(&workspace)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Workspace { root, target_directory, .. } = workspace;
+    let Workspace { root, target_directory, .. } = &workspace;
     let model = match &arguments.model {
-        Some(model) => model.clone(),
-        None => WEIGHTS.obtain(&root, &target_directory)??.join(MODEL),
+        Some(model) => std::path::absolute(model)?,
+        None => match WEIGHTS.obtain(root, target_directory)? {
+            Ok(directory) => directory.join(MODEL),
+            Err(why) if arguments.peers => {
+                println!("SKIPPED: {why}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(why) => return Err(why.into()),
+        },
     };
+    if arguments.peers {
+        peers::run(&workspace, &model, &arguments.python)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (place, features) = arguments.on.built_with();
     let status = Command::new("cargo")
         .args(["run", "--quiet", "--release", "--package", "pool-encoder", "--no-default-features"])

@@ -49,6 +49,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
     with("pool-encoder", &["bytes"]),
+    with("pool-encoder", &["peers"]),
     with("pool-stream", &[]),
     with("pool-stream", &["bump-scope", "jemalloc", "mimalloc"]),
     with("pool-examples", &["device"]),
@@ -57,8 +58,13 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
 
 /// Features of programs that no other build needs: one takes in a tokenizer, others allocators written in C.
 #[cfg(test)]
-const NOT_TESTED: &[&str] =
-    &["pool-encoder/bytes", "pool-encoder/text", "pool-stream/jemalloc", "pool-stream/mimalloc"];
+const NOT_TESTED: &[&str] = &[
+    "pool-encoder/bytes",
+    "pool-encoder/peers",
+    "pool-encoder/text",
+    "pool-stream/jemalloc",
+    "pool-stream/mimalloc",
+];
 
 /// Features that a whole-workspace command turns on: all that go together.
 pub(crate) const ALL_FEATURES: &[&str] = &[

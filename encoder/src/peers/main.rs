@@ -1,0 +1,174 @@
+//! The encoder on request, to be measured in turns with other programs: `cargo xtask encode --peers` starts it.
+//!
+//! `words` prints a text as the model's words. `serve` reads how many forwards are wanted, a number a line, and writes
+//! [a line for each](forward::Forward); at the end, what came out last goes into a file.
+
+#[path = "../../../benches/src/harness/clock.rs"]
+#[allow(unreachable_pub, reason = "a library exports it")]
+mod clock;
+#[allow(unreachable_pub, reason = "another program has it compiled in")]
+mod forward;
+#[path = "../../../examples/18_stream/src/heap.rs"]
+#[allow(unreachable_pub, reason = "a library exports it")]
+mod heap;
+
+use std::alloc::System;
+use std::fs;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use forward::Forward;
+use pool_conformance::Toy;
+use pool_encoder::{Batch, Directory, Failure, HeadsAtOnce, Host, Model, Sentences, encode};
+use pool_facade::{Cpu, DynamicPool, Pool, PoolBackend, PoolConfig};
+
+#[global_allocator]
+static HEAP: heap::Counting<System> = heap::Counting(System);
+
+#[derive(Parser)]
+struct Arguments {
+    /// The model's directory, with `config.json`, `tokenizer.json` and `model.safetensors`.
+    #[arg(long, value_name = "DIRECTORY")]
+    model: PathBuf,
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Print the words of a text, with those that begin and end it, as numbers.
+    Words {
+        /// The text.
+        file: PathBuf,
+    },
+    /// Encode sentences as often as is asked on the standard input.
+    Serve(Service),
+}
+
+#[derive(Args)]
+struct Service {
+    /// Where temporaries come from.
+    #[arg(long, value_enum)]
+    way: Way,
+    /// The sentences: a line each, words as numbers.
+    #[arg(long, value_name = "FILE")]
+    sentences: PathBuf,
+    /// Where what comes out last goes: `f32`, the lowest byte first.
+    #[arg(long, value_name = "FILE")]
+    numbers: PathBuf,
+}
+
+/// Where temporaries come from. The weights are the same in all ways.
+#[derive(Clone, Copy, ValueEnum)]
+enum Way {
+    /// A pool of host memory.
+    Pool,
+    /// A pool whose blocks are plain ones of the heap, as those of a `Vec`.
+    Kept,
+    /// Such blocks, a new one for each acquire; none is kept to the next forward.
+    Fresh,
+}
+
+fn main() -> Result<(), Failure> {
+    let Arguments { model, task } = Arguments::parse();
+    // Sentences are cut where they are made.
+    let directory = Directory::open(&model, usize::MAX)?;
+    match task {
+        Task::Words { file } => {
+            let words = directory.words(&fs::read_to_string(file)?)?;
+            words.iter().for_each(|word| println!("{word}"));
+            Ok(())
+        }
+        Task::Serve(service) => service.run(&directory),
+    }
+}
+
+impl Service {
+    fn run(&self, directory: &Directory) -> Result<(), Failure> {
+        let sentences = self.sentences(directory)?;
+        let configuration = directory.configuration();
+        let mut constants = DynamicPool::<Cpu>::new(());
+        let model = Model::upload(configuration, directory, &mut constants)?;
+        let batch = Batch::upload(&sentences, &mut constants)?;
+        let (constants, _) = constants.split();
+        let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
+        let mut numbers = vec![0.0; sentences.count() * configuration.hidden];
+        let work = Work { model: &model, batch: &batch, numbers: &mut numbers };
+        match self.way {
+            Way::Pool => work.serve(Pool::<Cpu>::new(()), true),
+            Way::Kept => work.serve(Pool::<Toy>::new(()), true),
+            Way::Fresh => {
+                work.serve(Pool::<Toy>::try_new((), PoolConfig::default().fresh(true))?, false)
+            }
+        }?;
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Ok(fs::write(&self.numbers, bytes)?)
+    }
+
+    /// The sentences of the file, all filled up to the longest.
+    fn sentences(&self, directory: &Directory) -> Result<Sentences, Failure> {
+        let text = fs::read_to_string(&self.sentences)?;
+        let words = |line: &str| line.split(' ').map(str::parse).collect::<Result<Vec<u32>, _>>();
+        let sentences = text.lines().map(words).collect::<Result<Vec<_>, _>>()?;
+        let longest = sentences.iter().map(Vec::len).max().unwrap_or(1);
+        Sentences::new(&directory.configuration(), longest, &sentences)
+    }
+}
+
+/// What is encoded, and where to.
+struct Work<'w, 'm> {
+    model: &'w Model<&'m [f32]>,
+    batch: &'w Batch<&'m [u32]>,
+    numbers: &'w mut [f32],
+}
+
+impl Work<'_, '_> {
+    /// Answers until there are no more requests, with temporaries of this pool.
+    fn serve<B>(mut self, mut pool: Pool<B>, keeps_memory: bool) -> Result<(), Failure>
+    where
+        B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
+        B: for<'s> PoolBackend<ViewRef<'s, u32> = &'s [u32]>,
+    {
+        let mut answers = std::io::stdout();
+        for request in std::io::stdin().lock().lines() {
+            let count = request?.trim().parse()?;
+            let mut forwards = Vec::with_capacity(count);
+            for _ in 0..count {
+                forwards.push(self.forward(&mut pool, keeps_memory)?);
+            }
+            for forward in forwards {
+                writeln!(answers, "{forward}")?;
+            }
+            answers.flush()?;
+        }
+        Ok(())
+    }
+
+    /// One forward, measured. There is one thread, so its processor time is the process's.
+    fn forward<B>(&mut self, pool: &mut Pool<B>, keeps_memory: bool) -> Result<Forward, Failure>
+    where
+        B: for<'s> PoolBackend<View<'s, f32> = &'s mut [f32], ViewRef<'s, f32> = &'s [f32]>,
+        B: for<'s> PoolBackend<ViewRef<'s, u32> = &'s [u32]>,
+    {
+        let (faults, requests) = (clock::minor_faults(), heap::requests());
+        let start = clock::thread_time();
+        encode(
+            &Host,
+            HeadsAtOnce::One,
+            pool.scope(),
+            self.model,
+            self.batch,
+            &mut &mut *self.numbers,
+        )?;
+        if !keeps_memory {
+            pool.clear();
+        }
+        let processor = clock::thread_time() - start;
+        Ok(Forward {
+            processor,
+            faults: clock::minor_faults().zip(faults).map(|(after, before)| after - before),
+            allocations: Some(heap::requests() - requests),
+        })
+    }
+}
