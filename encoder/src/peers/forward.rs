@@ -71,7 +71,9 @@ mod tests {
         {
             let refusal = line.parse::<Forward>().unwrap_err();
             assert!(
-                refusal.contains(line) || refusal.contains("many") || refusal.contains("\"-\""),
+                refusal.contains(&format!("{line:?}"))
+                    || refusal.contains("many")
+                    || refusal.contains("\"-\""),
                 "{refusal}"
             );
         }

@@ -60,6 +60,9 @@ impl Collective {
     }
 }
 
-/// Questions about `a0` that few threads answer with yes, and nearly all: as C++, and by the host.
-pub(super) const QUESTIONS: [(&str, fn(u64) -> bool); 2] =
+/// A question about `a0`: as C++, and by the host.
+type Question = (&'static str, fn(u64) -> bool);
+
+/// Questions that few threads answer with yes, and nearly all.
+pub(super) const QUESTIONS: [Question; 2] =
     [("a0 % 64u == 7u", |a| a % 64 == 7), ("a0 % 64u != 7u", |a| a % 64 != 7)];

@@ -202,10 +202,13 @@ fn matches(all: &mut Vec<Collective>) {
     }
 }
 
+/// One number of those of all members.
+type Reduction = Box<dyn Fn(&[u64]) -> u64>;
+
 /// What CUDA calls `__reduce_…_sync`.
 fn sums(all: &mut Vec<Collective>) {
     let signed = |bits: &u64| Type::S32.whole(*bits);
-    let mut push = |name: &str, ty: Type, function: Box<dyn Fn(&[u64]) -> u64>| {
+    let mut push = |name: &str, ty: Type, function: Reduction| {
         let text = format!("value = __reduce_{name}_sync(m, a0);");
         all.push(Collective::of_all(Party::Lanes, &text, ty, ty, function));
     };
