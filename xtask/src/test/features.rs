@@ -14,7 +14,6 @@ pub(crate) struct FeatureSet {
 /// What clippy sees, one run each, beside the whole workspace with all features that go together.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-core", &[]),
-    with("pool-core", &["half"]),
     with("pool-cpu", &[]),
     with_defaults("pool-facade"),
     with("pool-facade", &[]),
@@ -23,29 +22,30 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-facade", &["wgpu"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-graph", &[]),
-    with("pool-graph", &["record"]),
-    with("pool-wgpu", &[]),
     with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["record"]),
-    with("pool-encoder", &[]),
     with_defaults("pool-examples"),
 ];
 
 /// What it sees besides with `--full`: other features by themselves, and what is built nowhere else.
 pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
+    with("pool-core", &["half"]),
     with("pool-core", &["complex"]),
     with("pool-core", &["tracing"]),
     with("pool-cpu", &["ndarray"]),
     FeatureSet { package: "pool-cuda", default_features: true, features: &["any-cuda-version"] },
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-facade", &["record"]),
+    with("pool-graph", &["record"]),
     with("pool-graph", &["cuda", "any-cuda-version"]),
+    with("pool-wgpu", &[]),
     with("pool-wgpu", &["vulkan", "metal", "dx12", "webgpu", "half"]),
     with("pool-plan", &["csv"]),
     with("pool-plan", &["replay"]),
     with("pool-plan", &["serde"]),
     with("pool-plan", &["cli", "csv", "serde"]),
+    with("pool-encoder", &[]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
     with("pool-encoder", &["bytes"]),
