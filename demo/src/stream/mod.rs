@@ -5,7 +5,7 @@
 mod columns;
 mod figures;
 mod plot;
-#[path = "../../../../examples/18_stream/src/record.rs"]
+#[path = "../../../examples/18_stream/src/record.rs"]
 #[allow(unreachable_pub, reason = "a library exports it")]
 mod record;
 mod scenario;
@@ -17,13 +17,14 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 
-use crate::TaskError;
-use columns::{Column, Columns};
+use crate::{TaskError, progress};
+use columns::Column;
 use figures::Figures;
 use record::Record;
 use scenario::Scenario;
 use server::Server;
 
+pub(crate) use columns::Columns;
 pub(crate) use scenario::Length;
 
 /// Turns that a scenario is divided into.
@@ -40,17 +41,17 @@ struct Run {
 ///
 /// # Errors
 ///
-/// When a program cannot be built or run, when two ways make different pictures, when the pool's frames are not steady,
+/// When a program cannot be run, when two ways make different pictures, when the pool's frames are not steady,
 /// and when a picture cannot be written.
-pub(crate) fn run(length: Length, folder: &Path) -> Result<(), TaskError> {
+pub(crate) fn run(length: Length, columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     fs::create_dir_all(folder)?;
-    let columns = Columns::build(length == Length::Full)?;
     let scenarios = scenario::of(length);
-    let progress = super::bar(scenarios.iter().map(|one| one.frames * columns.all().len()).sum());
+    let progress =
+        progress::bar(scenarios.iter().map(|one| one.frames * columns.all().len()).sum());
     for scenario in &scenarios {
         let film = folder.join("stream.film");
         columns.make_film(scenario, &film)?;
-        let runs = measure(scenario, &columns, &film, folder, &progress)?;
+        let runs = measure(scenario, columns, &film, folder, &progress)?;
         same_pictures(&runs)?;
         steady(scenario, &runs)?;
         let warm_up = scenario.warm_up();
@@ -67,7 +68,7 @@ pub(crate) fn run(length: Length, folder: &Path) -> Result<(), TaskError> {
     progress.finish_and_clear();
     println!("{}", table::EXPLANATION);
     if length == Length::Full {
-        long_run(&columns, folder)?;
+        long_run(columns, folder)?;
     }
     Ok(())
 }
@@ -130,7 +131,7 @@ fn long_run(columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     let film = folder.join("stream.film");
     columns.make_film(&scenario, &film)?;
     let mut server = Server::start(columns, Column::POOL, &scenario, &film, folder)?;
-    let progress = super::bar(scenario.frames);
+    let progress = progress::bar(scenario.frames);
     progress.set_message(scenario.name());
     while server.frames() < scenario.frames {
         let frames = (scenario.frames / 100).min(scenario.frames - server.frames());

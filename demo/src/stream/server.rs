@@ -30,7 +30,7 @@ impl Server {
         film: &Path,
         folder: &Path,
     ) -> Result<Self, TaskError> {
-        let mut command = Command::new(columns.program(column)?);
+        let mut command = Command::new(columns.program(column));
         command.args(["serve", "--way", column.way]);
         command.args(["--workers", &scenario.workers.to_string()]);
         command.args(scenario.churn.then_some("--churn"));

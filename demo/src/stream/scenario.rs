@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Length {
     /// That it works.
     Quick,
