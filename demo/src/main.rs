@@ -47,6 +47,9 @@ struct Arguments {
     /// What these programs were built with.
     #[arg(long = "with")]
     with: Vec<Addition>,
+    /// The name of one stream, for this alone.
+    #[arg(long)]
+    only: Option<String>,
 }
 
 /// What not every build of the stream's programs has.
@@ -66,27 +69,35 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs both workloads and the stream, writes the pictures and prints the tables.
+/// Runs what is asked for, writes the pictures and prints the tables.
+fn run(arguments: &Arguments) -> Result<(), TaskError> {
+    let folder = folder();
+    if arguments.only.is_none() {
+        run_workloads(&plan(arguments.length), &folder)?;
+    }
+    let columns = Columns::new(&arguments.programs, &arguments.with);
+    stream::run(arguments.length, arguments.only.as_deref(), &columns, &folder)?;
+    println!("Pictures: {}", folder.display());
+    Ok(())
+}
+
+/// Both workloads.
 ///
 /// # Errors
 ///
 /// When the versions of a workload differ, the log-likelihood is not the known one, or a
 /// picture cannot be written.
-fn run(arguments: &Arguments) -> Result<(), TaskError> {
-    let plan = plan(arguments.length);
-    let folder = folder();
-    let progress = progress(&plan);
-    let (nile, log_likelihood) = run_nile(&plan, &folder, &progress)?;
-    let photograph = run_photograph(&plan, &folder, &progress)?;
+fn run_workloads(plan: &Plan, folder: &Path) -> Result<(), TaskError> {
+    let progress = progress(plan);
+    let (nile, log_likelihood) = run_nile(plan, folder, &progress)?;
+    let photograph = run_photograph(plan, folder, &progress)?;
     progress.finish_and_clear();
 
     println!("{}\n", table::of(&[nile, photograph]));
-    println!("{}", table::explanation(&plan));
+    println!("{}", table::explanation(plan));
     println!("Both versions of each workload gave results that are equal in every bit.");
     println!("Exact diffuse log-likelihood of the Nile series: {log_likelihood:.3}");
     println!();
-    stream::run(arguments.length, &Columns::new(&arguments.programs, &arguments.with), &folder)?;
-    println!("Pictures: {}", folder.display());
     Ok(())
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// 100,000 small ones with the pool: some minutes.
     #[arg(long, conflicts_with = "quick")]
     full: bool,
+    /// One stream alone, such as 640x480-churn or, with --full, 64x48; a wrong name is answered with all.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
 }
 
 /// Features of the programs by what they bring.
@@ -38,6 +41,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut command = Command::new(&demo);
     command.args(["--length", length, "--programs"]).arg(demo.parent().unwrap_or(Path::new(".")));
     command.args(with.iter().flat_map(|name| ["--with", name]));
+    if let Some(only) = &arguments.only {
+        command.args(["--only", only]);
+    }
     let status = command.status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

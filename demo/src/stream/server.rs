@@ -34,6 +34,7 @@ impl Server {
         command.args(["serve", "--way", column.way]);
         command.args(["--workers", &scenario.workers.to_string()]);
         command.args(scenario.churn.then_some("--churn"));
+        command.args(scenario.live.then_some("--live"));
         if column.is_pool() {
             command.arg("--picture").arg(folder.join(format!("stream-{}.png", scenario.name())));
         }
