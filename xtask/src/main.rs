@@ -19,6 +19,7 @@ mod links;
 mod mutants;
 mod packages;
 mod programs;
+mod progress;
 mod sim_test;
 mod test;
 mod wheel;

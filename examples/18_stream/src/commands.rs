@@ -57,6 +57,9 @@ enum Task {
         /// Another thread keeps the allocator busy.
         #[arg(long)]
         churn: bool,
+        /// The pool of the main thread counts the bytes that are in use at once, at a cold call for each temporary.
+        #[arg(long)]
+        live: bool,
         /// Where the last picture is written, if anywhere.
         #[arg(long)]
         picture: Option<PathBuf>,
@@ -81,7 +84,8 @@ fn run(task: Task) -> Result<(), Failure> {
     match task {
         Task::Show { size, frames, picture } => show(&Film::make(size, frames)?, frames, &picture),
         Task::Film { size, frames, film } => Film::make(size, frames)?.write(&film),
-        Task::Serve { way, workers, churn, picture, film } => {
+        Task::Serve { way, workers, churn, live, picture, film } => {
+            local::<Cpu>().configure(PoolConfig::new().measure_live_bytes(live))?;
             let mut service = Service::new(Film::read(&film)?, way, workers, churn)?;
             service.run(io::stdin().lock(), io::stdout().lock())?;
             match (picture, service.lane()) {

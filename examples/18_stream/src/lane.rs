@@ -86,6 +86,11 @@ impl Lane {
         }
     }
 
+    /// The numbers of this thread's pool, where there is one.
+    fn pool(&self) -> Option<PoolStats> {
+        matches!(self.source, Source::Pool).then(|| local::<Cpu>().stats())
+    }
+
     /// Works through one frame and tells what it took, all but the bytes held.
     ///
     /// # Errors
@@ -97,13 +102,17 @@ impl Lane {
         let (start, processor) = (Instant::now(), clock::thread_time());
         self.frame(encoded)?;
         let (wall, processor) = (start.elapsed(), clock::thread_time() - processor);
+        let (faults_after, requests_after) = (clock::minor_faults(), heap::requests());
+        let pool = self.pool();
         Ok(Record {
             wall: u64::try_from(wall.as_nanos())?,
             processor,
-            faults: clock::minor_faults().zip(faults).map(|(after, before)| after - before),
-            allocations: heap::requests() - requests,
+            faults: faults_after.zip(faults).map(|(after, before)| after - before),
+            allocations: requests_after - requests,
             addresses: scratch::addresses(),
             held: None,
+            reserved: pool.map(|pool| (pool.reserved_bytes + pool.bookkeeping_bytes) as u64),
+            live: pool.and_then(|pool| pool.peak_live_bytes).map(|live| live as u64),
             checksum: self.camera.checksum(),
         })
     }

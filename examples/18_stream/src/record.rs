@@ -19,6 +19,10 @@ pub struct Record {
     pub addresses: u64,
     /// Bytes that the process holds beyond those before the first frame; `None` where the system does not tell.
     pub held: Option<i64>,
+    /// Bytes of the thread's pool, blocks and tables; `None` without one.
+    pub reserved: Option<u64>,
+    /// The most bytes of it that temporaries took at one time so far; `None` where it does not count them.
+    pub live: Option<u64>,
     /// Tells the picture.
     pub checksum: u64,
 }
@@ -30,18 +34,11 @@ const NOTHING: &str = "-";
 
 impl fmt::Display for Record {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { wall, processor, faults, allocations, addresses, held, checksum } = self;
-        write!(formatter, "{FIRST}\t{wall}\t{processor}\t")?;
-        match faults {
-            Some(faults) => write!(formatter, "{faults}")?,
-            None => formatter.write_str(NOTHING)?,
-        }
-        write!(formatter, "\t{allocations}\t{addresses}\t")?;
-        match held {
-            Some(held) => write!(formatter, "{held}")?,
-            None => formatter.write_str(NOTHING)?,
-        }
-        write!(formatter, "\t{checksum}")
+        let Self { wall, processor, allocations, addresses, checksum, .. } = self;
+        let [faults, reserved, live] = [self.faults, self.reserved, self.live].map(OrNothing);
+        let held = OrNothing(self.held);
+        write!(formatter, "{FIRST}\t{wall}\t{processor}\t{faults}\t{allocations}\t{addresses}")?;
+        write!(formatter, "\t{held}\t{reserved}\t{live}\t{checksum}")
     }
 }
 
@@ -50,7 +47,18 @@ impl FromStr for Record {
 
     fn from_str(line: &str) -> Result<Self, String> {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [FIRST, wall, processor, faults, allocations, addresses, held, checksum] = fields[..]
+        let [
+            FIRST,
+            wall,
+            processor,
+            faults,
+            allocations,
+            addresses,
+            held,
+            reserved,
+            live,
+            checksum,
+        ] = fields[..]
         else {
             return Err(format!("not a frame's line: {line:?}"));
         };
@@ -61,8 +69,22 @@ impl FromStr for Record {
             allocations: number(allocations)?,
             addresses: number(addresses)?,
             held: number_or_nothing(held)?,
+            reserved: number_or_nothing(reserved)?,
+            live: number_or_nothing(live)?,
             checksum: number(checksum)?,
         })
+    }
+}
+
+/// A number as it is written.
+struct OrNothing<Number>(Option<Number>);
+
+impl<Number: fmt::Display> fmt::Display for OrNothing<Number> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(number) => number.fmt(formatter),
+            None => formatter.write_str(NOTHING),
+        }
     }
 }
 
@@ -89,9 +111,12 @@ mod tests {
             allocations: 4,
             addresses: u64::MAX,
             held: Some(-5),
-            checksum: 6,
+            reserved: Some(6),
+            live: Some(7),
+            checksum: 8,
         };
-        for record in [whole, Record { faults: None, held: None, ..whole }] {
+        let without = Record { faults: None, held: None, reserved: None, live: None, ..whole };
+        for record in [whole, without] {
             assert_eq!(record.to_string().parse(), Ok(record));
         }
     }
@@ -100,7 +125,7 @@ mod tests {
     fn another_line_is_refused_with_its_text() {
         let refusal = "warning: slow".parse::<Record>().unwrap_err();
         assert!(refusal.contains("warning: slow"), "{refusal}");
-        let refusal = "frame\t1\t2\tmany\t4\t5\t6\t7".parse::<Record>().unwrap_err();
+        let refusal = "frame\t1\t2\tmany\t4\t5\t6\t7\t8\t9".parse::<Record>().unwrap_err();
         assert!(refusal.contains("many"), "{refusal}");
     }
 }

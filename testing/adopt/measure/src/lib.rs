@@ -6,7 +6,7 @@
 #[path = "../../../../benches/src/harness/clock.rs"]
 #[allow(dead_code, reason = "page faults are the business of another task")]
 mod clock;
-#[path = "../../../../xtask/src/demo/heap.rs"]
+#[path = "../../../../demo/src/heap.rs"]
 #[allow(dead_code, reason = "the demo also asks for peaks")]
 mod heap;
 mod record;

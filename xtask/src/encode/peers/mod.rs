@@ -106,7 +106,7 @@ fn measure(
 ) -> Result<Vec<Run>, TaskError> {
     let start = |way| Process::start(way, sentences, folder);
     let mut processes: Vec<Process<'_>> = ways.iter().map(start).collect::<Result<_, _>>()?;
-    let progress = crate::demo::bar((WARM_UP + shape.turns) * processes.len());
+    let progress = crate::progress::bar((WARM_UP + shape.turns) * processes.len());
     for turn in 0..WARM_UP + shape.turns {
         for process in &mut processes {
             progress.set_message(format!(

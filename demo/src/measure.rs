@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-use super::faults;
+use super::clock;
 use super::heap::{self, Usage};
 
 /// How much is measured.
@@ -109,13 +109,13 @@ struct Batch {
 }
 
 fn batch(work: &mut dyn FnMut(), iterations: u32) -> Batch {
-    let faults_before = faults::minor();
+    let faults_before = clock::minor_faults();
     let start = Instant::now();
     for _ in 0..iterations {
         work();
     }
     let elapsed = start.elapsed();
-    let faults = faults_before.zip(faults::minor()).map(|(before, after)| after - before);
+    let faults = faults_before.zip(clock::minor_faults()).map(|(before, after)| after - before);
     Batch {
         seconds: elapsed.as_secs_f64() / f64::from(iterations),
         minor_faults: faults.map(|faults| as_number(faults) / f64::from(iterations)),

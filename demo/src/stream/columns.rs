@@ -1,13 +1,13 @@
 //! The ways that are compared, and the programs that have them.
 
+use std::env::consts::EXE_EXTENSION;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plotters::style::RGBColor;
 
 use super::scenario::Scenario;
-use crate::TaskError;
-use crate::programs;
+use crate::{Addition, TaskError};
 
 /// One way: where temporaries come from, and under which global allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,31 +62,19 @@ impl Column {
     }
 }
 
-/// The columns that there are, built.
+/// The columns that there are.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(crate) struct Columns {
     columns: &'static [Column],
-    programs: Vec<(String, PathBuf)>,
+    programs: PathBuf,
 }
 
 impl Columns {
-    /// Builds the programs, with other allocators if wanted. Where those cannot be had, it says so and goes without.
-    pub(super) fn build(with_allocators: bool) -> Result<Self, TaskError> {
-        if with_allocators {
-            match Self::of(Column::ALL, &["--features", "bump-scope,jemalloc,mimalloc"]) {
-                Ok(columns) => return Ok(columns),
-                Err(why) => println!("SKIPPED: mimalloc, jemalloc and bump-scope: {why}"),
-            }
-        }
-        Self::of(Column::PLAIN, &[])
-    }
-
-    fn of(columns: &'static [Column], features: &[&str]) -> Result<Self, TaskError> {
-        let mut build = programs::cargo();
-        build.args(["build", "--release", "--package", "pool-stream", "--bins"]).args(features);
-        let built = programs::build(build.current_dir(env!("CARGO_MANIFEST_DIR")))?;
-        let programs = built.into_iter().filter_map(|one| Some((one.target.name, one.executable?)));
-        Ok(Self { columns, programs: programs.collect() })
+    /// Those of the programs in a folder, which were built with some additions.
+    pub(crate) fn new(programs: &Path, with: &[Addition]) -> Self {
+        let has_allocators = with.contains(&Addition::Allocators);
+        let columns = if has_allocators { Column::ALL } else { Column::PLAIN };
+        Self { columns, programs: programs.to_owned() }
     }
 
     pub(super) fn all(&self) -> &'static [Column] {
@@ -94,18 +82,17 @@ impl Columns {
     }
 
     /// The program of a way.
-    pub(super) fn program(&self, column: Column) -> Result<&Path, TaskError> {
-        let found = self.programs.iter().find(|(name, _)| name == column.program);
-        let (_, path) = found.ok_or_else(|| format!("cargo built no {}", column.program))?;
-        Ok(path)
+    pub(super) fn program(&self, column: Column) -> PathBuf {
+        self.programs.join(column.program).with_extension(EXE_EXTENSION)
     }
 
     /// Writes the frames that all ways read.
     pub(super) fn make_film(&self, scenario: &Scenario, film: &Path) -> Result<(), TaskError> {
-        let mut make = Command::new(self.program(Column::POOL)?);
+        let mut make = Command::new(self.program(Column::POOL));
         make.args(["film", "--size", &format!("{}x{}", scenario.width, scenario.height)]);
         make.args(["--frames", &scenario.film_frames().to_string()]).arg(film);
-        programs::output(&mut make).map(drop)
+        let status = make.status()?;
+        if status.success() { Ok(()) } else { Err(format!("{make:?} ended with {status}").into()) }
     }
 }
 

@@ -30,10 +30,11 @@ impl Server {
         film: &Path,
         folder: &Path,
     ) -> Result<Self, TaskError> {
-        let mut command = Command::new(columns.program(column)?);
+        let mut command = Command::new(columns.program(column));
         command.args(["serve", "--way", column.way]);
         command.args(["--workers", &scenario.workers.to_string()]);
         command.args(scenario.churn.then_some("--churn"));
+        command.args(scenario.live.then_some("--live"));
         if column.is_pool() {
             command.arg("--picture").arg(folder.join(format!("stream-{}.png", scenario.name())));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Length {
     /// That it works.
     Quick,
@@ -14,7 +14,7 @@ pub(crate) enum Length {
 }
 
 /// One stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scenario {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -24,10 +24,12 @@ pub(super) struct Scenario {
     pub(super) workers: usize,
     /// Whether another thread keeps the allocator busy.
     pub(super) churn: bool,
+    /// Whether the pool counts the bytes that are in use at once.
+    pub(super) live: bool,
 }
 
 const fn still(width: usize, height: usize, frames: usize) -> Scenario {
-    Scenario { width, height, frames, workers: 1, churn: false }
+    Scenario { width, height, frames, workers: 1, churn: false, live: false }
 }
 
 /// In the order of their tables.
@@ -50,9 +52,25 @@ pub(super) fn of(length: Length) -> Vec<Scenario> {
     }
 }
 
+/// All of a length, or the one of them that has this name, the long run included.
+pub(super) fn named(length: Length, only: Option<&str>) -> Result<Vec<Scenario>, String> {
+    let mut scenarios = of(length);
+    let Some(only) = only else { return Ok(scenarios) };
+    if length == Length::Full {
+        scenarios.push(Scenario::LONG);
+    }
+    match scenarios.iter().find(|one| one.name() == only) {
+        Some(found) => Ok(vec![*found]),
+        None => {
+            let names: Vec<String> = scenarios.iter().map(Scenario::name).collect();
+            Err(format!("no stream {only} is in it, but {}", names.join(", ")))
+        }
+    }
+}
+
 impl Scenario {
     /// Enough that what happens once in a hundred thousand would be seen.
-    pub(super) const LONG: Self = still(64, 48, 100_000);
+    pub(super) const LONG: Self = Self { live: true, ..still(64, 48, 100_000) };
 
     /// Frames that differ, after which they come again. Those of the largest size are some ten MB each.
     pub(super) fn film_frames(&self) -> usize {
@@ -76,7 +94,7 @@ impl Scenario {
 /// As above a table.
 impl fmt::Display for Scenario {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, height, frames, workers, churn } = self;
+        let Self { width, height, frames, workers, churn, .. } = self;
         write!(formatter, "A stream of {frames} frames, {width} × {height}")?;
         if *workers > 1 {
             write!(formatter, ", from each of {workers} cameras with a thread each")?;
@@ -90,7 +108,15 @@ impl fmt::Display for Scenario {
 
 #[cfg(test)]
 mod tests {
-    use super::{Length, Scenario, of};
+    use super::{Length, Scenario, named, of};
+
+    #[test]
+    fn one_is_found_by_its_name_and_a_wrong_name_is_answered_with_all() {
+        assert_eq!(named(Length::Full, Some("64x48")), Ok(vec![Scenario::LONG]));
+        assert_eq!(named(Length::Short, None), Ok(of(Length::Short)));
+        let error = named(Length::Short, Some("64x48")).unwrap_err();
+        assert!(error.contains("640x480-churn") && error.contains("1920x1080"), "{error}");
+    }
 
     #[test]
     fn every_scenario_has_a_file_of_its_own_and_frames_behind_its_warm_up() {

@@ -1,101 +1,114 @@
-//! `cargo xtask demo`: two real workloads, each with and without a pool, and what the pool changes; and a stream of
-//! frames, whose temporaries come from a pool and from elsewhere.
+//! The program of `cargo xtask demo`: two real workloads, each with and without a pool, and what the pool changes; and
+//! a stream of frames, whose temporaries come from a pool and from elsewhere.
 //!
 //! The two workloads are examples, compiled in from where they are. Their results
 //! are compared bit by bit before anything is timed and again after; a difference fails the demo. The stream is
 //! an example, too, and a program of its own: see [`stream`].
 
-mod faults;
+#[path = "../../benches/src/harness/clock.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a library exports it; times here are by the clock")]
+mod clock;
 mod heap;
 mod measure;
 mod plot;
+#[path = "../../xtask/src/progress.rs"]
+mod progress;
 mod stream;
 mod table;
 
-#[path = "../../../examples/11_kalman/workload/mod.rs"]
+#[path = "../../examples/11_kalman/workload/mod.rs"]
 mod kalman;
-#[path = "../../../examples/12_pyramid/workload/mod.rs"]
+#[path = "../../examples/12_pyramid/workload/mod.rs"]
 mod pyramid;
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::{Parser, ValueEnum};
+use indicatif::ProgressBar;
 use pool_facade::prelude::*;
 
-use crate::TaskError;
 use measure::Plan;
-use stream::Length;
+use stream::{Columns, Length};
 use table::Row;
 
-/// What `cargo xtask demo` accepts.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
-    /// Take a few seconds only: fewer and shorter batches, so a wider spread.
+/// What went wrong, in words for the person who started it.
+type TaskError = Box<dyn std::error::Error>;
+
+/// What `cargo xtask demo` runs.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How much is measured.
     #[arg(long)]
-    quick: bool,
-    /// Stream many more frames, up to 4K, also with mimalloc, jemalloc and bump-scope, which needs a C compiler, and
-    /// 100,000 small ones with the pool: some minutes.
-    #[arg(long, conflicts_with = "quick")]
-    full: bool,
+    length: Length,
+    /// The folder of the stream's programs.
+    #[arg(long)]
+    programs: PathBuf,
+    /// What these programs were built with.
+    #[arg(long = "with")]
+    with: Vec<Addition>,
+    /// The name of one stream, for this alone.
+    #[arg(long)]
+    only: Option<String>,
 }
 
-impl Arguments {
-    /// How much of the stream they ask for.
-    fn length(&self) -> Length {
-        match (self.quick, self.full) {
-            (true, _) => Length::Quick,
-            (false, true) => Length::Full,
-            (false, false) => Length::Short,
+/// What not every build of the stream's programs has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Addition {
+    /// mimalloc, jemalloc and bump-scope.
+    Allocators,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", pool_facade::error_chain(&*error));
+            ExitCode::FAILURE
         }
     }
 }
 
-/// Runs both workloads and the stream, writes the pictures and prints the tables.
+/// Runs what is asked for, writes the pictures and prints the tables.
+fn run(arguments: &Arguments) -> Result<(), TaskError> {
+    let folder = folder();
+    if arguments.only.is_none() {
+        run_workloads(&plan(arguments.length), &folder)?;
+    }
+    let columns = Columns::new(&arguments.programs, &arguments.with);
+    stream::run(arguments.length, arguments.only.as_deref(), &columns, &folder)?;
+    println!("Pictures: {}", folder.display());
+    Ok(())
+}
+
+/// Both workloads.
 ///
 /// # Errors
 ///
 /// When the versions of a workload differ, the log-likelihood is not the known one, or a
 /// picture cannot be written.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    // Times of a build without optimisation say nothing.
-    if cfg!(debug_assertions) {
-        return run_optimised(arguments);
-    }
-    let plan = plan(arguments);
-    let folder = folder();
-    let progress = progress(&plan);
-    let (nile, log_likelihood) = run_nile(&plan, &folder, &progress)?;
-    let photograph = run_photograph(&plan, &folder, &progress)?;
+fn run_workloads(plan: &Plan, folder: &Path) -> Result<(), TaskError> {
+    let progress = progress(plan);
+    let (nile, log_likelihood) = run_nile(plan, folder, &progress)?;
+    let photograph = run_photograph(plan, folder, &progress)?;
     progress.finish_and_clear();
 
     println!("{}\n", table::of(&[nile, photograph]));
-    println!("{}", table::explanation(&plan));
+    println!("{}", table::explanation(plan));
     println!("Both versions of each workload gave results that are equal in every bit.");
     println!("Exact diffuse log-likelihood of the Nile series: {log_likelihood:.3}");
     println!();
-    stream::run(arguments.length(), &folder)?;
-    println!("Pictures: {}", folder.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn run_optimised(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--package", "xtask", "--", "demo"]);
-    command.args(arguments.quick.then_some("--quick"));
-    command.args(arguments.full.then_some("--full"));
-    let status = command.status()?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn plan(arguments: &Arguments) -> Plan {
-    if arguments.quick {
-        Plan { batches: 41, batch_time: Duration::from_millis(5) }
-    } else {
-        Plan { batches: 101, batch_time: Duration::from_millis(25) }
+fn plan(length: Length) -> Plan {
+    match length {
+        Length::Quick => Plan { batches: 41, batch_time: Duration::from_millis(5) },
+        Length::Short | Length::Full => {
+            Plan { batches: 101, batch_time: Duration::from_millis(25) }
+        }
     }
 }
 
@@ -105,19 +118,10 @@ fn folder() -> PathBuf {
     package.parent().unwrap_or(package).join("target").join("demo")
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A bar for both workloads.
 fn progress(plan: &Plan) -> ProgressBar {
     let workloads = 2;
-    bar(workloads * plan.batches as usize)
-}
-
-/// A bar of so many steps.
-pub(crate) fn bar(steps: usize) -> ProgressBar {
-    let bar = ProgressBar::new(steps as u64);
-    if let Ok(style) = ProgressStyle::with_template("{msg:36} [{bar:30}] {percent:>3} %  {eta}") {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar
+    progress::bar(workloads * plan.batches as usize)
 }
 
 /// The Nile series through the Kalman filter and smoother; the log-likelihood, too.

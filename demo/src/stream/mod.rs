@@ -5,7 +5,7 @@
 mod columns;
 mod figures;
 mod plot;
-#[path = "../../../../examples/18_stream/src/record.rs"]
+#[path = "../../../examples/18_stream/src/record.rs"]
 #[allow(unreachable_pub, reason = "a library exports it")]
 mod record;
 mod scenario;
@@ -17,13 +17,14 @@ use std::path::Path;
 
 use indicatif::ProgressBar;
 
-use crate::TaskError;
-use columns::{Column, Columns};
+use crate::{TaskError, progress};
+use columns::Column;
 use figures::Figures;
 use record::Record;
 use scenario::Scenario;
 use server::Server;
 
+pub(crate) use columns::Columns;
 pub(crate) use scenario::Length;
 
 /// Turns that a scenario is divided into.
@@ -36,21 +37,29 @@ struct Run {
     records: Vec<Record>,
 }
 
-/// Works through all scenarios; the tables and pictures are what is left of them.
+/// Works through all scenarios, or the one of a name; the tables and pictures are what is left of them.
 ///
 /// # Errors
 ///
-/// When a program cannot be built or run, when two ways make different pictures, when the pool's frames are not steady,
+/// When a program cannot be run, when two ways make different pictures, when the pool's frames are not steady,
 /// and when a picture cannot be written.
-pub(crate) fn run(length: Length, folder: &Path) -> Result<(), TaskError> {
+pub(crate) fn run(
+    length: Length,
+    only: Option<&str>,
+    columns: &Columns,
+    folder: &Path,
+) -> Result<(), TaskError> {
     fs::create_dir_all(folder)?;
-    let columns = Columns::build(length == Length::Full)?;
-    let scenarios = scenario::of(length);
-    let progress = super::bar(scenarios.iter().map(|one| one.frames * columns.all().len()).sum());
+    let scenarios = scenario::named(length, only)?;
+    if let [Scenario::LONG] = scenarios[..] {
+        return long_run(columns, folder);
+    }
+    let progress =
+        progress::bar(scenarios.iter().map(|one| one.frames * columns.all().len()).sum());
     for scenario in &scenarios {
         let film = folder.join("stream.film");
         columns.make_film(scenario, &film)?;
-        let runs = measure(scenario, &columns, &film, folder, &progress)?;
+        let runs = measure(scenario, columns, &film, folder, &progress)?;
         same_pictures(&runs)?;
         steady(scenario, &runs)?;
         let warm_up = scenario.warm_up();
@@ -66,8 +75,8 @@ pub(crate) fn run(length: Length, folder: &Path) -> Result<(), TaskError> {
     }
     progress.finish_and_clear();
     println!("{}", table::EXPLANATION);
-    if length == Length::Full {
-        long_run(&columns, folder)?;
+    if length == Length::Full && only.is_none() {
+        long_run(columns, folder)?;
     }
     Ok(())
 }
@@ -110,18 +119,25 @@ fn same_pictures(runs: &[Run]) -> Result<(), TaskError> {
 }
 
 /// That the pool's frames ask the heap for nothing once all are known; with one camera, also that they stay where they
-/// are: of several, each may be another worker's next time.
+/// are, and that the pool holds and has in use as much as before: of several, each may be another worker's next time.
 fn steady(scenario: &Scenario, runs: &[Run]) -> Result<(), TaskError> {
     let Some(pool) = runs.iter().find(|run| run.column.is_pool()) else {
         return Err("there is no pool to look at".into());
     };
     let records = &pool.records[scenario.warm_up()..];
     let allocations: u64 = records.iter().map(|record| record.allocations).sum();
-    let moved = records.windows(2).filter(|pair| pair[0].addresses != pair[1].addresses).count();
-    if allocations > 0 || (scenario.workers == 1 && moved > 0) {
-        return Err(format!("pooled frames: {allocations} allocations, {moved} moved").into());
+    if allocations > 0 {
+        return Err(format!("pooled frames: {allocations} allocations").into());
     }
-    Ok(())
+    if scenario.workers > 1 {
+        return Ok(());
+    }
+    let what = |record: &Record| (record.addresses, record.reserved, record.live);
+    let other = records.windows(2).find(|pair| what(&pair[0]) != what(&pair[1]));
+    match other {
+        Some([before, after]) => Err(format!("from {before:?} to {after:?}").into()),
+        _ => Ok(()),
+    }
 }
 
 /// The pool alone, for 100,000 small frames: what may never change does not.
@@ -130,7 +146,7 @@ fn long_run(columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     let film = folder.join("stream.film");
     columns.make_film(&scenario, &film)?;
     let mut server = Server::start(columns, Column::POOL, &scenario, &film, folder)?;
-    let progress = super::bar(scenario.frames);
+    let progress = progress::bar(scenario.frames);
     progress.set_message(scenario.name());
     while server.frames() < scenario.frames {
         let frames = (scenario.frames / 100).min(scenario.frames - server.frames());
@@ -145,10 +161,17 @@ fn long_run(columns: &Columns, folder: &Path) -> Result<(), TaskError> {
     let held =
         |wanted: fn(i64, i64) -> i64| records.iter().filter_map(|one| one.held).reduce(wanted);
     let (least, most) = (held(i64::min).unwrap_or(0), held(i64::max).unwrap_or(0));
+    let last = records.last().ok_or("there is no frame")?;
+    let (reserved, live) =
+        last.reserved.zip(last.live).ok_or("the pool does not tell its bytes")?;
     steady(&scenario, &[run])?;
+    if faults > 0 {
+        return Err(format!("{faults} page faults in steady state").into());
+    }
     println!(
-        "{} frames of {}x{} with the pool, after {}: no allocation, the same addresses in each,\n\
-         {faults} page faults in all, from {least} to {most} bytes held.\n",
+        "{} frames of {}x{} with the pool, after {}: no allocation, no page fault, the same addresses in each;\n\
+         the pool held {reserved} bytes in each, of which {live} at most were in use at once;\n\
+         the process held from {least} to {most} bytes more than before the first.\n",
         scenario.frames,
         scenario.width,
         scenario.height,
@@ -191,6 +214,8 @@ mod tests {
         assert!(of(|index, record| record.allocations = u64::from(index > 30)).is_err());
         assert!(warm_up < 30);
         assert!(of(|index, record| record.addresses += u64::from(index == 35)).is_err());
+        assert!(of(|index, record| record.reserved = Some(u64::from(index == 35))).is_err());
+        assert!(of(|index, record| record.live = Some(u64::from(index > 40))).is_err());
         assert!(steady(&Scenario::LONG, &[run(Column::VEC, |_, _| ())]).is_err());
     }
 }
