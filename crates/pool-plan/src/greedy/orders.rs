@@ -6,7 +6,7 @@ use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 
 /// Up to as many buffers, ties are also broken by name instead of by place in the problem.
-const MOST_NAMED: usize = 1 << 14;
+const MOST_NAMED: usize = 1 << 12;
 
 /// An order, and how to choose among free ranges.
 #[derive(Clone, Debug)]
@@ -85,32 +85,31 @@ impl Measures {
         let recipe =
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
         let rough = self.has_rough_plan.then_some((Start, Best, Rough));
-        let textbook = [
-            (Start, Best),
-            (Size, Best),
-            (Area, First),
-            (Size, First),
-            (Area, Best),
-            (Lifetime, Best),
-            (Conflicts, First),
-            (Conflicts, Best),
-            (Lifetime, First),
-            (Start, First),
+        let by_place = [
+            (Start, Best, Place),
+            // No textbook has it, but it is the best of all for most problems.
+            (Size, Best, Large),
+            (Area, First, Place),
+            (Size, First, Place),
+            (Size, Best, Place),
+            (Area, Best, Place),
+            (Lifetime, Best, Place),
+            (Conflicts, First, Place),
+            (Conflicts, Best, Place),
+            (Lifetime, First, Place),
+            (Start, First, Place),
         ];
-        let by_place = textbook.map(|(order, fit)| (order, fit, Place));
-        let by_name = textbook.map(|(order, fit)| (order, fit, Name));
+        let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
         let by_name = self.named.iter().flat_map(|_| by_name);
         let others = [
-            (Size, Best),
-            (Lifetime, Best),
-            (Area, Best),
-            (Size, First),
-            (Area, First),
-            (Lifetime, First),
-            (Start, Best),
-            (Start, First),
+            (Lifetime, Best, Large),
+            (Area, Best, Large),
+            (Size, First, Large),
+            (Area, First, Large),
+            (Lifetime, First, Large),
+            (Start, Best, Large),
+            (Start, First, Large),
         ];
-        let others = others.map(|(order, fit)| (order, fit, Large));
         rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
