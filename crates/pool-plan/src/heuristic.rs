@@ -6,7 +6,7 @@ use std::fmt;
 /// addresses between those that it may not share bytes with, or on top of them.
 ///
 /// Ties of the order are broken by the buffers' starts, and then by their places in the problem; in problems of
-/// up to 16,384 buffers also by their names instead. For an interval problem at tolerance 1 without a capacity,
+/// up to 4,096 buffers also by their names instead. For an interval problem at tolerance 1 without a capacity,
 /// no plan is worse than that of any heuristic, unless [`Plan::untried`](crate::Plan::untried) names it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

@@ -24,6 +24,9 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// Graphs with more pairs of conflicting items get neither exact search nor repairs.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
+/// A first plan of a graph takes less than so many times what the relation of its buffers took, that included.
+const FIRST_PLAN_COST: u32 = 6;
+
 impl IntervalProblem {
     /// A plan, the best that the budget allows.
     ///
@@ -48,6 +51,7 @@ impl IntervalProblem {
             begins: self.buffers().iter().map(|buffer| buffer.lower).collect(),
             degrees: timeline.degrees(),
             named: places_by_name(self.buffers().iter().map(|buffer| buffer.id.as_str())),
+            has_rough_plan: !timeline.is_plain(),
         };
         let portfolio = Portfolio {
             items: &timeline.items,
@@ -99,26 +103,29 @@ impl HappensBeforeProblem {
         }
         let position = |operation| position[operations.index(operation)];
         let precedes = precedence(self);
-        // What the bound takes of the budget is not left for plans.
-        let half = start.checked_add(options.budget / 2);
-        let limit = Limit { deadline: half, monitor };
+        // What the bound takes of the budget is not left for plans: it gets half of what is left beside the first one.
+        let now = Instant::now();
+        let beside = options.budget.saturating_sub((now - start) * FIRST_PLAN_COST);
+        let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
         let lifetimes = lifetimes(buffers, &position);
         let bound = self.bound_while(&precedes, &lifetimes, &|| !limit.is_reached());
         let conflicts = conflicts(precedes, items.len());
         let degree = |item| conflicts.count(item) + 1;
         let degrees: Vec<u64> = (0..items.len()).map(degree).collect();
+        let total_degree = degrees.iter().sum();
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
             durations: degrees.clone(),
             begins: buffers.iter().map(|buffer| position(buffer.allocated_by)).collect(),
             degrees,
             named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
+            has_rough_plan: false,
         };
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
             items: &items,
             measures,
-            placer: || ConflictPlacer::new(&items, &conflicts),
+            placer: || ConflictPlacer::new(&items, &conflicts, total_degree),
             instance: |is_needed: &dyn Fn() -> bool| {
                 Instance::of_conflicts(
                     &items,

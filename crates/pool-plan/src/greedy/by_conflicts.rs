@@ -1,27 +1,58 @@
 //! Places items whose conflicts are given as a matrix.
+//!
+//! There are two ways to find the placed items that a new one conflicts with. The one goes through the item's row of
+//! the matrix, and sorts what it finds by addresses. The other goes through a list of placed items that is kept in the
+//! order of addresses, and asks the row about each. An item leaves the list once all that it conflicts with had
+//! their turn. So the list is short where items come in the order of their starts, as few are live at once; and where
+//! most items conflict, it is no longer than what would have to be sorted.
 
 use super::orders::Order;
 use super::place::{ITEMS_UNWATCHED, Place, Placement};
 use super::ranges::fit;
+use crate::adjacency::index;
 use crate::bits::{BitMatrix, ones};
 use crate::item::Item;
+
+/// Matrices with at least one conflict of so many pairs are gone through by the list of placed items.
+const PAIRS_A_CONFLICT: u64 = 16;
+
+/// Items are struck off the list once they are at least one of so many.
+const LISTED_A_STRUCK: usize = 16;
 
 /// Makes greedy plans of items with conflicts, and keeps its memory between them.
 #[derive(Debug)]
 pub(crate) struct ConflictPlacer<'a> {
     items: &'a [Item],
     conflicts: &'a BitMatrix,
+    /// Whether there are many conflicts.
+    is_dense: bool,
     placed: Vec<u64>,
     met: Vec<u64>,
     occupied: Vec<(u64, u64)>,
+    listed: Vec<Listed>,
+    /// How many of the list wait for no other.
+    struck: usize,
+}
+
+/// A placed item in the list by addresses.
+#[derive(Clone, Copy, Debug)]
+struct Listed {
+    start: u64,
+    end: u64,
+    item: u32,
+    /// How many items with bytes that it conflicts with had no turn yet; `u32::MAX` of one that stays.
+    waiting: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
-    /// A placer for `items`, of which those set in row i of `conflicts` may not share with item i.
-    pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix) -> Self {
-        let words = items.len().div_ceil(64);
+    /// A placer for `items`, of which those set in row i of `conflicts` may not share with item i; all rows together
+    /// have `total_degree` of them, or a few more.
+    pub(crate) fn new(items: &'a [Item], conflicts: &'a BitMatrix, total_degree: u64) -> Self {
+        let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
-        Self { items, conflicts, placed, met, occupied: Vec::new() }
+        let is_dense = total_degree > count * count / PAIRS_A_CONFLICT;
+        let (occupied, listed) = (Vec::new(), Vec::new());
+        Self { items, conflicts, is_dense, placed, met, occupied, listed, struck: 0 }
     }
 
     /// Notes that an item is placed; one without bytes is in nobody's way.
@@ -30,10 +61,103 @@ impl<'a> ConflictPlacer<'a> {
             self.placed[index / 64] |= 1 << (index % 64);
         }
     }
-}
 
-impl Place for ConflictPlacer<'_> {
-    fn place_while(
+    /// Finds the addresses of placed items that conflict with one, by its row.
+    fn occupied_by_row(&mut self, index: usize, offsets: &[u64]) {
+        let row = self.conflicts.row(index).iter().zip(&self.placed);
+        self.met.clear();
+        self.met.extend(row.map(|(conflicts, placed)| conflicts & placed));
+        let range = |one: usize| (offsets[one], offsets[one] + self.items[one].size);
+        self.occupied.extend(ones(&self.met).map(range));
+        self.occupied.sort_unstable();
+    }
+
+    /// Finds the addresses of listed items that conflict with one which has its turn. Those that wait for no other are
+    /// struck off the list, once there are many of them.
+    fn occupied_by_list(&mut self, item: usize) {
+        let row = self.conflicts.row(item);
+        for one in &mut self.listed {
+            if row[one.item as usize / 64] >> (one.item % 64) & 1 == 1 {
+                self.occupied.push((one.start, one.end));
+                if one.waiting != u32::MAX {
+                    one.waiting -= 1;
+                    self.struck += usize::from(one.waiting == 0);
+                }
+            }
+        }
+        if self.struck * LISTED_A_STRUCK > self.listed.len() {
+            self.listed.retain(|one| one.waiting > 0);
+            self.struck = 0;
+        }
+    }
+
+    /// Adds an item to the list, all of whose listed conflicts were found before.
+    fn list(&mut self, item: usize, offset: u64, waiting: u32) {
+        if waiting > 0 {
+            let end = offset + self.items[item].size;
+            let one = Listed { start: offset, end, item: index(item), waiting };
+            let place =
+                self.listed.partition_point(|other| (other.start, other.end) < (offset, end));
+            self.listed.insert(place, one);
+        }
+    }
+
+    /// How many items with bytes conflict with one.
+    fn degree(&self, item: usize) -> u32 {
+        let with_bytes = self.conflicts.row(item).iter().zip(&self.met);
+        with_bytes.map(|(conflicts, bytes)| (conflicts & bytes).count_ones()).sum()
+    }
+
+    /// Places items by the list; see [`Place::place_while`].
+    fn place_by_list(
+        &mut self,
+        order: &Order,
+        limit: u64,
+        is_needed: impl Fn() -> bool,
+    ) -> Placement {
+        let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
+        self.listed.clear();
+        self.struck = 0;
+        // Here, all items with bytes.
+        self.met.clear();
+        self.met.resize(self.items.len().div_ceil(64), 0);
+        for (index, item) in self.items.iter().enumerate() {
+            if item.size > 0 {
+                self.met[index / 64] |= 1 << (index % 64);
+            }
+            if let Some(offset) = item.fixed {
+                offsets[index] = offset;
+                peak = peak.max(offset + item.size);
+                // It has no turn, and so waits for ever.
+                self.list(index, offset, if item.size > 0 { u32::MAX } else { 0 });
+            }
+        }
+        for (number, &index) in order.items.iter().enumerate() {
+            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
+                return Placement::Stopped;
+            }
+            if peak >= limit {
+                return Placement::Higher;
+            }
+            let index = index as usize;
+            let item = self.items[index];
+            if item.fixed.is_some() || item.size == 0 {
+                continue;
+            }
+            self.occupied.clear();
+            self.occupied_by_list(index);
+            let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
+            offsets[index] = offset;
+            peak = peak.max(offset + item.size);
+            // What it conflicts with and had a turn waited for it, and so was on the list.
+            let waiting = self.degree(index) - crate::adjacency::index(self.occupied.len());
+            self.list(index, offset, waiting);
+        }
+        if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
+    }
+
+    /// Places items by their rows; see [`Place::place_while`].
+    fn place_by_rows(
         &mut self,
         order: &Order,
         limit: u64,
@@ -60,18 +184,81 @@ impl Place for ConflictPlacer<'_> {
             if item.fixed.is_some() || item.size == 0 {
                 continue;
             }
-            let row = self.conflicts.row(index).iter().zip(&self.placed);
-            self.met.clear();
-            self.met.extend(row.map(|(conflicts, placed)| conflicts & placed));
             self.occupied.clear();
-            let range = |one: usize| (offsets[one], offsets[one] + self.items[one].size);
-            self.occupied.extend(ones(&self.met).map(range));
-            self.occupied.sort_unstable();
+            self.occupied_by_row(index, &offsets);
             let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
             offsets[index] = offset;
             peak = peak.max(offset + item.size);
             self.note(index);
         }
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
+    }
+}
+
+impl Place for ConflictPlacer<'_> {
+    fn place_while(
+        &mut self,
+        order: &Order,
+        limit: u64,
+        is_needed: impl Fn() -> bool,
+    ) -> Placement {
+        if order.is_by_start || self.is_dense {
+            self.place_by_list(order, limit, is_needed)
+        } else {
+            self.place_by_rows(order, limit, is_needed)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ConflictPlacer, Placement};
+    use crate::bits::BitMatrix;
+    use crate::greedy::Order;
+    use crate::heuristic::GreedyFit;
+    use crate::item::Item;
+    use crate::random::Random;
+
+    #[test]
+    fn the_list_finds_what_the_rows_say() {
+        for seed in 0..1_000 {
+            let mut random = Random::new(seed, 0, 0);
+            let count = 1 + random.below(90);
+            let mut conflicts = BitMatrix::new(count, count);
+            let share = 1 + random.below(6);
+            for one in 0..count {
+                for other in 0..one {
+                    if random.below(6) < share {
+                        conflicts.set(one, other);
+                        conflicts.set(other, one);
+                    }
+                }
+            }
+            let items: Vec<Item> = (0..count)
+                .map(|_| Item {
+                    size: random.next() % 9,
+                    alignment: 1 << random.below(3),
+                    fixed: (random.below(9) == 0).then(|| 4 * (random.next() % 9)),
+                })
+                .collect();
+            let mut order: Vec<u32> = (0..).take(count).collect();
+            order.sort_by_cached_key(|_| random.next());
+            for fit in [GreedyFit::First, GreedyFit::Best] {
+                let items_in_order = order.clone();
+                let order =
+                    Order { items: items_in_order, fit, is_by_start: false, is_rough: false };
+                let mut placer = ConflictPlacer::new(&items, &conflicts, 0);
+                let Placement::Done { offsets: by_list, peak } =
+                    placer.place_by_list(&order, u64::MAX, || true)
+                else {
+                    panic!("seed {seed} is not placed");
+                };
+                let rows = placer.place_by_rows(&order, u64::MAX, || true);
+                let Placement::Done { offsets, peak: by_rows } = rows else {
+                    panic!("seed {seed} is not placed: {rows:?}");
+                };
+                assert_eq!((by_list, peak), (offsets, by_rows), "seed {seed}, {fit:?}");
+            }
+        }
     }
 }

@@ -32,8 +32,8 @@ impl Place for TimelinePlacer<'_> {
         is_needed: impl Fn() -> bool,
     ) -> Placement {
         let timeline = self.timeline;
-        if order.is_by_start && timeline.is_plain() {
-            return place_by_start(timeline, &order.items, order.fit, limit, is_needed);
+        if order.is_rough || order.is_by_start && timeline.is_plain() {
+            return place_by_start(timeline, order, limit, is_needed);
         }
         let tree = self.tree.get_or_insert_with(|| TimeTree::new(timeline.sections));
         tree.clear();

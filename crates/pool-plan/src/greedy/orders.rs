@@ -6,7 +6,7 @@ use crate::adjacency::indices;
 use crate::heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
 
 /// Up to as many buffers, ties are also broken by name instead of by place in the problem.
-const MOST_NAMED: usize = 1 << 14;
+const MOST_NAMED: usize = 1 << 12;
 
 /// An order, and how to choose among free ranges.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Order {
     pub(crate) fit: GreedyFit,
     /// Whether no item begins before one that comes earlier.
     pub(crate) is_by_start: bool,
+    /// Whether gaps of lifetimes may be taken for live, and fixed offsets for always in use: that takes less time.
+    pub(crate) is_rough: bool,
 }
 
 /// How items are ordered of which a greedy order puts none first.
@@ -28,10 +30,12 @@ enum Ties {
     Place,
     /// The item that begins first comes first, then the one whose name comes first.
     Name,
+    /// As `Place`, of lifetimes without their gaps.
+    Rough,
 }
 
 /// How a greedy plan is made: by a heuristic, with a rule for ties.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Recipe {
     heuristic: GreedyHeuristic,
     ties: Ties,
@@ -50,37 +54,55 @@ pub(crate) struct Measures {
     pub(crate) degrees: Vec<u64>,
     /// The place of the item in the order of names, if that is another one than the problem's.
     pub(crate) named: Option<Vec<u32>>,
+    /// Whether some lifetimes have gaps or some offsets are fixed, so that a rough plan is made first.
+    pub(crate) has_rough_plan: bool,
 }
 
 impl Recipe {
     /// Whether this recipe makes the plan of a textbook heuristic, with one of the readings of its last tie.
     pub(crate) fn is_of(&self, heuristic: GreedyHeuristic) -> bool {
-        self.heuristic == heuristic && self.ties != Ties::Large
+        self.heuristic == heuristic && self.is_textbook()
+    }
+
+    /// Whether this recipe makes the plan of some textbook heuristic.
+    pub(crate) fn is_textbook(&self) -> bool {
+        matches!(self.ties, Ties::Place | Ties::Name)
+    }
+
+    /// The recipe with the other reading of the last tie, where this one goes by names.
+    pub(crate) fn by_place(&self) -> Option<Self> {
+        (self.ties == Ties::Name).then_some(Self { ties: Ties::Place, ..*self })
     }
 }
 
 impl Measures {
-    /// The recipes of a portfolio: first the one that takes least time, then those that are best for most
-    /// problems.
+    /// The recipes of a portfolio: first the one that takes least time, then the textbook heuristics, those first that
+    /// are best for most problems, and then others.
     pub(crate) fn recipes(&self) -> Vec<Recipe> {
         use GreedyFit::{Best, First};
         use GreedyOrder::{Area, Conflicts, Lifetime, Size, Start};
-        use Ties::{Large, Name, Place};
+        use Ties::{Large, Name, Place, Rough};
         let recipe =
             |(order, fit, ties)| Recipe { heuristic: GreedyHeuristic { order, fit }, ties };
-        let usual = [
+        let rough = self.has_rough_plan.then_some((Start, Best, Rough));
+        let by_place = [
             (Start, Best, Place),
+            // No textbook has it, but it is the best of all for most problems.
             (Size, Best, Large),
             (Area, First, Place),
             (Size, First, Place),
-            (Area, Best, Place),
-            (Lifetime, Best, Large),
             (Size, Best, Place),
+            (Area, Best, Place),
+            (Lifetime, Best, Place),
             (Conflicts, First, Place),
             (Conflicts, Best, Place),
             (Lifetime, First, Place),
-            (Lifetime, Best, Place),
             (Start, First, Place),
+        ];
+        let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
+        let by_name = self.named.iter().flat_map(|_| by_name);
+        let others = [
+            (Lifetime, Best, Large),
             (Area, Best, Large),
             (Size, First, Large),
             (Area, First, Large),
@@ -88,9 +110,7 @@ impl Measures {
             (Start, Best, Large),
             (Start, First, Large),
         ];
-        let by_name = GreedyHeuristic::ALL.map(|one| (one.order, one.fit, Name));
-        let by_name = self.named.iter().flat_map(|_| by_name);
-        usual.into_iter().chain(by_name).map(recipe).collect()
+        rough.into_iter().chain(by_place).chain(by_name).chain(others).map(recipe).collect()
     }
 
     /// The order of a recipe.
@@ -105,7 +125,8 @@ impl Measures {
         };
         let mut items: Vec<u32> = indices(self.sizes.len()).collect();
         items.sort_by_cached_key(key);
-        Order { items, fit, is_by_start: order == GreedyOrder::Start }
+        let is_rough = recipe.ties == Ties::Rough;
+        Order { items, fit, is_by_start: order == GreedyOrder::Start, is_rough }
     }
 
     /// The number that a greedy order goes by, largest first.

@@ -47,6 +47,12 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
         Ok(Standing { offsets, peak, order, least: bound })
     }
 
+    /// Tries all recipes of textbook heuristics, as [`advance`](Self::advance) does.
+    pub(super) fn advance_textbooks(&mut self, standing: &mut Standing) {
+        let last = self.recipes.iter().rposition(Recipe::is_textbook).map_or(0, |last| last + 1);
+        self.advance(last.saturating_sub(self.tried), standing);
+    }
+
     /// Tries up to `count` more recipes, until one meets the target or the limit is reached.
     ///
     /// A plan that is no better than the best so far is given up as soon as that is certain. So the best plan
@@ -96,7 +102,13 @@ impl<'a, P: Place, M: Fn() -> P + Sync> Heuristics<'a, M> {
     }
 
     fn make(&self, number: usize, below: u64, is_needed: impl Fn() -> bool) -> (Order, Placement) {
-        let order = self.measures.order(self.recipes[number]);
+        let recipe = self.recipes[number];
+        let order = self.measures.order(recipe);
+        // Where no tie is left to names, the plan is the one by place again, and that is no better.
+        let same = recipe.by_place().map(|other| self.measures.order(other));
+        if same.is_some_and(|same| same.items == order.items) {
+            return (order, Placement::Higher);
+        }
         let placement = (self.placer)().place_while(&order, below, is_needed);
         (order, placement)
     }

@@ -30,7 +30,7 @@ pub(super) fn improve(
     let first = placer.place_while(&order, u64::MAX, is_needed);
     let Placement::Done { mut offsets, peak: mut current } = first else { return None };
     // What was moved ahead by one attempt is of no use to a placer that goes by starts.
-    order.is_by_start = false;
+    (order.is_by_start, order.is_rough) = (false, false);
     for _ in 0..attempts {
         if current <= target {
             break;

@@ -33,7 +33,7 @@ use repair::Conflicted;
 use round::Rounds;
 use standing::Standing;
 
-/// Recipes of greedy plans that are tried before anything else, where others are tried among the rounds.
+/// Recipes of greedy plans that are tried before anything else where a capacity is given.
 const FIRST_RECIPES: usize = 3;
 
 /// A problem, as the portfolio sees it.
@@ -78,11 +78,17 @@ where
         let (measures, placer) = (&self.measures, &self.placer);
         let mut heuristics = Heuristics::new(measures, placer, options.threads, target, limit);
         let mut standing = heuristics.first(bound.bytes)?;
-        // Of many items, a greedy plan takes as long as some repairs of one; and where a capacity is given, a
-        // search may be faster than all greedy plans. What is not tried before rounds is tried among them.
-        let is_divided = self.items.len() > MANY_ITEMS || options.capacity.is_some();
-        let is_divided = is_divided && options.rounds != Some(0);
-        heuristics.advance(if is_divided { FIRST_RECIPES } else { usize::MAX }, &mut standing);
+        // Textbook heuristics come first, but where a capacity is given: then a search may be faster than all greedy
+        // plans. Of many items, a greedy plan takes as long as some repairs of one. What is not tried before rounds
+        // is tried among them.
+        if options.capacity.is_some() && options.rounds != Some(0) {
+            heuristics.advance(FIRST_RECIPES, &mut standing);
+        } else {
+            heuristics.advance_textbooks(&mut standing);
+        }
+        if self.items.len() <= MANY_ITEMS && options.capacity.is_none() {
+            heuristics.advance(usize::MAX, &mut standing);
+        }
         if standing.peak > target && options.rounds != Some(0) && !limit.is_reached() {
             let instance = (self.instance)(&|| !limit.is_reached());
             let overlaps = self.timeline.filter(|_| instance.is_none()).map(Overlaps::new);

@@ -88,13 +88,17 @@ impl Instance {
         let rivals = |item: usize| {
             matrix.columns(item).filter(move |one| has_bytes(&item) && has_bytes(one))
         };
-        let degrees = (0..count).map(|item| rivals(item).count());
-        let degrees: Vec<usize> = degrees.collect();
-        if degrees.iter().sum::<usize>() > limit {
-            return None;
+        let mut conflicts = Lists::new();
+        for item in 0..count {
+            if item % ITEMS_UNWATCHED == 0 && !is_needed() {
+                return None;
+            }
+            rivals(item).for_each(|rival| conflicts.add(index(rival)));
+            conflicts.end_row();
+            if conflicts.len() > limit {
+                return None;
+            }
         }
-        let pairs = (0..count).flat_map(|item| rivals(item).map(move |one| (item, one)));
-        let conflicts = adjacency(count, pairs);
         let cliques = (0..count).filter(has_bytes);
         let cliques = cliques.map(|item| is_needed().then(|| clique(items, matrix, item)));
         let mut cliques: Vec<Vec<u32>> = cliques.collect::<Option<_>>()?;
@@ -110,13 +114,13 @@ impl Instance {
         };
         Some(Self {
             items: items.to_vec(),
-            conflicts,
             sections: adjacency(cliques.len(), members()),
             is_linear: false,
             section_count: cliques.len(),
             sections_of: adjacency(count, members().map(|(section, item)| (item, section))),
             hulls: vec![(0, 1); count],
-            durations: degrees.iter().map(|&degree| degree as u64 + 1).collect(),
+            durations: (0..count).map(|item| conflicts.row(item).len() as u64 + 1).collect(),
+            conflicts,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Exact search: is there a plan within a capacity?
 
+mod book;
 mod instance;
 mod neighbours;
 mod niche;

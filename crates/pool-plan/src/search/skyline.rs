@@ -5,6 +5,7 @@
 //! lowest offsets gives the lowest top there can be (one machine with release dates, Jackson 1955); where that is
 //! above the capacity, the section has failed, and weighs more from then on.
 
+use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::{index, indices};
 use crate::plan::as_float;
@@ -38,12 +39,8 @@ pub(super) struct Skyline<'a> {
     pub(super) capacity: u64,
     /// The lowest offset that is left for each item; for placed items, their offsets.
     pub(super) lowest: Vec<u64>,
-    placed: Vec<bool>,
+    book: Book<'a>,
     sections: Vec<Section>,
-    /// For each section, the bytes of its open items.
-    open: Vec<u64>,
-    /// For each section, how many open items cross into it from the section before.
-    crossing: Vec<u32>,
     /// For each section, how much it has failed.
     weights: Vec<f64>,
     /// What the next failure adds to a weight.
@@ -63,22 +60,12 @@ impl<'a> Skyline<'a> {
     /// The empty plan of an instance whose sections are in an order.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
-        let mut crossing = vec![0; sections + 1];
-        for &(first, end) in &instance.hulls {
-            for boundary in first + 1..end {
-                crossing[boundary as usize] += 1;
-            }
-        }
-        let size = |&item: &u32| instance.items[item as usize].size;
-        let bytes = |section| instance.sections.row(section).iter().map(size).sum();
         Self {
             instance,
             capacity,
             lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
-            placed: vec![false; instance.items.len()],
+            book: Book::new(instance),
             sections: vec![Section { floor: 0, top: 0 }; sections],
-            open: (0..sections).map(bytes).collect(),
-            crossing,
             weights: vec![1.0; sections],
             increment: 1.0,
             changes: Vec::new(),
@@ -103,7 +90,7 @@ impl<'a> Skyline<'a> {
     /// The lowest offset of a section's open items, if it has any.
     pub(super) fn floor(&self, section: u32) -> Option<u64> {
         let section = section as usize;
-        (self.open[section] > 0).then(|| self.sections[section].floor)
+        (self.book.open()[section] > 0).then(|| self.sections[section].floor)
     }
 
     /// The lowest end of a section's open items.
@@ -114,7 +101,7 @@ impl<'a> Skyline<'a> {
     /// The bytes of a section with open items that nothing needs to be in.
     pub(super) fn slack(&self, section: u32) -> u64 {
         let section = section as usize;
-        self.capacity - self.open[section] - self.sections[section].floor
+        self.capacity - self.book.open()[section] - self.sections[section].floor
     }
 
     /// How much a section has failed.
@@ -124,21 +111,19 @@ impl<'a> Skyline<'a> {
 
     /// Whether no open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_cut(&self, boundary: u32) -> bool {
-        self.crossing[boundary as usize] == 0
+        !self.book.is_crossed(boundary as usize)
     }
 
     /// The open items of a section whose lowest offset is its floor.
     pub(super) fn candidates(&self, section: u32) -> impl Iterator<Item = u32> + '_ {
         let floor = self.sections[section as usize].floor;
         let items = self.instance.sections.row(section as usize).iter().copied();
-        items
-            .filter(move |&item| !self.placed[item as usize] && self.lowest[item as usize] == floor)
+        items.filter(move |&item| !self.book.is_placed(item) && self.lowest[item as usize] == floor)
     }
 
     /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset.
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
-        let others = self.instance.conflicts.row(item as usize);
-        others.iter().all(|&other| self.placed[other as usize])
+        self.book.is_uncovered(item)
     }
 
     /// Places an item at its lowest offset, below all open items that it conflicts with. Returns whether the
@@ -147,20 +132,13 @@ impl<'a> Skyline<'a> {
         let instance = self.instance;
         let size = instance.items[item as usize].size;
         let top = self.lowest[item as usize] + size;
-        self.placed[item as usize] = true;
+        self.book.place(item);
         self.changes.push(Change::Placed(item));
-        for &section in instance.sections_of.row(item as usize) {
-            self.open[section as usize] -= size;
-        }
-        let (first, end) = instance.hulls[item as usize];
-        for boundary in first + 1..end {
-            self.crossing[boundary as usize] -= 1;
-        }
         self.soil(item);
         let others = instance.conflicts.row(item as usize);
         self.work += others.len() as u64;
         let is_possible = others.iter().all(|&other| {
-            self.placed[other as usize]
+            self.book.is_placed(other)
                 || self.lowest[other as usize] >= top
                 || self.raise(other, top)
         });
@@ -181,7 +159,7 @@ impl<'a> Skyline<'a> {
         };
         let raised = candidates.iter().map(|&item| {
             let others = instance.conflicts.row(item as usize).iter();
-            let ends = others.filter(|&&other| !self.placed[other as usize]).map(lowest_end);
+            let ends = others.filter(|&&other| !self.book.is_placed(other)).map(lowest_end);
             // With nothing to lie on, the item would have been at the floor.
             ends.min().map(|end| end.max(floor + 1))
         });
@@ -199,22 +177,11 @@ impl<'a> Skyline<'a> {
 
     /// Takes back all changes but the first `kept`.
     pub(super) fn undo(&mut self, kept: usize) {
-        let instance = self.instance;
         for change in self.changes.drain(kept..).rev() {
             match change {
                 Change::Lowest(item, lowest) => self.lowest[item as usize] = lowest,
                 Change::Section(section, before) => self.sections[section as usize] = before,
-                Change::Placed(item) => {
-                    self.placed[item as usize] = false;
-                    let size = instance.items[item as usize].size;
-                    for &section in instance.sections_of.row(item as usize) {
-                        self.open[section as usize] += size;
-                    }
-                    let (first, end) = instance.hulls[item as usize];
-                    for boundary in first + 1..end {
-                        self.crossing[boundary as usize] += 1;
-                    }
-                }
+                Change::Placed(item) => self.book.take_back(item),
             }
         }
     }
@@ -288,12 +255,12 @@ impl<'a> Skyline<'a> {
         let items = instance.sections.row(section);
         self.work += items.len() as u64;
         // Only an item that begins above this room can make the section too high.
-        let Some(room) = self.capacity.checked_sub(self.open[section]) else { return false };
+        let Some(room) = self.capacity.checked_sub(self.book.open()[section]) else { return false };
         let mut now = Section { floor: u64::MAX, top: u64::MAX };
         let (mut released, mut late, mut latest) = (0, 0, 0);
         self.jobs.clear();
         for &item in items {
-            if self.placed[item as usize] {
+            if self.book.is_placed(item) {
                 continue;
             }
             let (lowest, size) = (self.lowest[item as usize], instance.items[item as usize].size);

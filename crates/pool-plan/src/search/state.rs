@@ -9,6 +9,7 @@
 //! Jackson 1955). Only items that begin above the room that is left in the section can make it too high, so that
 //! only these need to be sorted.
 
+use super::book::Book;
 use super::instance::Instance;
 use crate::adjacency::index;
 
@@ -26,13 +27,9 @@ pub(super) struct State<'a> {
     capacity: u64,
     /// The lowest offset that is possible for each item; for placed items, their offsets.
     pub(super) lowest: Vec<u64>,
-    placed: Vec<bool>,
+    book: Book<'a>,
     /// For each section, the offset that none of its open items is below.
     floor: Vec<u64>,
-    /// For each section, the bytes of its open items.
-    open: Vec<u64>,
-    /// For each section, how many open items cross into it from the section before.
-    crossing: Vec<u32>,
     changed_lowest: Vec<(u32, u64)>,
     changed_floor: Vec<(u32, u64)>,
     /// Sections whose floor may have risen.
@@ -50,24 +47,12 @@ impl<'a> State<'a> {
     /// The empty plan.
     pub(super) fn new(instance: &'a Instance, capacity: u64) -> Self {
         let sections = instance.section_count;
-        // Sections without an order are never apart.
-        let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];
-        for &(first, end) in &instance.hulls {
-            for boundary in first + 1..end {
-                crossing[boundary as usize] += 1;
-            }
-        }
-        let size = |&item: &u32| instance.items[item as usize].size;
         Self {
             instance,
             capacity,
             lowest: instance.items.iter().map(|item| item.fixed.unwrap_or(0)).collect(),
-            placed: vec![false; instance.items.len()],
+            book: Book::new(instance),
             floor: vec![0; sections],
-            open: (0..sections)
-                .map(|one| instance.sections.row(one).iter().map(size).sum())
-                .collect(),
-            crossing,
             changed_lowest: Vec::new(),
             changed_floor: Vec::new(),
             dirty: Vec::new(),
@@ -85,7 +70,7 @@ impl<'a> State<'a> {
 
     /// For each section, the bytes of its open items.
     pub(super) fn open(&self) -> &[u64] {
-        &self.open
+        self.book.open()
     }
 
     /// For each section, how often it was the one whose items could not fit.
@@ -98,11 +83,9 @@ impl<'a> State<'a> {
         self.work
     }
 
-    /// Whether all items that conflict with one are placed: then it is in no open item's way at its lowest
-    /// offset, and no other offset is better for it.
+    /// Whether all items that conflict with one are placed (see [`Book::is_uncovered`]).
     pub(super) fn is_uncovered(&self, item: u32) -> bool {
-        let others = self.instance.conflicts.row(item as usize);
-        others.iter().all(|&other| self.placed[other as usize])
+        self.book.is_uncovered(item)
     }
 
     /// How many entries the state keeps to take placements back.
@@ -112,14 +95,15 @@ impl<'a> State<'a> {
 
     /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
     pub(super) fn is_crossed(&self, boundary: usize) -> bool {
-        self.crossing[boundary] > 0
+        self.book.is_crossed(boundary)
     }
 
     /// Whether the empty plan is possible.
     pub(super) fn is_possible(&self) -> bool {
         let fits =
             |item: usize| self.lowest[item] + self.instance.items[item].size <= self.capacity;
-        self.open.iter().all(|&open| open <= self.capacity) && (0..self.lowest.len()).all(fits)
+        self.book.open().iter().all(|&open| open <= self.capacity)
+            && (0..self.lowest.len()).all(fits)
     }
 
     /// Places an item at its lowest offset.
@@ -132,20 +116,15 @@ impl<'a> State<'a> {
         let offset = self.lowest[item as usize];
         let size = instance.items[item as usize].size;
         let top = offset + size;
-        self.placed[item as usize] = true;
+        self.book.place(item);
         let sections_of = instance.sections_of.row(item as usize);
         self.work += (sections_of.len() + instance.conflicts.row(item as usize).len()) as u64;
         for &section in sections_of {
             let section = section as usize;
-            self.open[section] -= size;
             if self.floor[section] < top {
                 self.changed_floor.push((index(section), self.floor[section]));
                 self.floor[section] = top;
             }
-        }
-        let (first, end) = instance.hulls[item as usize];
-        for boundary in first + 1..end {
-            self.crossing[boundary as usize] -= 1;
         }
         let possible = self.raise(item, top) && self.fits(offset, sections);
         let possible = self.raise_floors(offset, possible) && possible;
@@ -154,22 +133,13 @@ impl<'a> State<'a> {
 
     /// Takes the newest placement back.
     pub(super) fn undo(&mut self, item: u32, mark: Mark) {
-        let instance = self.instance;
         for (other, lowest) in self.changed_lowest.drain(mark.lowest..).rev() {
             self.lowest[other as usize] = lowest;
         }
         for (section, floor) in self.changed_floor.drain(mark.floors..).rev() {
             self.floor[section as usize] = floor;
         }
-        let size = instance.items[item as usize].size;
-        for &section in instance.sections_of.row(item as usize) {
-            self.open[section as usize] += size;
-        }
-        let (first, end) = instance.hulls[item as usize];
-        for boundary in first + 1..end {
-            self.crossing[boundary as usize] += 1;
-        }
-        self.placed[item as usize] = false;
+        self.book.take_back(item);
     }
 
     /// Moves the open items that conflict with a new item above that item.
@@ -177,7 +147,7 @@ impl<'a> State<'a> {
         let instance = self.instance;
         for &other in instance.conflicts.row(item as usize) {
             let old = self.lowest[other as usize];
-            if old >= top || self.placed[other as usize] {
+            if old >= top || self.book.is_placed(other) {
                 continue;
             }
             let open = instance.items[other as usize];
@@ -202,7 +172,7 @@ impl<'a> State<'a> {
     fn fits(&self, offset: u64, (first, end): (u32, u32)) -> bool {
         let range = first as usize..end as usize;
         let mut highest = 0;
-        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.open[range]) {
+        for (&floor, &open) in self.floor[range.clone()].iter().zip(&self.book.open()[range]) {
             let needed = if open > 0 { floor.max(offset) + open } else { 0 };
             highest = highest.max(needed);
         }
@@ -221,10 +191,10 @@ impl<'a> State<'a> {
             self.jobs.clear();
             self.work += instance.sections.row(section).len() as u64;
             // Room that the section has beside its open items: it can only be missing above that offset.
-            let room = self.capacity - self.open[section];
+            let room = self.capacity - self.book.open()[section];
             let (mut floor, mut released) = (u64::MAX, 0);
             for &item in instance.sections.row(section) {
-                if self.placed[item as usize] {
+                if self.book.is_placed(item) {
                     continue;
                 }
                 let lowest = self.lowest[item as usize].max(offset);

@@ -1,5 +1,8 @@
-//! Problems of many families: networks of several kinds, traces of a compiler, tight packings, and lifetimes and
-//! sizes with long tails.
+//! Problems of many families: networks of several kinds, traces of a compiler, tight packings, lifetimes and
+//! sizes with long tails, and patterns of other programs (`patterns.rs`).
+
+#[path = "patterns.rs"]
+mod patterns;
 
 use pool_plan::{Buffer, Gap, IntervalProblem};
 
@@ -30,10 +33,28 @@ pub(crate) enum Family {
     Aligned,
     /// Lifetimes with gaps.
     Gaps,
+    /// Stages of a pipeline that work on shifted batches.
+    Pipeline,
+    /// Requests that come one after the other, of pages, and last for as long as they happen to.
+    Serving,
+    /// Sizes that are powers of two, beside weights that live all the time.
+    Powers,
+    /// Calls that call others: lifetimes within lifetimes.
+    Nested,
+    /// Large buffers that live for a moment, and small ones between that stay.
+    Comb,
+    /// What is collected, and freed all at once.
+    Sawtooth,
+    /// One lifetime for all.
+    EqualLifetimes,
+    /// Huge pages, with small buffers between.
+    Pages,
+    /// Lifetimes of random bits.
+    Bits,
 }
 
 /// All families.
-pub(crate) const FAMILIES: [Family; 12] = [
+pub(crate) const FAMILIES: [Family; 21] = [
     Family::Chain,
     Family::Branches,
     Family::Residual,
@@ -46,6 +67,15 @@ pub(crate) const FAMILIES: [Family; 12] = [
     Family::Tight,
     Family::Aligned,
     Family::Gaps,
+    Family::Pipeline,
+    Family::Serving,
+    Family::Powers,
+    Family::Nested,
+    Family::Comb,
+    Family::Sawtooth,
+    Family::EqualLifetimes,
+    Family::Pages,
+    Family::Bits,
 ];
 
 /// A problem of a family with about `count` buffers, in random order, with names in another one.
@@ -63,6 +93,7 @@ pub(crate) fn problem(family: Family, count: usize, seed: u64) -> IntervalProble
         Family::LongTails | Family::Aligned | Family::Gaps => trace.long_tails(),
         Family::Compiler => trace.compiler(),
         Family::Tight => trace.tight(),
+        other => trace.pattern(other),
     }
     let mut buffers = trace.buffers;
     random.shuffle(&mut buffers);

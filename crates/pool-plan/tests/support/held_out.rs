@@ -43,28 +43,42 @@ pub(crate) fn refitted(
 
 /// Rectangles of time and addresses, cut out of one of 1,048,576 bytes, some of them left out.
 pub(crate) fn cut_out(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
-    let mut random = Random::new(seed);
-    let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
-    while pieces.len() < count {
-        let mut one = take_large(&mut pieces, &mut random);
+    cut_while(count, seed, |mut one, random| {
         let mut other = one.clone();
         let duration = one.upper.abs_diff(one.lower);
-        // Share of the whole in both directions decides which way to cut.
-        let is_tall = one.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6;
-        if is_tall && one.size >= 2048 {
+        if is_tall(&one) && one.size >= 2048 {
             other.size = 1024 * (1 + random.below(one.size / 1024 - 1));
             one.size -= other.size;
         } else if duration >= 4 {
             other.lower += 1 + random.below(duration - 2) as i64;
             one.upper = other.lower;
         } else {
-            pieces.push(one);
-            continue;
+            return vec![one];
         }
-        pieces.extend([one, other]);
+        vec![one, other]
+    })
+}
+
+/// Cuts large pieces of a rectangle by `cut` until there are `count`, and leaves some of them out.
+fn cut_while(
+    count: usize,
+    seed: u64,
+    cut: impl Fn(Buffer, &mut Random) -> Vec<Buffer>,
+) -> Result<IntervalProblem, PlanError> {
+    let mut random = Random::new(seed);
+    let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
+    while pieces.len() < count {
+        let one = take_large(&mut pieces, &mut random);
+        pieces.extend(cut(one, &mut random));
     }
     pieces.retain(|_| random.below(100) >= 8);
     named(pieces, &mut random)
+}
+
+/// Whether a piece has more of the rectangle's addresses than of its time, which decides which way to cut.
+fn is_tall(piece: &Buffer) -> bool {
+    let duration = piece.upper.abs_diff(piece.lower);
+    piece.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6
 }
 
 /// Takes one of the pieces, of which there are some: the largest of four, so that sizes stay within an order of magnitude
@@ -80,14 +94,10 @@ fn take_large(pieces: &mut Vec<Buffer>, random: &mut Random) -> Buffer {
 /// parts from each other.
 #[allow(dead_code, reason = "not all that include this file have such a family")]
 pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, PlanError> {
-    let mut random = Random::new(seed);
-    let mut pieces = vec![Buffer::new("", 0, 1_000_000, 1 << 20)];
-    while pieces.len() < count {
-        let whole = take_large(&mut pieces, &mut random);
+    cut_while(count, seed, |whole, random| {
         let duration = whole.upper.abs_diff(whole.lower);
         if whole.size < 3 * 1024 || duration < 8 {
-            pieces.push(whole);
-            continue;
+            return vec![whole];
         }
         let kibibytes = whole.size / 1024;
         // Two cuts of the addresses and two of the time, the first before the second.
@@ -99,24 +109,20 @@ pub(crate) fn pinwheels(count: usize, seed: u64) -> Result<IntervalProblem, Plan
         let piece = |lower: u64, upper: u64, size: u64| {
             Buffer::new("", time(lower), time(upper), 1024 * size)
         };
-        let is_tall = whole.size as f64 / f64::from(1 << 20) > duration as f64 / 1e6;
         if random.below(2) == 0 {
-            pieces.extend([
+            return vec![
                 piece(0, late, first),
                 piece(late, duration, second),
                 piece(early, duration, kibibytes - second),
                 piece(0, early, kibibytes - first),
                 piece(early, late, second - first),
-            ]);
-        } else if is_tall {
-            let sizes = [first, kibibytes - first];
-            pieces.extend(sizes.map(|size| piece(0, duration, size)));
-        } else {
-            pieces.extend([piece(0, early, kibibytes), piece(early, duration, kibibytes)]);
+            ];
         }
-    }
-    pieces.retain(|_| random.below(100) >= 8);
-    named(pieces, &mut random)
+        if is_tall(&whole) {
+            return [first, kibibytes - first].map(|size| piece(0, duration, size)).to_vec();
+        }
+        vec![piece(0, early, kibibytes), piece(early, duration, kibibytes)]
+    })
 }
 
 /// A variant of a network's trace: each distinct size becomes another one, and time may run

@@ -1,0 +1,79 @@
+//! What every partial plan keeps books of: which items are placed, and what the open ones need in each section.
+
+use super::instance::Instance;
+
+/// The open items of a partial plan.
+#[derive(Debug)]
+pub(super) struct Book<'a> {
+    instance: &'a Instance,
+    placed: Vec<bool>,
+    /// For each section, the bytes of its open items.
+    open: Vec<u64>,
+    /// For each section, how many open items cross into it from the section before.
+    crossing: Vec<u32>,
+}
+
+impl<'a> Book<'a> {
+    /// The book of an empty plan. Sections without an order are never apart.
+    pub(super) fn new(instance: &'a Instance) -> Self {
+        let sections = instance.section_count;
+        let mut crossing = vec![u32::from(!instance.is_linear); sections + 1];
+        for &(first, end) in &instance.hulls {
+            for boundary in first + 1..end {
+                crossing[boundary as usize] += 1;
+            }
+        }
+        let size = |&item: &u32| instance.items[item as usize].size;
+        let bytes = |section| instance.sections.row(section).iter().map(size).sum();
+        let open = (0..sections).map(bytes).collect();
+        Self { instance, placed: vec![false; instance.items.len()], open, crossing }
+    }
+
+    /// Whether an item is placed.
+    pub(super) fn is_placed(&self, item: u32) -> bool {
+        self.placed[item as usize]
+    }
+
+    /// For each section, the bytes of its open items.
+    pub(super) fn open(&self) -> &[u64] {
+        &self.open
+    }
+
+    /// Whether any open item crosses from section `boundary - 1` into section `boundary`.
+    pub(super) fn is_crossed(&self, boundary: usize) -> bool {
+        self.crossing[boundary] > 0
+    }
+
+    /// Whether all items that conflict with one are placed: then it is in nobody's way at its lowest offset, and
+    /// no other offset is better for it.
+    pub(super) fn is_uncovered(&self, item: u32) -> bool {
+        let others = self.instance.conflicts.row(item as usize);
+        others.iter().all(|&other| self.is_placed(other))
+    }
+
+    /// Notes that an open item is placed.
+    pub(super) fn place(&mut self, item: u32) {
+        self.placed[item as usize] = true;
+        let size = self.instance.items[item as usize].size;
+        for &section in self.instance.sections_of.row(item as usize) {
+            self.open[section as usize] -= size;
+        }
+        let (first, end) = self.instance.hulls[item as usize];
+        for boundary in first + 1..end {
+            self.crossing[boundary as usize] -= 1;
+        }
+    }
+
+    /// Notes that a placed item is open again.
+    pub(super) fn take_back(&mut self, item: u32) {
+        self.placed[item as usize] = false;
+        let size = self.instance.items[item as usize].size;
+        for &section in self.instance.sections_of.row(item as usize) {
+            self.open[section as usize] += size;
+        }
+        let (first, end) = self.instance.hulls[item as usize];
+        for boundary in first + 1..end {
+            self.crossing[boundary as usize] += 1;
+        }
+    }
+}
