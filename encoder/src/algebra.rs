@@ -1,8 +1,9 @@
 //! What a backend must be able to do for the encoder.
 
+use std::borrow::Cow;
 use std::error::Error;
 
-use pool_facade::{PoolBackend, Scope};
+use pool_facade::{PoolBackend, PoolView, Scope};
 
 /// Whatever a backend answers when it cannot do something.
 pub type Failure = Box<dyn Error>;
@@ -40,6 +41,31 @@ pub trait Algebra<B: PoolBackend> {
         bias: Option<B::ViewRef<'_, f32>>,
         to: &mut B::View<'_, f32>,
     ) -> Result<(), Failure>;
+
+    /// The numbers of a dense step's weight, rows of so many, in the order in which [`dense`](Self::dense) wants them: as
+    /// they are, unless an algebra has a better one.
+    fn arranged<'n>(&self, inner: usize, weight: Cow<'n, [f32]>) -> Cow<'n, [f32]> {
+        let _ = inner;
+        weight
+    }
+
+    /// A dense step for each row of `x`: as many numbers as `bias` has, each the product of that row and one of the weight,
+    /// plus the bias. They go into `to`, from there on. The weight is [as the algebra wants it](Self::arranged).
+    ///
+    /// # Errors
+    ///
+    /// As [`add_rows`](Self::add_rows).
+    fn dense(
+        &self,
+        scope: &Scope<'_, B>,
+        x: B::ViewRef<'_, f32>,
+        (weight, bias): (B::ViewRef<'_, f32>, B::ViewRef<'_, f32>),
+        start: usize,
+        to: &mut B::View<'_, f32>,
+    ) -> Result<(), Failure> {
+        let product = Product::dense([x.len(), weight.len(), bias.len()], start)?;
+        self.multiply(scope, &product, (x, weight), Some(bias), to)
+    }
 
     /// `y = y · Φ(y)`, with the distribution function of the normal distribution (Hendrycks and Gimpel, 2016).
     ///
@@ -155,6 +181,27 @@ pub struct Product {
 }
 
 impl Product {
+    /// What a dense step multiplies, by the lengths of what it reads: rows, a weight with a row for each number that comes
+    /// out, and a bias. The result starts there in its view.
+    ///
+    /// # Errors
+    ///
+    /// Where the lengths are not those of rows.
+    pub(crate) fn dense([x, weight, columns]: [usize; 3], start: usize) -> Result<Self, Failure> {
+        let inner = rows_of(weight, columns)?;
+        Ok(Self {
+            count: 1,
+            rows: rows_of(x, inner)?,
+            columns,
+            inner,
+            left: Layout::of_rows(inner),
+            right: Layout::of_rows(inner),
+            right_is_turned: true,
+            to: Layout { start, ..Layout::of_rows(columns) },
+            factor: 1.0,
+        })
+    }
+
     /// Whether all matrices are within views of these lengths: a kernel asks nobody.
     ///
     /// # Errors

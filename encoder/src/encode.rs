@@ -1,6 +1,6 @@
 //! The encoder itself: one function for all backends, whose temporaries are those of scopes.
 
-use pool_facade::{LendView, LendViewMut, PoolBackend, PoolView, Scope};
+use pool_facade::{LendView, LendViewMut, PoolBackend, Scope};
 
 use crate::algebra::{Algebra, Failure, Layout, Product};
 use crate::model::{Configuration, Dense, Layer, ModelOf, Norm};
@@ -172,19 +172,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         start: usize,
         to: &mut B::View<'_, f32>,
     ) -> Result<(), Failure> {
-        let [inner, columns] = [x.len() / self.rows(), dense.bias.len()];
-        let product = Product {
-            count: 1,
-            rows: self.rows(),
-            columns,
-            inner,
-            left: Layout::of_rows(inner),
-            right: Layout::of_rows(inner),
-            right_is_turned: true,
-            to: Layout { start, ..Layout::of_rows(columns) },
-            factor: 1.0,
-        };
-        self.algebra.multiply(scope, &product, (x, dense.weight), Some(dense.bias), to)
+        self.algebra.dense(scope, x, (dense.weight, dense.bias), start, to)
     }
 
     /// The tokens of all sentences.

@@ -1,11 +1,22 @@
 //! The encoder's operations on the host: products by faer, everything else as loops over slices. One thread.
+//!
+//! The loops are plain ones, which a compiler makes vectors of; pulp has them compiled once more for processors with AVX2,
+//! and asks which there is. Nothing in them calls a library for each number: without FMA at compile time `f32::mul_add`
+//! would.
 
-use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+mod functions;
+mod loops;
+mod panels;
+
+use std::borrow::Cow;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use pool_facade::{PoolBackend, Scope};
+use pulp::Arch;
 
+use self::functions::dot;
+use self::loops::{AddAndNormalize, Gelu, Softmax};
 use crate::algebra::{Algebra, Failure, Layout, NormOf, Product, agree, rows_of};
 
 /// Loops over slices, and faer: for `Cpu`, and for any other backend whose views are slices.
@@ -76,10 +87,26 @@ where
         Ok(())
     }
 
+    fn arranged<'n>(&self, inner: usize, weight: Cow<'n, [f32]>) -> Cow<'n, [f32]> {
+        panels::arranged(inner, &weight).into()
+    }
+
+    fn dense(
+        &self,
+        _: &Scope<'_, B>,
+        x: &[f32],
+        (weight, bias): (&[f32], &[f32]),
+        start: usize,
+        to: &mut &mut [f32],
+    ) -> Result<(), Failure> {
+        let product = Product::dense([x.len(), weight.len(), bias.len()], start)?;
+        product.check((x.len(), weight.len()), Some(bias.len()), to.len())?;
+        panels::multiply(product.inner, x, weight, bias, &mut to[start..]);
+        Ok(())
+    }
+
     fn gelu(&self, _: &Scope<'_, B>, y: &mut &mut [f32]) -> Result<(), Failure> {
-        for number in y.iter_mut() {
-            *number *= 0.5 + 0.5 * erf(*number * FRAC_1_SQRT_2);
-        }
+        Arch::new().dispatch(Gelu { y });
         Ok(())
     }
 
@@ -94,17 +121,7 @@ where
         rows_of(y.len(), columns)?;
         let length = lengths.get(sequence).ok_or("no such sequence")?;
         let length = columns.min(*length as usize);
-        for row in y.chunks_exact_mut(columns) {
-            let (row, beyond) = row.split_at_mut(length);
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let mut sum = 0.0;
-            for number in row.iter_mut() {
-                *number = (*number - largest).exp();
-                sum += *number;
-            }
-            row.iter_mut().for_each(|number| *number /= sum);
-            beyond.fill(0.0);
-        }
+        Arch::new().dispatch(Softmax { columns, length, y });
         Ok(())
     }
 
@@ -119,16 +136,7 @@ where
         rows_of(y.len(), columns)?;
         agree("a norm's shift", shift.len(), columns)?;
         agree("what is added before a norm", update.len(), y.len())?;
-        for (y, update) in y.chunks_exact_mut(columns).zip(update.chunks_exact(columns)) {
-            y.iter_mut().zip(update).for_each(|(y, update)| *y += update);
-            let mean = sum(y) / number_of(columns);
-            y.iter_mut().for_each(|y| *y -= mean);
-            let variance = dot(y) / number_of(columns);
-            let inverse = 1.0 / (variance + epsilon).sqrt();
-            for ((y, scale), shift) in y.iter_mut().zip(scale).zip(shift) {
-                *y = (*y * inverse).mul_add(*scale, *shift);
-            }
-        }
+        Arch::new().dispatch(AddAndNormalize { update, norm: (scale, shift, epsilon), y });
         Ok(())
     }
 
@@ -174,56 +182,4 @@ fn matrix(
 /// The same to be written. faer 0.24 has the strides of `from_row_major_slice_with_stride_mut` the wrong way round.
 fn matrix_mut(numbers: &mut [f32], row: usize, rows: usize, columns: usize) -> MatMut<'_, f32> {
     MatMut::from_column_major_slice_with_stride_mut(numbers, columns, rows, row).transpose_mut()
-}
-
-/// Sums in as many parts as a processor adds at once.
-const PARTS: usize = 16;
-
-fn sum(numbers: &[f32]) -> f32 {
-    in_parts(numbers, |sum, number| sum + number)
-}
-
-/// The sum of the squares.
-fn dot(numbers: &[f32]) -> f32 {
-    in_parts(numbers, |sum, number| number.mul_add(number, sum))
-}
-
-fn in_parts(numbers: &[f32], add: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut sums = [0.0; PARTS];
-    let parts = numbers.chunks_exact(PARTS);
-    let rest = parts.remainder();
-    for part in parts {
-        sums.iter_mut().zip(part).for_each(|(sum, number)| *sum = add(*sum, *number));
-    }
-    rest.iter().fold(sums.iter().sum(), |sum, number| add(sum, *number))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a row has fewer numbers than an f32 counts exactly"
-)]
-fn number_of(columns: usize) -> f32 {
-    columns as f32
-}
-
-/// The error function, as a ratio of polynomials that differs from it by less than 1e-6 anywhere; it is a loop's body
-/// that a compiler can vectorise. The coefficients are those of Eigen and XLA for `f32`.
-fn erf(x: f32) -> f32 {
-    const ABOVE: [f32; 5] =
-        [2.290_506_6e-4, 3.408_291e-3, 5.095_569_5e-2, 0.185_208_32, FRAC_2_SQRT_PI];
-    const BELOW: [f32; 7] = [
-        -1.179_160_3e-7,
-        2.354_796_6e-5,
-        1.017_962_5e-3,
-        1.407_047e-2,
-        0.110_985_05,
-        0.497_469_25,
-        1.0,
-    ];
-    let x = x.clamp(-3.743_921_2, 3.743_921_2);
-    let square = x * x;
-    let polynomial = |coefficients: &[f32]| {
-        coefficients.iter().fold(0.0, |value: f32, coefficient| value.mul_add(square, *coefficient))
-    };
-    x * polynomial(&ABOVE) / polynomial(&BELOW)
 }

@@ -10,7 +10,7 @@ use pool_facade::pool_graph::{
     GraphMemoryBlock, GraphPoolConfig, Probe, ReadTicket, StagingConfig, StagingPool,
 };
 
-use pool_facade::PoolView;
+use pool_facade::{Cuda, PoolView};
 
 use crate::algebra::Failure;
 use crate::cuda::OnCuda;
@@ -66,7 +66,8 @@ impl Ladder {
             let positions = configuration.positions;
             return Err(format!("{most} tokens, and the model has {positions} positions").into());
         }
-        let (model, numbers) = packed(configuration, tensors)?;
+        let kernels = OnCuda::new(device)?;
+        let (model, numbers) = packed(&kernels, configuration, tensors)?;
         // What is allocated below and no more: the pool's chunks are as large as its maximum leaves.
         let sizes = tokens.iter().flat_map(|tokens| Rung::lengths(&configuration, count, *tokens));
         let bytes = |length: usize| (length * NUMBER).next_multiple_of(ALIGNMENT) as u64;
@@ -74,7 +75,7 @@ impl Ladder {
         let config = GraphPoolConfig { initial: 0, maximum };
         let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
         let parts = Parts {
-            kernels: &OnCuda::new(device)?,
+            kernels: &kernels,
             stream: &device.context().new_stream()?,
             weights: &allocate(&pool, numbers.len())?,
             model: &model,
@@ -270,13 +271,14 @@ fn allocate(pool: &CUDAGraphMemoryPool, length: usize) -> Result<GraphMemoryBloc
 
 /// All tensors of a model in one array, and where each is in it.
 fn packed(
+    kernels: &OnCuda,
     configuration: Configuration,
     tensors: &impl Tensors,
 ) -> Result<(Model<Range<usize>>, Vec<f32>), Failure> {
     let mut numbers = Vec::new();
     let model = Model::<Tensor>::of(configuration).try_map(|tensor| -> Result<_, Failure> {
         let start = numbers.len();
-        numbers.extend_from_slice(&tensor.numbers(tensors)?);
+        numbers.extend_from_slice(&tensor.numbers::<Cuda>(tensors, kernels)?);
         let end = numbers.len();
         numbers.resize(end.next_multiple_of(ALIGNMENT / NUMBER), 0.0);
         Ok(start..end)

@@ -102,7 +102,7 @@ fn encoded<B: PoolBackend, A: Algebra<B>>(
 ) -> Result<Vec<f32>, Failure> {
     let configuration = directory.configuration();
     let mut constants = DynamicPool::<B>::new(context()?);
-    let model = Model::upload(configuration, directory, &mut constants)?;
+    let model = Model::upload(algebra, configuration, directory, &mut constants)?;
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);

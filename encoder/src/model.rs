@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pool_facade::{DynamicPool, Handle, Handles, PoolBackend, PoolError};
 
-use crate::algebra::Failure;
+use crate::algebra::{Algebra, Failure};
 
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Tensor {
     pub name: String,
     /// Rows times columns.
     pub length: usize,
+    /// Where it is the weight of a dense step: the numbers that go in.
+    pub inner: Option<usize>,
 }
 
 /// A model's tensors, each as a `T`: a name, a handle, or a view.
@@ -103,11 +105,18 @@ pub trait Tensors {
 }
 
 impl Tensor {
-    /// All numbers of the tensor.
-    pub(crate) fn numbers<'t>(&self, tensors: &'t impl Tensors) -> Result<Cow<'t, [f32]>, Failure> {
+    /// All numbers of the tensor, as an algebra wants them.
+    pub(crate) fn numbers<'t, B: PoolBackend>(
+        &self,
+        tensors: &'t impl Tensors,
+        algebra: &impl Algebra<B>,
+    ) -> Result<Cow<'t, [f32]>, Failure> {
         let numbers = tensors.numbers(self)?;
         if numbers.len() == self.length {
-            return Ok(numbers);
+            return Ok(match self.inner {
+                Some(inner) => algebra.arranged(inner, numbers),
+                None => numbers,
+            });
         }
         let (name, wanted, has) = (&self.name, self.length, numbers.len());
         Err(format!("{name} has {has} numbers, and the model wants {wanted}").into())
@@ -125,6 +134,7 @@ impl Model<Tensor> {
         let table = |name: &str, rows: usize| Tensor {
             name: format!("embeddings.{name}_embeddings.weight"),
             length: rows * hidden,
+            inner: None,
         };
         Self {
             configuration,
@@ -156,14 +166,14 @@ impl Layer<Tensor> {
 
 impl Dense<Tensor> {
     fn of(name: &str, from: usize, to: usize) -> Self {
-        let tensor = |part, length| Tensor { name: format!("{name}.{part}"), length };
-        Self { weight: tensor("weight", from * to), bias: tensor("bias", to) }
+        let tensor = |part, length, inner| Tensor { name: format!("{name}.{part}"), length, inner };
+        Self { weight: tensor("weight", from * to, Some(from)), bias: tensor("bias", to, None) }
     }
 }
 
 impl Norm<Tensor> {
     fn of(name: &str, length: usize) -> Self {
-        let tensor = |part| Tensor { name: format!("{name}.{part}"), length };
+        let tensor = |part| Tensor { name: format!("{name}.{part}"), length, inner: None };
         Self { scale: tensor("weight"), shift: tensor("bias") }
     }
 }
@@ -219,17 +229,19 @@ impl<T> Norm<T> {
 }
 
 impl Model<Handle<f32>> {
-    /// Copies a model into the memory of a pool, as constants beside its scopes.
+    /// Copies a model into the memory of a pool, as constants beside its scopes, for an algebra to compute with.
     ///
     /// # Errors
     ///
     /// Where a tensor is missing, and where there is no memory.
     pub fn upload<B: PoolBackend>(
+        algebra: &impl Algebra<B>,
         configuration: Configuration,
         tensors: &impl Tensors,
         pool: &mut DynamicPool<B>,
     ) -> Result<Self, Failure> {
-        let upload = |tensor: &Tensor| Ok(pool.try_acquire_from(&tensor.numbers(tensors)?)?);
+        let upload =
+            |tensor: &Tensor| Ok(pool.try_acquire_from(&tensor.numbers(tensors, algebra)?)?);
         Model::of(configuration).try_map(upload)
     }
 

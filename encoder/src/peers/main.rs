@@ -89,7 +89,7 @@ impl Service {
         let sentences = self.sentences(directory)?;
         let configuration = directory.configuration();
         let mut constants = DynamicPool::<Cpu>::new(());
-        let model = Model::upload(configuration, directory, &mut constants)?;
+        let model = Model::upload(&Host, configuration, directory, &mut constants)?;
         let batch = Batch::upload(&sentences, &mut constants)?;
         let (constants, _) = constants.split();
         let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);

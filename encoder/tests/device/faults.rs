@@ -24,7 +24,7 @@ fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let sentences = tiny::sentences(&[5, 7]);
     let sentences = pool_encoder::Sentences::new(&tiny::SMALLER, 8, &sentences).unwrap();
     let mut constants = DynamicPool::<Cuda>::new(context());
-    let model = Model::upload(tiny::SMALLER, &tiny::Tiny, &mut constants).unwrap();
+    let model = Model::upload(&kernels, tiny::SMALLER, &tiny::Tiny, &mut constants).unwrap();
     let batch = Batch::upload(&sentences, &mut constants).unwrap();
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants).unwrap(), batch.views(&constants).unwrap());

@@ -1,7 +1,10 @@
-//! In steady state a forward on one thread asks the heap for nothing, and the pool holds what it held.
+//! In steady state a forward on one thread asks the heap for nothing, faults no page, and the pool holds what it held.
 
 #![allow(clippy::unwrap_used, reason = "tests: a check that fails panics")]
 
+#[path = "../../../benches/src/harness/clock.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a library exports it, times among the rest")]
+mod clock;
 #[path = "../../../crates/pool-facade/tests/zero_allocation/counting.rs"]
 mod counting;
 
@@ -9,12 +12,22 @@ use counting::Calls;
 use pool_encoder::{Batch, HeadsAtOnce, Host, Model, Sentences, encode, tiny};
 use pool_facade::{Cpu, DynamicPool, Pool};
 
-#[test]
-fn a_forward_allocates_nothing() {
+/// What forwards of one pool need.
+#[derive(Debug, PartialEq, Eq)]
+struct Needs {
+    calls: Calls,
+    /// `None` where the system does not count them by thread.
+    faults: Option<u64>,
+    /// What the pool holds more than before.
+    bytes: usize,
+}
+
+/// What so many forwards need once the first few are over; `between` runs after each.
+fn needs(forwards: usize, mut between: impl FnMut()) -> Needs {
     let sentences = tiny::sentences(&[9, 64, 33]);
     let sentences = Sentences::new(&tiny::CONFIGURATION, 64, &sentences).unwrap();
     let mut constants = DynamicPool::<Cpu>::new(());
-    let model = Model::upload(tiny::CONFIGURATION, &tiny::Tiny, &mut constants).unwrap();
+    let model = Model::upload(&Host, tiny::CONFIGURATION, &tiny::Tiny, &mut constants).unwrap();
     let batch = Batch::upload(&sentences, &mut constants).unwrap();
     let (constants, _) = constants.split();
     let (model, batch) = (model.views(&constants).unwrap(), batch.views(&constants).unwrap());
@@ -23,11 +36,36 @@ fn a_forward_allocates_nothing() {
     let mut forward = |pool: &mut Pool<Cpu>| {
         let to = &mut numbers.as_mut_slice();
         encode(&Host, HeadsAtOnce::One, pool.scope(), &model, &batch, to).unwrap();
+        between();
     };
-    // The products' own memory comes with the first of them.
-    forward(&mut pool);
-    let (before, held) = (Calls::so_far(), pool.stats().reserved_bytes);
-    (0..20).for_each(|_| forward(&mut pool));
-    assert_eq!(Calls::since(before), Calls { allocations: 0, frees: 0 });
-    assert_eq!(pool.stats().reserved_bytes, held);
+    // The products' own memory, and whatever else is touched first, comes with these.
+    (0..5).for_each(|_| forward(&mut pool));
+    let (calls, held) = (Calls::so_far(), pool.stats().reserved_bytes);
+    let faults = clock::minor_faults();
+    (0..forwards).for_each(|_| forward(&mut pool));
+    Needs {
+        faults: clock::minor_faults().zip(faults).map(|(after, before)| after - before),
+        calls: Calls::since(calls),
+        bytes: pool.stats().reserved_bytes - held,
+    }
+}
+
+const NOTHING: Calls = Calls { allocations: 0, frees: 0 };
+
+#[test]
+fn a_forward_allocates_nothing_and_faults_no_page() {
+    let needs = needs(200, || {});
+    println!("FIGURE: 200 forwards in steady state: {needs:?}");
+    if needs.faults.is_none() {
+        println!("SKIPPED: this system counts no page faults of a thread");
+    }
+    assert_eq!(needs, Needs { calls: NOTHING, faults: needs.faults.map(|_| 0), bytes: 0 });
+}
+
+/// The two counts see what they are there for: a block each time, large enough for the system to take it back.
+#[test]
+fn a_new_block_for_each_forward_would_be_seen() {
+    let needs = needs(20, || drop(std::hint::black_box(vec![1_u8; 64 << 20])));
+    assert_eq!(needs.calls, Calls { allocations: 20, frees: 20 });
+    assert!(needs.faults.is_none_or(|faults| faults >= 20), "{needs:?}");
 }

@@ -33,7 +33,7 @@ pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     times: usize,
 ) -> Result<Encoded, Failure> {
     let mut constants = DynamicPool::<B>::try_new(context(), Default::default())?;
-    let model = Model::upload(sizes, &tiny::Tiny, &mut constants)?;
+    let model = Model::upload(algebra, sizes, &tiny::Tiny, &mut constants)?;
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);

@@ -15,7 +15,7 @@ type Watched = LedgeredBackend<Cpu>;
 fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let mut constants = DynamicPool::<Cpu>::new(());
     let batch = golden::batch(31);
-    let model = Model::upload(tiny::CONFIGURATION, &tiny::Tiny, &mut constants).unwrap();
+    let model = Model::upload(&Host, tiny::CONFIGURATION, &tiny::Tiny, &mut constants).unwrap();
     let batch = Batch::upload(&batch, &mut constants).unwrap();
     let (constants, _) = constants.split();
     let (model, batch) = (model.views(&constants).unwrap(), batch.views(&constants).unwrap());

@@ -5,6 +5,7 @@
 //! Where a device computes a function less exactly than to the nearest number, the bound has what WGSL allows, which is
 //! more than CUDA and the host need.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use pool_encoder::{Algebra, Failure, Layout, Product};
@@ -29,6 +30,9 @@ pub(crate) fn as_defined<B: PoolBackend, A: Algebra<B>>(
     let layouts = [(); 3].map(|()| (0_usize..5, 0_usize..5, any::<bool>()));
     let ways = (any::<bool>(), any::<bool>(), -2_f32..2.0);
     on.for_all("products", (sizes, layouts, ways), On::multiply);
+    // More than a panel of the host's, and more rows than it takes at once.
+    let sizes = (1_usize..40, 1_usize..250, 1_usize..40, 0_usize..9);
+    on.for_all("dense steps", sizes, On::dense);
     on.for_all("gelu", 1_usize..700, On::gelu);
     on.for_all("softmax", (1_usize..6, 1_usize..300, 0_usize..310, 0_usize..3), On::softmax);
     on.for_all("layer norm", (1_usize..6, 1_usize..300), On::add_and_normalize);
@@ -136,6 +140,33 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
             })?;
         let bias = has_bias.then_some(&bias[..]);
         compare(&found, &naive::multiply(&product, &left, &right, bias, &before))
+    }
+
+    fn dense(
+        &self,
+        &(rows, columns, inner, start): &(usize, usize, usize, usize),
+        numbers: &mut Numbers,
+    ) -> Result<(), Failure> {
+        let product = Product {
+            count: 1,
+            rows,
+            columns,
+            inner,
+            left: Layout::of_rows(inner),
+            right: Layout::of_rows(inner),
+            right_is_turned: true,
+            to: Layout { start, ..Layout::of_rows(columns) },
+            factor: 1.0,
+        };
+        let [x, weight, bias] =
+            [rows * inner, columns * inner, columns].map(|length| numbers.some(length));
+        let before = numbers.some(start + rows * columns + start);
+        let arranged = self.algebra.arranged(inner, Cow::Borrowed(&weight));
+        let found =
+            self.applied(&[&x, &arranged, &bias], &[0], &before, |scope, read, _, to| {
+                self.algebra.dense(scope, read[0], (read[1], read[2]), start, to)
+            })?;
+        compare(&found, &naive::multiply(&product, &x, &weight, Some(&bias), &before))
     }
 
     fn gelu(&self, &length: &usize, numbers: &mut Numbers) -> Result<(), Failure> {
