@@ -59,6 +59,8 @@ struct Arguments {
 enum Addition {
     /// mimalloc, jemalloc and bump-scope.
     Allocators,
+    /// The device of wgpu.
+    Wgpu,
 }
 
 fn main() -> ExitCode {
@@ -77,7 +79,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     if arguments.only.is_none() {
         run_workloads(&plan(arguments.length), &folder)?;
     }
-    let columns = Columns::new(&arguments.programs, &arguments.with);
+    let columns = Columns::new(&arguments.programs, &arguments.with)?;
     stream::run(arguments.length, arguments.only.as_deref(), &columns, &folder)?;
     println!("Pictures: {}", folder.display());
     Ok(())

@@ -14,8 +14,8 @@ pub(crate) struct Arguments {
     /// Take a few seconds only: fewer and shorter batches, so a wider spread.
     #[arg(long)]
     quick: bool,
-    /// Stream many more frames, up to 4K, also with mimalloc, jemalloc and bump-scope, which needs a C compiler, and
-    /// 100,000 small ones with the pool: some minutes.
+    /// Stream many more frames, up to 4K, also with mimalloc, jemalloc and bump-scope, which needs a C compiler, on
+    /// wgpu, and 100,000 small ones with the pool: some minutes.
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     /// One stream alone, such as 640x480-churn or, with --full, 64x48; a wrong name is answered with all.
@@ -25,6 +25,7 @@ pub(crate) struct Arguments {
 
 /// Features of the programs by what they bring.
 const ALLOCATORS: (&str, &str) = ("allocators", "bump-scope,jemalloc,mimalloc");
+const WGPU: (&str, &str) = ("wgpu", "wgpu");
 
 /// Builds the programs and runs the demo.
 ///
@@ -34,7 +35,7 @@ const ALLOCATORS: (&str, &str) = ("allocators", "bump-scope,jemalloc,mimalloc");
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let (length, wanted): (&str, &[_]) = match (arguments.quick, arguments.full) {
         (true, _) => ("quick", &[]),
-        (false, true) => ("full", &[ALLOCATORS]),
+        (false, true) => ("full", &[ALLOCATORS, WGPU]),
         (false, false) => ("short", &[]),
     };
     let (demo, with) = build(wanted)?;

@@ -52,6 +52,9 @@ impl Column {
         ..Self::VEC
     };
 
+    const WGPU: Self =
+        Self { name: "pool, wgpu", way: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
+
     /// What every build has, and what is asked for besides.
     const PLAIN: &[Self] = &[Self::POOL, Self::VEC, Self::KEPT];
     const ALL: &[Self] =
@@ -65,20 +68,48 @@ impl Column {
 /// The columns that there are.
 #[derive(Debug)]
 pub(crate) struct Columns {
-    columns: &'static [Column],
+    columns: Vec<Column>,
     programs: PathBuf,
+    /// What wgpu computes on.
+    adapter: Option<String>,
 }
 
 impl Columns {
-    /// Those of the programs in a folder, which were built with some additions.
-    pub(crate) fn new(programs: &Path, with: &[Addition]) -> Self {
+    /// Those of the programs in a folder, which were built with some additions. Without an adapter there is no wgpu,
+    /// and it says so.
+    ///
+    /// # Errors
+    ///
+    /// When a program cannot be started.
+    pub(crate) fn new(programs: &Path, with: &[Addition]) -> Result<Self, TaskError> {
         let has_allocators = with.contains(&Addition::Allocators);
         let columns = if has_allocators { Column::ALL } else { Column::PLAIN };
-        Self { columns, programs: programs.to_owned() }
+        let mut columns =
+            Self { columns: columns.to_vec(), programs: programs.to_owned(), adapter: None };
+        if with.contains(&Addition::Wgpu) {
+            columns.add_wgpu()?;
+        }
+        Ok(columns)
     }
 
-    pub(super) fn all(&self) -> &'static [Column] {
-        self.columns
+    fn add_wgpu(&mut self) -> Result<(), TaskError> {
+        let answer = Command::new(self.program(Column::WGPU)).arg("adapter").output()?;
+        if answer.status.success() {
+            self.adapter = Some(String::from_utf8(answer.stdout)?.trim().to_owned());
+            self.columns.push(Column::WGPU);
+        } else {
+            println!("SKIPPED: wgpu: {}", String::from_utf8_lossy(&answer.stderr).trim());
+        }
+        Ok(())
+    }
+
+    pub(super) fn all(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What wgpu computes on, where it is a column.
+    pub(super) fn adapter(&self) -> Option<&str> {
+        self.adapter.as_deref()
     }
 
     /// The program of a way.
@@ -107,6 +138,7 @@ mod tests {
                 assert!(column.name != other.name && column.colour != other.colour);
             }
         }
+        assert!(Column::ALL.iter().all(|column| column.colour != Column::WGPU.colour));
         assert!(Column::PLAIN.iter().all(|plain| Column::ALL.contains(plain)));
     }
 }

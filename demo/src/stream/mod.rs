@@ -75,6 +75,9 @@ pub(crate) fn run(
     }
     progress.finish_and_clear();
     println!("{}", table::EXPLANATION);
+    if let Some(adapter) = columns.adapter() {
+        println!("{}\n", table::of_wgpu(adapter));
+    }
     if length == Length::Full && only.is_none() {
         long_run(columns, folder)?;
     }

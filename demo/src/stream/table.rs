@@ -17,6 +17,15 @@ clock has it, with whatever else the machine did. Faults and allocations are the
 the most that the process was resident with between two frames, beyond what it had before the first. All ways made the same pictures.
 ";
 
+/// What the column of wgpu is.
+pub(super) fn of_wgpu(adapter: &str) -> String {
+    format!(
+        "wgpu computes on {adapter}: the median, the pyramid and the edges; a frame is decoded, its flow followed and the\n\
+         picture composed on the host. Its processor time, faults and allocations are those of the host's thread alone, so\n\
+         compare it by the clock; what it holds has the driver in it."
+    )
+}
+
 /// The whole table.
 pub(super) fn of(rows: &[(Column, Figures)]) -> Table {
     let mut table = Table::new();

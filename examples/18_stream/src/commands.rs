@@ -46,6 +46,9 @@ enum Task {
         /// The file.
         film: PathBuf,
     },
+    /// Says what the way with wgpu computes on, or fails.
+    #[cfg(feature = "wgpu")]
+    Adapter,
     /// Reads numbers from the standard input, and tells of so many frames each, a line a frame.
     Serve {
         /// Where temporaries come from.
@@ -84,6 +87,11 @@ fn run(task: Task) -> Result<(), Failure> {
     match task {
         Task::Show { size, frames, picture } => show(&Film::make(size, frames)?, frames, &picture),
         Task::Film { size, frames, film } => Film::make(size, frames)?.write(&film),
+        #[cfg(feature = "wgpu")]
+        Task::Adapter => {
+            println!("{}", crate::ways::on_wgpu::OnWgpu::open()?.adapter());
+            Ok(())
+        }
         Task::Serve { way, workers, churn, live, picture, film } => {
             local::<Cpu>().configure(PoolConfig::new().measure_live_bytes(live))?;
             let mut service = Service::new(Film::read(&film)?, way, workers, churn)?;

@@ -37,14 +37,19 @@ pub fn frame<S: Scratch>(
     }
     let mut marks = scratch.take::<u8>(size.pixels());
     scratch.nested(|inner| mark_edges(inner, camera.now[0].view(), &mut marks));
+    show(scratch, camera, &clean, &marks);
+    Ok(())
+}
 
+/// What follows once the frame is clean, and its pyramid and edges are known.
+pub(crate) fn show<S: Scratch>(scratch: &mut S, camera: &mut Camera, clean: &[u8], marks: &[u8]) {
+    let size = camera.size();
     let mut across = plane::<f32, _>(scratch, size.halved(1));
     let mut down = plane::<f32, _>(scratch, size.halved(1));
     let pyramids = [&camera.before, &camera.now];
     scratch.nested(|inner| follow(inner, pyramids, FLOW, [across.view_mut(), down.view_mut()]));
-    composite(size, &clean, &marks, [across.view(), down.view()], &mut camera.picture);
+    composite(size, clean, marks, [across.view(), down.view()], &mut camera.picture);
     camera.step();
-    Ok(())
 }
 
 /// The bytes of a frame as red, green and blue.

@@ -14,6 +14,8 @@ use crate::scratch;
 use crate::size::Size;
 use crate::ways::heap::Heap;
 use crate::ways::kept::Kept;
+#[cfg(feature = "wgpu")]
+use crate::ways::on_wgpu::OnWgpu;
 
 /// Where temporaries come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,6 +29,9 @@ pub enum Way {
     /// An arena of the camera.
     #[cfg(feature = "bump-scope")]
     BumpScope,
+    /// The pool of a device of wgpu until the flow, the thread's pool from there on.
+    #[cfg(feature = "wgpu")]
+    Wgpu,
 }
 
 /// A camera's program in one way.
@@ -43,6 +48,9 @@ enum Source {
     Kept(Box<Kept>),
     #[cfg(feature = "bump-scope")]
     Arena(bump_scope::Bump),
+    /// Opened for the first frame.
+    #[cfg(feature = "wgpu")]
+    Wgpu(Option<Box<OnWgpu>>),
 }
 
 impl Lane {
@@ -55,6 +63,8 @@ impl Lane {
             Way::Kept => Source::Kept(Box::new(Kept::new(size))),
             #[cfg(feature = "bump-scope")]
             Way::BumpScope => Source::Arena(bump_scope::Bump::new()),
+            #[cfg(feature = "wgpu")]
+            Way::Wgpu => Source::Wgpu(None),
         };
         Self { camera: Camera::new(size), source }
     }
@@ -69,7 +79,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size.
+    /// When the bytes are no frame of the camera's size, and for wgpu when there is no adapter.
     pub fn frame(&mut self, encoded: &[u8]) -> Result<(), Failure> {
         let camera = &mut self.camera;
         match &mut self.source {
@@ -83,6 +93,14 @@ impl Lane {
                 bump.reset();
                 outcome
             }
+            #[cfg(feature = "wgpu")]
+            Source::Wgpu(opened) => {
+                let device = match opened {
+                    Some(device) => device,
+                    None => opened.insert(Box::new(OnWgpu::open()?)),
+                };
+                device.frame(encoded, camera)
+            }
         }
     }
 
@@ -95,7 +113,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// When the bytes are no frame of the camera's size.
+    /// When the bytes are no frame of the camera's size, and for wgpu when there is no adapter.
     pub fn measured(&mut self, encoded: &[u8]) -> Result<Record, Failure> {
         scratch::addresses();
         let (faults, requests) = (clock::minor_faults(), heap::requests());

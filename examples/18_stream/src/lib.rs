@@ -1,6 +1,6 @@
 //! A stream of frames, as a camera's program works through it: decoded, cleaned, made a pyramid, searched for edges and
 //! for what moved, and put together again. What differs between the ways is where the temporaries come from: a pool,
-//! `Vec`, an arena, or buffers kept by hand. The arithmetic is the same code, so every way makes the same pictures.
+//! `Vec`, an arena, buffers kept by hand, or for a part of the steps a device of wgpu. The arithmetic is the same code, so every way makes the same pictures.
 //!
 //! [`frame()`] is the whole program for all but the kept buffers, generic over [`Scratch`]; [`ways::kept`] is the same by
 //! hand. The rest makes the frames out of a photograph, and measures.

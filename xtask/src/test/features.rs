@@ -51,7 +51,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-encoder", &["bytes"]),
     with("pool-encoder", &["peers"]),
     with("pool-stream", &[]),
-    with("pool-stream", &["bump-scope", "jemalloc", "mimalloc"]),
+    with("pool-stream", &["bump-scope", "jemalloc", "mimalloc", "wgpu"]),
     with("pool-examples", &["device"]),
     with("pool-examples", &["wgpu"]),
 ];
@@ -98,6 +98,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-encoder/cuda",
     "pool-encoder/wgpu",
     "pool-stream/bump-scope",
+    "pool-stream/wgpu",
     "pool-examples/device",
     "pool-examples/wgpu",
 ];

@@ -4,4 +4,6 @@
 mod arena;
 pub mod heap;
 pub mod kept;
+#[cfg(feature = "wgpu")]
+pub mod on_wgpu;
 mod pooled;
