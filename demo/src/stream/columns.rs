@@ -52,7 +52,7 @@ impl Column {
         ..Self::VEC
     };
 
-    const WGPU: Self =
+    pub(super) const WGPU: Self =
         Self { name: "pool, wgpu", way: "wgpu", program: SYSTEM, colour: RGBColor(120, 80, 30) };
 
     /// What every build has, and what is asked for besides.
