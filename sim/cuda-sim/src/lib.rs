@@ -4,12 +4,13 @@
 //! until something forces them, then run in an order that a seed draws; vector clocks find accesses
 //! that nothing orders, whether or not the data came out wrong. Kernels are PTX, interpreted.
 //!
-//! `ptx` reads modules, `kernel` runs their kernels, and `world` is everything else, all in safe Rust. `abi` is the C interface over it: the calls of the
+//! `ptx` reads modules, `kernel` runs their kernels, `printf` writes what they print, and `world` is everything else, all in safe Rust. `abi` is the C interface over it: the calls of the
 //! driver, and those named `simcuda_*` with which tests control it. What is modelled, and what none
 //! of it can show, is in `docs/simulator.md`.
 
 mod abi;
 mod kernel;
+mod printf;
 mod ptx;
 pub mod settings;
 mod world;

@@ -32,9 +32,9 @@ pub(crate) struct Arguments {
     /// Leave out what takes more than some seconds: sources that compile for minutes.
     #[arg(long, conflicts_with = "slow")]
     short: bool,
-    /// Of numba-cuda's modules run those alone whose names contain this.
-    #[arg(long, value_name = "PART")]
-    module: Option<String>,
+    /// Of numba-cuda's modules run those alone whose names contain this, or another part that is given so.
+    #[arg(long = "module", value_name = "PART")]
+    modules: Vec<String>,
     /// Draw other expressions.
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
             // It takes many minutes.
             Suite::Numba if arguments.short => {}
             Suite::Numba => {
-                numba::run(&place, arguments.slow, arguments.module.as_deref(), &mut checks)?;
+                numba::run(&place, arguments.slow, &arguments.modules, &mut checks)?;
             }
             Suite::CandleKernels => candle::run(&place, arguments.short, &mut checks)?,
             // A build of the simulator's own tests, of which the short way has none.

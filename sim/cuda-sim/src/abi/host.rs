@@ -6,6 +6,7 @@
 use std::alloc::{Layout, alloc_zeroed};
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::io::Write;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
@@ -62,6 +63,12 @@ impl HostMemory for Host {
     fn free(&self, address: u64, bytes: usize) {
         // A reader who comes too late finds the pattern of freed memory.
         self.write(address, &vec![0xDD; bytes]);
+    }
+
+    fn print(&self, text: &[u8]) {
+        let mut output = std::io::stdout().lock();
+        // As with `printf` of C, what nobody reads is lost.
+        let _ = output.write_all(text).and_then(|()| output.flush());
     }
 }
 

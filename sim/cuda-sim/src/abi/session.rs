@@ -68,10 +68,30 @@ pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcom
     let permitted =
         if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { has(&session, name) };
     let counted = session.log.enter(name);
+    let thread = session.thread;
+    if begins_work(name) {
+        session.show_printed_of(thread);
+    }
     let outcome = permitted.and(counted).and_then(|()| body(&mut session));
+    if shows_printed(name) {
+        session.show_printed_of(thread);
+    }
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     session.log.leave(name, code);
     code.0
+}
+
+/// Calls before which CUDA shows what kernels have printed.
+fn begins_work(name: &str) -> bool {
+    name.starts_with("cuLaunchKernel") || name.starts_with("cuGraphLaunch")
+}
+
+/// Calls behind which it does: those that wait, and those about modules.
+fn shows_printed(name: &str) -> bool {
+    name.ends_with("Synchronize")
+        || (name.starts_with("cuMemcpy") && !name.contains("Async"))
+        || name.starts_with("cuModuleLoad")
+        || name.starts_with("cuModuleUnload")
 }
 
 /// Refuses, and says so, what a driver of the simulated version would not have.
@@ -151,6 +171,9 @@ impl Session {
 
     /// The lock is free meanwhile, and the function may not call the driver.
     fn call_host(&mut self, stream: usize, call: HostCall) {
+        if call.stream.is_some() {
+            self.show_printed_before_callback(stream);
+        }
         self.world = None;
         IN_HOST_FUNCTION.set(true);
         host::call(call);

@@ -137,6 +137,20 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// What a function of the driver reads for a thread, at a generic address.
+    pub(super) fn look(
+        &mut self,
+        warp: &mut Warp,
+        address: u64,
+        bytes: usize,
+        (lane, at): (usize, usize),
+    ) -> Result<u64, Fault> {
+        let found = self.find(warp, (Space::Generic, address), bytes, (lane, at))?;
+        let manner = Manner { writes: false, strong: false, orders: false };
+        self.note(warp, found, bytes, manner, (lane, at));
+        Ok(self.read(warp, found, 0, bytes, lane))
+    }
+
     fn find(
         &mut self,
         warp: &Warp,

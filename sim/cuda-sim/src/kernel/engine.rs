@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::cells::{Cells, LAST_INTERVAL, Race, Stamp};
 use super::global::Global;
 use super::order::Order;
+use super::print::Buffer;
 use super::ticks::LANES;
 use super::warp::Warp;
 use super::{Ending, Fault, GlobalMemory, Launch, Wrong};
@@ -30,8 +31,10 @@ pub(super) struct Engine<'a> {
     /// Those that a warp may take in one block.
     pub(super) instructions: u64,
     reports: Vec<(Mistake, String)>,
-    /// What the kernel prints.
+    /// What is printed of assertions.
     pub(super) messages: Vec<String>,
+    /// What threads print, in the order in which they do.
+    pub(super) printed: Buffer,
     reported: HashSet<(Option<usize>, usize, &'static str)>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Engine<'a> {
             instructions,
             reports: Vec::new(),
             messages: Vec::new(),
+            printed: Buffer::default(),
             reported: HashSet::new(),
         }
     }
@@ -70,7 +74,10 @@ impl<'a> Engine<'a> {
             reports.push((fault.mistake, fault.text));
             fault.code
         });
-        Ending { reports, messages: self.messages, fault: code, touched, steps: self.steps }
+        let mut printed = self.printed.take();
+        printed.sort_by_key(|printed| (printed.block, printed.thread));
+        let (messages, steps) = (self.messages, self.steps);
+        Ending { reports, printed, messages, fault: code, touched, steps }
     }
 
     fn run_blocks(&mut self) -> Result<(), Fault> {

@@ -13,6 +13,7 @@ mod cells;
 mod engine;
 mod global;
 mod order;
+mod print;
 mod stamps;
 mod step;
 mod ticks;
@@ -28,6 +29,8 @@ use std::sync::Arc;
 use crate::ptx::Program;
 use crate::world::{Code, Mistake, Random};
 
+pub(crate) use print::{Buffer, Printed};
+
 /// A kernel with everything that it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
@@ -42,7 +45,9 @@ pub(crate) struct Launch {
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) reports: Vec<(Mistake, String)>,
-    /// What the kernel itself prints: a line for each thread whose assertion does not hold.
+    /// What its threads print, in the order of blocks and threads.
+    pub(crate) printed: Vec<Printed>,
+    /// What the kernel itself prints of assertions: a line for each thread whose assertion does not hold.
     pub(crate) messages: Vec<String>,
     /// What broke it, and its context.
     pub(crate) fault: Option<Code>,

@@ -119,6 +119,7 @@ impl Engine<'_> {
             Kind::AssertFail(wanted) => {
                 return Err(self.assertion_failed(warp, wanted, at, active));
             }
+            Kind::Print(wanted) => self.print(warp, wanted, at, active)?,
             Kind::Barrier { .. } => {
                 warp.waiting |= active;
                 warp.place(active, at);

@@ -162,6 +162,8 @@ pub(crate) enum Kind {
     Call(Box<Call>),
     /// An assertion does not hold.
     AssertFail(Box<AssertFail>),
+    /// `printf`.
+    Print(Box<Print>),
     Return,
     Exit,
     Trap,
@@ -291,6 +293,15 @@ pub(crate) struct AssertFail {
     pub(crate) file: usize,
     pub(crate) line: usize,
     pub(crate) function: usize,
+}
+
+/// Where the parameters of `vprintf` and its result lie in a thread's own memory: addresses of the format and of its
+/// arguments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Print {
+    pub(crate) format: usize,
+    pub(crate) arguments: usize,
+    pub(crate) result: usize,
 }
 
 /// A call: arguments go to the function's parameters, and its results come back.

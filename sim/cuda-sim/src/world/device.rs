@@ -6,6 +6,7 @@ use super::World;
 use super::code::{Code, Outcome};
 use super::handle::Kind;
 use super::memory::{Origin, PAGE, Region};
+use crate::kernel::Buffer;
 
 /// A device with its primary context.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Device {
     pub(crate) small: usize,
     /// Bytes of large allocations and of pages, in whole pages.
     pub(crate) large: usize,
+    /// What its kernels have printed, and nobody has seen yet.
+    pub(crate) printed: Buffer,
 }
 
 /// Allocations below this share pages.
@@ -47,6 +50,7 @@ impl Device {
             limit,
             small: 0,
             large: 0,
+            printed: Buffer::default(),
         }
     }
 }
@@ -82,7 +86,7 @@ impl World {
     }
 
     /// The device whose context is on top of a thread's stack.
-    fn top(&self, thread: u64) -> Option<usize> {
+    pub(super) fn top(&self, thread: u64) -> Option<usize> {
         self.threads.get(&thread)?.contexts.last().copied()
     }
 
@@ -157,6 +161,7 @@ impl World {
     }
 
     fn end_context(&mut self, device: usize) {
+        self.show_printed(device);
         self.peers.forget(device);
         for line in self.leaks_of(Some(device)) {
             self.lost.push(format!("{line}, when its context ended"));

@@ -157,6 +157,7 @@ impl World {
         let memory = &mut self.memory;
         let mut memory = View { memory, host, regions, visible, reach: &reach, borrowed };
         let ending = kernel::run(&ready.launch, &mut memory, random, self.instructions);
+        ending.printed.into_iter().for_each(|one| self.devices[device].printed.push(one));
         ending.messages.iter().for_each(|line| eprintln!("{line}"));
         for (mistake, text) in &ending.reports {
             self.reports.add(*mistake, text);

@@ -30,6 +30,7 @@ mod pages;
 mod peer;
 mod pointer;
 mod pool;
+mod printed;
 mod random;
 mod report;
 mod schedule;
@@ -62,7 +63,7 @@ pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
 pub(crate) use work::{Copy, End, Fill, NodeKind, Work};
 
-/// The host's own memory, which copies read and write.
+/// The host: its own memory, which copies read and write, and where it prints.
 pub(crate) trait HostMemory: Send {
     /// Reads what a caller of the driver says that it owns.
     fn read(&self, address: u64, into: &mut [u8]);
@@ -72,6 +73,8 @@ pub(crate) trait HostMemory: Send {
     fn allocate(&self, bytes: usize) -> Option<u64>;
     /// Gives it back.
     fn free(&self, address: u64, bytes: usize);
+    /// Prints what kernels have printed.
+    fn print(&self, text: &[u8]);
 }
 
 /// What a test may choose.

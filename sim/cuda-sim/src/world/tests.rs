@@ -22,6 +22,8 @@ impl HostMemory for NoHost {
     }
 
     fn free(&self, _: u64, _: usize) {}
+
+    fn print(&self, _: &[u8]) {}
 }
 
 const THREAD: u64 = 1;

@@ -1,16 +1,19 @@
 //! numba-cuda's own tests: its modules side by side, each in a process of pytest that takes the simulator for a driver.
 
 mod environment;
+mod limits;
+mod modules;
 mod results;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use self::limits::{End, Limits};
 use self::results::Result as TestResult;
 use super::Place;
 use super::listed::{Ending, List};
@@ -23,19 +26,13 @@ use crate::sim_test::simulated_driver;
 const LIST: &str = include_str!("list.tsv");
 /// The plugin of pytest that writes how tests end: where it lies, from the root of the workspace.
 const PLUGIN: &str = "xtask/src/clients/numba";
-/// The modules that are run.
-const MODULES: &str = include_str!("modules.txt");
-/// A module in which nothing ends for so long is stopped, and goes on behind the test that did not end.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How often a module is looked at.
-const GLANCE: Duration = Duration::from_millis(200);
 /// How the simulator's reports begin where they are printed, and those of modules that are not loaded.
 const REPORT: &str = "simulated driver: ";
 const REFUSED_MODULE: &str = "invalid PTX: ";
 /// How often a module may go on.
 const STARTS: usize = 40;
 
-/// Gets the packages, and runs all modules, or those whose names contain a part.
+/// Gets the packages, and runs all modules, or those whose names contain one of the parts.
 ///
 /// # Errors
 ///
@@ -43,7 +40,7 @@ const STARTS: usize = 40;
 pub(super) fn run(
     place: &Place,
     slow: bool,
-    part: Option<&str>,
+    parts: &[String],
     checks: &mut Checks,
 ) -> Result<(), TaskError> {
     let list = List::parse(LIST)?;
@@ -56,29 +53,29 @@ pub(super) fn run(
     };
     let suite = Suite::new(place, python)?;
     checks.that("numba-cuda: the list is of this version", same(&list.of, &suite.version()?));
-    let names = MODULES.lines().filter(|line| !line.starts_with('#'));
-    let modules: VecDeque<&str> =
-        names.filter(|name| part.is_none_or(|part| name.contains(part))).collect();
-    let missing: Vec<&str> =
-        modules.iter().copied().filter(|module| !suite.tests.join(module).is_file()).collect();
-    checks.that("numba-cuda: every module is one of its modules", same(&missing, &Vec::new()));
+    let mut modules = modules::all(&suite.tests)?;
+    modules.retain(|module| {
+        parts.is_empty() || parts.iter().any(|part| module.contains(part.as_str()))
+    });
     let start = Instant::now();
-    let is_run = |test: &str| modules.iter().any(|module| test.starts_with(module));
+    let is_run = |test: &str| modules.iter().any(|module| test.starts_with(module.as_str()));
     let mut left_out = list.left_out(slow);
     left_out.retain(|test| is_run(test));
-    let results = suite.run(&modules, &left_out)?;
+    let to_run = modules.iter().filter(|module| !left_out.contains(module)).cloned().collect();
+    let results = suite.run(to_run, &left_out)?;
     let tests: Vec<String> = results.keys().cloned().chain(left_out.iter().cloned()).collect();
     let mut unknown = list.unknown(&tests);
-    unknown.retain(|test| part.is_none() || is_run(test));
+    unknown.retain(|test| parts.is_empty() || is_run(test));
     checks.that("numba-cuda: every listed test is one of its tests", same(&unknown, &Vec::new()));
     let tally = judge(&list, &results, checks);
     let seconds = start.elapsed().as_secs_f64();
     let Tally { passed, skipped, listed, wrong } = tally;
     let (count, listed) = (tests.len(), listed + left_out.len());
     println!(
-        "{}: {count} tests: {passed} passed, {listed} listed, {skipped} skipped by themselves, \
+        "{}: {} modules, {count} tests: {passed} passed, {listed} listed, {skipped} skipped by themselves, \
          {wrong} wrong, in {seconds:.0} s",
-        list.of
+        list.of,
+        modules.len()
     );
     Ok(())
 }
@@ -160,16 +157,16 @@ impl Suite {
     /// Runs modules, as many at a time as there are processors.
     fn run(
         &self,
-        modules: &VecDeque<&str>,
+        modules: VecDeque<String>,
         left_out: &[String],
     ) -> Result<BTreeMap<String, TestResult>, TaskError> {
-        let queue = Mutex::new(modules.clone());
+        let queue = Mutex::new(modules);
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let work = || {
             let mut results = BTreeMap::new();
             while let Some(module) = next() {
                 results
-                    .extend(self.run_module(module, left_out).map_err(|error| error.to_string())?);
+                    .extend(self.run_module(&module, left_out).map_err(|error| error.to_string())?);
             }
             Ok::<_, String>(results)
         };
@@ -194,21 +191,32 @@ impl Suite {
         let name = module.replace('/', "-");
         let [file, log] = ["tsv", "log"].map(|end| self.made.join(format!("{name}.{end}")));
         let mut known = String::new();
+        let (mut limits, mut stopped) = (Limits::default(), None);
         for _ in 0..STARTS {
             let output = fs::File::options().create(true).append(true).open(&log)?;
             let mut command = self.command(module, &file, left_out);
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-            let ended = wait(&mut command.spawn()?, &file)?;
+            let end = limits.wait(&mut command.spawn()?, &file)?;
             let text = fs::read_to_string(&file).unwrap_or_default();
-            // Pytest ends with 0 to 5; nothing new is known where it did not begin, either.
-            if ended || text == known {
-                known = text;
+            // Nothing new is known where it did not begin, either.
+            let goes_on = matches!(end, End::Broken | End::Stuck) && text != known;
+            known = text;
+            if end == End::OutOfTime {
+                stopped = Some(limits.to_string());
+            }
+            if !goes_on {
                 break;
             }
-            known = text;
         }
-        let results = results::parse(&known);
-        println!("{module}: {} tests", results.len());
+        let mut results = results::parse(&known);
+        println!("{module}: {} tests, in {:.0} s", results.len(), limits.seconds());
+        let is_left_out = left_out.iter().any(|test| test.starts_with(module));
+        if results.is_empty() && !is_left_out {
+            stopped.get_or_insert_with(|| "pytest finds no test in it".to_owned());
+        }
+        if let Some(why) = stopped {
+            results.insert(module.to_owned(), TestResult::Ended(Ending::Failed(why)));
+        }
         // Modules that are refused fail their tests by themselves.
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         let reports = said.lines().filter_map(|line| line.strip_prefix(REPORT));
@@ -237,24 +245,4 @@ impl Suite {
 /// What a program says on its standard output, without the end of the line.
 fn said(command: &mut Command) -> Result<String, TaskError> {
     Ok(String::from_utf8(output(command)?)?.trim().to_owned())
-}
-
-/// Whether it has ended by itself; stopped where it writes no results for too long.
-fn wait(child: &mut Child, results: &Path) -> Result<bool, TaskError> {
-    let (mut bytes, mut since) = (0, Instant::now());
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.code().is_some_and(|code| (0..=5).contains(&code)));
-        }
-        let now = fs::metadata(results).map_or(0, |about| about.len());
-        if now != bytes {
-            (bytes, since) = (now, Instant::now());
-        }
-        if since.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            return Ok(false);
-        }
-        thread::sleep(GLANCE);
-    }
 }

@@ -5,6 +5,7 @@ mod carries;
 mod faults;
 mod instructions;
 mod point;
+mod printing;
 mod races;
 mod whole;
 

@@ -1,7 +1,7 @@
 //! Branches, calls, ends, fences and barriers.
 
 use super::super::error::{PtxError, Reading};
-use super::super::op::{AssertFail, BarrierVote, Call, Kind, Question};
+use super::super::op::{AssertFail, BarrierVote, Call, Kind, Print, Question};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
 use super::operands::{Modifiers, exactly};
@@ -64,6 +64,9 @@ impl Decoder {
         if callee == names::ASSERT_FAIL {
             return self.assert_fail(results, arguments, line);
         }
+        if callee == names::PRINT {
+            return self.print(results, arguments, line);
+        }
         let frame = self.frames.get(callee).cloned().ok_or_else(|| unknown(instruction))?;
         let passed = self.passed(arguments, &frame.parameters, line)?;
         let returned = self.passed(results, &frame.results, line)?;
@@ -85,6 +88,17 @@ impl Decoder {
         };
         let [message, file, function] = [*message, *file, *function];
         Ok(Kind::AssertFail(Box::new(AssertFail { message, file, line: *line_number, function })))
+    }
+
+    /// A call of the driver's function that prints: addresses of the format and of its arguments, and how many were printed.
+    fn print(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
+        let ([result], [format, arguments]) = (results, arguments) else {
+            let text = format!("`{}` has two parameters and a result", names::PRINT);
+            return Err(PtxError::new(line, text));
+        };
+        let place = |operand| self.argument(operand, line);
+        let (format, arguments) = (place(format)?, place(arguments)?);
+        Ok(Kind::Print(Box::new(Print { format, arguments, result: place(result)? })))
     }
 
     /// Where parameters of a call lie, as large as the function says.

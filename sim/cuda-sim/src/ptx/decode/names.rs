@@ -9,6 +9,8 @@ use super::super::types::{Space, Type};
 
 /// What a failed `assert` of CUDA C++ calls: a function of the driver, declared and without a body.
 pub(super) const ASSERT_FAIL: &str = "__assertfail";
+/// What its `printf` calls: the same.
+pub(super) const PRINT: &str = "vprintf";
 
 /// What a name stands for: places are distances in their space.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +54,7 @@ impl<'a> Closure<'a> {
             for name in instruction.operands.iter().flat_map(names_of) {
                 self.names.insert(name);
             }
-            if let Some(callee) = callee(instruction).filter(|callee| *callee != ASSERT_FAIL) {
+            if let Some(callee) = callee(instruction).filter(|callee| !is_of_the_driver(callee)) {
                 let is_it = |other: &&Function| other.name == callee && other.body.is_some();
                 let called = module.functions.iter().find(is_it).ok_or_else(|| {
                     let text = format!("`{callee}` has no body to call");
@@ -73,6 +75,11 @@ impl<'a> Closure<'a> {
             _ => None,
         })
     }
+}
+
+/// Whether the driver has the body of a function of this name.
+fn is_of_the_driver(callee: &str) -> bool {
+    [ASSERT_FAIL, PRINT].contains(&callee)
 }
 
 /// The function that a call names.

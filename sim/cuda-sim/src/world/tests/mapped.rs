@@ -31,6 +31,8 @@ impl HostMemory for Host {
     }
 
     fn free(&self, _: u64, _: usize) {}
+
+    fn print(&self, _: &[u8]) {}
 }
 
 fn world() -> (World, Host) {

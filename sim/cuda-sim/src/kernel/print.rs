@@ -1,0 +1,197 @@
+//! `vprintf`: what `printf` of CUDA C++ calls, with the address of a format and of its arguments.
+
+use std::collections::VecDeque;
+
+use super::Fault;
+use super::engine::{Engine, size};
+use super::warp::{Warp, lanes};
+use crate::printf::{Argument, BUFFER, Conversion, Piece, pieces};
+use crate::ptx::op::Print;
+use crate::world::Mistake;
+
+/// So many arguments are printed; conversions of others are printed as they are written.
+const MOST_ARGUMENTS: usize = 32;
+
+/// What one thread has printed by one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Printed {
+    pub(crate) block: u64,
+    pub(crate) thread: u32,
+    pub(crate) text: Vec<u8>,
+}
+
+/// The buffer that kernels print into: where it is full, what is oldest is lost.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    all: VecDeque<Printed>,
+    bytes: usize,
+}
+
+impl Buffer {
+    pub(crate) fn push(&mut self, printed: Printed) {
+        self.bytes += printed.text.len();
+        self.all.push_back(printed);
+        while self.bytes > BUFFER {
+            let Some(oldest) = self.all.pop_front() else { return };
+            self.bytes -= oldest.text.len();
+        }
+    }
+
+    /// What is in it, from the oldest on; it is empty then.
+    pub(crate) fn take(&mut self) -> Vec<Printed> {
+        self.bytes = 0;
+        std::mem::take(&mut self.all).into()
+    }
+}
+
+/// Where a call reads its arguments, one after the other, each at a multiple of its size.
+struct Reader {
+    next: u64,
+    lane: usize,
+    at: usize,
+}
+
+impl Engine<'_> {
+    /// Each thread gets the number of arguments that it has printed, or -1 where there is no format.
+    pub(super) fn print(
+        &mut self,
+        warp: &mut Warp,
+        wanted: &Print,
+        at: usize,
+        active: u32,
+    ) -> Result<(), Fault> {
+        for lane in lanes(active) {
+            let [format, next] = [wanted.format, wanted.arguments].map(|start| {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(&warp.local_of(lane)[start..start + 8]);
+                u64::from_le_bytes(bytes)
+            });
+            let printed = match format {
+                0 => -1_i32,
+                _ => self.print_one(warp, format, Reader { next, lane, at })?,
+            };
+            let result = wanted.result..wanted.result + 4;
+            warp.local_of(lane)[result].copy_from_slice(&printed.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    fn print_one(
+        &mut self,
+        warp: &mut Warp,
+        format: u64,
+        mut reader: Reader,
+    ) -> Result<i32, Fault> {
+        let place = (reader.lane, reader.at);
+        let format = self.text(warp, format, usize::MAX, place)?;
+        let (mut text, mut count) = (Vec::new(), 0);
+        for piece in pieces(&format) {
+            match piece {
+                Piece::Text(own) => text.extend(own),
+                Piece::Unknown(written) => {
+                    self.report_conversion(warp, written, place, "is no conversion of printf");
+                    text.extend(written);
+                }
+                Piece::Conversion(conversion, written) => {
+                    let arguments =
+                        conversion.counts() + usize::from(conversion.argument() != Argument::None);
+                    if count + arguments > MOST_ARGUMENTS {
+                        text.extend(written);
+                        continue;
+                    }
+                    count += arguments;
+                    text.extend(self.converted(warp, conversion, written, &mut reader)?);
+                }
+            }
+        }
+        let thread = warp.first_thread + size(reader.lane);
+        self.printed.push(Printed { block: self.block, thread, text });
+        Ok(i32::try_from(count).unwrap_or(i32::MAX))
+    }
+
+    /// A conversion with its arguments.
+    fn converted(
+        &mut self,
+        warp: &mut Warp,
+        conversion: Conversion,
+        written: &[u8],
+        reader: &mut Reader,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut counts = Vec::new();
+        for _ in 0..conversion.counts() {
+            let count = self.argument(warp, 4, reader)? & 0xFFFF_FFFF;
+            counts.push(i32::from_ne_bytes(u32::try_from(count).unwrap_or(0).to_ne_bytes()));
+        }
+        let argument = conversion.argument();
+        let bits = match argument {
+            Argument::None => return Ok(b"%".to_vec()),
+            Argument::Text => self.argument(warp, 8, reader)?,
+            Argument::Bytes(bytes) => self.argument(warp, bytes, reader)?,
+        };
+        let place = (reader.lane, reader.at);
+        let Some(conversion) = conversion.with_counts(&counts) else {
+            self.report_conversion(warp, written, place, "has a width that fits no buffer");
+            return Ok(written.to_vec());
+        };
+        if argument != Argument::Text {
+            return Ok(conversion.number(bits));
+        }
+        if bits == 0 {
+            return Ok(conversion.text(None));
+        }
+        let most = conversion.precision().unwrap_or(usize::MAX);
+        let text = self.text(warp, bits, most, place)?;
+        Ok(conversion.text(Some(&text)))
+    }
+
+    fn argument(
+        &mut self,
+        warp: &mut Warp,
+        bytes: usize,
+        reader: &mut Reader,
+    ) -> Result<u64, Fault> {
+        let address = reader.next.next_multiple_of(bytes as u64);
+        reader.next = address.wrapping_add(bytes as u64);
+        self.look(warp, address, bytes, (reader.lane, reader.at))
+    }
+
+    /// A text that ends with a zero, or after so many bytes.
+    fn text(
+        &mut self,
+        warp: &mut Warp,
+        start: u64,
+        most: usize,
+        place: (usize, usize),
+    ) -> Result<Vec<u8>, Fault> {
+        let mut text = Vec::new();
+        let mut address = start;
+        while text.len() < most {
+            if text.len() > BUFFER {
+                let (lane, at) = place;
+                return Err(self.failed(warp, lane, at, "a text to print that has no end"));
+            }
+            match self.look(warp, address, 1, place)?.to_le_bytes()[0] {
+                0 => break,
+                byte => text.push(byte),
+            }
+            address = address.wrapping_add(1);
+        }
+        Ok(text)
+    }
+
+    fn report_conversion(
+        &mut self,
+        warp: &Warp,
+        written: &[u8],
+        (lane, at): (usize, usize),
+        what: &str,
+    ) {
+        let who = self.who(self.block, warp.first_thread + size(lane), Some(at));
+        let text = format!(
+            "kernel {}, {who}: `{}` {what}, and is printed as it is written",
+            self.program.name,
+            String::from_utf8_lossy(written)
+        );
+        self.report(Mistake::KernelFault, at, text);
+    }
+}

@@ -1,0 +1,102 @@
+//! `vprintf`: what threads print, in which order, and what they are answered.
+
+use super::super::print::{Buffer, Printed};
+use super::{Flat, INSTRUCTIONS, Launch, Mistake, Random, launch, programs, run, sized};
+use crate::printf::BUFFER;
+use crate::world::Code;
+
+/// A kernel that prints the format at the start of global memory, with its thread, 1.5 and the text at byte 32 behind it,
+/// where an argument wants them, and leaves what it is answered in the local variable `answer`.
+fn printing(format_at: i64) -> Launch {
+    let text = format!(
+        ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+        .visible .entry k(.param .u64 out) {{
+        .local .align 8 .b8 stack[24]; .reg .b32 %r<4>; .reg .b64 %l<8>;
+        mov.u32 %r1, %tid.x; st.local.u32 [stack], %r1;
+        mov.b64 %l1, 0d3FF8000000000000; st.local.b64 [stack+8], %l1;
+        ld.param.u64 %l2, [out]; add.u64 %l3, %l2, 32; st.local.b64 [stack+16], %l3;
+        add.s64 %l2, %l2, {format_at}; mov.u64 %l4, stack; cvta.local.u64 %l4, %l4;
+        {{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %l2; st.param.b64 [a], %l4;
+          call.uni (r), vprintf, (f, a); ld.param.b32 %r2, [r]; }}
+        ld.param.u64 %l5, [out]; mov.u32 %r3, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra END;
+        setp.ne.u32 %p1, %r3, 0; @%p1 bra END; st.global.u32 [%l5+60], %r2;
+        END: ret; }}"
+    );
+    let text = text.replace(".reg .b32 %r<4>", ".reg .pred %p<2>; .reg .b32 %r<4>");
+    launch(programs(&text).unwrap().into_iter().next().unwrap(), 1, 1)
+}
+
+/// The texts that are printed, what thread 0 was answered, what was reported, and what broke it.
+fn printed(
+    launch: &Launch,
+    format: &[u8],
+    seed: u64,
+) -> (Vec<String>, i32, Vec<String>, Option<Code>) {
+    let mut memory = Flat { bytes: vec![0; 64] };
+    memory.bytes[..format.len()].copy_from_slice(format);
+    memory.bytes[32..36].copy_from_slice(b"abc\0");
+    let ending = run(launch, &mut memory, Random::new(seed), INSTRUCTIONS);
+    let texts = ending.printed.into_iter().map(|one| String::from_utf8(one.text).unwrap());
+    let answer = i32::from_le_bytes(memory.bytes[60..].try_into().unwrap());
+    let wrong = ending.reports.into_iter().map(|(mistake, text)| {
+        assert!(matches!(mistake, Mistake::KernelFault | Mistake::OutOfBounds), "{text}");
+        text
+    });
+    (texts.collect(), answer, wrong.collect(), ending.fault)
+}
+
+#[test]
+fn threads_print_their_arguments_in_order_under_every_seed() {
+    let launch = sized(printing(0), 3, 40);
+    for seed in 0..10 {
+        let (texts, answer, reports, fault) = printed(&launch, b"%d %.2f %s\n", seed);
+        let expected = (0..120).map(|thread| format!("{} 1.50 abc\n", thread % 40));
+        assert_eq!(texts, expected.collect::<Vec<_>>());
+        assert_eq!((answer, reports, fault), (3, vec![], None));
+    }
+}
+
+#[test]
+fn the_answer_is_the_number_of_arguments() {
+    let launch = printing(0);
+    assert_eq!(printed(&launch, b"none", 0).1, 0);
+    assert_eq!(printed(&launch, b"%%", 0), (vec!["%".to_owned()], 0, vec![], None));
+    assert_eq!(printed(&launch, b"%*f|", 0), (vec!["1.500000|".to_owned()], 2, vec![], None));
+}
+
+#[test]
+fn without_a_format_nothing_is_printed() {
+    let start = i64::try_from(super::START).unwrap();
+    assert_eq!(printed(&printing(-start), b"", 0), (vec![], -1, vec![], None));
+}
+
+#[test]
+fn a_conversion_that_is_none_is_told_and_printed_as_it_is_written() {
+    let (texts, answer, reports, fault) = printed(&printing(0), b"%y%d", 0);
+    assert_eq!((texts, answer, fault), (vec!["%y0".to_owned()], 1, None));
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert!(report.contains("`%y` is no conversion of printf"), "{report}");
+}
+
+#[test]
+fn arguments_and_texts_that_are_not_there_break_the_launch() {
+    // A fourth argument is beyond the thread's own memory, or is what stands behind the three.
+    let (_, _, reports, fault) = printed(&printing(0), b"%d%f%s%s%s%s%s%s%s", 0);
+    assert_eq!((fault, reports.len()), (Some(Code::ILLEGAL_ADDRESS), 1), "{reports:?}");
+    // The format is beyond its allocation.
+    let (texts, _, reports, fault) = printed(&printing(64), b"", 0);
+    assert_eq!((texts.len(), fault), (0, Some(Code::ILLEGAL_ADDRESS)), "{reports:?}");
+}
+
+#[test]
+fn a_full_buffer_loses_what_is_oldest() {
+    let mut buffer = Buffer::default();
+    let one = |thread, bytes| Printed { block: 0, thread, text: vec![b'a'; bytes] };
+    [one(0, 10), one(1, BUFFER - 10), one(2, 1)].into_iter().for_each(|one| buffer.push(one));
+    let threads: Vec<u32> = buffer.take().iter().map(|one| one.thread).collect();
+    assert_eq!(threads, [1, 2]);
+    buffer.push(one(3, BUFFER + 1));
+    assert_eq!(buffer.take(), []);
+    buffer.push(one(4, BUFFER));
+    assert_eq!(buffer.take().len(), 1);
+}

@@ -1,0 +1,26 @@
+//! What kernels have printed: in a buffer of their device, until the host waits for them.
+
+use super::World;
+
+impl World {
+    /// Shows what kernels of a device have printed.
+    pub(crate) fn show_printed(&mut self, device: usize) {
+        let printed = self.devices[device].printed.take();
+        if !printed.is_empty() {
+            let texts: Vec<&[u8]> = printed.iter().map(|one| one.text.as_slice()).collect();
+            self.host.print(&texts.concat());
+        }
+    }
+
+    /// The same for the device whose context is current on a thread.
+    pub(crate) fn show_printed_of(&mut self, thread: u64) {
+        if let Some(device) = self.top(thread) {
+            self.show_printed(device);
+        }
+    }
+
+    /// The same for the device of a stream.
+    pub(crate) fn show_printed_before_callback(&mut self, stream: usize) {
+        self.show_printed(self.streams[stream].device);
+    }
+}
