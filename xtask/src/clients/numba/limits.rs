@@ -95,13 +95,12 @@ mod tests {
 
     use super::{End, Limits, OF_A_MODULE, OF_A_TEST};
 
-    fn ends(script: &str) -> End {
-        let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-        Limits::default().wait(&mut child, Path::new("no results")).unwrap()
-    }
-
     #[test]
     fn a_process_is_whole_with_a_code_of_pytest_alone() {
+        let ends = |script: &str| {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            Limits::default().wait(&mut child, Path::new("no results")).unwrap()
+        };
         assert_eq!(ends("exit 1"), End::Whole);
         assert_eq!(ends("exit 5"), End::Whole);
         assert_eq!(ends("exit 86"), End::Broken);

@@ -100,3 +100,19 @@ fn a_full_buffer_loses_what_is_oldest() {
     buffer.push(one(4, BUFFER));
     assert_eq!(buffer.take().len(), 1);
 }
+
+#[test]
+fn parameters_that_are_too_small_are_refused() {
+    for (declared, name) in [
+        (".param .b32 f; .param .b64 a; .param .b32 r;", "`f` has 4 bytes"),
+        (".param .b64 f; .param .b8 a; .param .b32 r;", "`a` has 1 bytes"),
+        (".param .b64 f; .param .b64 a; .param .b16 r;", "`r` has 2 bytes"),
+    ] {
+        let text = format!(
+            ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+            .visible .entry k() {{ {{ {declared} call.uni (r), vprintf, (f, a); }} ret; }}"
+        );
+        let refused = programs(&text).unwrap_err().to_string();
+        assert!(refused.contains(name), "{refused}");
+    }
+}

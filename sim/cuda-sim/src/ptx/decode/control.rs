@@ -80,9 +80,13 @@ impl Decoder {
     /// A call of the driver's function for failed assertions: texts by their addresses, the line, and the size of a
     /// character.
     fn assert_fail(&self, results: &[Operand], arguments: &[Operand], line: u32) -> Reading<Kind> {
-        let places = arguments.iter().map(|argument| self.argument(argument, line));
+        let sizes = [8, 8, 4, 8, 8];
+        let places = arguments.iter().zip(sizes);
+        let places = places.map(|(argument, bytes)| self.argument(argument, bytes, line));
         let places = places.collect::<Reading<Vec<_>>>()?;
-        let ([], [message, file, line_number, function, _size]) = (results, &*places) else {
+        let ([], [message, file, line_number, function, _size], true) =
+            (results, &*places, arguments.len() == sizes.len())
+        else {
             let text = format!("`{}` has five parameters and no result", names::ASSERT_FAIL);
             return Err(PtxError::new(line, text));
         };
@@ -96,9 +100,9 @@ impl Decoder {
             let text = format!("`{}` has two parameters and a result", names::PRINT);
             return Err(PtxError::new(line, text));
         };
-        let place = |operand| self.argument(operand, line);
-        let (format, arguments) = (place(format)?, place(arguments)?);
-        Ok(Kind::Print(Box::new(Print { format, arguments, result: place(result)? })))
+        let place = |operand, bytes| self.argument(operand, bytes, line);
+        let (format, arguments) = (place(format, 8)?, place(arguments, 8)?);
+        Ok(Kind::Print(Box::new(Print { format, arguments, result: place(result, 4)? })))
     }
 
     /// Where parameters of a call lie, as large as the function says.
@@ -112,7 +116,9 @@ impl Decoder {
             return Err(PtxError::new(line, "another number of arguments than parameters"));
         }
         let pairs = operands.iter().zip(formal);
-        pairs.map(|(operand, formal)| Ok((self.argument(operand, line)?, formal.1))).collect()
+        pairs
+            .map(|(operand, formal)| Ok((self.argument(operand, formal.1, line)?, formal.1)))
+            .collect()
     }
 
     /// Instructions without operands that matter here.

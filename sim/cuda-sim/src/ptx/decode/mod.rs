@@ -214,7 +214,7 @@ impl Decoder {
         let names = function.parameters.iter().zip(&frame.parameters);
         let results = function.results.iter().zip(&frame.results);
         let of = |(variable, place): (&Variable, &(usize, usize))| {
-            (variable.name.clone(), Symbol::Local(place.0))
+            (variable.name.clone(), Symbol::Local(place.0, place.1))
         };
         self.scopes.push(names.chain(results).map(of).collect());
         (self.labels, self.targets) = names::labels(function, frame.start)?;
@@ -259,7 +259,7 @@ impl Decoder {
         match variable.space {
             Space::Local | Space::Param if variable.bytes > 0 => {
                 let offset = self.take_local(variable);
-                self.declare(&variable.name, Symbol::Local(offset));
+                self.declare(&variable.name, Symbol::Local(offset, variable.bytes));
                 Ok(())
             }
             // Laid out before.

@@ -18,7 +18,8 @@ pub(super) enum Symbol {
     Register(Register, Type),
     Global(u64),
     Shared(usize),
-    Local(usize),
+    /// And how many bytes it has.
+    Local(usize, usize),
     Parameter(usize),
 }
 

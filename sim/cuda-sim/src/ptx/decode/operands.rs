@@ -221,7 +221,7 @@ impl Decoder {
             }
             Symbol::Global(_) => Space::Global,
             Symbol::Shared(_) => Space::Shared,
-            Symbol::Local(_) => Space::Local,
+            Symbol::Local(..) => Space::Local,
             Symbol::Parameter(_) => Space::Param,
         };
         let fits = match space {
@@ -238,11 +238,15 @@ impl Decoder {
         Ok((found, Place { base: None, wide: true, offset: start.wrapping_add(offset) }))
     }
 
-    /// Where a parameter of a call lies in a thread's memory.
-    pub(super) fn argument(&self, operand: &Operand, line: u32) -> Reading<usize> {
+    /// Where a parameter of a call lies in a thread's memory, which the callee takes to have so many bytes.
+    pub(super) fn argument(&self, operand: &Operand, bytes: usize, line: u32) -> Reading<usize> {
         match operand {
             Operand::Name(name) => match self.find(name) {
-                Some(Symbol::Local(offset)) => Ok(offset),
+                Some(Symbol::Local(offset, own)) if own >= bytes => Ok(offset),
+                Some(Symbol::Local(_, own)) => {
+                    let text = format!("`{name}` has {own} bytes, and the callee's has {bytes}");
+                    Err(PtxError::new(line, text))
+                }
                 _ => Err(PtxError::new(line, format!("`{name}` is no parameter of a call"))),
             },
             _ => Err(PtxError::new(line, "arguments are parameters that were declared")),
@@ -270,7 +274,9 @@ impl Decoder {
 fn address_of(symbol: Symbol) -> u64 {
     match symbol {
         Symbol::Global(address) => address,
-        Symbol::Shared(offset) | Symbol::Local(offset) | Symbol::Parameter(offset) => offset as u64,
+        Symbol::Shared(offset) | Symbol::Local(offset, _) | Symbol::Parameter(offset) => {
+            offset as u64
+        }
         Symbol::Register(..) => 0,
     }
 }
