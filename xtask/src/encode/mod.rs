@@ -6,6 +6,7 @@ mod peers;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+use self::peers::Shape;
 use crate::TaskError;
 use crate::kernels::Wheels;
 use crate::test::workspace::{self, Workspace};
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// The Python that has them, with numpy and onnx.
     #[arg(long, value_name = "PROGRAM", default_value = "python3", requires = "peers")]
     python: PathBuf,
+    /// Measure these shapes alone: so many sentences of so many tokens.
+    #[arg(long = "shape", value_name = "SENTENCESxTOKENS", requires = "peers")]
+    shapes: Vec<Shape>,
     /// The sentences, and what the program beside them takes: `-- --help` says it.
     #[arg(required_unless_present_any = ["bytes", "peers"])]
     sentences: Vec<String>,
@@ -88,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         },
     };
     if arguments.peers {
-        peers::run(&workspace, &model, &arguments.python)?;
+        peers::run(&workspace, &model, &arguments.python, &arguments.shapes)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (place, features) = arguments.on.built_with();

@@ -25,10 +25,20 @@ const KERNEL_CASES_IN_FULL: u32 = 2_000;
 const CAPTURES: u32 = 5;
 /// The same with `--full`.
 const CAPTURES_IN_FULL: u32 = 250;
-/// Replays of a sentence encoder's graphs on the simulated driver: `POOL_ENCODER_REPLAYS`.
+/// Replays of a sentence encoder's short graphs on the simulated driver: `POOL_ENCODER_REPLAYS`.
 const ENCODER_REPLAYS: u32 = 50;
 /// The same with `--full`.
 const ENCODER_REPLAYS_IN_FULL: u32 = 1_000;
+/// The same of its long graphs, each of which takes an interpreter as long as tens of the short ones:
+/// `POOL_ENCODER_LONG_REPLAYS`.
+const ENCODER_LONG_REPLAYS: u32 = 8;
+/// The same with `--full`.
+const ENCODER_LONG_REPLAYS_IN_FULL: u32 = 1_000;
+/// The encoder's exponential function on the host is tried with each so-many-th of 1.1 thousand million numbers:
+/// `POOL_ENCODER_STRIDE`.
+const ENCODER_STRIDE: u32 = 1_009;
+/// With `--full` with all of them, which takes a minute of processor time.
+const ENCODER_STRIDE_IN_FULL: u32 = 1;
 
 /// Nodes of the graphs that the verifier is timed on with `--full`: `POOL_VERIFIED_NODES`.
 const VERIFIED_NODES_IN_FULL: u32 = 200_000;
@@ -104,9 +114,19 @@ impl Setting {
         if self.full { KERNEL_CASES_IN_FULL } else { KERNEL_CASES }.to_string()
     }
 
-    /// Replays of a sentence encoder's graphs on the simulated driver.
+    /// Replays of a sentence encoder's short graphs on the simulated driver.
     pub(crate) fn encoder_replays(&self) -> String {
         if self.full { ENCODER_REPLAYS_IN_FULL } else { ENCODER_REPLAYS }.to_string()
+    }
+
+    /// Replays of its long graphs there.
+    pub(crate) fn encoder_long_replays(&self) -> String {
+        if self.full { ENCODER_LONG_REPLAYS_IN_FULL } else { ENCODER_LONG_REPLAYS }.to_string()
+    }
+
+    /// From one number to the next with which its exponential function is tried.
+    pub(crate) fn encoder_stride(&self) -> String {
+        if self.full { ENCODER_STRIDE_IN_FULL } else { ENCODER_STRIDE }.to_string()
     }
 
     /// Random captures on each number of streams on the simulated driver.

@@ -192,6 +192,7 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// than all their tests.
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let whole = Invocation::tests("test --workspace --lib --bins --tests --benches --no-fail-fast");
+    let whole = whole.variable("POOL_ENCODER_STRIDE", setting.encoder_stride());
     let plain =
         Invocation::tests("test --lib --tests --no-fail-fast").with(packages(WITH_PLAIN_DEFAULTS));
     let both = [whole.with(everything()), plain];
@@ -214,6 +215,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.variable("POOL_GRAPH_CAPTURES", setting.captures());
     let test = test.variable("POOL_KERNEL_CASES", setting.kernel_cases());
     let test = test.variable("POOL_ENCODER_REPLAYS", setting.encoder_replays());
+    let test = test.variable("POOL_ENCODER_LONG_REPLAYS", setting.encoder_long_replays());
     Ok(if setting.full {
         [vec![test, attacks], under_other_answers()].concat()
     } else {

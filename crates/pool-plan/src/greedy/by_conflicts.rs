@@ -8,9 +8,10 @@
 
 use super::orders::Order;
 use super::place::{ITEMS_UNWATCHED, Place, Placement};
-use super::ranges::fit;
+use super::ranges::{Room, fit};
 use crate::adjacency::index;
 use crate::bits::{BitMatrix, ones};
+use crate::heuristic::GreedyFit;
 use crate::item::Item;
 
 /// Matrices with at least one conflict of so many pairs are gone through by the list of placed items.
@@ -72,13 +73,16 @@ impl<'a> ConflictPlacer<'a> {
         self.occupied.sort_unstable();
     }
 
-    /// Finds the addresses of listed items that conflict with one which has its turn. Those that wait for no other are
-    /// struck off the list, once there are many of them.
-    fn occupied_by_list(&mut self, item: usize) {
+    /// Finds room for an item that has its turn between the listed ones that it conflicts with, and says how many these
+    /// are. Those that wait for no other are struck off the list, once there are many of them.
+    fn room_by_list(&mut self, item: usize, fit: GreedyFit) -> (u64, u32) {
         let row = self.conflicts.row(item);
+        let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);
+        let mut met = 0;
         for one in &mut self.listed {
             if row[one.item as usize / 64] >> (one.item % 64) & 1 == 1 {
-                self.occupied.push((one.start, one.end));
+                room.pass(one.start, one.end);
+                met += 1;
                 if one.waiting != u32::MAX {
                     one.waiting -= 1;
                     self.struck += usize::from(one.waiting == 0);
@@ -89,6 +93,7 @@ impl<'a> ConflictPlacer<'a> {
             self.listed.retain(|one| one.waiting > 0);
             self.struck = 0;
         }
+        (room.offset(), met)
     }
 
     /// Adds an item to the list, all of whose listed conflicts were found before.
@@ -144,14 +149,11 @@ impl<'a> ConflictPlacer<'a> {
             if item.fixed.is_some() || item.size == 0 {
                 continue;
             }
-            self.occupied.clear();
-            self.occupied_by_list(index);
-            let offset = fit(&self.occupied, item.size, item.alignment, order.fit);
+            let (offset, met) = self.room_by_list(index, order.fit);
             offsets[index] = offset;
             peak = peak.max(offset + item.size);
             // What it conflicts with and had a turn waited for it, and so was on the list.
-            let waiting = self.degree(index) - crate::adjacency::index(self.occupied.len());
-            self.list(index, offset, waiting);
+            self.list(index, offset, self.degree(index) - met);
         }
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }

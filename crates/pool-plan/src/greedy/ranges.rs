@@ -45,19 +45,60 @@ impl Ranges {
 /// The offset for `size` bytes between `occupied` ranges, which are in order of their starts; above all
 /// ranges, if no free range is large enough.
 pub(crate) fn fit(occupied: &[(u64, u64)], size: u64, alignment: u64, rule: GreedyFit) -> u64 {
-    let (mut free_from, mut best, mut best_room) = (0_u64, None, u64::MAX);
+    let mut room = Room::new(size, alignment, rule);
     for &(start, end) in occupied {
-        if start > free_from {
-            let aligned = free_from.next_multiple_of(alignment);
-            let room = start - free_from;
-            if aligned + size <= start && room < best_room {
-                (best, best_room) = (Some(aligned), room);
-                if rule == GreedyFit::First {
-                    break;
-                }
-            }
+        room.pass(start, end);
+        if room.is_found() {
+            break;
         }
-        free_from = free_from.max(end);
     }
-    best.unwrap_or_else(|| free_from.next_multiple_of(alignment))
+    room.offset()
+}
+
+/// The search for room between occupied ranges that are passed in order of their starts.
+#[derive(Debug)]
+pub(crate) struct Room {
+    size: u64,
+    alignment: u64,
+    rule: GreedyFit,
+    /// The end of what was passed.
+    free_from: u64,
+    best: Option<u64>,
+    best_room: u64,
+}
+
+impl Room {
+    /// Room for `size` bytes.
+    pub(crate) const fn new(size: u64, alignment: u64, rule: GreedyFit) -> Self {
+        Self { size, alignment, rule, free_from: 0, best: None, best_room: u64::MAX }
+    }
+
+    /// Passes the occupied addresses `[start, end)`, which begin no earlier than those passed before.
+    #[inline]
+    pub(crate) fn pass(&mut self, start: u64, end: u64) {
+        if start > self.free_from {
+            self.leave(start);
+        }
+        self.free_from = self.free_from.max(end);
+    }
+
+    /// Whether nothing that is passed from here on changes the offset.
+    #[inline]
+    pub(crate) fn is_found(&self) -> bool {
+        self.rule == GreedyFit::First && self.best.is_some()
+    }
+
+    /// Looks at the free addresses from what was passed to `end`.
+    fn leave(&mut self, end: u64) {
+        let aligned = self.free_from.next_multiple_of(self.alignment);
+        let room = end - self.free_from;
+        if aligned + self.size <= end && room < self.best_room && !self.is_found() {
+            (self.best, self.best_room) = (Some(aligned), room);
+        }
+    }
+
+    /// Where the bytes fit: above all that was passed, if nowhere between.
+    pub(crate) fn offset(&self) -> u64 {
+        self.best.unwrap_or_else(|| self.free_from.next_multiple_of(self.alignment))
+    }
 }

@@ -42,7 +42,7 @@ pub(super) fn operations() -> Vec<Collective> {
     }
     for [before, after] in BARRIERS {
         for ty in TYPES {
-            all.push(exchange(ty, before, after));
+            all.push(exchange(ty, before, after).in_family(before));
         }
     }
     let text = "if (i == 0) slots[0] = 0; __syncthreads(); atomicAdd(&slots[0], a0); __syncthreads(); value = slots[0]; \

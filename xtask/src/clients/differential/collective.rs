@@ -1,5 +1,7 @@
 //! An operation of many threads: what CUDA C++ writes, and what the host computes for all of them at once.
 
+use std::collections::HashSet;
+
 use super::values::Type;
 
 /// A thread that takes part.
@@ -31,6 +33,14 @@ pub(super) struct Collective {
     pub(super) operands: Vec<Type>,
     pub(super) result: Type,
     pub(super) function: Function,
+    /// What it has in common with those that differ from it in types and widths alone.
+    family: String,
+}
+
+/// Leaves one of each family, the first.
+pub(super) fn one_of_each_family(all: &mut Vec<Collective>) {
+    let mut families = HashSet::new();
+    all.retain(|one| families.insert(one.family.clone()));
 }
 
 impl Collective {
@@ -42,7 +52,13 @@ impl Collective {
         function: impl Fn(&[Member]) -> Vec<Option<u64>> + 'static,
     ) -> Self {
         let (text, operands) = (text.to_owned(), operands.to_vec());
-        Self { text, party, operands, result, function: Box::new(function) }
+        let family = format!("{result:?}: {text}");
+        Self { text, party, operands, result, function: Box::new(function), family }
+    }
+
+    /// Of a family with others, and not of one by itself.
+    pub(super) fn in_family(self, family: &str) -> Self {
+        Self { family: family.to_owned(), ..self }
     }
 
     /// One that gives everybody the same, of the first operands of all.
@@ -66,3 +82,34 @@ type Question = (&'static str, fn(u64) -> bool);
 /// Questions that few threads answer with yes, and nearly all.
 pub(super) const QUESTIONS: [Question; 2] =
     [("a0 % 64u == 7u", |a| a % 64 == 7), ("a0 % 64u != 7u", |a| a % 64 != 7)];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{block, warp};
+    use super::{Collective, one_of_each_family};
+
+    #[test]
+    fn types_and_widths_alone_are_left_out() {
+        let operations = || warp::operations().into_iter().chain(block::operations());
+        let mut left: Vec<Collective> = operations().collect();
+        one_of_each_family(&mut left);
+        let count = |part: &str| left.iter().filter(|one| one.text.contains(part)).count();
+        for mode in ["_up", "_down", "_xor", ""] {
+            assert_eq!(count(&format!("__shfl{mode}_sync(")), 1, "{mode}");
+        }
+        for mode in ["up", "down", "bfly", "idx"] {
+            assert_eq!(count(&format!("shfl.sync.{mode}.b32")), 1, "{mode}");
+        }
+        // Each question, and the ballot also for ranks.
+        for (vote, expected) in [("__all", 2), ("__any", 2), ("__uni", 2), ("__ballot", 4)] {
+            assert_eq!(count(&format!("{vote}_sync(")), expected, "{vote}");
+        }
+        for (sum, expected) in [("add", 2), ("min", 2), ("max", 2), ("and", 1), ("or", 1)] {
+            assert_eq!(count(&format!("__reduce_{sum}_sync(")), expected, "{sum}");
+        }
+        for (meeting, expected) in [("__syncwarp", 1), ("bar.sync 3", 1), ("__syncthreads_or", 2)] {
+            assert_eq!(count(meeting), expected, "{meeting}");
+        }
+        assert!(left.len() * 5 < operations().count(), "{} are left", left.len());
+    }
+}

@@ -47,9 +47,8 @@ const THREADS: usize = 32;
 const BATCH: usize = 64;
 /// How often each operation is the outermost.
 const ROUNDS: usize = 10;
-/// How often each operation of warps and blocks is tried, and how many of them in the short way.
+/// How often each operation of warps and blocks is tried; in the short way one of each family is, once.
 const ROUNDS_TOGETHER: usize = 3;
-const TOGETHER_IN_SHORT: usize = 24;
 /// Such operations of a kernel, and kernels of a module.
 const STEPS: usize = 6;
 const PROGRAMS: usize = 16;
@@ -266,7 +265,9 @@ impl Tally {
             let mut roots: Vec<Collective> =
                 warp::operations().into_iter().chain(block::operations()).collect();
             random.shuffle(&mut roots);
-            roots.truncate(if short { TOGETHER_IN_SHORT } else { roots.len() });
+            if short {
+                collective::one_of_each_family(&mut roots);
+            }
             tried += roots.len();
             for roots in roots.chunks(STEPS * PROGRAMS) {
                 self.programs((compiling, driver), (definitions, operations), roots, random)?;

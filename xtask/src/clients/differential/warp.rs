@@ -83,9 +83,9 @@ fn shuffles(all: &mut Vec<Collective>) {
             for ty in SHUFFLED {
                 let text = format!("value = __shfl{suffix}_sync(m, a0, a1, {width});");
                 let operands = [ty, Type::U32];
-                all.push(Collective::new(Party::Lanes, &text, &operands, ty, move |members| {
-                    shuffled(members, mode, width)
-                }));
+                let shuffle = move |members: &[Member]| shuffled(members, mode, width);
+                let shuffle = Collective::new(Party::Lanes, &text, &operands, ty, shuffle);
+                all.push(shuffle.in_family(name));
             }
             // The predicate that C++ has no function for.
             let clamp = ((32 - width) << 8) | if mode == Mode::Up { 0 } else { 31 };
@@ -96,13 +96,10 @@ fn shuffles(all: &mut Vec<Collective>) {
             let inside = move |member: &Member| {
                 Some(u64::from(source(mode, member.place, member.operands[1], width).is_some()))
             };
-            all.push(Collective::new(
-                Party::Lanes,
-                &text,
-                &[Type::U32; 2],
-                Type::U32,
-                move |members| members.iter().map(inside).collect(),
-            ));
+            let inside = move |members: &[Member]| members.iter().map(inside).collect();
+            let operands = [Type::U32; 2];
+            let inside = Collective::new(Party::Lanes, &text, &operands, Type::U32, inside);
+            all.push(inside.in_family(&format!("whether {name} is inside")));
         }
     }
 }
@@ -167,18 +164,13 @@ fn matches(all: &mut Vec<Collective>) {
         ["a0 % 3u", "(unsigned long long)(a0 % 3u) << 31", "(float)(a0 % 3u)", "-(double)(a0 % 3u)"]
     {
         let text = format!("value = __match_any_sync(m, {key});");
-        all.push(Collective::new(
-            Party::Lanes,
-            &text,
-            &[Type::U32],
-            Type::U32,
-            |members: &[Member]| {
-                let equal = |one: &Member| {
-                    mask(members, |other| other.operands[0] % 3 == one.operands[0] % 3)
-                };
-                members.iter().map(|one| Some(equal(one))).collect()
-            },
-        ));
+        let matching = |members: &[Member]| {
+            let equal =
+                |one: &Member| mask(members, |other| other.operands[0] % 3 == one.operands[0] % 3);
+            members.iter().map(|one| Some(equal(one))).collect()
+        };
+        let matching = Collective::new(Party::Lanes, &text, &[Type::U32], Type::U32, matching);
+        all.push(matching.in_family("match.any"));
     }
     for (question, holds) in QUESTIONS {
         for keys in ["5u : 6u", "5ull << 40 : 6ull << 40", "0.5f : 0.25f"] {
@@ -186,18 +178,14 @@ fn matches(all: &mut Vec<Collective>) {
                 "int same; unsigned those = __match_all_sync(m, {question} ? {keys}, &same); value = (unsigned long \
                  long)(same != 0) << 32 | those;"
             );
-            all.push(Collective::new(
-                Party::Lanes,
-                &text,
-                &[Type::U32],
-                Type::U64,
-                move |members: &[Member]| {
-                    let yes = mask(members, |member| holds(member.operands[0]));
-                    let everybody = mask(members, |_| true);
-                    let agree = yes == 0 || yes == everybody;
-                    vec![Some(if agree { 1 << 32 | everybody } else { 0 }); members.len()]
-                },
-            ));
+            let matching = move |members: &[Member]| {
+                let yes = mask(members, |member| holds(member.operands[0]));
+                let everybody = mask(members, |_| true);
+                let agree = yes == 0 || yes == everybody;
+                vec![Some(if agree { 1 << 32 | everybody } else { 0 }); members.len()]
+            };
+            let matching = Collective::new(Party::Lanes, &text, &[Type::U32], Type::U64, matching);
+            all.push(matching.in_family(&format!("match.all of {question}")));
         }
     }
 }
@@ -234,10 +222,11 @@ fn exchanges(all: &mut Vec<Collective>) {
             "slots[i] = as<{bits}>(a0); __syncwarp(m); unsigned above = m & ~((2u << lane) - 1u); value = \
              as<{name}>(({bits})slots[i - lane + __ffs(above ? above : m) - 1]); __syncwarp(m);"
         );
-        all.push(Collective::new(Party::Lanes, &text, &[ty], ty, |members: &[Member]| {
+        let exchange = Collective::new(Party::Lanes, &text, &[ty], ty, |members: &[Member]| {
             let next = members.iter().cycle().skip(1);
             next.take(members.len()).map(|member| Some(member.operands[0])).collect()
-        }));
+        });
+        all.push(exchange.in_family("exchange in a warp"));
     }
 }
 

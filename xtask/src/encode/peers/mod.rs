@@ -9,6 +9,7 @@ mod agreement;
 mod forward;
 mod process;
 mod sentences;
+mod shape;
 mod table;
 mod way;
 
@@ -18,6 +19,7 @@ use std::process::Command;
 
 use self::forward::Forward;
 use self::process::Process;
+pub(super) use self::shape::Shape;
 use self::way::Way;
 use crate::TaskError;
 use crate::programs;
@@ -27,25 +29,6 @@ use crate::test::workspace::Workspace;
 const TEXT: &str = "LICENSE-APACHE";
 /// Turns that are not counted: memory and caches are as they stay from then on.
 const WARM_UP: usize = 2;
-
-/// Sentences at once, and how often.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    sentences: usize,
-    /// Of the longest.
-    tokens: usize,
-    turns: usize,
-    /// Of each turn.
-    forwards: usize,
-}
-
-const SHAPES: [Shape; 5] = [
-    Shape { sentences: 1, tokens: 16, turns: 20, forwards: 10 },
-    Shape { sentences: 1, tokens: 128, turns: 20, forwards: 4 },
-    Shape { sentences: 8, tokens: 128, turns: 20, forwards: 1 },
-    Shape { sentences: 32, tokens: 64, turns: 20, forwards: 1 },
-    Shape { sentences: 32, tokens: 256, turns: 8, forwards: 1 },
-];
 
 /// How one way went.
 #[derive(Debug)]
@@ -57,13 +40,19 @@ struct Run {
     numbers: Vec<f32>,
 }
 
-/// Measures all ways that there are with a model and a Python, and prints a table for each shape.
+/// Measures all ways that there are with a model and a Python, and prints a table for each of these shapes, or for each
+/// that there is.
 ///
 /// # Errors
 ///
 /// When a program cannot be built or run, when two ways do not agree, and when a pooled forward asks the heap for memory
 /// or faults a page.
-pub(super) fn run(workspace: &Workspace, model: &Path, python: &Path) -> Result<(), TaskError> {
+pub(super) fn run(
+    workspace: &Workspace,
+    model: &Path,
+    python: &Path,
+    shapes: &[Shape],
+) -> Result<(), TaskError> {
     let folder = workspace.target_directory.join("encode").join("peers");
     fs::create_dir_all(&folder)?;
     let program = build(workspace)?;
@@ -71,18 +60,13 @@ pub(super) fn run(workspace: &Workspace, model: &Path, python: &Path) -> Result<
     let mut words = Command::new(&program);
     words.arg("--model").arg(model).arg("words").arg(workspace.root.join(TEXT));
     let words = sentences::parse(&programs::output(&mut words)?)?;
-    for shape in SHAPES {
+    for shape in shape::chosen(shapes) {
         let file = folder.join("sentences.txt");
         fs::write(&file, sentences::of(&words, shape.sentences, shape.tokens)?)?;
         let runs = measure(&ways, shape, &file, &folder)?;
         let differences = agreement::check(&runs)?;
         steady(&runs)?;
-        println!(
-            "{} × {} tokens\n{}\n",
-            shape.sentences,
-            shape.tokens,
-            table::of(&runs, &differences)
-        );
+        println!("{shape} tokens\n{}\n", table::of(&runs, &differences));
     }
     println!("{}", table::EXPLANATION);
     Ok(())
@@ -110,12 +94,7 @@ fn measure(
     let progress = crate::progress::bar((WARM_UP + shape.turns) * processes.len());
     for turn in 0..WARM_UP + shape.turns {
         for process in &mut processes {
-            progress.set_message(format!(
-                "{} × {}: {}",
-                shape.sentences,
-                shape.tokens,
-                process.name()
-            ));
+            progress.set_message(format!("{shape}: {}", process.name()));
             process.work(shape.forwards, turn >= WARM_UP)?;
             progress.inc(1);
         }
@@ -138,7 +117,7 @@ fn steady(runs: &[Run]) -> Result<(), TaskError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Forward, Run, SHAPES, steady};
+    use super::{Forward, Run, steady};
 
     #[test]
     fn an_allocation_or_a_fault_of_the_pool_is_refused_and_one_of_another_is_not() {
@@ -159,10 +138,5 @@ mod tests {
         assert!(steady(std::slice::from_ref(&faulting)).is_ok());
         faulting.forwards[1].faults = Some(1);
         assert!(steady(&[faulting]).is_err());
-    }
-
-    #[test]
-    fn every_shape_is_measured() {
-        assert!(SHAPES.iter().all(|shape| shape.turns * shape.forwards > 0 && shape.sentences > 0));
     }
 }
