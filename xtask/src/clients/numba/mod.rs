@@ -212,8 +212,7 @@ impl Suite {
         }
         // Modules that are refused fail their tests by themselves.
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-        let reports = said.lines().filter_map(|line| line.strip_prefix(REPORT));
-        for report in reports.filter(|report| !report.starts_with(REFUSED_MODULE)) {
+        for report in reports(&said).filter(|report| !report.starts_with(REFUSED_MODULE)) {
             println!("reported in {module}: {report}");
         }
         Ok(results)
@@ -235,7 +234,23 @@ impl Suite {
     }
 }
 
+/// The reports in a log. In front of one, pytest may have put the signs of tests that have ended.
+fn reports(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter_map(|line| line.split_once(REPORT).map(|(_, report)| report))
+}
+
 /// What a program says on its standard output, without the end of the line.
 fn said(command: &mut Command) -> Result<String, TaskError> {
     Ok(String::from_utf8(output(command)?)?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reports;
+
+    #[test]
+    fn reports_are_found_behind_the_signs_of_tests() {
+        let log = "simulated driver: race: a\n..F.simulated driver: race: b\n.... [100%]\n";
+        assert_eq!(reports(log).collect::<Vec<_>>(), ["race: a", "race: b"]);
+    }
 }

@@ -72,17 +72,17 @@ mod tests {
     use std::time::Duration;
 
     use super::super::limits::Limits;
-    use super::{Module, STARTS, run};
+    use super::{Module, STARTS, TaskError, run};
 
     /// Runs a module that is a script of the shell, which finds its file of results in `$0`.
-    fn module(name: &str, script: &str) -> Module {
+    fn module(name: &str, script: &str) -> Result<Module, TaskError> {
         let file = format!("pool-numba-restarts-{name}-{}", std::process::id());
         let results: PathBuf = std::env::temp_dir().join(file);
         let mut limits = Limits::new(Duration::from_millis(500));
         let start = || Ok(Command::new("sh").args(["-c", script]).arg(&results).spawn()?);
         let module = run(&mut limits, &results, start);
         std::fs::remove_file(&results).ok();
-        module.unwrap()
+        module
     }
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
             grep -q a "$0" 2>/dev/null || { printf 'started\ta\t0\t\n' >>"$0"; kill -KILL $$; }
             grep -q b "$0" || { printf 'started\tb\t0\t\n' >>"$0"; exec sleep 1000; }
             printf 'started\tc\t0\t\npassed\tc\t0\t\n' >>"$0""#;
-        let module = module("goes-on", script);
+        let module = module("goes-on", script).unwrap();
         assert_eq!(module.unfinished, None);
         assert_eq!(module.text.lines().count(), 4, "{module:?}");
     }
@@ -101,14 +101,14 @@ mod tests {
         let script = r#"
             grep -q a "$0" 2>/dev/null || { printf 'passed\ta\t0\t\n' >>"$0"; kill -KILL $$; }
             exec sleep 1000"#;
-        let why = module("stuck", script).unfinished.unwrap();
+        let why = module("stuck", script).unwrap().unfinished.unwrap();
         assert!(why.starts_with("no other test begins"), "{why}");
         assert!(why.ends_with("something is known: a"), "{why}");
     }
 
     #[test]
     fn a_module_whose_process_does_not_come_to_a_test_is_unfinished() {
-        let why = module("broken", "exit 3").unfinished.unwrap();
+        let why = module("broken", "exit 3").unwrap().unfinished.unwrap();
         assert!(why.starts_with("its process ends before another test begins"), "{why}");
         assert!(why.ends_with("something is known: none"), "{why}");
     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_module_that_is_broken_off_again_and_again_is_unfinished() {
         let script = r#"echo "started	$(cat "$0" 2>/dev/null | wc -l)	0	" >>"$0"; exit 86"#;
-        let module = module("again", script);
+        let module = module("again", script).unwrap();
         assert_eq!(module.text.lines().count(), STARTS);
         let why = module.unfinished.unwrap();
         assert!(why.contains(&format!("{STARTS} times")), "{why}");
