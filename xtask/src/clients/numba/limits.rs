@@ -13,7 +13,8 @@ use crate::TaskError;
 const OF_A_TEST: Duration = Duration::from_secs(300);
 /// A module is stopped after so long, and does not go on.
 const OF_A_MODULE: Duration = Duration::from_secs(20 * 60);
-/// How often a module is looked at.
+/// How often a module is looked at: at first often, for a process that ends at once.
+const FIRST_GLANCE: Duration = Duration::from_millis(5);
 const GLANCE: Duration = Duration::from_millis(200);
 /// The longest that counts from one glance to the next: where all of the machine stood still, its tests did, too.
 const LONGEST_GLANCE: Duration = Duration::from_secs(2);
@@ -58,6 +59,7 @@ impl Limits {
     /// When it cannot be waited for, or stopped.
     pub(super) fn wait(&mut self, child: &mut Child, results: &Path) -> Result<End, TaskError> {
         let (mut bytes, mut stuck, mut glanced) = (0, Duration::ZERO, Instant::now());
+        let mut pause = FIRST_GLANCE;
         loop {
             if let Some(status) = child.try_wait()? {
                 // Pytest's: all have passed, some have not, a file cannot be collected, no test. With 3 and 4 it has
@@ -78,7 +80,8 @@ impl Limits {
                 child.wait()?;
                 return Ok(end);
             }
-            thread::sleep(GLANCE);
+            thread::sleep(pause);
+            pause = (2 * pause).min(GLANCE);
         }
     }
 
