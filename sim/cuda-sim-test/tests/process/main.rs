@@ -178,15 +178,15 @@ fn settings_reach_the_driver() {
 
 #[test]
 fn what_kernels_print_is_seen_once_the_host_waits_and_not_at_the_end() {
-    run("prints", &[]).is(0, &["launched\nthread 0\nthread 1\nwaited\n"]);
-    let ended = run("prints_and_exits", &[("CUDA_SIM_LEAKS", "ignore")]);
+    run("printing::prints", &[]).is(0, &["launched\nthread 0\nthread 1\nwaited\n"]);
+    let ended = run("printing::prints_and_exits", &[("CUDA_SIM_LEAKS", "ignore")]);
     ended.is(0, &[]);
     assert!(!ended.text.contains("thread 0"), "{}", ended.text);
 }
 
 #[test]
 fn what_kernels_print_is_that_of_the_device_that_the_host_waits_for() {
-    run("prints_on_another_device", TWO_DEVICES).is(
+    run("printing::prints_on_another_device", TWO_DEVICES).is(
         0,
         &["launched\nthread 0\nthread 1\nstream\nthread 0\nthread 1\nevent\nthread 0\nthread 1\nlaunch\n"],
     );
@@ -197,12 +197,12 @@ fn modules_and_libraries_that_come_and_go_show_what_kernels_print() {
     let shown = "thread 0\nthread 1\n";
     let parts = ["module loaded", "module unloaded", "library loaded", "library unloaded"];
     let expected: String = parts.iter().map(|part| format!("{shown}{part}\n")).collect();
-    run("prints_until_modules_go", TWO_DEVICES).is(0, &[&expected]);
+    run("printing::prints_until_modules_go", TWO_DEVICES).is(0, &[&expected]);
 }
 
 #[test]
 fn who_reads_the_output_may_call_the_driver_while_another_thread_prints() {
-    run("prints_into_a_pipe", &[]).is(0, &["read 16384 lines\n"]);
+    run("printing::prints_into_a_pipe", &[]).is(0, &["read 16384 lines\n"]);
 }
 
 #[test]
