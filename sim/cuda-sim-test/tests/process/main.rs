@@ -50,6 +50,8 @@ impl Ended {
     }
 }
 
+/// Programs that end in the middle leave things.
+const TWO_DEVICES: &[(&str, &str)] = &[("CUDA_SIM_DEVICES", "2"), ("CUDA_SIM_LEAKS", "ignore")];
 const FAILED: i32 = cuda_sim_test::EXIT_CODE;
 const OF_LIBTEST: i32 = 101;
 
@@ -176,10 +178,31 @@ fn settings_reach_the_driver() {
 
 #[test]
 fn what_kernels_print_is_seen_once_the_host_waits_and_not_at_the_end() {
-    run("prints", &[]).is(0, &["launched\nthread 0\nthread 1\nwaited\n"]);
-    let ended = run("prints_and_exits", &[("CUDA_SIM_LEAKS", "ignore")]);
+    run("printing::prints", &[]).is(0, &["launched\nthread 0\nthread 1\nwaited\n"]);
+    let ended = run("printing::prints_and_exits", &[("CUDA_SIM_LEAKS", "ignore")]);
     ended.is(0, &[]);
     assert!(!ended.text.contains("thread 0"), "{}", ended.text);
+}
+
+#[test]
+fn what_kernels_print_is_that_of_the_device_that_the_host_waits_for() {
+    run("printing::prints_on_another_device", TWO_DEVICES).is(
+        0,
+        &["launched\nthread 0\nthread 1\nstream\nthread 0\nthread 1\nevent\nthread 0\nthread 1\nlaunch\n"],
+    );
+}
+
+#[test]
+fn modules_and_libraries_that_come_and_go_show_what_kernels_print() {
+    let shown = "thread 0\nthread 1\n";
+    let parts = ["module loaded", "module unloaded", "library loaded", "library unloaded"];
+    let expected: String = parts.iter().map(|part| format!("{shown}{part}\n")).collect();
+    run("printing::prints_until_modules_go", TWO_DEVICES).is(0, &[&expected]);
+}
+
+#[test]
+fn who_reads_the_output_may_call_the_driver_while_another_thread_prints() {
+    run("printing::prints_into_a_pipe", &[]).is(0, &["read 16384 lines\n"]);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Programs that end in one way each: tests that are run one at a time, each in a process of its own.
 
+mod printing;
+
 use std::ffi::CStr;
 use std::process;
 use std::sync::Arc;
 
 use cuda_sim_test::StartError;
-use cudarc::driver::{
-    CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result, sys,
-};
+use cudarc::driver::{CudaContext, CudaStream, LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 
 /// `mark` writes 1 to its first number, `endless` does not end, and `prints` says which thread it is.
@@ -272,33 +272,6 @@ fn endless() {
     unsafe { stream.launch_builder(&endless).launch(one) }.unwrap();
     let answer = stream.synchronize().unwrap_err();
     assert_eq!(answer.0, sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
-}
-
-/// Enqueues two threads that print; with what they run, the module is unloaded.
-fn launch_two_that_print(stream: &Arc<CudaStream>) -> CudaFunction {
-    let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
-    let prints = module.load_function("prints").unwrap();
-    let two = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (2, 1, 1), shared_mem_bytes: 0 };
-    // SAFETY: the kernel touches its own memory alone.
-    unsafe { stream.launch_builder(&prints).launch(two) }.unwrap();
-    prints
-}
-
-#[test]
-#[ignore = "a program"]
-fn prints() {
-    let stream = context().new_stream().unwrap();
-    let _prints = launch_two_that_print(&stream);
-    println!("launched");
-    stream.synchronize().unwrap();
-    println!("waited");
-}
-
-#[test]
-#[ignore = "a program"]
-fn prints_and_exits() {
-    let _prints = launch_two_that_print(&context().new_stream().unwrap());
-    process::exit(0);
 }
 
 /// What a copy finds that nothing orders behind what it copies: ones or zeros.

@@ -147,7 +147,10 @@ driver_calls! {
 
     fn cuGraphLaunch(exec: u64, stream: u64) |session| {
         let thread = session.thread;
-        session.launch(thread, exec, stream)
+        session.launch(thread, exec, stream)?;
+        let device = session.device_of_stream(thread, stream)?;
+        session.concerns(device);
+        Ok(())
     }
 
     fn cuGraphUpload(exec: u64, stream: u64) |session| {

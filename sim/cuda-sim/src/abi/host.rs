@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::io::Write;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::world::{HostCall, HostMemory};
 
@@ -19,6 +19,9 @@ pub(super) struct Host(());
 /// Page-locked memory that was given out. It is not given back to the system: a program that uses it
 /// after its end is reported, and does not touch what somebody else has got meanwhile.
 static GIVEN: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
+
+/// What kernels have printed, and is to be written once the driver's lock is free.
+static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// Where page-locked memory starts: at a page.
 const ALIGN: usize = 4096;
@@ -66,10 +69,27 @@ impl HostMemory for Host {
     }
 
     fn print(&self, text: &[u8]) {
-        let mut output = std::io::stdout().lock();
-        // As with `printf` of C, what nobody reads is lost.
-        let _ = output.write_all(text).and_then(|()| output.flush());
+        printed().extend_from_slice(text);
     }
+}
+
+/// Writes what kernels have printed to the standard output, in its order.
+///
+/// Not for holders of the driver's lock: who holds the output, or reads it at the other end of a pipe, may call the
+/// driver before it can be written.
+pub(super) fn write_printed() {
+    if printed().is_empty() {
+        return;
+    }
+    let mut output = std::io::stdout().lock();
+    // Taken by the holder of the output: what was printed later is not written earlier.
+    let text = std::mem::take(&mut *printed());
+    // As with `printf` of C, what nobody reads is lost.
+    let _ = output.write_all(&text).and_then(|()| output.flush());
+}
+
+fn printed() -> MutexGuard<'static, Vec<u8>> {
+    PRINTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn pointer(address: u64) -> *mut u8 {

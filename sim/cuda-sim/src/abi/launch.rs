@@ -113,7 +113,10 @@ fn launch(
     let function = session.function_to_launch(thread, function)?;
     let parameters = gather(session, function, parameters)?;
     let call = session.kernel_call(function, shape, parameters)?;
-    session.launch_kernel(thread, stream, call, programmatic)
+    session.launch_kernel(thread, stream, call, programmatic)?;
+    let device = session.device_of_stream(thread, stream)?;
+    session.concerns(device);
+    Ok(())
 }
 
 fn node_call(session: &mut Session, node: KernelNode<In<In<u8>>>) -> Outcome<KernelCall> {

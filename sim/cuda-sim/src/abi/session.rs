@@ -28,6 +28,8 @@ pub(super) struct Session {
     world: Option<MutexGuard<'static, World>>,
     /// The thread that makes the call.
     pub(super) thread: u64,
+    /// The devices for whose work it has waited, or that have got some from it.
+    concerned: Vec<usize>,
 }
 
 thread_local! {
@@ -64,34 +66,33 @@ pub(super) fn try_lock()
 /// Makes a call of the driver.
 pub(super) fn call(name: &'static str, body: impl FnOnce(&mut Session) -> Outcome<()>) -> u32 {
     hook::before(name);
-    let mut session = Session { world: Some(lock()), thread: this_thread() };
+    let mut session = Session::with(lock());
     let permitted =
         if IN_HOST_FUNCTION.get() { Err(Code::NOT_PERMITTED) } else { has(&session, name) };
     let counted = session.log.enter(name);
-    let thread = session.thread;
-    if begins_work(name) {
-        session.show_printed_of(thread);
-    }
     let outcome = permitted.and(counted).and_then(|()| body(&mut session));
-    if shows_printed(name) {
-        session.show_printed_of(thread);
-    }
+    session.show_printed_by(name);
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     session.log.leave(name, code);
+    drop(session);
+    host::write_printed();
     code.0
 }
 
-/// Calls before which CUDA shows what kernels have printed.
-fn begins_work(name: &str) -> bool {
-    name.starts_with("cuLaunchKernel") || name.starts_with("cuGraphLaunch")
-}
-
-/// Calls behind which it does: those that wait, and those about modules.
+/// Calls by which CUDA shows what kernels of the devices that they are about have printed: those that wait, copies that
+/// do, launches, which run nothing before that, and those about modules.
 fn shows_printed(name: &str) -> bool {
     name.ends_with("Synchronize")
         || (name.starts_with("cuMemcpy") && !name.contains("Async"))
+        || name.starts_with("cuLaunchKernel")
+        || name.starts_with("cuGraphLaunch")
         || name.starts_with("cuModuleLoad")
         || name.starts_with("cuModuleUnload")
+}
+
+/// Calls by which it shows that of all devices: a library is a module of each.
+fn shows_all_printed(name: &str) -> bool {
+    name.starts_with("cuLibraryLoad") || name.starts_with("cuLibraryUnload")
 }
 
 /// Refuses, and says so, what a driver of the simulated version would not have.
@@ -119,7 +120,27 @@ impl Session {
     }
 
     pub(super) fn with(world: MutexGuard<'static, World>) -> Self {
-        Self { world: Some(world), thread: this_thread() }
+        Self { world: Some(world), thread: this_thread(), concerned: Vec::new() }
+    }
+
+    /// The call is about a device, and not about that whose context is current.
+    pub(super) fn concerns(&mut self, device: usize) {
+        self.concerned.push(device);
+    }
+
+    fn show_printed_by(&mut self, name: &str) {
+        if shows_all_printed(name) {
+            return self.show_all_printed();
+        }
+        if !shows_printed(name) {
+            return;
+        }
+        let concerned = std::mem::take(&mut self.concerned);
+        if concerned.is_empty() {
+            let thread = self.thread;
+            self.show_printed_of(thread);
+        }
+        concerned.into_iter().for_each(|device| self.show_printed(device));
     }
 
     /// One unit of work, the host's included.
@@ -135,7 +156,11 @@ impl Session {
     pub(super) fn reach(&mut self, mut goal: Goal) -> Outcome<()> {
         loop {
             match self.step(&mut goal) {
-                Step::Done => return self.waited(&goal),
+                Step::Done => {
+                    let devices = self.devices_of(&goal);
+                    self.concerned.extend(devices);
+                    return self.waited(&goal);
+                }
                 Step::Ran => {}
                 Step::Call(stream, call) => self.call_host(stream, call),
                 Step::Busy => self.wait_for_another_thread(),
@@ -175,6 +200,7 @@ impl Session {
             self.show_printed_before_callback(stream);
         }
         self.world = None;
+        host::write_printed();
         IN_HOST_FUNCTION.set(true);
         host::call(call);
         IN_HOST_FUNCTION.set(false);

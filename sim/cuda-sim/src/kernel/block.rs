@@ -43,10 +43,7 @@ impl Engine<'_> {
                 warp.steps += 1;
                 self.steps += 1;
                 if warp.steps > self.instructions {
-                    let lane = first(lanes);
-                    let what = format!("{} instructions, and no end", self.instructions);
-                    let kind = (Code::LAUNCH_TIMEOUT, Mistake::KernelFault);
-                    return Err(self.fault(kind, warp, lane, at, &what));
+                    return Err(self.without_end(warp, first(lanes), at));
                 }
                 let active = step.guard.map_or(lanes, |guard| lanes & warp.holds(guard));
                 let flow =
@@ -76,6 +73,12 @@ impl Engine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A warp has taken more instructions than it may.
+    pub(super) fn without_end(&self, warp: &Warp, lane: usize, at: usize) -> Fault {
+        let what = format!("{} instructions, and no end", self.instructions);
+        self.fault((Code::LAUNCH_TIMEOUT, Mistake::KernelFault), warp, lane, at, &what)
     }
 
     /// Nobody can go on: all that are left wait for the barrier, or the block is stuck.

@@ -36,6 +36,8 @@ pub(super) struct Engine<'a> {
     /// What threads print, in the order in which they do.
     pub(super) printed: Buffer,
     reported: HashSet<(Option<usize>, usize, &'static str)>,
+    /// Conversions that are none, by where they are printed and how they are written.
+    pub(super) conversions: HashSet<(usize, Vec<u8>)>,
 }
 
 impl<'a> Engine<'a> {
@@ -62,6 +64,7 @@ impl<'a> Engine<'a> {
             messages: Vec::new(),
             printed: Buffer::default(),
             reported: HashSet::new(),
+            conversions: HashSet::new(),
         }
     }
 
@@ -223,8 +226,13 @@ impl<'a> Engine<'a> {
 
     pub(super) fn report(&mut self, mistake: Mistake, at: usize, text: String) {
         if self.reported.insert((None, at, "")) {
-            self.reports.push((mistake, text));
+            self.report_again(mistake, text);
         }
+    }
+
+    /// Whatever was reported of the same instruction.
+    pub(super) fn report_again(&mut self, mistake: Mistake, text: String) {
+        self.reports.push((mistake, text));
     }
 }
 

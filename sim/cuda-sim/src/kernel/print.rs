@@ -12,6 +12,11 @@ use crate::world::Mistake;
 /// So many arguments are printed; conversions of others are printed as they are written.
 const MOST_ARGUMENTS: usize = 32;
 
+/// So many bytes of a text that are read or written count as an instruction, which is for 32 threads, too.
+const BYTES_OF_A_STEP: usize = 32;
+/// So many conversions that are none are named in a launch.
+const MOST_CONVERSIONS: usize = 32;
+
 /// What one thread has printed by one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Printed {
@@ -90,6 +95,7 @@ impl Engine<'_> {
         let format = self.text(warp, format, usize::MAX, place)?;
         let (mut text, mut count, mut is_full) = (Vec::new(), 0, false);
         for piece in pieces(&format) {
+            let before = text.len();
             match piece {
                 Piece::Text(own) => text.extend(own),
                 Piece::Unknown(written) => {
@@ -103,12 +109,13 @@ impl Engine<'_> {
                     is_full |= count + arguments > MOST_ARGUMENTS;
                     if is_full && arguments > 0 {
                         text.extend(written);
-                        continue;
+                    } else {
+                        count += arguments;
+                        text.extend(self.converted(warp, conversion, written, &mut reader)?);
                     }
-                    count += arguments;
-                    text.extend(self.converted(warp, conversion, written, &mut reader)?);
                 }
             }
+            self.count_bytes(warp, text.len() - before, place)?;
         }
         let thread = warp.first_thread + size(reader.lane);
         self.printed.push(Printed { block: self.block, thread, text });
@@ -184,7 +191,24 @@ impl Engine<'_> {
             }
             address = address.wrapping_add(1);
         }
+        self.count_bytes(warp, text.len(), place)?;
         Ok(text)
+    }
+
+    /// Texts take time as instructions do, so a kernel that prints without end has one.
+    fn count_bytes(
+        &mut self,
+        warp: &mut Warp,
+        bytes: usize,
+        (lane, at): (usize, usize),
+    ) -> Result<(), Fault> {
+        warp.printed += bytes;
+        warp.steps += (warp.printed / BYTES_OF_A_STEP) as u64;
+        warp.printed %= BYTES_OF_A_STEP;
+        if warp.steps > self.instructions {
+            return Err(self.without_end(warp, lane, at));
+        }
+        Ok(())
     }
 
     fn report_conversion(
@@ -194,12 +218,17 @@ impl Engine<'_> {
         (lane, at): (usize, usize),
         what: &str,
     ) {
+        let is_new = self.conversions.len() < MOST_CONVERSIONS
+            && self.conversions.insert((at, written.to_vec()));
+        if !is_new {
+            return;
+        }
         let who = self.who(self.block, warp.first_thread + size(lane), Some(at));
         let text = format!(
             "kernel {}, {who}: `{}` {what}, and is printed as it is written",
             self.program.name,
             String::from_utf8_lossy(written)
         );
-        self.report(Mistake::KernelFault, at, text);
+        self.report_again(Mistake::KernelFault, text);
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Warp {
     pub(super) ticks: Ticks,
     /// Instructions so far.
     pub(super) steps: u64,
+    /// Bytes of printed texts that are no whole step yet.
+    pub(super) printed: usize,
 }
 
 /// Threads that stand at one place, and the next place where others do.
@@ -68,6 +70,7 @@ impl Warp {
             local: vec![0; program.local_bytes * LANES],
             ticks: Ticks::new(),
             steps: 0,
+            printed: 0,
         }
     }
 
@@ -76,6 +79,7 @@ impl Warp {
         self.at = [0; LANES];
         self.alive = self.all;
         (self.waiting, self.parked, self.fenced, self.steps) = (0, 0, 0, 0);
+        self.printed = 0;
         self.calls.iter_mut().for_each(Vec::clear);
         // What a thread has not written is no zero.
         self.local.fill(0xA5);

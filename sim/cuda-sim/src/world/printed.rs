@@ -12,6 +12,11 @@ impl World {
         }
     }
 
+    /// The same for all devices.
+    pub(crate) fn show_all_printed(&mut self) {
+        (0..self.devices.len()).for_each(|device| self.show_printed(device));
+    }
+
     /// The same for the device whose context is current on a thread.
     pub(crate) fn show_printed_of(&mut self, thread: u64) {
         if let Some(device) = self.top(thread) {

@@ -54,6 +54,11 @@ impl World {
         goal.positions.iter().find_map(broken).map_or(Ok(()), Err)
     }
 
+    /// The devices whose work it is.
+    pub(crate) fn devices_of(&self, goal: &Goal) -> Vec<usize> {
+        goal.positions.iter().map(|position| self.streams[position.stream].device).collect()
+    }
+
     /// How far each stream must come.
     fn needed(&self, goal: &Goal) -> Vec<u64> {
         let mut needed = vec![0; self.streams.len()];

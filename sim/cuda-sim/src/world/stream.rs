@@ -311,6 +311,11 @@ impl World {
         Ok(self.end_of(stream))
     }
 
+    pub(crate) fn device_of_stream(&mut self, thread: u64, handle: u64) -> Outcome<usize> {
+        let stream = self.stream(thread, handle)?;
+        Ok(self.streams[stream].device)
+    }
+
     pub(crate) fn wait_for_context(&mut self, thread: u64) -> Outcome<Goal> {
         let device = self.current(thread)?;
         self.refuse_beside_any_capture(device)?;

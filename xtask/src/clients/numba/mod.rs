@@ -3,6 +3,7 @@
 mod environment;
 mod limits;
 mod modules;
+mod restarts;
 mod results;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use self::limits::{End, Limits};
+use self::limits::Limits;
 use self::results::Result as TestResult;
 use super::Place;
 use super::listed::{Ending, List};
@@ -29,8 +30,6 @@ const PLUGIN: &str = "xtask/src/clients/numba";
 /// How the simulator's reports begin where they are printed, and those of modules that are not loaded.
 const REPORT: &str = "simulated driver: ";
 const REFUSED_MODULE: &str = "invalid PTX: ";
-/// How often a module may go on.
-const STARTS: usize = 40;
 
 /// Gets the packages, and runs all modules, or those whose names contain one of the parts.
 ///
@@ -190,37 +189,30 @@ impl Suite {
     ) -> Result<BTreeMap<String, TestResult>, TaskError> {
         let name = module.replace('/', "-");
         let [file, log] = ["tsv", "log"].map(|end| self.made.join(format!("{name}.{end}")));
-        let mut known = String::new();
-        let (mut limits, mut stopped) = (Limits::default(), None);
-        for _ in 0..STARTS {
+        let mut limits = Limits::default();
+        let ran = restarts::run(&mut limits, &file, || {
             let output = fs::File::options().create(true).append(true).open(&log)?;
             let mut command = self.command(module, &file, left_out);
             command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-            let end = limits.wait(&mut command.spawn()?, &file)?;
-            let text = fs::read_to_string(&file).unwrap_or_default();
-            // Nothing new is known where it did not begin, either.
-            let goes_on = matches!(end, End::Broken | End::Stuck) && text != known;
-            known = text;
-            if end == End::OutOfTime {
-                stopped = Some(limits.to_string());
-            }
-            if !goes_on {
-                break;
-            }
-        }
-        let mut results = results::parse(&known);
+            Ok(command.spawn()?)
+        })?;
+        let mut results = results::parse(&ran.text);
         println!("{module}: {} tests, in {:.0} s", results.len(), limits.seconds());
         let is_left_out = left_out.iter().any(|test| test.starts_with(module));
-        if results.is_empty() && !is_left_out {
-            stopped.get_or_insert_with(|| "pytest finds no test in it".to_owned());
-        }
-        if let Some(why) = stopped {
-            results.insert(module.to_owned(), TestResult::Ended(Ending::Failed(why)));
+        let mut fails = |test: String, why: String| {
+            results.insert(test, TestResult::Ended(Ending::Failed(why)));
+        };
+        match ran.unfinished {
+            // Under a name that no list has, since no list excuses it.
+            Some(why) => fails(format!("{module}, to its end"), why),
+            None if ran.text.is_empty() && !is_left_out => {
+                fails(module.to_owned(), "pytest finds no test in it".to_owned());
+            }
+            None => {}
         }
         // Modules that are refused fail their tests by themselves.
         let said = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-        let reports = said.lines().filter_map(|line| line.strip_prefix(REPORT));
-        for report in reports.filter(|report| !report.starts_with(REFUSED_MODULE)) {
+        for report in reports(&said).filter(|report| !report.starts_with(REFUSED_MODULE)) {
             println!("reported in {module}: {report}");
         }
         Ok(results)
@@ -242,7 +234,23 @@ impl Suite {
     }
 }
 
+/// The reports in a log. In front of one, pytest may have put the signs of tests that have ended.
+fn reports(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter_map(|line| line.split_once(REPORT).map(|(_, report)| report))
+}
+
 /// What a program says on its standard output, without the end of the line.
 fn said(command: &mut Command) -> Result<String, TaskError> {
     Ok(String::from_utf8(output(command)?)?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reports;
+
+    #[test]
+    fn reports_are_found_behind_the_signs_of_tests() {
+        let log = "simulated driver: race: a\n..F.simulated driver: race: b\n.... [100%]\n";
+        assert_eq!(reports(log).collect::<Vec<_>>(), ["race: a", "race: b"]);
+    }
 }

@@ -69,6 +69,8 @@ def pytest_runtest_logreport(report):
         _failed.add(report.nodeid)
 
 
+# The exit code of a process that is to go on in another one.
+_BROKEN = 86
 # Those that have failed in this process.
 _failed = set()
 # What a call answers where nothing was lost: success, not initialised, no context, a context that was ended on purpose.
@@ -83,4 +85,10 @@ def pytest_runtest_logfinish(nodeid, location):
     (answer,) = driver.cuCtxSynchronize()
     if int(answer) not in _SOUND:
         print(f"{nodeid} has lost its context: {answer}", flush=True)
-        os._exit(86)
+        os._exit(_BROKEN)
+
+
+def pytest_keyboard_interrupt(excinfo):
+    # A file that cannot be collected interrupts as well, and is written down already.
+    if not isinstance(excinfo.value, pytest.Session.Interrupted):
+        os._exit(_BROKEN)

@@ -94,6 +94,46 @@ fn a_conversion_that_is_none_is_told_and_printed_as_it_is_written() {
 }
 
 #[test]
+fn each_conversion_that_is_none_is_told_once() {
+    let launch = sized(printing(0), 2, 40);
+    let (texts, _, reports, _) = printed(&launch, b"%y%k%y%d\n", 0);
+    assert_eq!(texts.len(), 80);
+    let named = |name: &str| reports.iter().filter(|report| report.contains(name)).count();
+    assert_eq!((named("`%y`"), named("`%k`"), reports.len()), (1, 1, 2), "{reports:?}");
+}
+
+#[test]
+fn a_text_counts_towards_the_instructions_that_a_warp_may_take() {
+    // Written: a thread's text has as many bytes as the buffer.
+    let launch = sized(printing(0), 1, 32);
+    let taken = |format: &[u8], instructions| {
+        let mut memory = Flat { bytes: vec![0; 64] };
+        memory.bytes[..format.len()].copy_from_slice(format);
+        run(&launch, &mut memory, Random::new(0), instructions)
+    };
+    let wide = format!("%{BUFFER}d");
+    let ending = taken(wide.as_bytes(), 2 * BUFFER as u64 / 32);
+    assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
+    // It is broken off between threads, and not behind the last one.
+    assert_eq!(ending.printed.iter().map(|one| one.thread).collect::<Vec<_>>(), [0]);
+    assert_eq!(taken(wide.as_bytes(), 33 * BUFFER as u64 / 32).fault, None);
+    // 32 texts of one byte are an instruction, with what is read of them two.
+    assert_eq!(taken(b"a", 40).fault, None);
+    assert_eq!(taken(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 40).fault, Some(Code::LAUNCH_TIMEOUT));
+}
+
+#[test]
+fn a_text_that_is_read_counts_where_little_of_it_is_written() {
+    let mut memory = Flat { bytes: vec![b'a'; BUFFER] };
+    memory.bytes[BUFFER - 1] = 0;
+    // A format of a mebibyte, of which nothing is left to write.
+    let launch = printing_of(0);
+    let ending = run(&launch, &mut memory, Random::new(0), BUFFER as u64 / 32);
+    assert_eq!(ending.fault, Some(Code::LAUNCH_TIMEOUT));
+    assert_eq!(ending.printed, []);
+}
+
+#[test]
 fn arguments_and_texts_that_are_not_there_break_the_launch() {
     // A fourth argument is beyond the thread's own memory, or is what stands behind the three.
     let (_, _, reports, fault) = printed(&printing(0), b"%d%f%s%s%s%s%s%s%s", 0);
