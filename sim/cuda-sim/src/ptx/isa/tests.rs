@@ -45,7 +45,7 @@ fn parsed(form: &Form) -> Result<Instruction, PtxError> {
     Ok(instruction.expect("the text has an instruction"))
 }
 
-fn decoded(trial: &mut Trial, form: &Form) -> Result<(), PtxError> {
+pub(super) fn decoded(trial: &mut Trial, form: &Form) -> Result<(), PtxError> {
     trial.decode(&parsed(form)?)
 }
 
