@@ -101,6 +101,10 @@ where
     ) -> Result<(), Failure> {
         let product = Product::dense([x.len(), weight.len(), bias.len()], start)?;
         product.check((x.len(), weight.len()), Some(bias.len()), to.len())?;
+        // Then `to` may end before its start.
+        if product.rows == 0 {
+            return Ok(());
+        }
         panels::multiply(product.inner, x, weight, bias, &mut to[start..]);
         Ok(())
     }
@@ -182,4 +186,27 @@ fn matrix(
 /// The same to be written. faer 0.24 has the strides of `from_row_major_slice_with_stride_mut` the wrong way round.
 fn matrix_mut(numbers: &mut [f32], row: usize, rows: usize, columns: usize) -> MatMut<'_, f32> {
     MatMut::from_column_major_slice_with_stride_mut(numbers, columns, rows, row).transpose_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use pool_facade::{Cpu, Pool};
+
+    use super::Host;
+    use crate::algebra::Algebra;
+
+    #[test]
+    fn a_dense_step_of_no_rows_writes_nothing_wherever_it_starts() {
+        let mut pool = Pool::<Cpu>::new(());
+        let scope = pool.scope();
+        let (weight, bias) = ([1.0; 6], [1.0; 2]);
+        let mut numbers = [0.0; 4];
+        for start in [0, 4, 5] {
+            let to = &mut numbers.as_mut_slice();
+            Algebra::<Cpu>::dense(&Host, &scope, &[], (&weight, &bias), start, to).unwrap();
+        }
+        assert_eq!(numbers, [0.0; 4]);
+        let to = &mut numbers.as_mut_slice();
+        assert!(Algebra::<Cpu>::dense(&Host, &scope, &[1.0; 3], (&weight, &bias), 3, to).is_err());
+    }
 }

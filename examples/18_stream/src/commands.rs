@@ -46,7 +46,7 @@ enum Task {
         /// The file.
         film: PathBuf,
     },
-    /// Says what the way with wgpu computes on, or fails.
+    /// Says what the way with wgpu computes on, or fails where there is nothing.
     #[cfg(feature = "wgpu")]
     Adapter,
     /// Reads numbers from the standard input, and tells of so many frames each, a line a frame.
@@ -89,7 +89,7 @@ fn run(task: Task) -> Result<(), Failure> {
         Task::Film { size, frames, film } => Film::make(size, frames)?.write(&film),
         #[cfg(feature = "wgpu")]
         Task::Adapter => {
-            println!("{}", crate::ways::on_wgpu::OnWgpu::open()?.adapter());
+            println!("{}", crate::ways::on_wgpu::adapter()?);
             Ok(())
         }
         Task::Serve { way, workers, churn, live, picture, film } => {

@@ -25,9 +25,9 @@ fn film(size: Size) -> Film {
 fn is_there(way: Way) -> bool {
     #[cfg(feature = "wgpu")]
     if way == Way::Wgpu {
-        return match pool_stream::ways::on_wgpu::OnWgpu::open() {
-            Ok(device) => {
-                println!("wgpu: {}", device.adapter());
+        return match pool_stream::ways::on_wgpu::adapter() {
+            Ok(adapter) => {
+                println!("wgpu: {adapter}");
                 true
             }
             Err(why) => {

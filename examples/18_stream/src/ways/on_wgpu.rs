@@ -16,10 +16,9 @@ const WIDTH: usize = 64;
 /// Workgroups at most: they go on with what is left.
 const GROUPS: usize = 4_096;
 
-/// A device, its kernels and its pool.
+/// A device's kernels and its pool.
 #[derive(Debug)]
 pub struct OnWgpu {
-    stream: Stream,
     kernels: Kernels,
     pool: Pool<Wgpu>,
 }
@@ -56,16 +55,8 @@ impl OnWgpu {
             steepness: kernel("steepness")?,
             ridges: kernel("ridges")?,
         };
-        let pool = Pool::new(stream.clone());
-        Ok(Self { stream, kernels, pool })
-    }
-
-    /// What it computes on, and whether that is a processor.
-    #[must_use]
-    pub fn adapter(&self) -> String {
-        let adapter = self.stream.device().adapter_info();
-        let is_processor = adapter.device_type == wgpu::DeviceType::Cpu;
-        format!("{}, {}", adapter.name, if is_processor { "a processor" } else { "a device" })
+        let pool = Pool::new(stream);
+        Ok(Self { kernels, pool })
     }
 
     /// Works through one frame; the camera's picture is the result.
@@ -110,6 +101,19 @@ impl OnWgpu {
         show(&mut host, camera, clean_pixels, mark_bytes);
         Ok(())
     }
+}
+
+/// What it computes on, and whether that is a processor. No kernel is compiled: one that is refused is no adapter that is
+/// missing.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn adapter() -> Result<String, Failure> {
+    let stream = Stream::open()?;
+    let adapter = stream.device().adapter_info();
+    let is_processor = adapter.device_type == wgpu::DeviceType::Cpu;
+    Ok(format!("{}, {}", adapter.name, if is_processor { "a processor" } else { "a device" }))
 }
 
 /// Records a kernel that makes a plane of another.

@@ -175,6 +175,14 @@ fn settings_reach_the_driver() {
 }
 
 #[test]
+fn what_kernels_print_is_seen_once_the_host_waits_and_not_at_the_end() {
+    run("prints", &[]).is(0, &["launched\nthread 0\nthread 1\nwaited\n"]);
+    let ended = run("prints_and_exits", &[("CUDA_SIM_LEAKS", "ignore")]);
+    ended.is(0, &[]);
+    assert!(!ended.text.contains("thread 0"), "{}", ended.text);
+}
+
+#[test]
 fn orders_are_drawn_by_seeds_and_the_one_that_fails_is_named() {
     let ended = run("orders", &[("CUDA_SIM_ORDERS", "40"), ("CUDA_SIM_SEED", "100")]);
     ended.is(OF_LIBTEST, &["that was the order of CUDA_SIM_SEED=1"]);

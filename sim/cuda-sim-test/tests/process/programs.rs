@@ -5,10 +5,12 @@ use std::process;
 use std::sync::Arc;
 
 use cuda_sim_test::StartError;
-use cudarc::driver::{CudaContext, CudaStream, LaunchConfig, PushKernelArg, result, sys};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result, sys,
+};
 use cudarc::nvrtc::Ptx;
 
-/// `mark` writes 1 to its first number, and `endless` does not end.
+/// `mark` writes 1 to its first number, `endless` does not end, and `prints` says which thread it is.
 const KERNELS: &str = "
 .version 7.0
 .target sm_70
@@ -24,6 +26,28 @@ const KERNELS: &str = "
 .visible .entry endless() {
 again:
     bra again;
+}
+.extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+.global .align 1 .b8 text[11] = {116, 104, 114, 101, 97, 100, 32, 37, 100, 10, 0};
+.visible .entry prints() {
+    .local .align 4 .b8 stack[4];
+    .reg .b64 %rd<3>;
+    .reg .b32 %r<2>;
+    mov.u32 %r1, %tid.x;
+    st.local.u32 [stack], %r1;
+    mov.u64 %rd1, text;
+    cvta.global.u64 %rd1, %rd1;
+    mov.u64 %rd2, stack;
+    cvta.local.u64 %rd2, %rd2;
+    {
+        .param .b64 format;
+        .param .b64 arguments;
+        .param .b32 result;
+        st.param.b64 [format], %rd1;
+        st.param.b64 [arguments], %rd2;
+        call.uni (result), vprintf, (format, arguments);
+    }
+    ret;
 }
 ";
 
@@ -248,6 +272,33 @@ fn endless() {
     unsafe { stream.launch_builder(&endless).launch(one) }.unwrap();
     let answer = stream.synchronize().unwrap_err();
     assert_eq!(answer.0, sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT);
+}
+
+/// Enqueues two threads that print; with what they run, the module is unloaded.
+fn launch_two_that_print(stream: &Arc<CudaStream>) -> CudaFunction {
+    let module = stream.context().load_module(Ptx::from_src(KERNELS)).unwrap();
+    let prints = module.load_function("prints").unwrap();
+    let two = LaunchConfig { grid_dim: (1, 1, 1), block_dim: (2, 1, 1), shared_mem_bytes: 0 };
+    // SAFETY: the kernel touches its own memory alone.
+    unsafe { stream.launch_builder(&prints).launch(two) }.unwrap();
+    prints
+}
+
+#[test]
+#[ignore = "a program"]
+fn prints() {
+    let stream = context().new_stream().unwrap();
+    let _prints = launch_two_that_print(&stream);
+    println!("launched");
+    stream.synchronize().unwrap();
+    println!("waited");
+}
+
+#[test]
+#[ignore = "a program"]
+fn prints_and_exits() {
+    let _prints = launch_two_that_print(&context().new_stream().unwrap());
+    process::exit(0);
 }
 
 /// What a copy finds that nothing orders behind what it copies: ones or zeros.

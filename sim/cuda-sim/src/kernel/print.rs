@@ -28,7 +28,11 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
+    /// Of an empty text there is nothing to keep: any number of them takes no memory.
     pub(crate) fn push(&mut self, printed: Printed) {
+        if printed.text.is_empty() {
+            return;
+        }
         self.bytes += printed.text.len();
         self.all.push_back(printed);
         while self.bytes > BUFFER {
@@ -84,7 +88,7 @@ impl Engine<'_> {
     ) -> Result<i32, Fault> {
         let place = (reader.lane, reader.at);
         let format = self.text(warp, format, usize::MAX, place)?;
-        let (mut text, mut count) = (Vec::new(), 0);
+        let (mut text, mut count, mut is_full) = (Vec::new(), 0, false);
         for piece in pieces(&format) {
             match piece {
                 Piece::Text(own) => text.extend(own),
@@ -95,7 +99,9 @@ impl Engine<'_> {
                 Piece::Conversion(conversion, written) => {
                     let arguments =
                         conversion.counts() + usize::from(conversion.argument() != Argument::None);
-                    if count + arguments > MOST_ARGUMENTS {
+                    // What comes behind has arguments that are further away still.
+                    is_full |= count + arguments > MOST_ARGUMENTS;
+                    if is_full && arguments > 0 {
                         text.extend(written);
                         continue;
                     }
@@ -150,7 +156,9 @@ impl Engine<'_> {
         bytes: usize,
         reader: &mut Reader,
     ) -> Result<u64, Fault> {
-        let address = reader.next.next_multiple_of(bytes as u64);
+        let rest = bytes as u64 - 1;
+        // Behind the last address comes the first, which is none.
+        let address = reader.next.wrapping_add(rest) & !rest;
         reader.next = address.wrapping_add(bytes as u64);
         self.look(warp, address, bytes, (reader.lane, reader.at))
     }

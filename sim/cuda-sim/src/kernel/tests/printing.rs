@@ -26,6 +26,21 @@ fn printing(format_at: i64) -> Launch {
     launch(programs(&text).unwrap().into_iter().next().unwrap(), 1, 1)
 }
 
+/// A kernel that prints the format at the start of global memory, with arguments that begin so many bytes behind that, and
+/// leaves what it is answered in the first four bytes.
+fn printing_of(arguments_at: i64) -> Launch {
+    let text = format!(
+        ".extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
+        .visible .entry k(.param .u64 out) {{
+        .reg .b32 %r<2>; .reg .b64 %l<3>;
+        ld.param.u64 %l1, [out]; add.s64 %l2, %l1, {arguments_at};
+        {{ .param .b64 f; .param .b64 a; .param .b32 r; st.param.b64 [f], %l1; st.param.b64 [a], %l2;
+          call.uni (r), vprintf, (f, a); ld.param.b32 %r1, [r]; }}
+        st.global.u32 [%l1], %r1; ret; }}"
+    );
+    launch(programs(&text).unwrap().into_iter().next().unwrap(), 1, 1)
+}
+
 /// The texts that are printed, what thread 0 was answered, what was reported, and what broke it.
 fn printed(
     launch: &Launch,
@@ -86,6 +101,49 @@ fn arguments_and_texts_that_are_not_there_break_the_launch() {
     // The format is beyond its allocation.
     let (texts, _, reports, fault) = printed(&printing(64), b"", 0);
     assert_eq!((texts.len(), fault), (0, Some(Code::ILLEGAL_ADDRESS)), "{reports:?}");
+}
+
+#[test]
+fn arguments_at_the_last_addresses_break_the_launch() {
+    for from_the_end in 1..=8 {
+        let launch = printing_of(-from_the_end - i64::try_from(super::START).unwrap());
+        let mut memory = Flat { bytes: b"%d %f %c %s\0".to_vec() };
+        let ending = run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
+        assert_eq!(ending.fault, Some(Code::ILLEGAL_ADDRESS), "{from_the_end}");
+        assert_eq!(ending.printed, []);
+    }
+}
+
+#[test]
+fn what_is_behind_32_arguments_is_printed_as_it_is_written() {
+    const ARGUMENTS_AT: usize = 256;
+    let numbers = |count: u32| (0..count).map(|n| format!("{n} ")).collect::<String>();
+    for (before, behind, printed, answer) in [
+        (32, "%d %%", "%d %", 32),
+        // Two arguments are one too many, and what follows has the one behind them.
+        (31, "%*d %d", "%*d %d", 31),
+    ] {
+        let mut memory = Flat { bytes: vec![0; 512] };
+        let format = "%d ".repeat(before) + behind;
+        memory.bytes[..format.len()].copy_from_slice(format.as_bytes());
+        for (number, bytes) in (0_u32..).zip(memory.bytes[ARGUMENTS_AT..].chunks_exact_mut(4)) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+        let launch = printing_of(i64::try_from(ARGUMENTS_AT).unwrap());
+        let ending = run(&launch, &mut memory, Random::new(0), INSTRUCTIONS);
+        assert_eq!((ending.fault, ending.reports), (None, vec![]));
+        let texts = ending.printed.into_iter().map(|one| String::from_utf8(one.text).unwrap());
+        let expected = numbers(u32::try_from(before).unwrap()) + printed;
+        assert_eq!(texts.collect::<Vec<_>>(), [expected]);
+        assert_eq!(i32::from_le_bytes(memory.bytes[..4].try_into().unwrap()), answer);
+    }
+}
+
+#[test]
+fn empty_texts_take_no_memory() {
+    let mut buffer = Buffer::default();
+    (0..100).for_each(|thread| buffer.push(Printed { block: 0, thread, text: Vec::new() }));
+    assert_eq!(buffer.take(), []);
 }
 
 #[test]
