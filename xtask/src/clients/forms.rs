@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn complaints_name_their_lines() {
-        let said = "ptxas a/b.ptx, line 13; error   : Unexpected instruction types specified for 'mul'";
+        let said =
+            "ptxas a/b.ptx, line 13; error   : Unexpected instruction types specified for 'mul'";
         assert_eq!(line_of(said), Some(13));
         assert_eq!(line_of("ptxas fatal   : Ptx assembly aborted due to errors"), None);
     }

@@ -49,10 +49,7 @@ impl<'a> Modifiers<'a> {
     /// # Errors
     ///
     /// One that stands elsewhere.
-    pub(super) fn take_leading(
-        &mut self,
-        names: &[&'static str],
-    ) -> Reading<Option<&'static str>> {
+    pub(super) fn take_leading(&mut self, names: &[&'static str]) -> Reading<Option<&'static str>> {
         let known = |name: &str| names.iter().find(|known| **known == name).copied();
         let found = self.left.iter().position(|(_, name)| known(name).is_some());
         let Some(found) = found else { return Ok(None) };

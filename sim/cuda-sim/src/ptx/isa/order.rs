@@ -1,9 +1,9 @@
 //! Where modifiers may stand: `order.txt` has instructions with other orders of theirs, and what NVIDIA's assembler says
-//! of each.
+//! of each. Where the assembler is, it is asked of more.
 
 use super::super::decode::Trial;
-use super::tests::decoded;
-use super::{Form, State};
+use super::tests::{decoded, some};
+use super::{Form, State, lines, register_of};
 
 /// The lines of the file.
 pub(super) fn forms() -> Vec<Form> {
@@ -20,6 +20,42 @@ fn form(line: &str) -> Form {
     };
     let (name, operands) = rest.split_once(' ').unwrap_or((rest, ""));
     Form { state, name: name.to_owned(), operands: operands.to_owned() }
+}
+
+/// Forms of all lines with two modifiers exchanged, which are what the decoder takes or refuses of them.
+pub(super) fn exchanges() -> Vec<Form> {
+    let lines = lines();
+    let taken = lines.iter().filter(|line| line.state == State::Taken);
+    let all: Vec<Form> = taken.flat_map(|line| others(&some(&line.forms()))).collect();
+    let mut trial = Trial::new();
+    let of_decoder = |form: Form| match decoded(&mut trial, &form) {
+        Ok(()) => form,
+        Err(_) => Form { state: State::Refused, ..form },
+    };
+    all.into_iter().map(of_decoder).collect()
+}
+
+/// These with each two modifiers exchanged where the types keep their order.
+fn others(forms: &[&Form]) -> Vec<Form> {
+    let mut others = Vec::new();
+    for form in forms {
+        let parts: Vec<&str> = form.name.split('.').collect();
+        for first in 1..parts.len() {
+            for second in first + 1..parts.len() {
+                let mut other = parts.clone();
+                other.swap(first, second);
+                if types(&other) == types(&parts) && other != parts {
+                    let operands = form.operands.clone();
+                    others.push(Form { state: form.state, name: other.join("."), operands });
+                }
+            }
+        }
+    }
+    others
+}
+
+fn types<'a>(parts: &[&'a str]) -> Vec<&'a str> {
+    parts.iter().copied().filter(|part| register_of(part).is_some()).collect()
 }
 
 #[test]

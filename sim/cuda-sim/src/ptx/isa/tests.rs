@@ -32,6 +32,11 @@ fn forms() -> Vec<Form> {
     lines().iter().flat_map(super::Line::forms).collect()
 }
 
+/// Of lines that stand for many, some from all over them.
+pub(super) fn some<T>(all: &[T]) -> Vec<&T> {
+    all.iter().step_by(1 + all.len() / OF_A_LINE).collect()
+}
+
 /// The instruction of a form, as the parser reads it.
 fn parsed(form: &Form) -> Result<Instruction, PtxError> {
     let text =
@@ -112,9 +117,7 @@ fn nothing_is_taken_with_a_modifier_more_or_less_or_another() {
             }
         }
     };
-    // Of lines that stand for many, some from all over them.
-    let some = taken.iter().flat_map(|all| all.iter().step_by(1 + all.len() / OF_A_LINE));
-    for instruction in some {
+    for instruction in taken.iter().flat_map(|all| some(all)) {
         let mut changed = instruction.clone();
         for place in 0..instruction.modifiers.len() {
             let removed = changed.modifiers.remove(place);
@@ -153,8 +156,9 @@ fn the_page_is_written_of_the_lines() {
 fn the_forms_are_written_where_that_is_asked_for() {
     let Some(file) = std::env::var_os("CUDA_SIM_WRITE_PTX_FORMS") else { return };
     let file = std::path::PathBuf::from(file);
+    let orders = order::forms().into_iter().chain(order::exchanges());
     let (taken, refused): (Vec<Form>, Vec<Form>) =
-        order::forms().into_iter().partition(|form| form.state == State::Taken);
+        orders.partition(|form| form.state == State::Taken);
     let listed = forms().into_iter().filter(|form| form.state == State::Taken);
     std::fs::write(&file, kernel(listed.chain(taken))).unwrap();
     std::fs::write(file.with_extension("refused.ptx"), kernel(refused)).unwrap();
