@@ -75,6 +75,7 @@ impl Parser<'_> {
                     _ => return Err(PtxError::new(line, "a count of registers out of range")),
                 };
                 self.expect('>')?;
+                self.add_registers(usize::try_from(count).unwrap_or(usize::MAX))?;
                 names.extend((0..count).map(|index| format!("{name}{index}")));
             } else {
                 names.push(name.to_owned());

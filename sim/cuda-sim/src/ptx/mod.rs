@@ -14,6 +14,8 @@ mod directed;
 mod dot;
 mod error;
 mod float;
+#[cfg(test)]
+mod hostile;
 mod image;
 mod integer;
 #[cfg(test)]

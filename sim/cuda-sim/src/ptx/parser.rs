@@ -6,15 +6,21 @@ use super::number::{low_bits, number};
 use super::syntax::{Function, Initial, Linkage, Module, Operand, Variable};
 use super::types::{Space, Type};
 
+/// A variable is aligned no more strictly here; NVIDIA's assembler has no such limit.
+const ALIGNMENT: usize = 1 << 16;
+/// Registers that all functions of a module name at most: far more than any module has, and they fit in memory.
+const REGISTERS: usize = 1 << 22;
+
 /// Reads from the front of a list of tokens.
 pub(super) struct Parser<'a> {
     tokens: &'a [Placed<'a>],
     at: usize,
+    registers: usize,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(tokens: &'a [Placed<'a>]) -> Self {
-        Self { tokens, at: 0 }
+        Self { tokens, at: 0, registers: 0 }
     }
 
     /// The whole module.
@@ -26,6 +32,7 @@ impl<'a> Parser<'a> {
         if module.version == 0 || module.target == 0 {
             return Err(PtxError::new(1, "`.version` and `.target` must come first"));
         }
+        module.refuse_second_definitions()?;
         Ok(module)
     }
 
@@ -148,8 +155,8 @@ impl<'a> Parser<'a> {
         }
         let bytes = if open { 0 } else { count.saturating_mul(element.bytes()) };
         let align = if align == 0 { element.bytes() * vector } else { align };
-        if !align.is_power_of_two() || bytes > 1 << 31 {
-            return Err(PtxError::new(line, "an alignment or a size that no variable has"));
+        if !align.is_power_of_two() || align > ALIGNMENT || bytes > 1 << 31 {
+            return Err(PtxError::new(line, "an alignment or a size that is not modelled"));
         }
         Ok(Variable { line, name, space, element, align, bytes, linkage, initial })
     }
@@ -244,6 +251,15 @@ impl<'a> Parser<'a> {
             body,
         };
         Ok(function)
+    }
+
+    /// Counts registers that a function names.
+    pub(super) fn add_registers(&mut self, count: usize) -> Reading<()> {
+        self.registers = self.registers.saturating_add(count);
+        if self.registers <= REGISTERS {
+            return Ok(());
+        }
+        Err(PtxError::new(self.line(), format!("a module of more than {REGISTERS} registers")))
     }
 
     fn extents(&mut self) -> Reading<[u32; 3]> {

@@ -1,5 +1,8 @@
 //! A module as it is written: variables, functions, statements.
 
+use std::collections::HashSet;
+
+use super::error::{PtxError, Reading};
 use super::types::{Space, Type};
 
 /// A module.
@@ -11,6 +14,26 @@ pub(crate) struct Module {
     pub(crate) target: u32,
     pub(crate) variables: Vec<Variable>,
     pub(crate) functions: Vec<Function>,
+}
+
+impl Module {
+    /// Each name is defined once; it may be declared as often as one likes.
+    ///
+    /// # Errors
+    ///
+    /// The first name that a second definition has.
+    pub(super) fn refuse_second_definitions(&self) -> Reading<()> {
+        let variables = self.variables.iter().filter(|one| one.linkage != Linkage::External);
+        let functions = self.functions.iter().filter(|one| one.body.is_some());
+        let defined = variables.map(|one| (&one.name, one.line));
+        let mut names = HashSet::new();
+        for (name, line) in defined.chain(functions.map(|one| (&one.name, one.line))) {
+            if !names.insert(name) {
+                return Err(PtxError::new(line, format!("`{name}` is defined twice")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A variable, or a parameter.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::World;
 use super::code::{Code, Outcome};
 use super::handle::Kind;
-use super::memory::Origin;
+use super::memory::{Origin, PAGE, UNIT};
 use super::report::Mistake;
 use crate::ptx::{self, Linkage, Program, PtxError, Space};
 
@@ -168,7 +168,9 @@ impl World {
                 self.free_variables(device, &variables);
                 return Err(code);
             }
-            let address = self.memory.fresh_address(variable.bytes);
+            // Room for as much as it is aligned to starts as strictly as that.
+            let room = if variable.align > UNIT { PAGE } else { 0 };
+            let address = self.memory.fresh_address(variable.bytes.max(room));
             self.memory.allocate(address, variable.bytes, device, Origin::Module);
             variables.insert(variable.name.clone(), (address, variable.bytes));
         }

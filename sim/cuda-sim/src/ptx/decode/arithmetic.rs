@@ -34,7 +34,7 @@ impl Decoder {
                 if instruction.name == "testp" {
                     return self.sort_of_number(instruction, modifiers);
                 }
-                let half = modifiers.take_among(&["lo", "hi", "wide"]);
+                let half = modifiers.take_leading(&["lo", "hi", "wide"])?;
                 let direction = modifiers.take_one(|name| {
                     DIRECTIONS.iter().find(|(known, _)| *known == name).map(|(_, round)| *round)
                 });
@@ -164,7 +164,7 @@ impl Decoder {
             return self.three(instruction, [Type::B32; 4], integer::permute);
         }
         if name == "shf" {
-            let left = modifiers.take_among(&["l", "r"]).ok_or_else(refused)? == "l";
+            let left = modifiers.take_leading(&["l", "r"])?.ok_or_else(refused)? == "l";
             let wraps = modifiers.take_among(&["wrap", "clamp"]).ok_or_else(refused)? == "wrap";
             let function = integer::funnel(left, wraps);
             if !modifiers.take("b32") {
@@ -250,8 +250,8 @@ impl Decoder {
         let refused = || unknown(instruction);
         let name = instruction.name.as_str();
         // Only a division has the second.
-        let kinds: &[&str] = if name == "div" { &["approx", "full"] } else { &["approx"] };
-        let approximate = modifiers.take_among(kinds).is_some();
+        let approximate = modifiers.take("approx")
+            || (name == "div" && modifiers.take_leading(&["full"])?.is_some());
         // Which of direction and `.approx` an instruction must, may and may not have.
         let is_exact = !approximate && direction.is_none();
         let fits = match name {

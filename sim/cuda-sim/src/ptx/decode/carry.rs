@@ -24,7 +24,7 @@ impl Decoder {
             "madc" => ("mad", true),
             name => (name, false),
         };
-        let half = modifiers.take_among(&["lo", "hi"]);
+        let half = modifiers.take_leading(&["lo", "hi"])?;
         let ty = modifiers.take_type()?;
         let function = carry::function(name, half, ty).ok_or_else(refused)?;
         let line = instruction.line;
@@ -49,7 +49,7 @@ impl Decoder {
         instruction: &Instruction,
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
-        let half = modifiers.take_among(&["lo", "hi"]);
+        let half = modifiers.take_leading(&["lo", "hi"])?;
         let (first, second) = (modifiers.take_type()?, modifiers.take_type()?);
         let is_word = |ty| matches!(ty, Type::U32 | Type::S32);
         let signs = (first.is_signed(), second.is_signed());

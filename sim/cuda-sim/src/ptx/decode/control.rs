@@ -19,7 +19,7 @@ impl Decoder {
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
         let line = instruction.line;
-        let indexed = modifiers.take("idx");
+        let indexed = modifiers.take_leading(&["idx"])?.is_some();
         modifiers.take("uni");
         if indexed != (instruction.name == "brx") {
             return Err(unknown(instruction));
@@ -172,7 +172,7 @@ impl Decoder {
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
         let line = instruction.line;
-        if instruction.name == "bar" && modifiers.take("warp") {
+        if instruction.name == "bar" && modifiers.take_leading(&["warp"])?.is_some() {
             let [mask] = exactly(instruction)?;
             let mask = self.source(mask, Type::B32, line)?;
             return if modifiers.take("sync") {
@@ -181,12 +181,12 @@ impl Decoder {
                 Err(unknown(instruction))
             };
         }
-        modifiers.take("cta");
+        modifiers.take_leading(&["cta"])?;
         // `bar` is aligned without saying so.
         if instruction.name == "barrier" {
             modifiers.take("aligned");
         }
-        if modifiers.take("red") {
+        if modifiers.take_leading(&["red"])?.is_some() {
             let question = modifiers.take_one(|name| {
                 Some(match name {
                     "popc" => Question::Count,

@@ -127,7 +127,7 @@ impl Decoder {
         instruction: &Instruction,
         modifiers: &mut Modifiers<'_>,
     ) -> Reading<Kind> {
-        let to_space = modifiers.take("to");
+        let to_space = modifiers.take_leading(&["to"])?.is_some();
         let space = modifiers.take_one(Space::from_name).ok_or_else(|| unknown(instruction))?;
         if !modifiers.take("u64") {
             return Err(unknown(instruction));

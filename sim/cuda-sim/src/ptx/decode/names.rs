@@ -12,6 +12,9 @@ pub(super) const ASSERT_FAIL: &str = "__assertfail";
 /// What its `printf` calls: the same.
 pub(super) const PRINT: &str = "vprintf";
 
+/// How many functions may be active at once, so that no module's calls exhaust the stack of the thread that reads it.
+const DEPTH: usize = 256;
+
 /// What a name stands for: places are distances in their space.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Symbol {
@@ -48,6 +51,10 @@ impl<'a> Closure<'a> {
         }
         if self.functions.iter().any(|known| known.name == function.name) {
             return Ok(());
+        }
+        if active.len() == DEPTH {
+            let text = format!("more than {DEPTH} functions that call each other are not modelled");
+            return Err(PtxError::new(function.line, text));
         }
         active.push(&function.name);
         self.functions.push(function);

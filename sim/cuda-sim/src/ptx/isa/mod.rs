@@ -6,7 +6,9 @@
 //! `h`, `r`, `l` are registers of 16, 32 and 64 bits, `f` and `d` of numbers with a point, `p` predicates, `$` is of the
 //! last type among the modifiers and `^` of the first, `A` an address, `i` a number, `L` a label, `T` a list of labels and
 //! `F` a function. Of the types, `{T}` are all of 8 to 64 bits that are not of short numbers, and `{W}` those up to 32.
+//! Modifiers stand there in the order of PTX's manual; `order.txt` says in which others.
 
+mod order;
 mod page;
 mod tests;
 

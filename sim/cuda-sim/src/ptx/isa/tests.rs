@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::super::decode::Trial;
 use super::super::syntax::{Instruction, Statement};
 use super::super::{PtxError, parse};
-use super::{Form, OPCODES, State, lines, page, register_of};
+use super::{Form, OPCODES, State, lines, order, page, register_of};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ptx.md");
 
@@ -32,6 +32,11 @@ fn forms() -> Vec<Form> {
     lines().iter().flat_map(super::Line::forms).collect()
 }
 
+/// Of lines that stand for many, some from all over them.
+pub(super) fn some<T>(all: &[T]) -> Vec<&T> {
+    all.iter().step_by(1 + all.len() / OF_A_LINE).collect()
+}
+
 /// The instruction of a form, as the parser reads it.
 fn parsed(form: &Form) -> Result<Instruction, PtxError> {
     let text =
@@ -45,7 +50,7 @@ fn parsed(form: &Form) -> Result<Instruction, PtxError> {
     Ok(instruction.expect("the text has an instruction"))
 }
 
-fn decoded(trial: &mut Trial, form: &Form) -> Result<(), PtxError> {
+pub(super) fn decoded(trial: &mut Trial, form: &Form) -> Result<(), PtxError> {
     trial.decode(&parsed(form)?)
 }
 
@@ -112,9 +117,7 @@ fn nothing_is_taken_with_a_modifier_more_or_less_or_another() {
             }
         }
     };
-    // Of lines that stand for many, some from all over them.
-    let some = taken.iter().flat_map(|all| all.iter().step_by(1 + all.len() / OF_A_LINE));
-    for instruction in some {
+    for instruction in taken.iter().flat_map(|all| some(all)) {
         let mut changed = instruction.clone();
         for place in 0..instruction.modifiers.len() {
             let removed = changed.modifiers.remove(place);
@@ -148,19 +151,26 @@ fn the_page_is_written_of_the_lines() {
     assert!(found == wanted, "docs/ptx.md is not what the lines give; it says how to write it");
 }
 
-/// For NVIDIA's assembler, which is not on every machine: `cargo xtask clients ptx-forms` gives it the file.
+/// For NVIDIA's assembler, which is not on every machine: `cargo xtask clients ptx-forms` gives it the files.
 #[test]
-fn the_taken_forms_are_written_where_that_is_asked_for() {
+fn the_forms_are_written_where_that_is_asked_for() {
     let Some(file) = std::env::var_os("CUDA_SIM_WRITE_PTX_FORMS") else { return };
-    let forms = forms();
-    let taken = forms.iter().filter(|form| form.state == State::Taken);
-    let lines: Vec<String> =
-        taken.map(|form| format!("{} {};", form.name, form.operands)).collect();
-    let text = format!(
+    let file = std::path::PathBuf::from(file);
+    let orders = order::forms().into_iter().chain(order::exchanges());
+    let (taken, refused): (Vec<Form>, Vec<Form>) =
+        orders.partition(|form| form.state == State::Taken);
+    let listed = forms().into_iter().filter(|form| form.state == State::Taken);
+    std::fs::write(&file, kernel(listed.chain(taken))).unwrap();
+    std::fs::write(file.with_extension("refused.ptx"), kernel(refused)).unwrap();
+}
+
+/// A kernel of these instructions.
+fn kernel(forms: impl IntoIterator<Item = Form>) -> String {
+    let lines = forms.into_iter().map(|form| format!("{} {};", form.name, form.operands));
+    format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.func F() {{ ret; }}\n.visible .entry k() {{\n\
          .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<16>; .reg .b64 %l<16>;\n\
          .reg .f32 %f<16>; .reg .f64 %d<16>;\nL:\nT: .branchtargets L;\n{}\nret;\n}}\n",
-        lines.join("\n")
-    );
-    std::fs::write(file, text).unwrap();
+        lines.collect::<Vec<_>>().join("\n")
+    )
 }

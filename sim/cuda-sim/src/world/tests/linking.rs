@@ -53,6 +53,17 @@ fn run(world: &mut World, kernel: u64) -> Outcome<u32> {
 }
 
 #[test]
+fn variables_lie_where_they_are_aligned_to() {
+    let mut world = world(0);
+    let text = module(".global .b8 before; .global .align 65536 .b8 pages[4];");
+    let image = world.load_module(THREAD, &text).unwrap();
+    let (address, size) = world.variable_of(image, "pages").unwrap();
+    assert_eq!((address % 65_536, size), (0, 4));
+    let text = module(".global .align 131072 .b8 pages[4];");
+    assert_eq!(world.load_module(THREAD, &text), Err(Code::INVALID_PTX));
+}
+
+#[test]
 fn linked_modules_call_each_other_and_keep_names_of_their_own() {
     let mut world = world(0);
     let image = linked(&mut world, &[CALLER, CALLED]).unwrap();
