@@ -38,7 +38,7 @@ pub(super) fn chosen(asked: &[Shape]) -> impl Iterator<Item = Shape> {
 
 /// The names of all shapes.
 fn known() -> String {
-    SHAPES.map(|shape| shape.name()).join(", ")
+    SHAPES.map(Shape::name).join(", ")
 }
 
 impl Shape {
