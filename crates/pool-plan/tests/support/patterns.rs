@@ -3,7 +3,7 @@
 use super::{Family, Trace};
 
 impl Trace {
-    /// The buffers of a family of this file; none of another one.
+    /// The buffers of a family of this file.
     pub(super) fn pattern(&mut self, family: Family) {
         match family {
             Family::Pipeline => self.pipeline(),
@@ -15,7 +15,7 @@ impl Trace {
             Family::EqualLifetimes => self.equal_lifetimes(),
             Family::Pages => self.pages(),
             Family::Bits => self.bits(),
-            _ => {}
+            other => panic!("nobody makes buffers of {other:?}"),
         }
     }
 
