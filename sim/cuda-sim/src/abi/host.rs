@@ -4,6 +4,7 @@
 //! asks, that it is good until the work that uses it is done.
 
 use std::alloc::{Layout, alloc_zeroed};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::io::Write;
@@ -22,6 +23,11 @@ static GIVEN: Mutex<Option<HashMap<u64, usize>>> = Mutex::new(None);
 
 /// What kernels have printed, and is to be written once the driver's lock is free.
 static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// Whether a call of this thread has shown what kernels have printed, and has not written it yet.
+    static HAS_PRINTED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Where page-locked memory starts: at a page.
 const ALIGN: usize = 4096;
@@ -70,15 +76,17 @@ impl HostMemory for Host {
 
     fn print(&self, text: &[u8]) {
         printed().extend_from_slice(text);
+        HAS_PRINTED.set(true);
     }
 }
 
-/// Writes what kernels have printed to the standard output, in its order.
+/// Writes what kernels have printed to the standard output, in its order, where a call of this thread has shown some.
 ///
 /// Not for holders of the driver's lock: who holds the output, or reads it at the other end of a pipe, may call the
-/// driver before it can be written.
+/// driver before it can be written. For the same reason a call that has shown nothing does not write what another
+/// thread is about to.
 pub(super) fn write_printed() {
-    if printed().is_empty() {
+    if !HAS_PRINTED.take() {
         return;
     }
     let mut output = std::io::stdout().lock();

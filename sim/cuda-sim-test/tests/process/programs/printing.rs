@@ -167,6 +167,12 @@ fn prints_into_a_pipe() {
     // SAFETY: nobody else has this end of the pipe.
     let mut output = BufReader::new(unsafe { File::from_raw_fd(ends[0]) });
     let mut line = String::new();
+    // Many callers, so that one of them comes between the end of the kernel and the writing of its lines.
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| (0..256).for_each(|_| assert_eq!(CudaContext::device_count(), Ok(1))));
+        }
+    });
     for _ in 0..16 * 1024 {
         assert_eq!(CudaContext::device_count(), Ok(1));
         line.clear();
