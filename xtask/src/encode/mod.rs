@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     /// Encode nothing, and print how many bytes the temporaries take, eager and as graphs, on the simulated driver.
     #[arg(long, exclusive = true)]
     bytes: bool,
-    /// Measure a forward on the host beside torch and ONNX Runtime, as far as they are there: some minutes.
+    /// Measure a forward on the host beside torch, ONNX Runtime and candle, as far as they are there: some minutes.
     #[arg(long, conflicts_with_all = ["on", "sentences"])]
     peers: bool,
     /// The Python that has them, with numpy and onnx.

@@ -1,4 +1,4 @@
-//! `cargo xtask encode --peers`: the encoder on real weights beside torch and ONNX Runtime, in one run, as tables.
+//! `cargo xtask encode --peers`: the encoder on real weights beside torch, ONNX Runtime and candle, in one run, as tables.
 //!
 //! Each way is a process of its own with one thread, and all have the same sentences. They work in turns, some forwards
 //! each, so that whatever slows the machine down for a while slows all of them. What they answer must agree.

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::TaskError;
+use crate::programs;
 use crate::test::workspace::Workspace;
 
 /// Ours, as in tables and as the program's argument: the first one's temporaries are those of a pool.
@@ -16,6 +18,8 @@ const OTHERS: [(&str, &str); 2] = [
 ];
 /// The script, from the root of the workspace.
 const SCRIPT: &str = "encoder/peers/serve.py";
+/// The package in which candle has the model; its version is candle's.
+const CANDLE: &str = "encoder/peers/candle/Cargo.toml";
 
 /// One way: a program that encodes sentences on request.
 #[derive(Debug)]
@@ -47,7 +51,28 @@ pub(super) fn all(workspace: &Workspace, program: &Path, python: &Path, model: &
             None
         }
     });
-    ours.into_iter().chain(others).collect()
+    let candle = match candle(workspace) {
+        Ok((name, program)) => Some(Way::new(&name, &program, &["--model".as_ref(), model])),
+        Err(why) => {
+            println!("SKIPPED: candle: {why}");
+            None
+        }
+    };
+    ours.into_iter().chain(others).chain(candle).collect()
+}
+
+/// Builds the program that has the model in candle; its name in tables, and where it is.
+fn candle(workspace: &Workspace) -> Result<(String, PathBuf), TaskError> {
+    let mut build = programs::cargo();
+    build.args(["build", "--release", "--locked", "--manifest-path"]);
+    build.arg(workspace.root.join(CANDLE));
+    build.env("CARGO_TARGET_DIR", workspace.target_directory.join("encode").join("candle"));
+    let built = programs::build(&mut build)?;
+    let program = built.into_iter().find_map(|artifact| artifact.executable);
+    let program = program.ok_or("cargo built no program")?;
+    let version = programs::output(Command::new(&program).arg("--version"))?;
+    let version = std::str::from_utf8(&version)?.trim().replace("-peer", "");
+    Ok((version, program))
 }
 
 /// What a line of Python prints, or the last line of why it does not.
