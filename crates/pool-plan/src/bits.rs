@@ -1,5 +1,13 @@
 //! A matrix of bits.
 
+use crate::transposed::merge_transposed;
+
+/// What is done with fewer words is done before a second thread would have begun.
+const FEWEST_WORDS_SHARED: usize = 1 << 16;
+
+/// More threads wait for the memory.
+const MOST_THREADS: usize = 8;
+
 /// Rows of bits.
 #[derive(Clone, Debug)]
 pub(crate) struct BitMatrix {
@@ -12,6 +20,19 @@ impl BitMatrix {
     pub(crate) fn new(rows: usize, columns: usize) -> Self {
         let words_per_row = columns.div_ceil(64);
         Self { words_per_row, words: vec![0; rows * words_per_row] }
+    }
+
+    /// Makes this a matrix of zeros, in the memory that it has, as far as it is enough. The zeros are written: a page that
+    /// is read before it is written costs a second fault, and where there are several threads all wait for that.
+    pub(crate) fn clear(&mut self, rows: usize, columns: usize) {
+        self.words_per_row = columns.div_ceil(64);
+        self.words.clear();
+        self.words.resize(rows * self.words_per_row, 0);
+    }
+
+    /// How many of `threads` threads are worth their beginning, where each changes a part of the matrix.
+    pub(crate) fn threads_of(&self, threads: usize) -> usize {
+        if self.words.len() < FEWEST_WORDS_SHARED { 1 } else { threads.clamp(1, MOST_THREADS) }
     }
 
     /// Sets a bit.
@@ -29,6 +50,18 @@ impl BitMatrix {
         &mut self.words[row * self.words_per_row..(row + 1) * self.words_per_row]
     }
 
+    /// The matrix in up to `count` parts that have some columns each.
+    pub(crate) fn parts(&mut self, count: usize) -> Vec<Columns<'_>> {
+        let words = self.words_per_row.div_ceil(count).max(1);
+        let count = self.words_per_row.div_ceil(words);
+        let mut parts: Vec<Columns<'_>> =
+            (0..count).map(|part| Columns { first: part * words, rows: Vec::new() }).collect();
+        for row in self.words.chunks_exact_mut(self.words_per_row.max(1)) {
+            parts.iter_mut().zip(row.chunks_mut(words)).for_each(|(part, row)| part.rows.push(row));
+        }
+        parts
+    }
+
     /// Sets in row `into` what is set in row `from`.
     pub(crate) fn merge_row(&mut self, into: usize, from: usize) {
         for word in 0..self.words_per_row {
@@ -37,36 +70,11 @@ impl BitMatrix {
         }
     }
 
-    /// Sets, in a square matrix, the bit on the other side of the diagonal of each that is set.
-    ///
-    /// Squares of 64 rows are exchanged at a time: bit by bit, each would be in another line of the cache.
-    pub(crate) fn merge_transposed(&mut self) {
-        for square in 0..self.words_per_row {
-            for other in square..self.words_per_row {
-                let (one, two) = (self.square(square, other), self.square(other, square));
-                self.merge_square(other, square, &transposed(one));
-                self.merge_square(square, other, &transposed(two));
-            }
-        }
-    }
-
-    /// The words at one position of 64 rows, of which those behind the last are 0.
-    fn square(&self, of_rows: usize, word: usize) -> [u64; 64] {
-        let rows = self.words.chunks_exact(self.words_per_row).skip(of_rows * 64);
-        let mut square = [0; 64];
-        square.iter_mut().zip(rows).for_each(|(to, row)| *to = row[word]);
-        square
-    }
-
-    /// Sets at one position of 64 rows what is set in `square`.
-    fn merge_square(&mut self, of_rows: usize, word: usize, square: &[u64; 64]) {
-        let rows = self.words.chunks_exact_mut(self.words_per_row).skip(of_rows * 64);
-        rows.zip(square).for_each(|(row, bits)| row[word] |= bits);
-    }
-
-    /// How many columns are set in a row.
-    pub(crate) fn count(&self, row: usize) -> u64 {
-        self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
+    /// Sets, in a square matrix, the bit on the other side of the diagonal of each that is set, on up to `threads`
+    /// threads.
+    pub(crate) fn merge_transposed(&mut self, threads: usize) {
+        let threads = self.threads_of(threads);
+        merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
     /// The columns that are set in a row, ascending.
@@ -75,21 +83,29 @@ impl BitMatrix {
     }
 }
 
-/// The columns of 64 rows of 64 bits as rows: halves are exchanged across the diagonal, and so on in each (Warren,
-/// Hacker's Delight, section 7-3).
-fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
-    let (mut half, mut low) = (32, u64::MAX >> 32);
-    while half > 0 {
-        for row in (0..64).filter(|row| row & half == 0) {
-            let other = row + half;
-            let exchanged = (rows[row] >> half ^ rows[other]) & low;
-            rows[row] ^= exchanged << half;
-            rows[other] ^= exchanged;
-        }
-        half /= 2;
-        low ^= low << half;
+/// Some columns of a matrix.
+#[derive(Debug)]
+pub(crate) struct Columns<'a> {
+    /// The first of the words, as all rows have them.
+    first: usize,
+    rows: Vec<&'a mut [u64]>,
+}
+
+impl Columns<'_> {
+    /// The first column.
+    pub(crate) fn first(&self) -> usize {
+        self.first * 64
     }
-    rows
+
+    /// The column behind the last, which the matrix may not have.
+    pub(crate) fn end(&self) -> usize {
+        (self.first + self.rows.first().map_or(0, |row| row.len())) * 64
+    }
+
+    /// So many words of a row from a column on, a multiple of 64.
+    pub(crate) fn words_mut(&mut self, row: usize, column: usize, count: usize) -> &mut [u64] {
+        &mut self.rows[row][column / 64 - self.first..][..count]
+    }
 }
 
 /// The positions of the bits that are set in `words`, ascending.
@@ -101,29 +117,4 @@ pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> + Clone + '_ {
         })
         .map(move |rest| position * 64 + rest.trailing_zeros() as usize)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::BitMatrix;
-    use crate::random::Random;
-
-    #[test]
-    fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
-        let mut random = Random::new(7, 0, 0);
-        for count in [1, 63, 64, 65, 200] {
-            let mut matrix = BitMatrix::new(count, count);
-            let pairs: Vec<(usize, usize)> =
-                (0..count * 2).map(|_| (random.below(count), random.below(count))).collect();
-            pairs.iter().for_each(|&(row, column)| matrix.set(row, column));
-            matrix.merge_transposed();
-            for row in 0..count {
-                let is_set = |&column: &usize| {
-                    pairs.contains(&(row, column)) || pairs.contains(&(column, row))
-                };
-                let wanted: Vec<usize> = (0..count).filter(is_set).collect();
-                assert_eq!(matrix.columns(row).collect::<Vec<_>>(), wanted, "row {row} of {count}");
-            }
-        }
-    }
 }

@@ -86,6 +86,7 @@ pub mod replay;
 mod search;
 mod solve;
 mod timeline;
+mod transposed;
 mod validate;
 mod violation;
 

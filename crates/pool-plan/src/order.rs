@@ -1,57 +1,120 @@
 //! Which buffers of a graph are finished before which others begin.
 
-use crate::adjacency::adjacency;
-use crate::bits::BitMatrix;
-use crate::graph::{EdgeKind, Role};
+use std::ops::Range;
+
+use crate::adjacency::{Lists, adjacency};
+use crate::bits::{BitMatrix, Columns};
+use crate::graph::{EdgeKind, GraphBuffer, Role};
 use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
 
-/// Words of the matrix of operations and buffers that are made at a time: 32 MiB.
+/// Words of the matrices of operations and buffers that are made at a time: 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// For each buffer, as a row, the buffers that begin after all its uses.
 ///
-/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses. It is
-/// made for some of the buffers that begin at a time, so that what is known of operations takes little.
-pub(crate) fn precedence(problem: &HappensBeforeProblem) -> BitMatrix {
+/// The relation is a strict partial order: a buffer's own alloc marker counts as one of its uses. Up to `threads` threads
+/// have some columns each.
+pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitMatrix {
     let buffers = problem.buffers();
     let operations = Operations::of(problem.edges(), buffers);
     let full = problem.edges().iter().filter(|edge| edge.kind == EdgeKind::Full);
     let after = operations.after(full);
     // The order exists, because the problem was checked for cycles when it was made.
     let order = operations.in_order(problem.edges()).unwrap_or_default();
-    let is_temporary = |index: &usize| buffers[*index].role == Role::Temporary;
     let mut precedes = BitMatrix::new(buffers.len(), buffers.len());
-    let words = (WORDS_AT_A_TIME / operations.len().max(1)).max(1);
-    for first in (0..buffers.len()).step_by(words * 64) {
-        let some = first..buffers.len().min(first + words * 64);
-        let begin = some.clone().filter(is_temporary);
-        let allocated = adjacency(
-            operations.len(),
-            begin.map(|one| (operations.index(buffers[one].allocated_by), one - first)),
-        );
-        // Row of an operation: those of the buffers that are allocated after it.
-        let mut allocated_after = BitMatrix::new(operations.len(), some.len());
-        for &operation in order.iter().rev() {
-            for &later in after.row(operation as usize) {
-                allocated_after.merge_row(operation as usize, later as usize);
-                for &buffer in allocated.row(later as usize) {
-                    allocated_after.set(operation as usize, buffer as usize);
+    let threads = precedes.threads_of(threads);
+    let relation = Relation { buffers, operations, order, after };
+    let words_at_a_time = WORDS_AT_A_TIME / threads / relation.operations.len().max(1);
+    let mut parts = precedes.parts(threads).into_iter();
+    std::thread::scope(|scope| {
+        let own = parts.next();
+        parts.for_each(|part| drop(scope.spawn(|| relation.fill(part, words_at_a_time))));
+        own.into_iter().for_each(|part| relation.fill(part, words_at_a_time));
+    });
+    precedes
+}
+
+/// What the relation of a problem's buffers is made from.
+struct Relation<'a> {
+    buffers: &'a [GraphBuffer],
+    operations: Operations,
+    /// The operations, none after one that depends on it.
+    order: Vec<u32>,
+    /// For each operation, those that wait for its end.
+    after: Lists,
+}
+
+impl Relation<'_> {
+    /// Sets the columns of a part, some of them at a time, so that what is known of operations takes little.
+    fn fill(&self, mut part: Columns<'_>, words_at_a_time: usize) {
+        let end = part.end().min(self.buffers.len());
+        let mut allocated_after = BitMatrix::new(0, 0);
+        for first in (part.first()..end).step_by(words_at_a_time.max(1) * 64) {
+            let some = first..end.min(first + words_at_a_time.max(1) * 64);
+            self.find_allocated_after(some, &mut allocated_after);
+            for (index, buffer) in self.buffers.iter().enumerate() {
+                if buffer.role != Role::Temporary || buffer.freed_by.is_empty() {
+                    continue;
+                }
+                let words = allocated_after.row(self.operations.index(buffer.allocated_by));
+                let row = part.words_mut(index, first, words.len());
+                row.copy_from_slice(words);
+                for &operation in &buffer.freed_by {
+                    let others = allocated_after.row(self.operations.index(operation));
+                    row.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
                 }
             }
         }
-        for (index, buffer) in buffers.iter().enumerate() {
-            if buffer.role != Role::Temporary || buffer.freed_by.is_empty() {
-                continue;
-            }
-            let rows = allocated_after.row(operations.index(buffer.allocated_by));
-            let row = &mut precedes.row_mut(index)[first / 64..][..rows.len()];
-            row.copy_from_slice(rows);
-            for &operation in &buffer.freed_by {
-                let others = allocated_after.row(operations.index(operation));
-                row.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Makes the row of each operation those of some buffers that are allocated after it.
+    fn find_allocated_after(&self, some: Range<usize>, matrix: &mut BitMatrix) {
+        let is_temporary = |index: &usize| self.buffers[*index].role == Role::Temporary;
+        let allocated_by = |index: usize| self.operations.index(self.buffers[index].allocated_by);
+        let begin = some.clone().filter(is_temporary);
+        let begin = begin.map(|index| (allocated_by(index), index - some.start));
+        let allocated = adjacency(self.operations.len(), begin);
+        matrix.clear(self.operations.len(), some.len());
+        for &operation in self.order.iter().rev() {
+            for &later in self.after.row(operation as usize) {
+                matrix.merge_row(operation as usize, later as usize);
+                for &buffer in allocated.row(later as usize) {
+                    matrix.set(operation as usize, buffer as usize);
+                }
             }
         }
     }
-    precedes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::precedence;
+    use crate::graph::{Edge, GraphBuffer};
+    use crate::happens_before::HappensBeforeProblem;
+    use crate::random::Random;
+
+    #[test]
+    fn threads_make_the_same_relation() {
+        let mut random = Random::new(1, 0, 0);
+        // Enough buffers for several threads, and no multiple of a word.
+        let count = 2_500;
+        let edges = (1..count).flat_map(|to| {
+            let one = Edge::full(random.below(to), to);
+            let other = Edge::full(to - 1 - random.below(to.min(8)), to);
+            [one, other]
+        });
+        let edges = edges.collect();
+        let buffers = (0..count).map(|one| {
+            let freed_by = vec![(one + random.below(40)).min(count - 1)];
+            GraphBuffer::new(one.to_string(), 1, one, freed_by)
+        });
+        let problem = HappensBeforeProblem::new(count, edges, buffers.collect()).expect("valid");
+        let alone = precedence(&problem, 1);
+        assert!(alone.columns(0).count() > count / 2, "most come after the first");
+        for threads in [2, 3, 64] {
+            let shared = precedence(&problem, threads);
+            assert!((0..count).all(|row| shared.row(row) == alone.row(row)), "{threads} threads");
+        }
+    }
 }

@@ -102,16 +102,14 @@ impl HappensBeforeProblem {
             position[operation as usize] = place;
         }
         let position = |operation| position[operations.index(operation)];
-        let precedes = precedence(self);
+        let precedes = precedence(self, options.threads);
         // What the bound takes of the budget is not left for plans: it gets half of what is left beside the first one.
         let now = Instant::now();
         let beside = options.budget.saturating_sub((now - start) * FIRST_PLAN_COST);
         let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
         let lifetimes = lifetimes(buffers, &position);
         let bound = self.bound_while(&precedes, &lifetimes, &|| !limit.is_reached());
-        let conflicts = conflicts(precedes, items.len());
-        let degree = |item| conflicts.count(item) + 1;
-        let degrees: Vec<u64> = (0..items.len()).map(degree).collect();
+        let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
         let measures = Measures {
             sizes: items.iter().map(|item| item.size).collect(),
@@ -158,19 +156,25 @@ fn lifetimes(buffers: &[GraphBuffer], position: &impl Fn(usize) -> i64) -> Vec<(
     buffers.iter().map(lifetime).collect()
 }
 
-/// The pairs of items of which neither precedes the other, in the memory of the relation.
-fn conflicts(precedes: BitMatrix, count: usize) -> BitMatrix {
+/// The pairs of items of which neither precedes the other, in the memory of the relation, and in how many of them each is,
+/// with itself.
+fn conflicts(precedes: BitMatrix, count: usize, threads: usize) -> (BitMatrix, Vec<u64>) {
     let mut matrix = precedes;
-    matrix.merge_transposed();
-    for item in 0..count {
+    matrix.merge_transposed(threads);
+    let degrees = (0..count).map(|item| {
         matrix.set(item, item);
         let row = matrix.row_mut(item);
-        row.iter_mut().for_each(|word| *word = !*word);
         if let Some(last) = row.last_mut().filter(|_| count % 64 != 0) {
-            *last &= (1 << (count % 64)) - 1;
+            *last |= u64::MAX << (count % 64);
         }
-    }
-    matrix
+        let negated = row.iter_mut().map(|word| {
+            *word = !*word;
+            u64::from(word.count_ones())
+        });
+        negated.sum::<u64>() + 1
+    });
+    let degrees = degrees.collect();
+    (matrix, degrees)
 }
 
 /// The plan, which in debug builds must pass the validator.

@@ -52,8 +52,8 @@ impl<'a> Antichain<'a> {
     /// Adds an element that comes neither before nor after what is kept.
     fn add(&mut self, one: usize) {
         let later = self.precedes.row(one);
-        let is_before = later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);
-        if is_before || self.after[one / 64] >> (one % 64) & 1 == 1 {
+        let is_before = || later.iter().zip(&self.kept).any(|(later, kept)| later & kept != 0);
+        if self.after[one / 64] >> (one % 64) & 1 == 1 || is_before() {
             return;
         }
         self.kept[one / 64] |= 1 << (one % 64);

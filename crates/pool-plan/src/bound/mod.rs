@@ -44,7 +44,7 @@ impl HappensBeforeProblem {
     /// 1950, in its weighted form).
     #[must_use]
     pub fn lower_bound(&self) -> Bound {
-        self.bound_while(&crate::order::precedence(self), &[], &|| true)
+        self.bound_while(&crate::order::precedence(self, 1), &[], &|| true)
     }
 
     /// As [`lower_bound`](Self::lower_bound), from the relation that has, for each buffer, those that begin

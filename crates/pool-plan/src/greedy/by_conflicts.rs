@@ -17,7 +17,7 @@ use crate::item::Item;
 /// Matrices with at least one conflict of so many pairs are gone through by the list of placed items.
 const PAIRS_A_CONFLICT: u64 = 16;
 
-/// Items are struck off the list once they are at least one of so many.
+/// Items are struck off the list once at least one for so many in it was added.
 const LISTED_A_STRUCK: usize = 16;
 
 /// Makes greedy plans of items with conflicts, and keeps its memory between them.
@@ -31,8 +31,8 @@ pub(crate) struct ConflictPlacer<'a> {
     met: Vec<u64>,
     occupied: Vec<(u64, u64)>,
     listed: Vec<Listed>,
-    /// How many of the list wait for no other.
-    struck: usize,
+    /// The items that are still to have their turn.
+    left: Vec<u64>,
 }
 
 /// A placed item in the list by addresses.
@@ -41,8 +41,8 @@ struct Listed {
     start: u64,
     end: u64,
     item: u32,
-    /// How many items with bytes that it conflicts with had no turn yet; `u32::MAX` of one that stays.
-    waiting: u32,
+    /// In the words of its row before this one, all had their turn.
+    word: u32,
 }
 
 impl<'a> ConflictPlacer<'a> {
@@ -52,8 +52,8 @@ impl<'a> ConflictPlacer<'a> {
         let (words, count) = (items.len().div_ceil(64), items.len() as u64);
         let (placed, met) = (vec![0; words], vec![0; words]);
         let is_dense = total_degree > count * count / PAIRS_A_CONFLICT;
-        let (occupied, listed) = (Vec::new(), Vec::new());
-        Self { items, conflicts, is_dense, placed, met, occupied, listed, struck: 0 }
+        let (occupied, listed, left) = (Vec::new(), Vec::new(), Vec::new());
+        Self { items, conflicts, is_dense, placed, met, occupied, listed, left }
     }
 
     /// Notes that an item is placed; one without bytes is in nobody's way.
@@ -73,44 +73,36 @@ impl<'a> ConflictPlacer<'a> {
         self.occupied.sort_unstable();
     }
 
-    /// Finds room for an item that has its turn between the listed ones that it conflicts with, and says how many these
-    /// are. Those that wait for no other are struck off the list, once there are many of them.
-    fn room_by_list(&mut self, item: usize, fit: GreedyFit) -> (u64, u32) {
+    /// Finds room for an item that has its turn between the listed ones that it conflicts with.
+    fn room_by_list(&self, item: usize, fit: GreedyFit) -> u64 {
         let row = self.conflicts.row(item);
         let mut room = Room::new(self.items[item].size, self.items[item].alignment, fit);
-        let mut met = 0;
-        for one in &mut self.listed {
-            if row[one.item as usize / 64] >> (one.item % 64) & 1 == 1 {
-                room.pass(one.start, one.end);
-                met += 1;
-                if one.waiting != u32::MAX {
-                    one.waiting -= 1;
-                    self.struck += usize::from(one.waiting == 0);
-                }
-            }
+        for one in &self.listed {
+            let is_met = row[one.item as usize / 64] >> (one.item % 64) & 1 == 1;
+            room.pass_if(is_met, one.start, one.end);
         }
-        if self.struck * LISTED_A_STRUCK > self.listed.len() {
-            self.listed.retain(|one| one.waiting > 0);
-            self.struck = 0;
-        }
-        (room.offset(), met)
+        room.offset()
     }
 
-    /// Adds an item to the list, all of whose listed conflicts were found before.
-    fn list(&mut self, item: usize, offset: u64, waiting: u32) {
-        if waiting > 0 {
-            let end = offset + self.items[item].size;
-            let one = Listed { start: offset, end, item: index(item), waiting };
-            let place =
-                self.listed.partition_point(|other| (other.start, other.end) < (offset, end));
-            self.listed.insert(place, one);
-        }
+    /// Adds an item to the list.
+    fn list(&mut self, item: usize, offset: u64) {
+        let end = offset + self.items[item].size;
+        let one = Listed { start: offset, end, item: index(item), word: 0 };
+        let place = self.listed.partition_point(|other| (other.start, other.end) < (offset, end));
+        self.listed.insert(place, one);
     }
 
-    /// How many items with bytes conflict with one.
-    fn degree(&self, item: usize) -> u32 {
-        let with_bytes = self.conflicts.row(item).iter().zip(&self.met);
-        with_bytes.map(|(conflicts, bytes)| (conflicts & bytes).count_ones()).sum()
+    /// Strikes items off the list that conflict with none of those that are left. These only become fewer, so each word of
+    /// an item's row is looked at until nothing of it is left, and then no more.
+    fn strike(&mut self) {
+        let (conflicts, left) = (self.conflicts, &self.left);
+        self.listed.retain_mut(|one| {
+            let from = one.word as usize;
+            let mut words = conflicts.row(one.item as usize)[from..].iter().zip(&left[from..]);
+            let done = words.position(|(conflicts, left)| conflicts & left != 0);
+            one.word += done.map_or(0, index);
+            done.is_some()
+        });
     }
 
     /// Places items by the list; see [`Place::place_while`].
@@ -122,24 +114,29 @@ impl<'a> ConflictPlacer<'a> {
     ) -> Placement {
         let (mut offsets, mut peak) = (vec![0; self.items.len()], 0);
         self.listed.clear();
-        self.struck = 0;
-        // Here, all items with bytes.
-        self.met.clear();
-        self.met.resize(self.items.len().div_ceil(64), 0);
+        self.left.clear();
+        self.left.resize(self.items.len().div_ceil(64), 0);
         for (index, item) in self.items.iter().enumerate() {
-            if item.size > 0 {
-                self.met[index / 64] |= 1 << (index % 64);
-            }
             if let Some(offset) = item.fixed {
                 offsets[index] = offset;
                 peak = peak.max(offset + item.size);
-                // It has no turn, and so waits for ever.
-                self.list(index, offset, if item.size > 0 { u32::MAX } else { 0 });
+                if item.size > 0 {
+                    self.list(index, offset);
+                }
+            } else if item.size > 0 {
+                self.left[index / 64] |= 1 << (index % 64);
             }
         }
+        let mut to_strike = 0;
         for (number, &index) in order.items.iter().enumerate() {
-            if number % ITEMS_UNWATCHED == 0 && !is_needed() {
-                return Placement::Stopped;
+            if number % ITEMS_UNWATCHED == 0 {
+                if !is_needed() {
+                    return Placement::Stopped;
+                }
+                if number >= to_strike {
+                    self.strike();
+                    to_strike = number + self.listed.len() / LISTED_A_STRUCK;
+                }
             }
             if peak >= limit {
                 return Placement::Higher;
@@ -149,11 +146,11 @@ impl<'a> ConflictPlacer<'a> {
             if item.fixed.is_some() || item.size == 0 {
                 continue;
             }
-            let (offset, met) = self.room_by_list(index, order.fit);
+            let offset = self.room_by_list(index, order.fit);
             offsets[index] = offset;
             peak = peak.max(offset + item.size);
-            // What it conflicts with and had a turn waited for it, and so was on the list.
-            self.list(index, offset, self.degree(index) - met);
+            self.left[index / 64] &= !(1 << (index % 64));
+            self.list(index, offset);
         }
         if peak >= limit { Placement::Higher } else { Placement::Done { offsets, peak } }
     }

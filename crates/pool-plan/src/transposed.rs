@@ -1,0 +1,174 @@
+//! Sets in a square matrix of bits what is set on the other side of its diagonal.
+//!
+//! Squares of 64 rows are exchanged across the diagonal at a time: bit by bit, each would be in another line of the
+//! cache. Rows are halved until few are left, so that squares whose lines are in the cache come one after the other, and
+//! two threads have two parts of the matrix that share no row.
+
+/// Squares of so many rows together are not halved any more: so many words are a line of a processor's cache.
+const SQUARES_TOGETHER: usize = 8;
+
+/// Some rows of a square matrix.
+struct Rows<'a> {
+    words: &'a mut [u64],
+    words_per_row: usize,
+    /// The first of the rows, in squares.
+    first: usize,
+}
+
+/// Sets in rows of `words_per_row` words, 64 for each of these or fewer in the last, the bit on the other side of the
+/// diagonal of each that is set, on up to `threads` threads.
+pub(crate) fn merge_transposed(words: &mut [u64], words_per_row: usize, threads: usize) {
+    merge_diagonal(Rows { words, words_per_row, first: 0 }, threads);
+}
+
+/// Exchanges what rows have in columns of their own.
+fn merge_diagonal(mut rows: Rows<'_>, threads: usize) {
+    let count = rows.squares();
+    if count > SQUARES_TOGETHER {
+        let (mut one, mut other) = rows.halves();
+        both(
+            threads,
+            |threads| merge_diagonal(one.again(), threads),
+            |threads| merge_diagonal(other.again(), threads),
+        );
+        return merge_across(one, other, threads);
+    }
+    for square in 0..count {
+        for other in square..count {
+            let (one, two) =
+                (rows.square(square, rows.first + other), rows.square(other, rows.first + square));
+            rows.merge(other, rows.first + square, one);
+            rows.merge(square, rows.first + other, two);
+        }
+    }
+}
+
+/// Exchanges what rows have in columns of other rows, and these in theirs.
+fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
+    if one.squares().max(other.squares()) > SQUARES_TOGETHER {
+        let (mut one, mut two) = one.halves();
+        let (mut three, mut four) = other.halves();
+        both(
+            threads,
+            |threads| merge_across(one.again(), three.again(), threads),
+            |threads| merge_across(two.again(), four.again(), threads),
+        );
+        return both(
+            threads,
+            |threads| merge_across(one, four, threads),
+            |threads| merge_across(two, three, threads),
+        );
+    }
+    for square in 0..one.squares() {
+        for across in 0..other.squares() {
+            let (there, back) = (
+                one.square(square, other.first + across),
+                other.square(across, one.first + square),
+            );
+            other.merge(across, one.first + square, there);
+            one.merge(square, other.first + across, back);
+        }
+    }
+}
+
+/// Does two things at once, if there is more than one thread; each has half of the threads.
+fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize)) {
+    if threads <= 1 {
+        one(1);
+        return other(1);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| one(threads / 2));
+        other(threads - threads / 2);
+    });
+}
+
+impl Rows<'_> {
+    /// How many squares are below each other, the last of which may have fewer rows.
+    fn squares(&self) -> usize {
+        self.words.len().div_ceil(64 * self.words_per_row.max(1))
+    }
+
+    /// The same rows, for a while.
+    fn again(&mut self) -> Rows<'_> {
+        Rows { words: self.words, ..*self }
+    }
+
+    /// The upper and the lower half.
+    fn halves(&mut self) -> (Rows<'_>, Rows<'_>) {
+        let upper = self.squares() / 2;
+        let (words_per_row, first) = (self.words_per_row, self.first);
+        let (words, others) = self.words.split_at_mut(upper * 64 * words_per_row);
+        (
+            Rows { words, words_per_row, first },
+            Rows { words: others, words_per_row, first: first + upper },
+        )
+    }
+
+    /// The words at one position of 64 rows, of which those behind the last are 0.
+    fn square(&self, number: usize, word: usize) -> [u64; 64] {
+        let rows = self.words[number * 64 * self.words_per_row..].chunks_exact(self.words_per_row);
+        let mut square = [0; 64];
+        square.iter_mut().zip(rows).for_each(|(to, row)| *to = row[word]);
+        square
+    }
+
+    /// Sets at one position of 64 rows what is set in the columns of `square`.
+    fn merge(&mut self, number: usize, word: usize, square: [u64; 64]) {
+        // In an order of time, nothing comes before what is earlier.
+        if square.iter().all(|&word| word == 0) {
+            return;
+        }
+        let square = transposed(square);
+        let rows =
+            self.words[number * 64 * self.words_per_row..].chunks_exact_mut(self.words_per_row);
+        rows.zip(square).for_each(|(row, bits)| row[word] |= bits);
+    }
+}
+
+/// The columns of 64 rows of 64 bits as rows: halves are exchanged across the diagonal, and so on in each (Warren,
+/// Hacker's Delight, section 7-3).
+fn transposed(mut rows: [u64; 64]) -> [u64; 64] {
+    let (mut half, mut low) = (32, u64::MAX >> 32);
+    while half > 0 {
+        for row in (0..64).filter(|row| row & half == 0) {
+            let other = row + half;
+            let exchanged = (rows[row] >> half ^ rows[other]) & low;
+            rows[row] ^= exchanged << half;
+            rows[other] ^= exchanged;
+        }
+        half /= 2;
+        low ^= low << half;
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::bits::BitMatrix;
+    use crate::random::Random;
+
+    #[test]
+    fn a_matrix_merged_with_its_transposed_one_has_each_bit_on_both_sides() {
+        let mut random = Random::new(7, 0, 0);
+        // The last ones are large enough for several threads.
+        for (count, threads) in
+            [(1, 1), (63, 1), (64, 1), (65, 2), (200, 1), (513, 1), (2_112, 2), (2_300, 3)]
+        {
+            let mut matrix = BitMatrix::new(count, count);
+            let mut wanted = vec![BTreeSet::new(); count];
+            for _ in 0..count * 2 {
+                let (row, column) = (random.below(count), random.below(count));
+                matrix.set(row, column);
+                wanted[row].insert(column);
+                wanted[column].insert(row);
+            }
+            matrix.merge_transposed(threads);
+            for (row, wanted) in wanted.iter().enumerate() {
+                assert!(matrix.columns(row).eq(wanted.iter().copied()), "row {row} of {count}");
+            }
+        }
+    }
+}
