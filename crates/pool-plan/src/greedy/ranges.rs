@@ -4,15 +4,24 @@ use crate::heuristic::GreedyFit;
 
 /// Occupied addresses as disjoint ranges in ascending order; ranges that touch are one.
 ///
-/// Buffers that are packed on top of each other become a single range, which is what keeps the
-/// sets small.
+/// Buffers that are packed on top of each other become a single range, which is what keeps the sets small, and needs no
+/// memory of its own: there are hundreds of thousands of sets, and to give each its memory and take it back was a
+/// fifth of a plan's time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges(Vec<(u64, u64)>);
+pub(crate) struct Ranges {
+    /// The one range, if there is none in `many`; none that is empty.
+    one: (u64, u64),
+    /// All ranges, once there are several.
+    many: Vec<(u64, u64)>,
+}
 
 impl Ranges {
-    /// Adds the addresses `[start, end)`.
+    /// Adds the addresses `[start, end)`, of which there are some.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
-        let ranges = &mut self.0;
+        if self.many.is_empty() && self.extend_one(start, end) {
+            return;
+        }
+        let ranges = &mut self.many;
         let first = ranges.partition_point(|range| range.1 < start);
         let Some(&(low, high)) = ranges.get(first) else {
             ranges.push((start, end));
@@ -31,14 +40,35 @@ impl Ranges {
         ranges.drain(first + 1..first + touching);
     }
 
+    /// Adds addresses to the one range, or makes them the first; if they do not touch it, it is moved to those of which
+    /// there are several, and the answer is no.
+    fn extend_one(&mut self, start: u64, end: u64) -> bool {
+        let (low, high) = self.one;
+        if low == high {
+            self.one = (start, end);
+            return true;
+        }
+        if start <= high && low <= end {
+            self.one = (start.min(low), end.max(high));
+            return true;
+        }
+        self.many.push(self.one);
+        false
+    }
+
     /// Forgets all addresses.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.one = (0, 0);
+        self.many.clear();
     }
 
     /// The ranges.
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
-        &self.0
+        match (&*self.many, self.one) {
+            ([], (start, end)) if start == end => &[],
+            ([], _) => std::slice::from_ref(&self.one),
+            (many, _) => many,
+        }
     }
 }
 
