@@ -5,7 +5,9 @@ use std::sync::Mutex;
 
 use super::limit::Limit;
 use crate::random::Random;
-use crate::search::{FOCUSES, HEURISTICS, Instance, NicheSearch, Outcome, Ranker, Search, Steps};
+use crate::search::{
+    FOCUSES, HEURISTICS, Instance, LASTING, NicheSearch, Outcome, Ranker, Search, Steps,
+};
 
 /// Steps of a search that goes on in the next round.
 const LASTING_STEPS: u64 = 4_000;
@@ -21,8 +23,8 @@ const RESTART_STEPS: u64 = 2_000;
 const RESTARTS: [usize; 2] = [3, 3];
 /// Steps between two looks at the clock.
 const STEPS_UNWATCHED: u64 = 256;
-/// Items and sections that a search looks at between two looks at the clock: some milliseconds.
-const WORK_UNWATCHED: u64 = 1 << 20;
+/// Items and sections that a search looks at between two looks at the clock: about a millisecond.
+const WORK_UNWATCHED: u64 = 1 << 18;
 /// Items and sections that a search of a round looks at.
 const MOST_WORK: u64 = 1 << 24;
 /// The same, where there are many items: then a search is of little use, and may not take the time of repairs.
@@ -66,8 +68,10 @@ pub(super) struct Exact<'a> {
     /// Searches by niches for the goal, one for each focus, where there are sections in an order and not many items.
     niches: Vec<Mutex<NicheSearch<'a>>>,
     seed: u64,
-    /// Searches for the goal, one for each lasting order.
-    lasting: Vec<Mutex<Search<'a>>>,
+    /// What the searches that go on search for.
+    goal: Option<u64>,
+    /// Searches for the goal, one for each lasting order, once they have begun: of many items, that takes milliseconds.
+    lasting: [Mutex<Option<Search<'a>>>; LASTING],
     failures: Vec<u64>,
     /// Halvings between the goal and the best plan that make the easier capacity.
     easier: u32,
@@ -81,7 +85,8 @@ impl<'a> Exact<'a> {
             ranker: Ranker::new(instance),
             niches: Vec::new(),
             seed,
-            lasting: Vec::new(),
+            goal: None,
+            lasting: Default::default(),
             failures: vec![0; instance.section_count],
             easier: 1,
         }
@@ -104,9 +109,8 @@ impl<'a> Exact<'a> {
         (peak, granule): (u64, u64),
         is_given: bool,
     ) -> Capacities {
-        if self.lasting.first().is_none_or(|search| !searches(search, goal)) {
-            let search = |ranks| Mutex::new(Search::new(self.instance, goal, ranks));
-            self.lasting = self.ranker.lasting().map(search).collect();
+        if self.goal.replace(goal) != Some(goal) {
+            self.lasting = Default::default();
             self.niches = self.niches(goal);
         }
         let below = peak.saturating_sub(granule);
@@ -152,8 +156,15 @@ impl<'a> Exact<'a> {
         let is_large = self.instance.items.len() > MANY_ITEMS;
         let work = if is_large { LITTLE_WORK } else { MOST_WORK };
         if let Some(search) = self.lasting.get(task) {
+            let mut search = search.lock().ok()?;
+            let begin = || Search::new(self.instance, capacities.goal, self.ranker.lasting(task));
             let steps = LASTING_STEPS >> warm_up(number);
-            return Some(watched(&mut *search.lock().ok()?, (steps, work), limit, is_needed));
+            return Some(watched(
+                search.get_or_insert_with(begin),
+                (steps, work),
+                limit,
+                is_needed,
+            ));
         }
         let task = task - self.lasting.len();
         let is_easier = task >= RESTARTS[0];
@@ -208,10 +219,6 @@ fn watched(
         }
     }
     Searched::Failures(search.failures().to_vec())
-}
-
-fn searches(search: &Mutex<Search<'_>>, capacity: u64) -> bool {
-    search.lock().is_ok_and(|search| search.capacity() == capacity)
 }
 
 /// How often the lengths of searches and repairs are halved in a round: the first rounds are short, since most small

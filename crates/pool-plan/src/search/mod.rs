@@ -13,6 +13,6 @@ mod tree;
 pub(crate) use instance::Instance;
 pub(crate) use neighbours::{Neighbours, Overlaps};
 pub(crate) use niche::{FOCUSES, NicheSearch};
-pub(crate) use ranks::{HEURISTICS, Ranker};
+pub(crate) use ranks::{HEURISTICS, LASTING, Ranker};
 pub(crate) use steps::{Outcome, Steps};
 pub(crate) use tree::Search;

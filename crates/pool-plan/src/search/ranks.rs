@@ -21,6 +21,12 @@ pub(crate) enum Heuristic {
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::WidthAreaTotal, Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
 
+/// The heuristics whose orders are also made anew for each part of the problem.
+const RENEWED: [Heuristic; 2] = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea];
+
+/// How many orders there are of searches that choose nothing at random.
+pub(crate) const LASTING: usize = HEURISTICS.len() + RENEWED.len();
+
 /// Turns items into ranks.
 #[derive(Debug)]
 pub(crate) struct Ranker<'a> {
@@ -37,13 +43,14 @@ impl<'a> Ranker<'a> {
         Self { instance, totals: (0..instance.section_count).map(total).collect() }
     }
 
-    /// The orders of searches that choose nothing at random: those of all heuristics, and those that are made anew
-    /// for each part of the problem.
-    pub(crate) fn lasting(&self) -> impl Iterator<Item = Ranks> + '_ {
+    /// An order of searches that choose nothing at random, one of [`LASTING`]: first those of all heuristics, then those
+    /// that are made anew for each part of the problem.
+    pub(crate) fn lasting(&self, number: usize) -> Ranks {
         let sorted = |heuristic| self.sorted(heuristic, &self.totals, |key| key);
-        let same = move |heuristic| Ranks { shapes: None, ..sorted(heuristic) };
-        let renewed = [Heuristic::TotalAreaWidth, Heuristic::TotalWidthArea].map(sorted);
-        HEURISTICS.into_iter().map(same).chain(renewed)
+        match HEURISTICS.get(number) {
+            Some(&heuristic) => Ranks { shapes: None, ..sorted(heuristic) },
+            None => sorted(RENEWED[number - HEURISTICS.len()]),
+        }
     }
 
     /// The order of a heuristic with keys blurred by up to half of `noise` either way, and crowded
