@@ -77,6 +77,11 @@ impl BitMatrix {
         merge_transposed(&mut self.words, self.words_per_row, threads);
     }
 
+    /// How many columns are set in a row.
+    pub(crate) fn count(&self, row: usize) -> u64 {
+        self.row(row).iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
     /// The columns that are set in a row, ascending.
     pub(crate) fn columns(&self, row: usize) -> impl Iterator<Item = usize> + Clone + '_ {
         ones(self.row(row))

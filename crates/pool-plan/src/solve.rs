@@ -24,8 +24,11 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// Graphs with more pairs of conflicting items get neither exact search nor repairs.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// A first plan of a graph takes less than so many times what the relation of its buffers took, that included.
-const FIRST_PLAN_COST: u32 = 6;
+/// A first plan of a graph takes less than so many times what the relation of its buffers took, that included, where no
+/// buffers conflict, and so many times more where all do: then most of its time is spent with the conflicts.
+const FIRST_PLAN_COST: [u64; 2] = [4, 16];
+/// One row of so many says how many buffers conflict.
+const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
     /// A plan, the best that the budget allows.
@@ -105,7 +108,8 @@ impl HappensBeforeProblem {
         let precedes = precedence(self, options.threads);
         // What the bound takes of the budget is not left for plans: it gets half of what is left beside the first one.
         let now = Instant::now();
-        let beside = options.budget.saturating_sub((now - start) * FIRST_PLAN_COST);
+        let first_plan = (now - start) * first_plan_cost(&precedes, items.len());
+        let beside = options.budget.saturating_sub(first_plan);
         let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
         let lifetimes = lifetimes(buffers, &position);
         let bound = self.bound_while(&precedes, &lifetimes, &|| !limit.is_reached());
@@ -154,6 +158,17 @@ fn lifetimes(buffers: &[GraphBuffer], position: &impl Fn(usize) -> i64) -> Vec<(
         (begin, frees.max().map_or(i64::MAX, |last| last.max(begin) + 1))
     };
     buffers.iter().map(lifetime).collect()
+}
+
+/// How many times as long as the relation a first plan takes, at most.
+fn first_plan_cost(precedes: &BitMatrix, count: usize) -> u32 {
+    let rows = (0..count).step_by(ROWS_A_SAMPLE);
+    let pairs = (rows.len() * count).max(1) as u64;
+    // Each pair in order is in the row of one of both.
+    let in_order = 2 * rows.map(|row| precedes.count(row)).sum::<u64>();
+    let [least, more] = FIRST_PLAN_COST;
+    let cost = least + (more * pairs.saturating_sub(in_order)).div_ceil(pairs);
+    u32::try_from(cost).unwrap_or(u32::MAX)
 }
 
 /// The pairs of items of which neither precedes the other, in the memory of the relation, and in how many of them each is,

