@@ -72,9 +72,9 @@ impl IntervalProblem {
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-struct ProblemFile {
+pub(crate) struct ProblemFile {
     #[serde(deserialize_with = "crate::lists::buffers")]
-    buffers: Vec<Buffer>,
+    pub(crate) buffers: Vec<Buffer>,
 }
 
 #[cfg(feature = "serde")]

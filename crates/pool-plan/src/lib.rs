@@ -85,6 +85,7 @@ mod record;
 pub mod replay;
 mod search;
 mod solve;
+mod tasks;
 mod timeline;
 mod transposed;
 mod validate;

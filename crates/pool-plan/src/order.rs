@@ -1,12 +1,14 @@
 //! Which buffers of a graph are finished before which others begin.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use crate::adjacency::{Lists, adjacency};
 use crate::bits::{BitMatrix, Columns};
 use crate::graph::{EdgeKind, GraphBuffer, Role};
 use crate::happens_before::HappensBeforeProblem;
 use crate::operations::Operations;
+use crate::tasks;
 
 /// Words of the matrices of operations and buffers that are made at a time: 32 MiB.
 const WORDS_AT_A_TIME: usize = 1 << 22;
@@ -26,12 +28,12 @@ pub(crate) fn precedence(problem: &HappensBeforeProblem, threads: usize) -> BitM
     let threads = precedes.threads_of(threads);
     let relation = Relation { buffers, operations, order, after };
     let words_at_a_time = WORDS_AT_A_TIME / threads / relation.operations.len().max(1);
-    let mut parts = precedes.parts(threads).into_iter();
-    std::thread::scope(|scope| {
-        let own = parts.next();
-        parts.for_each(|part| drop(scope.spawn(|| relation.fill(part, words_at_a_time))));
-        own.into_iter().for_each(|part| relation.fill(part, words_at_a_time));
+    let parts: Vec<_> = precedes.parts(threads).into_iter().map(Mutex::new).collect();
+    tasks::run(threads, parts.len(), |part| {
+        let part = parts[part].lock();
+        part.into_iter().for_each(|mut part| relation.fill(&mut part, words_at_a_time));
     });
+    drop(parts);
     precedes
 }
 
@@ -47,7 +49,7 @@ struct Relation<'a> {
 
 impl Relation<'_> {
     /// Sets the columns of a part, some of them at a time, so that what is known of operations takes little.
-    fn fill(&self, mut part: Columns<'_>, words_at_a_time: usize) {
+    fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
         for first in (part.first()..end).step_by(words_at_a_time.max(1) * 64) {

@@ -153,12 +153,21 @@ impl GraphRecord {
     /// [`PlanError::Parse`] with line and column where the text is no JSON object of a record; where the object is no
     /// problem, as [`HappensBeforeProblem::new`]; and [`PlanError::WrongCount`].
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        Self::from_json_with(text, |_| ())
+    }
+
+    /// Reads a record whose buffers are changed before anything of them is checked.
+    pub(crate) fn from_json_with(
+        text: &str,
+        change: impl FnMut(&mut GraphBuffer),
+    ) -> Result<Self, PlanError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let file: RecordFile = serde_json::from_str(text).map_err(|error| {
+        let mut file: RecordFile = serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default().to_owned();
             PlanError::Parse { line: error.line(), column: error.column(), message }
         })?;
+        file.buffers.iter_mut().for_each(change);
         Self::of_file(file)
     }
 

@@ -4,6 +4,8 @@
 //! cache. Rows are halved until few are left, so that squares whose lines are in the cache come one after the other, and
 //! two threads have two parts of the matrix that share no row.
 
+use crate::tasks;
+
 /// Squares of so many rows together are not halved any more: so many words are a line of a processor's cache.
 const SQUARES_TOGETHER: usize = 8;
 
@@ -71,16 +73,13 @@ fn merge_across(mut one: Rows<'_>, mut other: Rows<'_>, threads: usize) {
     }
 }
 
-/// Does two things at once, if there is more than one thread; each has half of the threads.
-fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize)) {
+/// Does two things with half of the threads each, at once if there are several.
+fn both(threads: usize, one: impl FnOnce(usize) + Send, other: impl FnOnce(usize) + Send) {
     if threads <= 1 {
         one(1);
         return other(1);
     }
-    std::thread::scope(|scope| {
-        scope.spawn(|| one(threads / 2));
-        other(threads - threads / 2);
-    });
+    tasks::both(|| one(threads / 2), || other(threads - threads / 2));
 }
 
 impl Rows<'_> {

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use crate::csv::{self, CsvOptions};
+use crate::interval::ProblemFile;
 use crate::{GraphBuffer, Violation};
 use crate::{GraphRecord, IntervalProblem, Monitor, Options, Plan, PlanError, error_chain};
 
@@ -38,7 +39,7 @@ impl Problem {
         let path = &arguments.file;
         let text = read_text(path)?;
         let in_file = |error: String| format!("{} bytes: {error}", text.len());
-        if is_json(path) {
+        if is_json(path) || is_object(&text) {
             return Self::from_json(&text, arguments).map_err(in_file);
         }
         let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
@@ -50,21 +51,18 @@ impl Problem {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let kind: Kind = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if kind.operations.is_some() {
-            let record = GraphRecord::from_json(text).map_err(|error| error_chain(&error))?;
-            let mut buffers = record.problem().buffers().to_vec();
-            for buffer in &mut buffers {
+            let settle = |buffer: &mut GraphBuffer| {
                 settle(&mut buffer.alignment, &mut buffer.offset, arguments);
-            }
-            let record = record.with_buffers(buffers).map_err(|error| error_chain(&error))?;
-            return Ok(Self::HappensBefore(record));
+            };
+            let record = GraphRecord::from_json_with(text, settle);
+            return Ok(Self::HappensBefore(record.map_err(|error| error_chain(&error))?));
         }
-        let problem: IntervalProblem =
+        let mut file: ProblemFile =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let mut buffers = problem.buffers().to_vec();
-        for buffer in &mut buffers {
+        for buffer in &mut file.buffers {
             settle(&mut buffer.alignment, &mut buffer.offset, arguments);
         }
-        let problem = IntervalProblem::new(buffers).map_err(|error| error_chain(&error))?;
+        let problem = IntervalProblem::new(file.buffers).map_err(|error| error_chain(&error))?;
         Ok(Self::Interval(problem, None))
     }
 
@@ -165,17 +163,25 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
+/// Whether a text begins as an object of JSON does, and no CSV: a pipe has no name that would say so.
+fn is_object(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
+}
+
 /// Reads a file up to what is taken of one: it may have no end.
 fn read_text(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let length = file.metadata().map_or(0, |data| data.len());
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let limit = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
-    file.take(limit + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() <= MOST_BYTES {
-        return Ok(text);
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() <= MOST_BYTES {
+        return String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            format!("this is not UTF-8 from byte {at} on")
+        });
     }
-    let count = usize::try_from(length).unwrap_or(usize::MAX).max(text.len());
+    let count = usize::try_from(length).unwrap_or(usize::MAX).max(bytes.len());
     Err(PlanError::TooMany { what: "bytes", count, limit: MOST_BYTES }.to_string())
 }
 

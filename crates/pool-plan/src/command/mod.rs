@@ -4,6 +4,7 @@
 mod arguments;
 mod export;
 mod files;
+mod output;
 mod printable;
 mod replay;
 mod report;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::files::Problem;
+use super::printable::printable;
 
 /// A table for people.
 pub(crate) fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) -> Table {
@@ -16,7 +17,7 @@ pub(crate) fn table(name: &str, problem: &Problem, plan: &Plan, seconds: f64) ->
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["instance", "buffers", "bound", "peak", "ratio", "optimal", "seconds"]);
     table.add_row([
-        name.to_owned(),
+        printable(name),
         problem.len().to_string(),
         certificate.bound.to_string(),
         certificate.peak.to_string(),

@@ -11,17 +11,25 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
 use super::arguments::Solve;
 use super::files::Problem;
-use super::printable::printable;
+use super::output::{complain, complain_of_output, say};
 use super::{report, svg};
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
+/// As a shell has it of a process that an interrupt has ended.
+const INTERRUPTED: i32 = 130;
 /// Buffers of a witness that the message names; `--json` has them all.
 const NAMES_SHOWN: usize = 16;
 
 /// Plans a file.
 pub(crate) fn run(arguments: &Solve) -> ExitCode {
     let name = arguments.file.display().to_string();
+    let others = [arguments.out.as_ref(), Some(&arguments.file)];
+    if arguments.svg.is_some() && others.contains(&arguments.svg.as_ref()) {
+        let message =
+            "--svg names the file of the problem or of --out: the picture would be in its place";
+        return refuse(arguments, BAD_INPUT, message);
+    }
     let problem = match Problem::read(arguments) {
         Ok(problem) => problem,
         Err(error) => return refuse(arguments, BAD_INPUT, &format!("{name}: {error}")),
@@ -41,17 +49,17 @@ pub(crate) fn run(arguments: &Solve) -> ExitCode {
     if let Err(error) = written.and(drawn) {
         return refuse(arguments, BAD_INPUT, &error);
     }
-    if arguments.json {
+    let printed = if arguments.json {
         let report = report::Report::new(&name, &problem, &plan, seconds);
-        if let Err(error) = report.write(std::io::stdout().lock()) {
-            eprintln!("{name}: {error}");
-            return ExitCode::from(BAD_INPUT);
-        }
+        report.write(std::io::stdout().lock())
     } else {
-        println!("{}", report::table(&name, &problem, &plan, seconds));
-        if let Some(untried) = report::untried(&plan) {
-            println!("{untried}");
-        }
+        let table = report::table(&name, &problem, &plan, seconds).to_string();
+        let lines = std::iter::once(table).chain(report::untried(&plan));
+        say(&lines.collect::<Vec<_>>().join("\n"))
+    };
+    if let Err(error) = printed {
+        complain_of_output(&error);
+        return ExitCode::from(BAD_INPUT);
     }
     ExitCode::SUCCESS
 }
@@ -80,28 +88,46 @@ fn refuse(arguments: &Solve, code: u8, message: &str) -> ExitCode {
 }
 
 fn refuse_naming(arguments: &Solve, code: u8, message: &str, witness: &[&str]) -> ExitCode {
-    if arguments.json {
-        println!("{}", report::error(message, witness));
-    }
-    eprintln!("error: {}", printable(message));
+    let said = match arguments.json {
+        true => say(&report::error(message, witness).to_string()),
+        false => Ok(()),
+    };
+    said.unwrap_or_else(|error| complain_of_output(&error));
+    complain(&format!("error: {message}"));
     ExitCode::from(code)
 }
 
-/// Plans, shows how it goes on a terminal, and stops with the best plan so far on Ctrl-C.
+/// Plans, and stops with the best plan so far on Ctrl-C. A second one ends the command.
 fn watched(problem: &Problem, arguments: &Solve) -> Result<Plan, PlanError> {
     let monitor = Arc::new(Monitor::new());
     let stopper = Arc::clone(&monitor);
-    if let Err(error) = ctrlc::set_handler(move || stopper.cancel()) {
-        eprintln!("warning: Ctrl-C will not return the best plan so far: {error}");
+    let stop = move || {
+        if stopper.is_cancelled() {
+            std::process::exit(INTERRUPTED);
+        }
+        stopper.cancel();
+    };
+    if let Err(error) = ctrlc::set_handler(stop) {
+        complain(&format!("warning: Ctrl-C will not return the best plan so far: {error}"));
     }
+    let outcome = shown(problem, arguments, &monitor);
+    // From here on Ctrl-C ends the command.
+    monitor.cancel();
+    outcome
+}
+
+/// Plans, and shows how it goes on a terminal.
+fn shown(problem: &Problem, arguments: &Solve, monitor: &Monitor) -> Result<Plan, PlanError> {
     let options = arguments.options();
     if !std::io::stderr().is_terminal() {
-        return problem.solve(&options, &monitor);
+        return problem.solve(&options, monitor);
     }
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| show(&monitor, arguments.budget, &done));
-        let outcome = problem.solve(&options, &monitor);
+        // Without a thread there is no bar.
+        let bar = || show(monitor, arguments.budget, &done);
+        drop(std::thread::Builder::new().spawn_scoped(scope, bar));
+        let outcome = problem.solve(&options, monitor);
         done.store(true, Ordering::Release);
         outcome
     })

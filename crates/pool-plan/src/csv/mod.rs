@@ -161,7 +161,7 @@ fn buffer(
             Column::Lower => buffer.lower = field.number("lower")?,
             Column::Upper | Column::End => buffer.upper = end(field, inclusive)?,
             Column::Size => buffer.size = field.number("size")?,
-            Column::Alignment => buffer.alignment = field.number("alignment")?,
+            Column::Alignment => buffer.alignment = alignment(field)?,
             Column::Gaps => buffer.gaps = gaps(field, inclusive)?,
             Column::Offset if options.fixed && !field.text.is_empty() => {
                 buffer.offset = Some(field.number("offset")?);
@@ -171,6 +171,15 @@ fn buffer(
     }
     buffer.alignment = buffer.alignment.max(options.alignment.unwrap_or(1));
     Ok(buffer)
+}
+
+/// One that is no power of two is refused with the problem; 0 would be lost among the options.
+fn alignment(field: &Field<'_>) -> Result<u64, PlanError> {
+    let alignment = field.number("alignment")?;
+    if alignment == 0 {
+        return Err(field.wrong("alignment 0 is not a power of two"));
+    }
+    Ok(alignment)
 }
 
 fn end(field: &Field<'_>, inclusive: i64) -> Result<i64, PlanError> {

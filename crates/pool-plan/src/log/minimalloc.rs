@@ -33,6 +33,10 @@ pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
     let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
     let mut end = 0_u64;
     for (index, buffer) in (0_u64..).zip(problem.buffers()) {
+        // What has no bytes is never live, and its offset may be another buffer's.
+        if buffer.size == 0 {
+            continue;
+        }
         let address = buffer.offset.filter(|_| has_plan).unwrap_or(end);
         end = end.saturating_add(buffer.size);
         let place = Place::Buffer(index + 1);

@@ -75,12 +75,15 @@ impl GraphLog<'_> {
         let place = |operation: &usize| places.get(operation).copied().unwrap_or(0);
         let end = order.len();
         let mut steps: Vec<Step> = std::iter::repeat_with(Step::default).take(end + 1).collect();
-        for (index, buffer) in problem.buffers().iter().enumerate() {
+        // What has no bytes is never live, and its offset may be another buffer's.
+        let with_bytes = problem.buffers().iter().enumerate().filter(|(_, one)| one.size > 0);
+        for (index, buffer) in with_bytes {
             let is_shared = buffer.role == Role::Temporary;
             let first = if is_shared { place(&buffer.allocated_by) } else { 0 };
             let last = buffer.freed_by.iter().map(place).max().filter(|_| is_shared);
             steps[first].allocated.push(index);
-            steps[last.unwrap_or(end)].freed.push(index);
+            // A free marker without an order with the alloc marker may come before it here.
+            steps[last.map_or(end, |last| last.max(first))].freed.push(index);
         }
         if let Some(capacity) = self.record.capacity() {
             let event = Event::new(Action::Reserve, Place::Arena, 0, capacity);

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::limit::Limit;
 use super::standing::Standing;
-use super::tasks;
 use crate::error::PlanError;
 use crate::greedy::{Measures, Order, Place, Placement, Recipe};
 use crate::heuristic::GreedyHeuristic;
+use crate::tasks;
 
 /// The greedy plans of a portfolio, made a few at a time.
 pub(super) struct Heuristics<'a, M> {

@@ -13,7 +13,6 @@ mod repair;
 mod repairs;
 mod round;
 mod standing;
-mod tasks;
 
 use std::time::Instant;
 

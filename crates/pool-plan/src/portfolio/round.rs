@@ -11,12 +11,12 @@ use super::limit::Limit;
 use super::repair::{Conflicted, Dearness};
 use super::repairs::{Quest, Repairs};
 use super::standing::Standing;
-use super::tasks;
 use crate::greedy::Place;
 use crate::item::{Item, peak};
 use crate::options::Options;
 use crate::random::Random;
 use crate::search::Instance;
+use crate::tasks;
 
 /// Conflicts that each repair of a round looks at for each item, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;

@@ -1,6 +1,6 @@
 //! What is live after each event of a device, and which events cannot be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::log::{Action, Event};
 
@@ -29,6 +29,8 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Books {
     live: BTreeMap<u64, Live>,
+    /// The addresses of allocations of no bytes, which are freed like others.
+    empty: BTreeSet<u64>,
     buffers: u64,
     events: u64,
     bytes: u64,
@@ -45,8 +47,8 @@ impl Books {
     ) {
         self.events += 1;
         match event.action {
-            // No bytes, no address: nothing that could be live.
             Action::Allocate if event.bytes > 0 => self.allocate(event, changed, wrong),
+            Action::Allocate => drop(self.empty.insert(event.address)),
             Action::Free => self.free(event, changed, wrong),
             _ => {}
         }
@@ -83,8 +85,9 @@ impl Books {
         wrong: &mut dyn FnMut(FaultKind),
     ) {
         let Some(&live) = self.live.get(&event.address) else {
-            // What has no bytes was never live.
-            if event.bytes > 0 || event.address > 0 {
+            // What has no bytes was never live. Address 0 is what free takes for nothing.
+            let was_empty = event.bytes == 0 && self.empty.remove(&event.address);
+            if !was_empty && (event.bytes > 0 || event.address > 0) {
                 wrong(FaultKind::UnknownFree);
             }
             return;

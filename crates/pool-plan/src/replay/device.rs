@@ -14,7 +14,7 @@ pub(crate) const NAMED: usize = 10;
 /// Faults and failures that are kept; the others are counted.
 const KEPT: usize = 100;
 /// Buffers whose lifetimes are kept, to be planned: as many as the planner takes.
-const MOST_LIFETIMES: usize = 1 << 20;
+pub(crate) const MOST_LIFETIMES: usize = 1 << 20;
 
 /// Events of which the first ones are kept.
 #[derive(Debug)]

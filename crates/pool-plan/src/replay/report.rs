@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::log::{Event, Format, Frames, Stack};
 use crate::policy::Allocator;
 
-use super::device::{Device, NAMED, is_recorded};
+use super::device::{Device, MOST_LIFETIMES, NAMED, is_recorded};
 use super::fault::Fault;
 use super::planned::Planned;
 
@@ -273,7 +273,9 @@ fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorRepo
     let (held, message) = match planned {
         Planned::Plan(certificate) => (Some(certificate.peak), None),
         Planned::Nothing => (Some(0), None),
-        Planned::TooMany => (None, Some("more buffers than are planned".to_owned())),
+        Planned::TooMany => {
+            (None, Some(format!("more than {MOST_LIFETIMES} buffers, the most that are planned")))
+        }
         Planned::Refused(error) => (None, Some(error_chain(error))),
     };
     AllocatorReport {

@@ -35,6 +35,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 #[derive(Debug, Default)]
 struct Naive {
     live: Vec<Event>,
+    /// The addresses of allocations of no bytes.
+    empty: Vec<u64>,
     faults: Vec<u64>,
     /// The most bytes, the line that reached them, and the sizes then.
     peak: (u64, u64, Vec<u64>),
@@ -61,9 +63,14 @@ impl Naive {
                     self.faults.extend(is_other.then_some(line));
                     self.freed_elsewhere += u64::from(one.stream != event.stream);
                 }
-                None if event.bytes > 0 || event.address > 0 => self.faults.push(line),
-                None => {}
+                None => {
+                    let was_empty = event.bytes == 0 && self.empty.contains(&event.address);
+                    self.empty.retain(|&one| !was_empty || one != event.address);
+                    let is_nothing = event.bytes == 0 && event.address == 0;
+                    self.faults.extend((!was_empty && !is_nothing).then_some(line));
+                }
             },
+            Action::Allocate => self.empty.push(event.address),
             _ => {}
         }
         let bytes = self.live.iter().map(|one| one.bytes).sum();

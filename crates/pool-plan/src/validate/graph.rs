@@ -1,5 +1,5 @@
-//! Validation by reachability: for every buffer, walk back from its alloc marker, as from those of 63 others at the
-//! same time; whatever shares bytes with it must have all its uses among what was met, or the other way round.
+//! Validation by reachability: for every buffer, walk back from its alloc marker, as from those of up to 1,023 others at
+//! the same time; whatever shares bytes with it must have all its uses among what was met, or the other way round.
 //!
 //! Of two buffers at most one is finished before the other begins, because the graph has no cycles. So
 //! it is enough to count: where each buffer has as many that come before or after it as share bytes with
@@ -43,8 +43,10 @@ pub(crate) fn check_fixed(edges: &[Edge], buffers: &[GraphBuffer]) -> Result<(),
     check_sharing(edges, buffers, &fixed.collect::<Vec<_>>())
 }
 
-/// For how many buffers operations are walked at a time: each has a bit of a word.
-const AT_A_TIME: usize = 64;
+/// The most words of bits for each operation, where operations are walked for several buffers at a time: each has a bit.
+const MOST_WORDS: usize = 16;
+/// Words of all operations together: 32 MiB.
+const WORDS_AT_A_TIME: usize = 1 << 22;
 
 /// The bytes of a buffer.
 #[derive(Clone, Copy)]
@@ -69,13 +71,15 @@ fn check_sharing(
     let edges = Edges::of(edges);
     let markers: Vec<Markers> =
         placed.iter().map(|range| edges.markers(&buffers[range.index])).collect();
+    let by_start = ByStart::of(placed);
     // For each buffer, how many share bytes with it, and how many of these are ordered with it.
     let (mut sharing, mut ordered) = (vec![0; placed.len()], vec![0; placed.len()]);
-    for first in (0..placed.len()).step_by(AT_A_TIME) {
-        let some = first..placed.len().min(first + AT_A_TIME);
+    let words = (WORDS_AT_A_TIME / edges.joined.len().max(1)).clamp(1, MOST_WORDS);
+    for first in (0..placed.len()).step_by(64 * words) {
+        let some = first..placed.len().min(first + 64 * words);
         let ancestors = edges.ancestors(&markers[some.clone()]);
         for (bit, later) in some.enumerate() {
-            for earlier in sharing_with(&placed[later], placed) {
+            for earlier in by_start.sharing_with(&placed[later]) {
                 sharing[later] += 1;
                 if markers[earlier].are_in(&ancestors, bit) {
                     ordered[earlier] += 1;
@@ -90,16 +94,35 @@ fn check_sharing(
     let is_ordered = |earlier: usize, later: usize| {
         markers[earlier].are_in(&edges.ancestors(&markers[later..=later]), 0)
     };
-    let mut others = sharing_with(&placed[first], placed);
+    let mut others = by_start.sharing_with(&placed[first]);
     let second = others.find(|&second| !is_ordered(second, first) && !is_ordered(first, second));
     let (first, second) = (placed[first].index, placed[second.unwrap_or(first)].index);
     Err(Violation::Unordered { first, second })
 }
 
-/// The positions of those that share bytes with a buffer.
-fn sharing_with<'a>(range: &'a Range, placed: &'a [Range]) -> impl Iterator<Item = usize> + 'a {
-    let shares = |(position, other): (usize, &Range)| range.shares_with(other).then_some(position);
-    placed.iter().enumerate().filter_map(shares)
+/// Placed buffers in the order of their first bytes.
+struct ByStart {
+    /// Each with its position among the placed ones.
+    ranges: Vec<(Range, usize)>,
+    /// The most bytes of one.
+    largest: u64,
+}
+
+impl ByStart {
+    fn of(placed: &[Range]) -> Self {
+        let mut ranges: Vec<(Range, usize)> = placed.iter().copied().zip(0..).collect();
+        ranges.sort_unstable_by_key(|(range, position)| (range.start, *position));
+        let largest = placed.iter().map(|range| range.end - range.start).max().unwrap_or(0);
+        Self { ranges, largest }
+    }
+
+    /// The positions of those that share bytes with a buffer: none of them begins more than the largest has before it.
+    fn sharing_with<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = usize> + 'a {
+        let lowest = range.start.saturating_sub(self.largest);
+        let first = self.ranges.partition_point(|(other, _)| other.start < lowest);
+        let near = self.ranges[first..].iter().take_while(|(other, _)| other.start < range.end);
+        near.filter(|(other, _)| range.shares_with(other)).map(|&(_, position)| position)
+    }
 }
 
 /// The edges of full completion, backwards.
@@ -161,21 +184,35 @@ impl Edges {
         Markers { alloc, frees: frees.filter(|frees| is_temporary && !frees.is_empty()) }
     }
 
-    /// For each operation, before which of some buffers it is complete, a bit for each; no operation is before a buffer
-    /// that shares bytes with no other.
-    fn ancestors(&self, some: &[Markers]) -> Vec<u64> {
-        let mut met = vec![0; self.joined.len()];
+    /// For each operation, before which of some buffers it is complete; no operation is before a buffer that shares bytes
+    /// with no other.
+    fn ancestors(&self, some: &[Markers]) -> Ancestors {
+        let words = some.len().div_ceil(64);
+        let mut met = vec![0_u64; self.joined.len() * words];
         // For each operation, the buffers that begin with it.
         let mut begin = met.clone();
         for (bit, markers) in some.iter().enumerate() {
-            markers.alloc.into_iter().for_each(|one| begin[one] |= 1 << bit);
+            let begins = |one: usize| begin[one * words + bit / 64] |= 1 << (bit % 64);
+            markers.alloc.into_iter().for_each(begins);
         }
+        let mut bits = vec![0; words];
         for &one in &self.last_first {
-            let bits: u64 = met[one] | begin[one];
-            self.before[one].iter().for_each(|&before| met[before] |= bits);
+            let row = one * words..(one + 1) * words;
+            let both = met[row.clone()].iter().zip(&begin[row]);
+            bits.iter_mut().zip(both).for_each(|(bits, (met, begin))| *bits = met | begin);
+            for &before in &self.before[one] {
+                let row = &mut met[before * words..(before + 1) * words];
+                row.iter_mut().zip(&bits).for_each(|(word, bits)| *word |= bits);
+            }
         }
-        met
+        Ancestors { words, met }
     }
+}
+
+/// For each operation, before which of some buffers it is complete, a bit for each.
+struct Ancestors {
+    words: usize,
+    met: Vec<u64>,
 }
 
 /// The markers of a buffer, as indices of the operations that edges join.
@@ -189,9 +226,10 @@ struct Markers {
 
 impl Markers {
     /// Whether all uses of the buffer are operations that have this bit.
-    fn are_in(&self, met: &[u64], bit: usize) -> bool {
+    fn are_in(&self, ancestors: &Ancestors, bit: usize) -> bool {
         let Self { alloc: Some(alloc), frees: Some(frees) } = self else { return false };
-        let is_met = |&operation: &usize| met[operation] >> bit & 1 == 1;
+        let Ancestors { words, met } = ancestors;
+        let is_met = |&operation: &usize| met[operation * words + bit / 64] >> (bit % 64) & 1 == 1;
         is_met(alloc) && frees.iter().all(is_met)
     }
 }

@@ -40,6 +40,8 @@ mod memory_viz;
 mod mutations;
 mod optimum;
 #[cfg(feature = "cli")]
+mod outside;
+#[cfg(feature = "cli")]
 mod records;
 #[cfg(feature = "cli")]
 mod replay;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::error_chain;
 
 use crate::command::arguments::{Export, Target};
-use crate::command::printable::printable;
+use crate::command::output::complain;
 use crate::command::replay::open;
 use crate::log::{self, Frames, Line, LogError};
 use crate::replay::Fault;
@@ -24,16 +24,16 @@ pub(crate) fn run(arguments: &Export) -> ExitCode {
     let recording = match read(arguments) {
         Ok(Ok(recording)) => recording,
         Ok(Err(fault)) => {
-            eprintln!("error: {name}: {}: {fault}", fault.event.place);
+            complain(&format!("error: {name}: {}: {fault}", fault.event.place));
             return ExitCode::from(INCONSISTENT);
         }
         Err(error) => {
-            eprintln!("error: {name}: {}", printable(&error_chain(&error)));
+            complain(&format!("error: {name}: {}", error_chain(&error)));
             return ExitCode::from(BAD_INPUT);
         }
     };
     if let Err(message) = write(arguments, &recording) {
-        eprintln!("error: {name}: {}", printable(&message));
+        complain(&format!("error: {name}: {message}"));
         return ExitCode::from(BAD_INPUT);
     }
     ExitCode::SUCCESS
@@ -72,7 +72,8 @@ fn write(arguments: &Export, recording: &Recording) -> Result<(), String> {
 fn device<'a>(arguments: &Export, recording: &'a Recording) -> Result<&'a [Buffer], String> {
     let devices = &recording.devices;
     if !matches!(arguments.to, Target::Csv | Target::Svg) {
-        return Ok(&[]);
+        let refused = Err("--device is for csv and svg: the others have all devices".to_owned());
+        return if arguments.device.is_some() { refused } else { Ok(&[]) };
     }
     let buffers = match arguments.device {
         Some(device) => devices.get(&device).ok_or(format!("there is no device {device}"))?,

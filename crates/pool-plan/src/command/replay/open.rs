@@ -14,7 +14,8 @@ pub(crate) fn open(
     format: Option<Format>,
 ) -> Result<(BufReader<ProgressBarIter<File>>, Format), LogError> {
     let file = File::open(path)?;
-    let length = file.metadata()?.len();
+    let metadata = file.metadata()?;
+    let (length, is_file) = (metadata.len(), metadata.is_file());
     let bar =
         if io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
     let template = "{wide_bar} {bytes}/{total_bytes} {eta}";
@@ -26,5 +27,9 @@ pub(crate) fn open(
         Some(format) => format,
         None => Format::of(&mut source)?,
     };
+    if format == Format::Pytorch && !is_file {
+        let why = "a snapshot is read twice, so it must be a file, and no pipe";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+    }
     Ok((source, format))
 }

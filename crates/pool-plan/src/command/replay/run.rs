@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::command::arguments::Replay;
-use crate::command::printable::printable;
+use crate::command::output::{complain, complain_of_output, say};
 use crate::error_chain;
 use crate::log::LogError;
 use crate::replay::{Outcome, Report};
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Replay) -> ExitCode {
         Err(error) => return refuse(arguments, &error),
     };
     if let Err(error) = print(&report, arguments.json) {
-        eprintln!("error: {error}");
+        complain_of_output(&error);
         return ExitCode::from(BAD_INPUT);
     }
     let code = match report.outcome() {
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Replay) -> ExitCode {
         Outcome::Inconsistent => INCONSISTENT,
     };
     if code == BAD_INPUT {
-        eprintln!("error: {}: there is no plan: {}", report.log, left_out(&report));
+        complain(&format!("error: {}: there is no plan: {}", report.log, left_out(&report)));
     }
     ExitCode::from(code)
 }
@@ -68,9 +68,11 @@ fn print(report: &Report, as_json: bool) -> io::Result<()> {
 
 fn refuse(arguments: &Replay, error: &LogError) -> ExitCode {
     let message = format!("{}: {}", arguments.file.display(), error_chain(error));
-    if arguments.json {
-        println!("{}", json!({ "error": message }));
-    }
-    eprintln!("error: {}", printable(&message));
+    let said = match arguments.json {
+        true => say(&json!({ "error": message }).to_string()),
+        false => Ok(()),
+    };
+    said.unwrap_or_else(|error| complain_of_output(&error));
+    complain(&format!("error: {message}"));
     ExitCode::from(BAD_INPUT)
 }

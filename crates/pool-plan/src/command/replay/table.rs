@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::HumanBytes;
 
-use crate::command::printable::printable;
+use crate::command::printable::{printable, shortened};
 use crate::replay::{
     AllocatorReport, At, BufferReport, DeviceReport, EventReport, FaultReport, Report, ratio,
 };
@@ -16,12 +16,14 @@ use super::sparkline::sparkline;
 const SHOWN: usize = 5;
 /// Frames of a buffer that are shown.
 const FRAMES: usize = 2;
+/// Characters of a frame that are shown; `--json` has all.
+const FRAME_SHOWN: usize = 160;
 
 /// Prints a report.
 pub(crate) fn print(report: &Report, to: &mut impl Write) -> io::Result<()> {
     let (events, devices) = (report.events, report.devices.len());
     let format = format!("{:?}", report.format).to_lowercase();
-    writeln!(to, "{}: {format}, {events} events, {devices} devices", report.log)?;
+    writeln!(to, "{}: {format}, {events} events, {devices} devices", printable(&report.log))?;
     if let Some(operations) = report.operations {
         writeln!(
             to,
@@ -143,10 +145,15 @@ fn table(to: &mut impl Write, title: &str, buffers: &[BufferReport]) -> io::Resu
             format!("{:#x}", one.address),
             format!("{:x}", one.stream),
             place(&one.at),
-            printable(&one.frames.iter().take(FRAMES).cloned().collect::<Vec<_>>().join(" < ")),
+            one.frames.iter().take(FRAMES).map(|one| frame(one)).collect::<Vec<_>>().join(" < "),
         ]);
     }
     writeln!(to, "{title}:\n{table}")
+}
+
+/// A frame as far as it is shown: a name may have millions of characters.
+fn frame(text: &str) -> String {
+    printable(&shortened(text, FRAME_SHOWN))
 }
 
 fn failures(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
@@ -155,8 +162,7 @@ fn failures(report: &DeviceReport, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(to, "allocations that failed: {}", report.failure_count)?;
     for EventReport { at, bytes, stream, frames } in report.failures.iter().take(SHOWN) {
-        let by =
-            frames.first().map_or_else(String::new, |frame| format!(", by {}", printable(frame)));
+        let by = frames.first().map_or_else(String::new, |one| format!(", by {}", frame(one)));
         writeln!(to, "  {}: {bytes} bytes on stream {stream:x}{by}", place(at))?;
     }
     Ok(())

@@ -2,10 +2,11 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 /// The results of tasks `0..count`, in that order, run on up to `threads` threads that take the
-/// next task whenever they are done with one.
-pub(super) fn run<T: Send>(
+/// next task whenever they are done with one. Where a thread cannot be had, the others do its work.
+pub(crate) fn run<T: Send>(
     threads: usize,
     count: usize,
     task: impl Fn(usize) -> T + Sync,
@@ -28,9 +29,25 @@ pub(super) fn run<T: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work);
+            if Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
         }
         work();
     });
     results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
+}
+
+/// Does two things, at once if a second thread can be had.
+pub(crate) fn both(one: impl FnOnce() + Send, other: impl FnOnce() + Send) {
+    let (one, other) = (Mutex::new(Some(one)), Mutex::new(Some(other)));
+    run(2, 2, |index| match index {
+        0 => once(&one),
+        _ => once(&other),
+    });
+}
+
+fn once(task: &Mutex<Option<impl FnOnce()>>) {
+    let task = task.lock().ok().and_then(|mut task| task.take());
+    task.into_iter().for_each(|task| task());
 }
