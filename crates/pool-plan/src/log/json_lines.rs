@@ -61,7 +61,7 @@ fn is_zero(number: &u64) -> bool {
 
 impl Line {
     /// The line of an event.
-    #[cfg(feature = "cli")]
+    #[cfg(any(feature = "cli", test))]
     pub(crate) fn of(event: &Event, frames: &Frames) -> Self {
         let action = match event.action {
             Action::Allocate => LineAction::Alloc,

@@ -26,7 +26,7 @@ pub use error::LogError;
 pub(crate) use event::{Action, Event, Place};
 pub use format::Format;
 pub(crate) use frames::{Frames, Stack};
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", test))]
 pub(crate) use json_lines::Line;
 pub use pickle::PickleError;
 
