@@ -8,6 +8,9 @@
 //! time. CPU time is what is compared, so that other work on the machine changes little.
 //!
 //! With `--idealloc PATH`, the command of that name, a second table has the networks of `tests/data`.
+//!
+//! Where an option is not given, the variables `POOL_MINIMALLOC`, `POOL_MINIMALLOC_INSTANCES` and `POOL_IDEALLOC` say the
+//! paths, so that `cargo bench -p pool-plan --features cli --no-fail-fast` prints all tables of that page.
 
 #![allow(
     clippy::unwrap_used,
@@ -77,14 +80,29 @@ struct Run {
     seconds: f64,
 }
 
+impl Arguments {
+    /// What neither the command line nor a variable says stays open.
+    fn with_variables(self) -> Self {
+        let path = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            minimalloc: self.minimalloc.or_else(|| path("POOL_MINIMALLOC")),
+            instances: self.instances.or_else(|| path("POOL_MINIMALLOC_INSTANCES")),
+            idealloc: self.idealloc.or_else(|| path("POOL_IDEALLOC")),
+            ..self
+        }
+    }
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse().with_variables();
     let folder = arguments.write.clone().unwrap_or_else(|| {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tight-{}", std::process::id()))
     });
     std::fs::create_dir_all(&folder)?;
     if arguments.minimalloc.is_none() {
-        println!("SKIPPED: MiniMalloc, since no --minimalloc says where it is");
+        println!(
+            "SKIPPED: MiniMalloc, since neither --minimalloc nor POOL_MINIMALLOC says where it is"
+        );
     }
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
@@ -106,7 +124,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{table}");
     match &arguments.idealloc {
-        None => println!("SKIPPED: idealloc, since no --idealloc says where it is"),
+        None => println!(
+            "SKIPPED: idealloc, since neither --idealloc nor POOL_IDEALLOC says where it is"
+        ),
         Some(command) => println!("{}", networks(command)?),
     }
     if arguments.write.is_none() {
