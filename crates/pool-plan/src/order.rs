@@ -52,9 +52,9 @@ impl Relation<'_> {
     fn fill(&self, part: &mut Columns<'_>, words_at_a_time: usize) {
         let end = part.end().min(self.buffers.len());
         let mut allocated_after = BitMatrix::new(0, 0);
-        for first in (part.first()..end).step_by(words_at_a_time.max(1) * 64) {
-            let some = first..end.min(first + words_at_a_time.max(1) * 64);
-            self.find_allocated_after(some, &mut allocated_after);
+        let columns = words_at_a_time.max(1) * 64;
+        for first in (part.first()..end).step_by(columns) {
+            self.find_allocated_after(first..end.min(first + columns), &mut allocated_after);
             for (index, buffer) in self.buffers.iter().enumerate() {
                 if buffer.role != Role::Temporary || buffer.freed_by.is_empty() {
                     continue;

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use serde_json::Value;
+
 use super::printable::{printable, shortened};
 
 /// Characters of a message that are printed: names in it may be of any length.
@@ -22,6 +24,14 @@ pub(crate) fn say(line: &str) -> io::Result<()> {
 pub(crate) fn complain(message: &str) {
     let message = printable(&shortened(message, MOST_SHOWN));
     let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+/// Says what is wrong, and on the standard output, for programs, by an object of JSON where there is one.
+pub(crate) fn refuse(object: Option<&Value>, message: &str) {
+    if let Some(Err(error)) = object.map(|object| say(&object.to_string())) {
+        complain_of_output(&error);
+    }
+    complain(&format!("error: {message}"));
 }
 
 /// Says that what was to be printed could not be.

@@ -12,7 +12,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use super::arguments::Solve;
 use super::files::Problem;
 use super::output::{complain, complain_of_output, say};
-use super::{report, svg};
+use super::{output, report, svg};
 
 const NO_PLAN: u8 = 1;
 const BAD_INPUT: u8 = 2;
@@ -88,12 +88,8 @@ fn refuse(arguments: &Solve, code: u8, message: &str) -> ExitCode {
 }
 
 fn refuse_naming(arguments: &Solve, code: u8, message: &str, witness: &[&str]) -> ExitCode {
-    let said = match arguments.json {
-        true => say(&report::error(message, witness).to_string()),
-        false => Ok(()),
-    };
-    said.unwrap_or_else(|error| complain_of_output(&error));
-    complain(&format!("error: {message}"));
+    let object = arguments.json.then(|| report::error(message, witness));
+    output::refuse(object.as_ref(), message);
     ExitCode::from(code)
 }
 

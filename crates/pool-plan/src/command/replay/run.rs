@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::command::arguments::Replay;
-use crate::command::output::{complain, complain_of_output, say};
+use crate::command::output::{self, complain, complain_of_output};
 use crate::error_chain;
 use crate::log::LogError;
 use crate::replay::{Outcome, Report};
@@ -68,11 +68,7 @@ fn print(report: &Report, as_json: bool) -> io::Result<()> {
 
 fn refuse(arguments: &Replay, error: &LogError) -> ExitCode {
     let message = format!("{}: {}", arguments.file.display(), error_chain(error));
-    let said = match arguments.json {
-        true => say(&json!({ "error": message }).to_string()),
-        false => Ok(()),
-    };
-    said.unwrap_or_else(|error| complain_of_output(&error));
-    complain(&format!("error: {message}"));
+    let object = arguments.json.then(|| json!({ "error": message }));
+    output::refuse(object.as_ref(), &message);
     ExitCode::from(BAD_INPUT)
 }
