@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::binding::{Access, Binding};
 use crate::calls::Calls;
+use crate::ending;
 use crate::error::WgpuError;
 
 /// The most bytes of parameters of one dispatch: what every device binds as a uniform at a multiple of itself.
@@ -24,6 +25,14 @@ struct KernelParts {
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
+}
+
+impl Drop for KernelParts {
+    fn drop(&mut self) {
+        if ending::is_ending() {
+            ending::leave((self.pipeline.clone(), Arc::clone(&self.layout)));
+        }
+    }
 }
 
 /// The layout of the storage bindings that kernels with the same accesses share, and with it their bind groups.

@@ -19,6 +19,8 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The number of the stream that orders work on the buffer.
     pub(crate) stream: u64,
+    /// How many batches the stream had refused when the buffer was last found to be usable.
+    checked: AtomicU64,
 }
 
 impl Allocation {
@@ -27,7 +29,18 @@ impl Allocation {
         let bytes = buffer.size();
         let room = bytes.next_multiple_of(ALIGN as u64) + ALIGN as u64;
         let identity = NEXT.fetch_add(room, Ordering::Relaxed);
-        Self { buffer, identity, bytes, stream }
+        Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
+    }
+
+    /// Reports that the buffer was usable after so many refused batches.
+    #[inline]
+    pub(crate) fn is_checked(&self, refusals: u64) -> bool {
+        self.checked.load(Ordering::Relaxed) == refusals
+    }
+
+    /// Notes that the buffer is usable after so many refused batches.
+    pub(crate) fn note_checked(&self, refusals: u64) {
+        self.checked.store(refusals, Ordering::Relaxed);
     }
 }
 

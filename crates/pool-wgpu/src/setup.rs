@@ -50,7 +50,9 @@ impl Setup {
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let calls = Calls::new(device, queue);
+        calls.check_thread()?;
         calls.find_loss()?;
+        calls.check_queue()?;
         let compiler = Compiler::new(&calls, number)?;
         Ok(Self { number, calls, limits, compiler, counters: Counters::default(), usages })
     }

@@ -71,9 +71,9 @@ impl Recorder<'_> {
             return self.repeat(allocation, start, end, &[0; 4]);
         }
         #[cfg(not(test))]
-        let encoder = self.encoder()?;
+        let encoder = self.encoder(&[allocation])?;
         #[cfg(test)]
-        let encoder = self.encoder_with(Flaw::ZeroesOvertake)?;
+        let encoder = self.encoder_with(&[allocation], Flaw::ZeroesOvertake)?;
         encoder.clear_buffer(&allocation.buffer, start, Some(end - start));
         Ok(())
     }
