@@ -22,11 +22,20 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: AtomicBool,
+    /// A buffer for [`check_thread`](Self::check_thread) to look at.
+    probe: wgpu::Buffer,
 }
 
 impl Calls {
     pub(crate) fn new(device: wgpu::Device, queue: wgpu::Queue) -> Self {
-        Self { device, queue, is_lost: AtomicBool::new(false) }
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("pool-wgpu probe"),
+            size: 4,
+            usage: wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        };
+        let probe = device.create_buffer(&descriptor);
+        Self { device, queue, is_lost: AtomicBool::new(false), probe }
     }
 
     /// Checks that this thread may call wgpu.
@@ -36,19 +45,8 @@ impl Calls {
     /// [`WgpuError::ThreadEnding`].
     #[inline]
     pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
-        ending::check_thread(|| self.touch())
-    }
-
-    /// Has wgpu make its variables of this thread, which is when a device's buffers are looked at.
-    fn touch(&self) {
-        let descriptor = wgpu::BufferDescriptor {
-            label: Some("pool-wgpu: a new thread"),
-            size: 4,
-            usage: wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        };
-        // It is not mapped, which is an error that nothing is done about.
-        let _ = self.scoped(|| drop(self.device.create_buffer(&descriptor).get_mapped_range(..)));
+        // wgpu makes its variables of a thread when it looks at a buffer. This one is not mapped, which is no matter.
+        ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
     /// Asks for nothing: whether the device was found to be lost.

@@ -62,6 +62,15 @@ mod threads {
         }
     }
 
+    /// Checks that this thread is not known to end.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::ThreadEnding`].
+    pub(crate) fn check_not_ending() -> Result<(), WgpuError> {
+        if is_ending() { Err(WgpuError::ThreadEnding) } else { Ok(()) }
+    }
+
     #[cold]
     fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
         // It panics where the thread ends and the user's own calls have made wgpu's variables before.
@@ -108,6 +117,10 @@ mod threads {
         Ok(())
     }
 
+    pub(crate) fn check_not_ending() -> Result<(), WgpuError> {
+        Ok(())
+    }
+
     pub(crate) fn is_ending() -> bool {
         false
     }
@@ -117,4 +130,4 @@ mod threads {
     pub(crate) fn drop_orphans() {}
 }
 
-pub(crate) use threads::{check_thread, drop_orphans, is_ending, leave};
+pub(crate) use threads::{check_not_ending, check_thread, drop_orphans, is_ending, leave};

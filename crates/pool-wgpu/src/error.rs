@@ -208,13 +208,14 @@ pub enum WgpuError {
         /// What wgpu says of it.
         message: String,
     },
-    /// wgpu refuses a batch when it is submitted, because something that it uses was mapped or destroyed after it was
-    /// recorded. Nothing of the batch is done. Each thread that recorded into it gets this error once.
+    /// wgpu refuses recorded commands when they are submitted, because something that they use was mapped or destroyed
+    /// meanwhile. The commands of one closure of [`Stream::record`](crate::Stream::record), or those between two
+    /// closures, are not done; the others are. Each thread that recorded some of them gets this error once.
     #[error(
-        "wgpu refuses the batch, and nothing of what was recorded since the last submission is done: {message}. Keep \
-         what a batch uses unmapped and undestroyed until `submit` returns"
+        "wgpu refuses recorded commands, and does none of those that were recorded together: {message}. Do not map or \
+         destroy what commands use before `submit` has returned"
     )]
-    BatchRefused {
+    SubmissionRefused {
         /// What wgpu says of it.
         message: String,
     },

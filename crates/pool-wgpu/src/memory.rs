@@ -24,11 +24,16 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    pub(crate) fn new(buffer: wgpu::Buffer, stream: u64) -> Self {
+    /// The identity of a new buffer of so many bytes.
+    pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
+        // More bytes no device has; the buffer is not made then.
+        let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
+        NEXT.fetch_add(room, Ordering::Relaxed)
+    }
+
+    pub(crate) fn new(buffer: wgpu::Buffer, identity: u64, stream: u64) -> Self {
         let bytes = buffer.size();
-        let room = bytes.next_multiple_of(ALIGN as u64) + ALIGN as u64;
-        let identity = NEXT.fetch_add(room, Ordering::Relaxed);
         Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
     }
 

@@ -216,7 +216,7 @@ impl Stream {
     /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`] and
     /// [`WgpuError::TooManyGroups`] for arguments that do not go together; [`WgpuError::Refused`] for what only wgpu can
     /// see, such as a binding that is smaller than the kernel's array; [`WgpuError::BufferDestroyed`];
-    /// [`WgpuError::BatchRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
+    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
     /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
     pub fn dispatch(
         &self,
@@ -240,7 +240,7 @@ impl Stream {
     /// # Errors
     ///
     /// [`WgpuError::Refused`] for what wgpu does not accept of the closure's commands; [`WgpuError::ExchangedEncoder`];
-    /// [`WgpuError::BatchRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
+    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
     /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
     pub fn record<R>(
         &self,
@@ -258,7 +258,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BatchRefused`] and [`WgpuError::DeviceLost`], where nothing of it is done; [`WgpuError::Reentered`];
+    /// [`WgpuError::SubmissionRefused`] and [`WgpuError::DeviceLost`], where nothing of it is done; [`WgpuError::Reentered`];
     /// [`WgpuError::ThreadEnding`].
     pub fn submit(&self) -> Result<(), WgpuError> {
         self.with(|recorder| recorder.submit(Vec::new()))
@@ -283,7 +283,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] and [`WgpuError::ThreadEnding`]; [`WgpuError::BatchRefused`] for a batch that another
+    /// [`WgpuError::Reentered`] and [`WgpuError::ThreadEnding`]; [`WgpuError::SubmissionRefused`] for a batch that another
     /// thread has submitted.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
@@ -347,15 +347,18 @@ impl Stream {
             let message = "the stream's watch refuses".to_owned();
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
+        let identity = Allocation::new_identity(bytes as u64);
+        // wgpu names the buffer by it in messages.
+        let label = format!("pool-wgpu block {identity:#x}");
         let descriptor = wgpu::BufferDescriptor {
-            label: Some("pool-wgpu block"),
+            label: Some(&label),
             size: bytes as u64,
             usage: setup.usages,
             mapped_at_creation: false,
         };
         let buffer = setup.calls.create_buffer(&descriptor, setup.limits.buffer)?;
         setup.counters.buffers_created.step();
-        let allocation = Box::new(Allocation::new(buffer, setup.number));
+        let allocation = Box::new(Allocation::new(buffer, identity, setup.number));
         if let Some(watch) = &self.watch {
             let panicked = OnPanic { stream: self, identity: allocation.identity };
             watch.allocated(allocation.identity, bytes);

@@ -18,17 +18,28 @@ pub(super) struct Batch {
     // A pass is dropped before its encoder.
     pub(super) pass: Option<OpenPass>,
     pub(super) encoder: Option<wgpu::CommandEncoder>,
-    /// Finished command buffers, which come before the encoder.
-    finished: Vec<wgpu::CommandBuffer>,
+    /// The threads that have recorded into the encoder.
+    threads: Vec<u64>,
+    /// What comes before the encoder.
+    parts: Vec<Part>,
     /// How many commands all of them hold.
     pub(super) commands: usize,
     pub(super) parameters: BatchParameters,
     pub(super) staged: Staged,
-    /// The threads that have recorded something.
-    threads: Vec<u64>,
     /// What overtakes the batch where that is a planted mistake.
     #[cfg(test)]
     pub(super) overtaking: Option<wgpu::CommandEncoder>,
+}
+
+/// The commands of one closure of a user, or those of the stream between two of them.
+///
+/// Each is submitted by a call of its own. In one call wgpu would refuse all of them for one, but would go on as if those
+/// before that one had been executed: later commands would lack their barriers.
+#[derive(Debug)]
+struct Part {
+    commands: wgpu::CommandBuffer,
+    /// The threads that have recorded them.
+    threads: Vec<u64>,
 }
 
 /// A compute pass that is open.
@@ -86,14 +97,8 @@ impl Batch {
         self.encoder.get_or_insert_with(|| setup.calls.device.create_command_encoder(&LABEL))
     }
 
-    /// Ends the encoder: what follows comes behind its commands.
-    fn finish(&mut self) {
-        self.pass = None;
-        self.finished.extend(self.encoder.take().map(wgpu::CommandEncoder::finish));
-    }
-
     fn is_empty(&self) -> bool {
-        self.encoder.is_none() && self.finished.is_empty()
+        self.encoder.is_none() && self.parts.is_empty()
     }
 }
 
@@ -133,44 +138,53 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BatchRefused`].
+    /// [`WgpuError::SubmissionRefused`].
     #[inline]
     pub(crate) fn pay(&mut self) -> Result<(), WgpuError> {
         self.recording.owed.take()
     }
 
-    /// Puts a finished command buffer behind what is recorded.
+    /// Puts commands of this thread behind what is recorded.
     ///
     /// # Errors
     ///
     /// As [`submit`](Self::submit).
-    pub(crate) fn append(&mut self, buffer: wgpu::CommandBuffer) -> Result<(), WgpuError> {
+    pub(crate) fn append(&mut self, commands: wgpu::CommandBuffer) -> Result<(), WgpuError> {
         self.make_room()?;
+        self.end_part()?;
         let batch = &mut self.recording.batch;
-        if let Err(error) = self.setup.calls.scoped(|| batch.finish()) {
-            let batch = std::mem::take(batch);
-            return self.refuse(batch.threads, &error);
-        }
-        batch.count();
-        batch.finished.push(buffer);
+        batch.commands += 1;
+        batch.parts.push(Part { commands, threads: vec![current_thread()] });
         Ok(())
+    }
+
+    /// Ends the encoder: what is recorded next comes behind its commands.
+    fn end_part(&mut self) -> Result<(), WgpuError> {
+        let batch = &mut self.recording.batch;
+        batch.pass = None;
+        let threads = std::mem::take(&mut batch.threads);
+        let Some(encoder) = batch.encoder.take() else { return Ok(()) };
+        match self.setup.calls.scoped(|| encoder.finish()) {
+            Ok(commands) => {
+                batch.parts.push(Part { commands, threads });
+                Ok(())
+            }
+            Err(error) => self.refuse(&threads, &error),
+        }
     }
 
     /// Submits what is recorded, and behind it command buffers of others.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::BatchRefused`] and [`WgpuError::DeviceLost`]; of what was recorded nothing is done then, nothing is
-    /// recorded any more, and the other threads that recorded are told by their next call. [`WgpuError::Refused`] for
-    /// the command buffers of others alone.
+    /// [`WgpuError::SubmissionRefused`] where wgpu refuses a part that this thread has recorded into; the other threads
+    /// of such a part are told by their next call, and the other parts are executed. [`WgpuError::Refused`] for the
+    /// command buffers of others. [`WgpuError::DeviceLost`]. Nothing is recorded any more.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
-        if self.recording.batch.is_empty() {
-            self.recording.batch = Batch::default();
-            calls.find_loss()?;
-        } else {
-            self.submit_batch()?;
-        }
+        let recorded = self.submit_batch();
+        calls.find_loss()?;
+        recorded?;
         if others.is_empty() {
             return Ok(());
         }
@@ -181,28 +195,32 @@ impl Recorder<'_> {
     }
 
     fn submit_batch(&mut self) -> Result<(), WgpuError> {
-        let (calls, recording) = (&self.setup.calls, &mut *self.recording);
-        let mut batch = std::mem::take(&mut recording.batch);
+        if self.recording.batch.is_empty() {
+            self.recording.batch = Batch::default();
+            return Ok(());
+        }
+        let mut answer = self.end_part();
+        let calls = &self.setup.calls;
+        let mut batch = std::mem::take(&mut self.recording.batch);
         self.setup.counters.submissions.step();
-        let submitted = calls.scoped(|| {
-            batch.finish();
+        let prepared = calls.scoped(|| {
             batch.staged.unmap();
-            recording.parameters.write(&calls.queue, &batch.parameters);
+            self.recording.parameters.write(&calls.queue, &batch.parameters);
             #[cfg(test)]
             calls.queue.submit(batch.overtaking.take().map(wgpu::CommandEncoder::finish));
-            calls.queue.submit(batch.finished.drain(..));
-            recording.uploads.recall(&mut batch.staged);
         });
-        calls.find_loss()?;
-        if let Err(error) = submitted {
-            return self.refuse(batch.threads, &error);
+        prepared.map_err(|error| WgpuError::refused(&error))?;
+        for Part { commands, threads } in batch.parts.drain(..) {
+            if let Err(error) = calls.scoped(|| calls.queue.submit([commands])) {
+                answer = answer.and(self.refuse(&threads, &error));
+            }
         }
+        let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
         // Their room is used again.
         batch.parameters.clear();
-        batch.threads.clear();
         batch.commands = 0;
-        recording.batch = batch;
-        Ok(())
+        self.recording.batch = batch;
+        answer
     }
 
     /// As [`submit`](Self::submit), where no caller can take an error: this thread's next call returns it.
@@ -212,15 +230,15 @@ impl Recorder<'_> {
         }
     }
 
-    /// Notes for all threads of a refused batch but this one what wgpu says of it.
-    fn refuse(&mut self, threads: Vec<u64>, error: &wgpu::Error) -> Result<(), WgpuError> {
+    /// Tells the threads of a part that wgpu has refused: this one at once, the others by their next call.
+    fn refuse(&mut self, threads: &[u64], error: &wgpu::Error) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;
-        let error = WgpuError::BatchRefused { message: error.to_string() };
+        let error = WgpuError::SubmissionRefused { message: error.to_string() };
         let here = current_thread();
-        for thread in threads.into_iter().filter(|thread| *thread != here) {
-            self.recording.owed.add(thread, &error);
+        for thread in threads.iter().filter(|thread| **thread != here) {
+            self.recording.owed.add(*thread, &error);
         }
-        Err(error)
+        if threads.contains(&here) { Err(error) } else { Ok(()) }
     }
 }

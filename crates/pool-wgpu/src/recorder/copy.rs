@@ -135,6 +135,7 @@ impl Recorder<'_> {
         };
         let buffer = self.setup.calls.create_buffer(&descriptor, self.setup.limits.buffer)?;
         self.setup.counters.staging_buffers_created.step();
-        Ok(Allocation::new(buffer, self.setup.number))
+        let identity = Allocation::new_identity(buffer.size());
+        Ok(Allocation::new(buffer, identity, self.setup.number))
     }
 }

@@ -148,7 +148,7 @@ impl<'a> Recorder<'a> {
             let mut encoder = calls.device.create_command_encoder(&Default::default());
             // Of no bytes: wgpu looks at the buffer all the same.
             encoder.clear_buffer(&allocation.buffer, 0, Some(0));
-            drop(encoder.finish());
+            calls.queue.submit([encoder.finish()]);
         });
         match tried {
             Err(wgpu::Error::Validation { .. }) => {

@@ -82,7 +82,7 @@ impl Recorder<'_> {
     /// # Errors
     ///
     /// [`WgpuError::OutOfMemory`], [`WgpuError::BufferDestroyed`], [`WgpuError::DeviceLost`] and
-    /// [`WgpuError::BatchRefused`].
+    /// [`WgpuError::SubmissionRefused`].
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,

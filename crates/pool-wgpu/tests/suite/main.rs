@@ -9,12 +9,16 @@
     reason = "tests"
 )]
 
+mod apart;
 mod bytes;
+mod callbacks;
 mod conformance;
+mod endings;
 mod faults;
 mod kernels;
 mod limits;
 mod lost;
+mod misuse;
 mod opening;
 mod reading;
 mod support;
