@@ -25,6 +25,8 @@ struct KernelParts {
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
+    /// Set for kernels of the stream's own.
+    is_own: bool,
 }
 
 impl Drop for KernelParts {
@@ -54,6 +56,12 @@ impl Kernel {
     #[must_use]
     pub fn entry(&self) -> &str {
         &self.0.entry
+    }
+
+    /// Reports that the kernel accepts every bind group of its layout, as those of the stream's own do.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        self.0.is_own
     }
 
     pub(crate) fn pipeline(&self) -> &wgpu::ComputePipeline {
@@ -199,7 +207,27 @@ impl Compiler {
         })?;
         self.keep(&layout);
         let (number, entry) = (next_number(), entry.to_owned());
-        Ok(Kernel(Arc::new(KernelParts { number, entry, stream: self.stream, pipeline, layout })))
+        let (stream, is_own) = (self.stream, false);
+        Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
+    }
+
+    /// Compiles a kernel of the stream's own, whose arrays have no least size.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile`](Self::compile).
+    pub(crate) fn compile_own(
+        &self,
+        calls: &Calls,
+        source: &str,
+        accesses: &[Access],
+    ) -> Result<Kernel, WgpuError> {
+        let mut kernel = self.compile(calls, source, "main", accesses)?;
+        // It was made just now, so that this is the only reference.
+        if let Some(parts) = Arc::get_mut(&mut kernel.0) {
+            parts.is_own = true;
+        }
+        Ok(kernel)
     }
 
     fn create_pipeline(

@@ -75,7 +75,7 @@ fn try_together(
     kernel: &Kernel,
     kept: &mut KeptGroup,
 ) -> Result<(), WgpuError> {
-    if kept.is_tried(kernel.number()) {
+    if kernel.is_own() || kept.is_tried(kernel.number()) {
         return Ok(());
     }
     setup.calls.accepted(|| {

@@ -159,7 +159,7 @@ impl Recorder<'_> {
         if let Some(kernel) = which(&mut self.recording.kernels) {
             return Ok(kernel.clone());
         }
-        let kernel = self.setup.compiler.compile(&self.setup.calls, source, "main", accesses)?;
+        let kernel = self.setup.compiler.compile_own(&self.setup.calls, source, accesses)?;
         *which(&mut self.recording.kernels) = Some(kernel.clone());
         Ok(kernel)
     }

@@ -15,6 +15,7 @@ mod callbacks;
 mod conformance;
 mod endings;
 mod faults;
+mod fuzz;
 mod kernels;
 mod limits;
 mod lost;
