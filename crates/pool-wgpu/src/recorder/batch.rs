@@ -1,6 +1,9 @@
 //! The batch: what is recorded and not submitted. Its commands, their parameters, the bytes that they upload and the
 //! threads that recorded them are one value, which is submitted or dropped as a whole.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
 use super::Recorder;
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -122,7 +125,18 @@ pub(crate) fn record_apart<R>(
     if identity(&encoder) != before {
         return Err(WgpuError::ExchangedEncoder);
     }
-    Ok((calls.accepted(|| encoder.finish())?, answer))
+    match calls.accepted(|| encoder.finish()) {
+        Ok(commands) => Ok((commands, answer)),
+        Err(error) => {
+            // The answer may be a pass, whose end is an error, too.
+            let _ = calls.scoped(|| drop(answer));
+            Err(error)
+        }
+    }
+}
+
+fn in_words(answer: Result<(), wgpu::Error>) -> Result<(), String> {
+    answer.map_err(|error| error.to_string())
 }
 
 /// A number that tells an encoder from others: wgpu hashes its identity.
@@ -169,7 +183,7 @@ impl Recorder<'_> {
                 batch.parts.push(Part { commands, threads });
                 Ok(())
             }
-            Err(error) => self.refuse(&threads, &error),
+            Err(error) => self.refuse(&threads, error.to_string()),
         }
     }
 
@@ -199,7 +213,7 @@ impl Recorder<'_> {
             self.recording.batch = Batch::default();
             return Ok(());
         }
-        let mut answer = self.end_part();
+        let ended = self.end_part();
         let calls = &self.setup.calls;
         let mut batch = std::mem::take(&mut self.recording.batch);
         self.setup.counters.submissions.step();
@@ -209,18 +223,40 @@ impl Recorder<'_> {
             #[cfg(test)]
             calls.queue.submit(batch.overtaking.take().map(wgpu::CommandEncoder::finish));
         });
-        prepared.map_err(|error| WgpuError::refused(&error))?;
-        for Part { commands, threads } in batch.parts.drain(..) {
-            if let Err(error) = calls.scoped(|| calls.queue.submit([commands])) {
-                answer = answer.and(self.refuse(&threads, &error));
-            }
-        }
+        let submitted = self.submit_parts(&mut batch.parts, in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
         // Their room is used again.
         batch.parameters.clear();
         batch.commands = 0;
         self.recording.batch = batch;
-        answer
+        match submitted {
+            Ok(answer) => ended.and(answer),
+            Err(panicked) => resume_unwind(panicked),
+        }
+    }
+
+    /// Submits parts, unless what they read could not be prepared. A submission runs callbacks: what unwinds from one is
+    /// returned when all parts are submitted.
+    fn submit_parts(
+        &mut self,
+        parts: &mut Vec<Part>,
+        prepared: Result<(), String>,
+    ) -> thread::Result<Result<(), WgpuError>> {
+        let calls = &self.setup.calls;
+        let (mut answer, mut panicked) = (Ok(()), None);
+        for Part { commands, threads } in parts.drain(..) {
+            let submit = || in_words(calls.scoped(|| drop(calls.queue.submit([commands]))));
+            let submitted = match &prepared {
+                Ok(()) => catch_unwind(AssertUnwindSafe(submit)),
+                Err(message) => Ok(Err(message.clone())),
+            };
+            match submitted {
+                Ok(Ok(())) => {}
+                Ok(Err(message)) => answer = answer.and(self.refuse(&threads, message)),
+                Err(payload) => panicked = Some(payload),
+            }
+        }
+        panicked.map_or(Ok(answer), Err)
     }
 
     /// As [`submit`](Self::submit), where no caller can take an error: this thread's next call returns it.
@@ -231,10 +267,10 @@ impl Recorder<'_> {
     }
 
     /// Tells the threads of a part that wgpu has refused: this one at once, the others by their next call.
-    fn refuse(&mut self, threads: &[u64], error: &wgpu::Error) -> Result<(), WgpuError> {
+    fn refuse(&mut self, threads: &[u64], message: String) -> Result<(), WgpuError> {
         self.setup.calls.find_loss()?;
         self.recording.refusals += 1;
-        let error = WgpuError::SubmissionRefused { message: error.to_string() };
+        let error = WgpuError::SubmissionRefused { message };
         let here = current_thread();
         for thread in threads.iter().filter(|thread| **thread != here) {
             self.recording.owed.add(*thread, &error);
