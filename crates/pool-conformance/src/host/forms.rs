@@ -179,9 +179,10 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
             // Told before, because an error ends the vector.
             written(place);
         }
+        let is_first_use = vector.capacity() == 0;
         call!(panics, vector.push | try_push(next));
         let now = place_of(&vector);
-        if now.start != place.start {
+        if now.start != place.start && !is_first_use {
             watch(Moment::Moved);
         }
         place = now;
