@@ -26,6 +26,7 @@ mod errors;
 mod failures;
 mod family;
 mod fault_sweep;
+mod first_use;
 mod free_list;
 mod growth;
 mod handles;
