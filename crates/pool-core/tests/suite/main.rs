@@ -31,6 +31,7 @@ mod free_list;
 mod growth;
 mod handles;
 mod keep;
+mod keep_loops;
 mod limits;
 mod live_bytes;
 mod mark_programs;
