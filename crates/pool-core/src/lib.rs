@@ -70,6 +70,7 @@ mod shape;
 mod slot_ref;
 pub mod soundness;
 mod stats;
+mod threads;
 mod view;
 
 pub use acquire::AcquireResult;
@@ -80,7 +81,7 @@ pub use config::{Compaction, PoolConfig};
 pub use described::DescribedBlock;
 pub use device::Device;
 pub use dynamic::{DynamicPool, Handle, Handles};
-pub use element::{Element, PodElement};
+pub use element::{Element, HostElement, PodElement};
 pub use error::{ConfigError, PoolError, ShapeError, ViewError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]

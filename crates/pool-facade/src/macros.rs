@@ -40,6 +40,8 @@
 ///
 /// # What does not compile
 ///
+/// [`compiler_errors`](crate::compiler_errors) says what to do instead.
+///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
 /// let view = with_pool!(|scope| { scope.acquire::<u8>(1) }); // a view as the block's value

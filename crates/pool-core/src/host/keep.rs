@@ -5,6 +5,7 @@ use core::slice;
 
 use super::{HostAcquireResult, HostArray};
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::nd_view::NdView;
 use crate::raw::Cursor;
@@ -20,6 +21,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// scope's next slot exchange their blocks. The slice may be part of what was acquired; the rest of the block
     /// is then held with it. A slice that is not the inner scope's (one that `body` captured: of this scope, of another
     /// pool, a static) is copied; an empty slice takes no slot.
+    ///
+    /// `body` returns a slice. A vector is made one by [`into_slice`](crate::PoolVec::into_slice); the compiler suggests to
+    /// borrow it instead, which does not live long enough.
     ///
     /// # What it holds
     ///
@@ -46,7 +50,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// With the text of the error that [`try_keep`](Self::try_keep) returns.
     #[track_caller]
-    pub fn keep<T: Copy + 's>(
+    pub fn keep<T: HostElement + 's>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> &'inner mut [T],
     ) -> &'s mut [T] {
@@ -60,7 +64,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// What `body` returns, and, where its slice has to be copied, as [`try_acquire`](Self::try_acquire). No slot is
     /// taken then.
-    pub fn try_keep<T: Copy + 's, E: From<PoolError<B::Error>>>(
+    pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
@@ -94,7 +98,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`keep`](Self::keep).
     #[track_caller]
-    pub fn keep_nd<T: Copy + 's, const N: usize>(
+    pub fn keep_nd<T: HostElement + 's, const N: usize>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> HostArray<'inner, T, N>,
     ) -> HostArray<'s, T, N> {
@@ -107,7 +111,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// As [`try_keep`](Self::try_keep).
-    pub fn try_keep_nd<T: Copy + 's, E: From<PoolError<B::Error>>, const N: usize>(
+    pub fn try_keep_nd<T: HostElement + 's, E: From<PoolError<B::Error>>, const N: usize>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<HostArray<'inner, T, N>, E>,
     ) -> Result<HostArray<'s, T, N>, E> {

@@ -7,6 +7,7 @@ use core::{ptr, slice};
 use super::fixed_vec::FixedVec;
 use super::plain::is_known_plain;
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::raw::{Cursor, FirstUse, SlotPointer};
 use crate::scope::Scope;
@@ -22,8 +23,9 @@ const LEAST: usize = 4;
 /// vector's slot has the large block from the start when the scope is next run through. Then nothing is copied or
 /// allocated.
 ///
-/// It borrows its scope, which may go on acquiring, but not open an inner scope; where that is needed, use a
-/// [`FixedVec`].
+/// It borrows its scope, which may go on acquiring, but not open an inner scope ("cannot borrow `scope` as mutable because
+/// it is also borrowed as immutable"); where that is needed, use a [`FixedVec`], by
+/// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -59,7 +61,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_vec<T: Copy + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
+    pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -68,7 +70,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
-    pub fn try_acquire_vec<T: Copy + 's>(
+    pub fn try_acquire_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {

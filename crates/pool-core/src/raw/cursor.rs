@@ -17,11 +17,18 @@ use crate::backend::PoolBackend;
 use crate::config::Compaction;
 use crate::error::{PoolError, panic_with};
 use crate::stats::ReleaseReport;
+use crate::threads::ScopeMayLeaveItsThread;
 
 /// The address of the next slot, or of the sentinel that ends its table.
 pub(crate) struct Cursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
+
+// SAFETY: no type meets the condition (invariant 7).
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for Cursor<B> {}
+
+// SAFETY: as above.
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for Cursor<B> {}
 
 impl<B: PoolBackend> Cursor<B> {
     /// # Safety
