@@ -191,6 +191,9 @@ impl CaptureSetup {
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
+        if let Some((kind, reason)) = contents.unreadable {
+            return Err(CaptureError::UnreadableNode { kind, reason });
+        }
         let layout: Vec<RegionLayout> = regions
             .iter()
             .filter_map(|region| {
@@ -208,9 +211,12 @@ impl CaptureSetup {
             .collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
+        // An access that begins before the arena is verified from its beginning on.
         let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
-            let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
-            Some(Access { node, offset, bytes })
+            let bytes = bytes.saturating_sub(base.saturating_sub(address));
+            let offset = address.saturating_sub(base);
+            let is_inside = offset < capacity && (bytes > 0 || address >= base);
+            is_inside.then_some(Access { node, offset, bytes })
         };
         let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
         let verified = verify_layout(&contents.order, &layout, &accesses)?;
