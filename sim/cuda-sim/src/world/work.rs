@@ -23,6 +23,8 @@ pub(crate) enum Work {
     /// Runs graphs of its own or not; those are shown by their handles. It is captured and read back, and not made
     /// executable.
     Conditional(Vec<u64>),
+    /// Something with resources of other APIs. It is added by hand and read back, and not made executable.
+    Opaque(NodeKind),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
     /// Records one, at each launch of a graph.
@@ -62,8 +64,11 @@ pub(crate) enum NodeKind {
     Empty = 5,
     Wait = 6,
     Record = 7,
+    ExternalSignal = 8,
+    ExternalWait = 9,
     Allocate = 10,
     Free = 11,
+    BatchOperations = 12,
     Conditional = 13,
 }
 
@@ -113,6 +118,7 @@ impl Work {
         match self {
             Self::Child(_) => NodeKind::Child,
             Self::Conditional(_) => NodeKind::Conditional,
+            Self::Opaque(kind) => *kind,
             Self::Empty => NodeKind::Empty,
             Self::Fill(_) => NodeKind::Fill,
             Self::Copy(_) => NodeKind::Copy,
@@ -182,6 +188,7 @@ impl World {
             Work::Empty
             | Work::Child(_)
             | Work::Conditional(_)
+            | Work::Opaque(_)
             | Work::Wait(_)
             | Work::Record(_)
             | Work::Allocate { .. }
