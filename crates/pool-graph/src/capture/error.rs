@@ -208,8 +208,8 @@ pub enum CaptureError {
     /// The memory that a node uses cannot be told from the graph, so that it cannot be verified: the node is of a kind
     /// that is not supported, as a conditional one, or a copy or fill whose addresses cannot be computed.
     #[error(
-        "the memory of a node of kind {kind:?} cannot be verified, for {reason}: put the work there by kernels, fills \
-         and copies, or run it outside the graph"
+        "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
+         or run the work outside the graph"
     )]
     UnreadableNode {
         /// The kind of the node.

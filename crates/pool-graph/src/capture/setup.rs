@@ -211,12 +211,16 @@ impl CaptureSetup {
             .collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
-        // An access that begins before the arena is verified from its beginning on.
+        // The arena is one piece of memory, and no copy may go on from one to the next.
+        let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
+            address < base && address.saturating_add(bytes) > base
+        };
+        if let Some(&(_, address, bytes)) = contents.accesses.iter().find(before) {
+            return Err(CaptureError::ForeignMemory { address, bytes });
+        }
         let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
-            let bytes = bytes.saturating_sub(base.saturating_sub(address));
-            let offset = address.saturating_sub(base);
-            let is_inside = offset < capacity && (bytes > 0 || address >= base);
-            is_inside.then_some(Access { node, offset, bytes })
+            let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
+            Some(Access { node, offset, bytes })
         };
         let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
         let verified = verify_layout(&contents.order, &layout, &accesses)?;

@@ -288,6 +288,16 @@ fn rows_of_the_host() {
         // SAFETY: 64 bytes, which nothing uses any more.
         let bytes = unsafe { host.cast::<[u8; 64]>().read() };
         assert_eq!(bytes, expected, "pinned: {pinned}, unified: {unified}");
+        if pinned {
+            // SAFETY: three rows of two elements in the 64 bytes.
+            let code = unsafe { sys::cuMemsetD2D16_v2(up.srcDevice + 4, 16, 0x0908, 2, 3) };
+            code.result().unwrap();
+            for row in 0..3 {
+                expected[row * 16 + 4..row * 16 + 8].copy_from_slice(&[8, 9, 8, 9]);
+            }
+            // SAFETY: as above; the fill of memory of the host was waited for.
+            assert_eq!(unsafe { host.cast::<[u8; 64]>().read() }, expected);
+        }
         simulator.assert_clean();
     }
 }

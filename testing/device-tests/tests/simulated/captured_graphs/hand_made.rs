@@ -193,9 +193,38 @@ impl Foreign {
         // SAFETY: the graph is that of a capture under way, the nodes are its own, and the places outlive the call.
         unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, first, ptr::null(), count, place) }
             .result()?;
+        self.set_last(node)
+    }
+
+    /// An empty node behind what the stream holds, as its last node.
+    pub(crate) fn put_empty(&self) {
+        let (graph, before) = self.captured().unwrap();
+        let mut node = ptr::null_mut();
+        let (first, count) = (before.as_ptr(), before.len());
+        // SAFETY: the graph is that of a capture under way, the nodes are its own, and the place outlives the call.
+        unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, first, count) }.result().unwrap();
+        self.set_last(node).unwrap();
+    }
+
+    /// Behind the node of a captured graph, or of one that was captured.
+    pub(crate) fn add_behind(graph: sys::CUgraph, kind: sys::CUgraphNodeType) {
+        let (mut before, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+        // SAFETY: the graph lives, and has one node, for which there is room.
+        unsafe { sys::cuGraphGetNodes(graph, &raw mut before, &raw mut count) }.result().unwrap();
+        // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
+        let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
+        parameters.type_ = kind;
+        let (place, none) = (&raw mut parameters, ptr::null());
+        // SAFETY: the graph lives, the node is its own, and the places outlive the call.
+        unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, &raw const before, none, 1, place) }
+            .result()
+            .unwrap();
+    }
+
+    fn set_last(&self, mut node: sys::CUgraphNode) -> Result<(), DriverError> {
         let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
         let (stream, place) = (self.stream.cu_stream(), &raw mut node);
-        // SAFETY: the stream is in that capture, and the node in its graph.
+        // SAFETY: the stream is in a capture, and the node in its graph.
         unsafe {
             sys::cuStreamUpdateCaptureDependencies_v2(stream, place, ptr::null(), 1, set as u32)
         }
