@@ -112,8 +112,14 @@ impl StepOfRows {
     }
 }
 
+/// How many programs are drawn: three times the variable `POOL_SIM_ORDERS`, else 60.
 fn rounds() -> u64 {
-    std::env::var("CUDA_SIM_ROW_PROGRAMS").map_or(60, |number| number.parse().unwrap())
+    3 * std::env::var("POOL_SIM_ORDERS").map_or(20, |number| number.parse().unwrap())
+}
+
+/// The numbers of a program, other ones in each run.
+fn draw(seed: u64) -> Draw {
+    Draw(settings(seed).seed)
 }
 
 /// Each program runs on a stream, and once more as a graph: the bytes are the model's, to the byte.
@@ -123,7 +129,7 @@ fn random_rows_are_the_models() {
     let simulator = start();
     for seed in 0..rounds() {
         with_seed(simulator, seed);
-        let mut draw = Draw(seed);
+        let mut draw = draw(seed);
         let stream = Stream::non_blocking().unwrap();
         let spans = [filled(BYTES, 1).unwrap(), filled(BYTES, 2).unwrap()];
         let steps: Vec<_> = (0..12).map(|_| StepOfRows::draw(&mut draw, spans)).collect();
@@ -155,7 +161,7 @@ fn random_rows_race_where_bytes_meet() {
     let (mut races, mut clean) = (0, 0);
     for seed in 0..4 * rounds() {
         with_seed(simulator, seed);
-        let mut draw = Draw(seed);
+        let mut draw = draw(seed);
         let (one, two) = (Stream::non_blocking().unwrap(), Stream::non_blocking().unwrap());
         let spans = [filled(BYTES, 1).unwrap(), filled(BYTES, 2).unwrap()];
         let steps = [(); 2].map(|()| StepOfRows::draw(&mut draw, spans));

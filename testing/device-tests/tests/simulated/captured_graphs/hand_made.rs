@@ -221,6 +221,30 @@ impl Foreign {
             .unwrap();
     }
 
+    /// A copy of a graph in a node behind what the stream holds, as its last node.
+    pub(crate) fn put_child(&self, child: sys::CUgraph) {
+        let (graph, before) = self.captured().unwrap();
+        let mut node = ptr::null_mut();
+        let (first, count) = (before.as_ptr(), before.len());
+        // SAFETY: both graphs live, the nodes are of the first, and the place outlives the call.
+        unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child) }
+            .result()
+            .unwrap();
+        self.set_last(node).unwrap();
+    }
+
+    /// A graph of a node with a copy of another one. The caller destroys it.
+    pub(crate) fn around(child: sys::CUgraph) -> sys::CUgraph {
+        let (mut graph, mut node) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the place outlives the call.
+        unsafe { sys::cuGraphCreate(&raw mut graph, 0) }.result().unwrap();
+        // SAFETY: both graphs live, and the place outlives the call.
+        unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, ptr::null(), 0, child) }
+            .result()
+            .unwrap();
+        graph
+    }
+
     fn set_last(&self, mut node: sys::CUgraphNode) -> Result<(), DriverError> {
         let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
         let (stream, place) = (self.stream.cu_stream(), &raw mut node);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags_enum as Flags, CUresult};
 use cudarc::driver::{CudaStream, result};
 use pool_graph::{
-    ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, UnreadableReason,
+    ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, NodeKind,
+    UnreadableReason,
 };
 
 use crate::common::{Made, NO_FLAGS, RELAXED, arena, memory, stream, without_a_report};
@@ -100,6 +101,49 @@ fn every_kind_of_node_is_as_its_row_says() {
         }
         let numbers = DOCUMENT.lines().filter(|line| line.starts_with("| other | ")).count();
         assert_eq!(numbers, 1, "what a later driver may add");
+    });
+}
+
+/// A child graph's nodes are held against the same rows, and so are those of a graph in it.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_node_that_cannot_be_read_in_a_child_graph() {
+    without_a_report(|| {
+        for (kind, named) in [
+            (sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL, NodeKind::ExternalSignal),
+            (sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT, NodeKind::ExternalWait),
+            (
+                sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                NodeKind::BatchMemoryOperations,
+            ),
+        ] {
+            for nested in [false, true] {
+                let (main, other) = (stream(), stream());
+                let foreign = Foreign::new(&main);
+                let beside = Foreign::new(&other);
+                other.begin_capture(RELAXED).unwrap();
+                beside.put(Kind::Fill);
+                let inner = other.end_capture(NO_FLAGS).unwrap().unwrap();
+                Foreign::add_behind(inner.cu_graph(), kind);
+                let outer = Foreign::around(inner.cu_graph());
+                let child = if nested { outer } else { inner.cu_graph() };
+                let session = CaptureSession::new(&main).unwrap();
+                let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                    // SAFETY: the graph is never run.
+                    unsafe {
+                        capture.enqueue(capture.main(), &[], |_| {
+                            foreign.put_child(child);
+                            Ok(())
+                        })
+                    }
+                });
+                let reason = UnreadableReason::Kind;
+                let refused = CaptureError::UnreadableNode { kind: named, reason };
+                assert_eq!(made.map(drop), Err(refused), "nested: {nested}");
+                // SAFETY: the graph is this test's, and copied where it was put.
+                unsafe { sys::cuGraphDestroy(outer) }.result().unwrap();
+            }
+        }
     });
 }
 

@@ -16,7 +16,7 @@ use pool_graph::{
 use sys::CUmemorytype_enum as MemoryType;
 
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
-use crate::support::{start, start_anew};
+use crate::support::{orders, start, start_anew};
 
 /// A box of rows at an address, in the terms of `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Debug)]
@@ -417,6 +417,8 @@ fn number_of(view: usize) -> u8 {
 struct Lie {
     copy: usize,
     shift: i64,
+    /// Whether it is what the copy reads, and not what it writes.
+    reads: bool,
 }
 
 fn body(
@@ -454,10 +456,13 @@ fn body(
                 let Ok([Some(to), Some(from)]) = views.get_disjoint_mut([to, from]) else {
                     continue;
                 };
-                let shift = lie.filter(|lie| lie.copy == copies).map_or(0, |lie| lie.shift);
+                let lie = lie.filter(|lie| lie.copy == copies);
+                let shift =
+                    |reads: bool| lie.filter(|lie| lie.reads == reads).map_or(0, |lie| lie.shift);
                 copies += 1;
-                let address = to.device_pointer().wrapping_add_signed(shift);
-                let copy = parameters((address, to_box), (from.device_pointer(), from_box), size);
+                let address = to.device_pointer().wrapping_add_signed(shift(false));
+                let source = from.device_pointer().wrapping_add_signed(shift(true));
+                let copy = parameters((address, to_box), (source, from_box), size);
                 // SAFETY: both boxes are the views', or the copy is to be refused.
                 unsafe {
                     capture.enqueue(streams[on], &[from.read(), to.write()], |stream| {
@@ -482,34 +487,31 @@ fn body(
     Ok(())
 }
 
-/// How many bodies are drawn: the variable `POOL_GRAPH_ROWS`, else 40.
-fn bodies() -> u64 {
-    std::env::var("POOL_GRAPH_ROWS").map_or(40, |number| number.parse().unwrap())
-}
-
-/// A copy of a body that lies over one end of its view's region, with one byte or more on either side.
+/// A copy of a body, one end of which lies over an end of its view's region, with one byte or more on either side.
 fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
-    let (mut sizes, mut copies) = (Vec::new(), Vec::new());
+    let (mut sizes, mut ends) = (Vec::new(), Vec::new());
     for step in steps {
         match *step {
             Step::Acquire { bytes, .. } => sizes.push(bytes),
-            Step::Copy { to, to_box, size, .. } => copies.push((to, to_box.hull(size))),
+            Step::Copy { to, from, to_box, from_box, size, .. } => {
+                ends.extend([(to, to_box.hull(size)), (from, from_box.hull(size))]);
+            }
             _ => {}
         }
     }
-    copies.iter().position(|&(_, (_, hull))| hull > 1)?;
+    ends.iter().position(|&(_, (_, hull))| hull > 1)?;
     loop {
-        let copy = random.usize(..copies.len());
-        let (to, (first, hull)) = copies[copy];
+        let end = random.usize(..ends.len());
+        let (view, (first, hull)) = ends[end];
         if hull > 1 {
             let over = random.usize(1..hull);
             let signed = |number: usize| i64::try_from(number).unwrap();
             let shift = if random.bool() {
-                signed(sizes[to] + over) - signed(first + hull)
+                signed(sizes[view] + over) - signed(first + hull)
             } else {
                 -signed(first + over)
             };
-            return Some(Lie { copy, shift });
+            return Some(Lie { copy: end / 2, shift, reads: end % 2 == 1 });
         }
     }
 }
@@ -520,9 +522,12 @@ fn lie(steps: &[Step], random: &mut Rng) -> Option<Lie> {
 fn random_bodies_of_rows_are_the_models() {
     let simulator = start();
     let (mut sharing, mut lies) = (0, 0);
-    for number in 0..bodies() {
-        let other_answers = number % 3 == 0;
-        start_anew(simulator, Settings { other_answers, ..Settings::default() }, number);
+    let bodies = 2 * orders();
+    for number in 0..bodies {
+        let run = Settings::default();
+        let other_answers = run.other_answers || number % 3 == 0;
+        start_anew(simulator, Settings { other_answers, ..run }, number);
+        let number = run.seed.wrapping_mul(1_000_003).wrapping_add(number);
         let (main, branch, pool) = (stream(), stream(), pool());
         let output = pool.allocate(BYTES).unwrap();
         let steps = Draw::program(number);
@@ -566,7 +571,7 @@ fn random_bodies_of_rows_are_the_models() {
     }
     println!(
         "FIGURE: {} right bodies, {sharing} pairs that share bytes, {lies} lies refused",
-        bodies()
+        bodies
     );
     assert!(sharing > 0 && lies > 0);
 }
