@@ -91,8 +91,10 @@ pub(super) fn of_copy(
     let source = unsafe { &raw const (*copy).srcMemoryType };
     // SAFETY: as above.
     let target = unsafe { &raw const (*copy).dstMemoryType };
-    // SAFETY: the place was zeroed before the driver wrote there, so that each is a number, of the enum's size.
-    let (source, target) = unsafe { (source.cast::<u32>().read(), target.cast::<u32>().read()) };
+    // SAFETY: the place was zeroed before the driver wrote there, so that it is a number, of the enum's size.
+    let source = unsafe { source.cast::<u32>().read() };
+    // SAFETY: as above.
+    let target = unsafe { target.cast::<u32>().read() };
     check_type(source)?;
     check_type(target)?;
     // SAFETY: both types are values of their enum, and every other field is an integer or a raw pointer.
@@ -180,6 +182,7 @@ impl RowBox {
 #[cfg(test)]
 mod tests {
     use std::mem::MaybeUninit;
+    use std::ptr;
 
     use pool_cuda::cudarc::driver::sys;
     use sys::CUmemorytype_enum as MemoryType;
@@ -187,35 +190,46 @@ mod tests {
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
 
     /// Two planes of two rows of eight bytes, from the host to a device.
-    fn copy() -> MaybeUninit<sys::CUDA_MEMCPY3D> {
-        let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-        let copy = place.as_mut_ptr();
-        // SAFETY: each is a field of the place, of integers and pointers, and in it.
-        unsafe {
-            (*copy).srcMemoryType = MemoryType::CU_MEMORYTYPE_HOST;
-            (*copy).srcHost = std::ptr::without_provenance(500);
-            (*copy).dstMemoryType = MemoryType::CU_MEMORYTYPE_DEVICE;
-            (*copy).dstDevice = 1000;
-            ((*copy).srcXInBytes, (*copy).srcY, (*copy).srcZ) = (1, 1, 1);
-            ((*copy).srcPitch, (*copy).srcHeight) = (10, 3);
-            ((*copy).dstXInBytes, (*copy).dstY, (*copy).dstZ) = (2, 1, 3);
-            ((*copy).dstPitch, (*copy).dstHeight) = (20, 4);
-            ((*copy).WidthInBytes, (*copy).Height, (*copy).Depth) = (8, 2, 2);
+    fn copy() -> sys::CUDA_MEMCPY3D {
+        sys::CUDA_MEMCPY3D {
+            srcXInBytes: 1,
+            srcY: 1,
+            srcZ: 1,
+            srcLOD: 0,
+            srcMemoryType: MemoryType::CU_MEMORYTYPE_HOST,
+            srcHost: ptr::without_provenance(500),
+            srcDevice: 0,
+            srcArray: ptr::null_mut(),
+            reserved0: ptr::null_mut(),
+            srcPitch: 10,
+            srcHeight: 3,
+            dstXInBytes: 2,
+            dstY: 1,
+            dstZ: 3,
+            dstLOD: 0,
+            dstMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
+            dstHost: ptr::null_mut(),
+            dstDevice: 1000,
+            dstArray: ptr::null_mut(),
+            reserved1: ptr::null_mut(),
+            dstPitch: 20,
+            dstHeight: 4,
+            WidthInBytes: 8,
+            Height: 2,
+            Depth: 2,
         }
-        place
     }
 
     /// The same with one field changed.
     fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
-        let mut place = copy();
-        // SAFETY: all of it was written, with values of its enums.
-        change(unsafe { place.assume_init_mut() });
-        of_copy(&place).map(drop)
+        let mut copy = copy();
+        change(&mut copy);
+        of_copy(&MaybeUninit::new(copy)).map(drop)
     }
 
     #[test]
     fn a_copy_names_its_first_byte_to_its_last() {
-        let [read, written] = of_copy(&copy()).unwrap();
+        let [read, written] = of_copy(&MaybeUninit::new(copy())).unwrap();
         let host = NamedMemory { is_host: true, address: 500 + 41, bytes: 48 };
         let device = NamedMemory { is_host: false, address: 1000 + 262, bytes: 108 };
         assert_eq!((read, written), (host, device));
@@ -234,9 +248,11 @@ mod tests {
         assert_eq!(changed(|copy| copy.dstDevice = u64::MAX - 300), Err(Overflow));
         let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
         assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
-        let mut place = copy();
+        let mut place = MaybeUninit::new(copy());
+        // SAFETY: in bounds of the place; no reference is made.
+        let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
         // SAFETY: a field of the place, written as the number that it is.
-        unsafe { (&raw mut (*place.as_mut_ptr()).dstMemoryType).cast::<u32>().write(9) };
+        unsafe { kind.cast::<u32>().write(9) };
         assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
     }
 

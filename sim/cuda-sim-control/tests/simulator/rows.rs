@@ -3,9 +3,9 @@
 //! Random copies are held against a model of bytes, and their races against the bytes that the model has touched.
 
 use std::collections::BTreeSet;
-use std::mem::MaybeUninit;
+use std::ptr;
 
-use cuda_sim_control::{Mistake, Settings, Simulator};
+use cuda_sim_control::{Mistake, Report, Settings, Simulator};
 use cudarc::driver::sys;
 use driver_conformance::driver::{
     self, Device, Mode, Outcome, RowBox, Stream, copy_rows_behind, fill_rows_behind,
@@ -226,21 +226,39 @@ fn the_last_row_ends_in_the_allocation() {
         stream.synchronize().unwrap();
         assert_eq!(code.result().is_err(), beyond);
         let reports = simulator.reports();
-        let told = reports.iter().map(|report| report.mistake()).collect::<Vec<_>>();
+        let told = reports.iter().map(Report::mistake).collect::<Vec<_>>();
         assert_eq!(told, if beyond { vec![Mistake::OutOfBounds] } else { Vec::new() });
     }
 }
 
 fn copy_of(source: MemoryType, target: MemoryType) -> sys::CUDA_MEMCPY3D {
-    let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-    // SAFETY: fields of the place.
-    unsafe {
-        (*place.as_mut_ptr()).srcMemoryType = source;
-        (*place.as_mut_ptr()).dstMemoryType = target;
-        (*place.as_mut_ptr()).Depth = 1;
+    sys::CUDA_MEMCPY3D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcZ: 0,
+        srcLOD: 0,
+        srcMemoryType: source,
+        srcHost: ptr::null(),
+        srcDevice: 0,
+        srcArray: ptr::null_mut(),
+        reserved0: ptr::null_mut(),
+        srcPitch: 0,
+        srcHeight: 0,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstZ: 0,
+        dstLOD: 0,
+        dstMemoryType: target,
+        dstHost: ptr::null_mut(),
+        dstDevice: 0,
+        dstArray: ptr::null_mut(),
+        reserved1: ptr::null_mut(),
+        dstPitch: 0,
+        dstHeight: 0,
+        WidthInBytes: 0,
+        Height: 0,
+        Depth: 1,
     }
-    // SAFETY: the enums are written; of integers and pointers all zero is a value.
-    unsafe { place.assume_init() }
 }
 
 /// 64 sevens of the host that stay.
@@ -248,7 +266,7 @@ fn host_memory(pinned: bool) -> *mut u8 {
     if !pinned {
         return Box::leak(Box::new([7_u8; 64])).as_mut_ptr();
     }
-    let mut place = std::ptr::null_mut();
+    let mut place = ptr::null_mut();
     // SAFETY: the place outlives the call.
     unsafe { sys::cuMemHostAlloc(&raw mut place, 64, 0) }.result().unwrap();
     // SAFETY: 64 bytes of ours.

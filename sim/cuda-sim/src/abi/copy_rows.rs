@@ -1,7 +1,7 @@
 //! Copies and fills of several rows (driver API, "Memory Management": `cuMemcpy2D`, `cuMemcpy3D`, `cuMemsetD2D8`).
 //!
 //! Arrays are not modelled, and refused by name. Every pitch is taken: that `cuMemcpy2D` "may fail for pitches not computed
-//! by cuMemAllocPitch()" is a limit of devices that this one does not have.
+//! by `cuMemAllocPitch()`" is a limit of devices that this one does not have.
 
 use super::foreign::{In, Out};
 use super::session::Session;
@@ -21,7 +21,7 @@ struct NamedEnd {
 }
 
 impl NamedEnd {
-    /// "If srcMemoryType is CU_MEMORYTYPE_UNIFIED, srcDevice and srcPitch specify the (unified virtual address space) base
+    /// "If srcMemoryType is `CU_MEMORYTYPE_UNIFIED`, srcDevice and srcPitch specify the (unified virtual address space) base
     /// address of the source data".
     fn end(&self) -> Outcome<End> {
         match self.kind {
@@ -63,7 +63,7 @@ fn copy_of_rows(wanted: &sys::CUDA_MEMCPY2D) -> Outcome<Copy> {
     copy(&to, &from, [wanted.WidthInBytes, wanted.Height, 1])
 }
 
-/// A copy of planes of rows. "srcLOD and dstLOD members of the CUDA_MEMCPY3D structure must be set to 0."
+/// A copy of planes of rows. "srcLOD and dstLOD members of the `CUDA_MEMCPY3D` structure must be set to 0."
 pub(super) fn copy_of_planes(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
     if wanted.srcLOD != 0 || wanted.dstLOD != 0 {
         return Err(Code::INVALID_VALUE);

@@ -71,7 +71,7 @@ impl Copy {
     }
 
     /// A copy of a box of rows. The driver API says when a corner is good: "If specified, srcPitch must be greater than or
-    /// equal to WidthInBytes + srcXInBytes", "srcHeight must be greater than or equal to Height + srcY", and likewise for
+    /// equal to `WidthInBytes` + srcXInBytes", "srcHeight must be greater than or equal to Height + srcY", and likewise for
     /// the destination. A pitch or height of 0 where one is needed is taken for a mistake; the documentation is silent.
     pub(crate) fn of_rows(to: End, from: End, bytes: usize, volume: Volume) -> Outcome<Self> {
         for (end, corner) in [(&to, volume.to), (&from, volume.from)] {

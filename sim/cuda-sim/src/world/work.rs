@@ -153,7 +153,7 @@ impl Fill {
         let Some(row) = self.width.checked_mul(self.element) else { return false };
         matches!(self.element, 1 | 2 | 4)
             && self.address % self.element as u64 == 0
-            && (self.height <= 1 || (self.pitch >= row && self.pitch.is_multiple_of(self.element)))
+            && (self.height <= 1 || (self.pitch >= row && self.pitch % self.element == 0))
             && self
                 .pitch
                 .checked_mul(self.height)

@@ -1,6 +1,7 @@
 //! Copies and fills of several rows, behind a stream, and what nodes that copy tell of them.
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use cudarc::driver::sys;
 
@@ -46,21 +47,34 @@ fn parameters(to: RowBox, from: RowBox, size: [usize; 3]) -> sys::CUDA_MEMCPY3D 
         let end = rows.end(size);
         assert!(end.is_some_and(|end| end <= rows.span.bytes()), "{size:?} in {rows:?}");
     }
-    let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-    let copy = place.as_mut_ptr();
     let device = sys::CUmemorytype_enum::CU_MEMORYTYPE_DEVICE;
-    // SAFETY: each is a field of the place.
-    unsafe {
-        ((*copy).srcMemoryType, (*copy).dstMemoryType) = (device, device);
-        ((*copy).srcDevice, (*copy).dstDevice) = (from.span.address(), to.span.address());
-        [(*copy).srcXInBytes, (*copy).srcY, (*copy).srcZ] = from.begin;
-        [(*copy).dstXInBytes, (*copy).dstY, (*copy).dstZ] = to.begin;
-        ((*copy).srcPitch, (*copy).dstPitch) = (from.pitch, to.pitch);
-        ((*copy).srcHeight, (*copy).dstHeight) = (from.height, to.height);
-        [(*copy).WidthInBytes, (*copy).Height, (*copy).Depth] = size;
+    sys::CUDA_MEMCPY3D {
+        srcXInBytes: from.begin[0],
+        srcY: from.begin[1],
+        srcZ: from.begin[2],
+        srcLOD: 0,
+        srcMemoryType: device,
+        srcHost: ptr::null(),
+        srcDevice: from.span.address(),
+        srcArray: ptr::null_mut(),
+        reserved0: ptr::null_mut(),
+        srcPitch: from.pitch,
+        srcHeight: from.height,
+        dstXInBytes: to.begin[0],
+        dstY: to.begin[1],
+        dstZ: to.begin[2],
+        dstLOD: 0,
+        dstMemoryType: device,
+        dstHost: ptr::null_mut(),
+        dstDevice: to.span.address(),
+        dstArray: ptr::null_mut(),
+        reserved1: ptr::null_mut(),
+        dstPitch: to.pitch,
+        dstHeight: to.height,
+        WidthInBytes: size[0],
+        Height: size[1],
+        Depth: size[2],
     }
-    // SAFETY: its enums were written; the rest are integers and pointers, of which all zero is a value.
-    unsafe { place.assume_init() }
 }
 
 /// Copies a box of this size on the device, bytes by rows by planes, behind what the stream has to do.

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,10 +26,10 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn new(factor: u32) -> Arc<Self> {
+    fn new(factor: u32) -> Rc<Self> {
         // SAFETY: nothing is asked of the memory; 16 numbers are written before any is read.
         let place = unsafe { result::malloc_host(64, 0) }.unwrap().cast();
-        Arc::new(Self { place, factor, calls: AtomicU32::new(0) })
+        Rc::new(Self { place, factor, calls: AtomicU32::new(0) })
     }
 }
 
@@ -43,10 +44,9 @@ impl Drop for Numbers {
 unsafe extern "C" fn multiply(numbers: *mut c_void) {
     // SAFETY: the state of the graph keeps it for as long as this may be called.
     let numbers = unsafe { &*numbers.cast_const().cast::<Numbers>() };
-    for index in 0..16 {
-        // SAFETY: one of 16 numbers, which the copy before has written and the one behind has not read.
-        unsafe { *numbers.place.add(index) *= numbers.factor };
-    }
+    // SAFETY: 16 numbers, which the copy before has written, and the one behind reads once this has returned.
+    let place = unsafe { &mut *numbers.place.cast::<[u32; 16]>() };
+    place.iter_mut().for_each(|number| *number *= numbers.factor);
     numbers.calls.fetch_add(1, Ordering::SeqCst);
 }
 
@@ -59,7 +59,7 @@ fn call(stream: &Arc<CudaStream>, numbers: *const Numbers) -> Result<(), Capture
 /// A view goes down to the host, is multiplied there, and comes up again.
 fn body(
     capture: &Capture<'_>,
-    numbers: &Arc<Numbers>,
+    numbers: &Rc<Numbers>,
     [input, output]: [&pool_graph::GraphMemoryBlock; 2],
 ) -> Result<(), CaptureError> {
     let (main, branch) = (capture.main(), capture.branch(0)?);
@@ -67,15 +67,16 @@ fn body(
     let mut view = capture.acquire::<u8>(4096)?;
     capture.copy(main, &mut view, &input)?;
     let (address, host) = (view.device_pointer(), numbers.place.cast::<c_void>());
-    // SAFETY: the first 64 bytes of the view, and memory that the state keeps, which nothing else uses.
-    unsafe {
-        capture.enqueue(branch, &[view.write()], |stream| {
-            let raw = stream.cu_stream();
-            sys::cuMemcpyDtoHAsync_v2(host, address, 64, raw).result()?;
-            call(stream, Arc::as_ptr(numbers))?;
-            Ok(sys::cuMemcpyHtoDAsync_v2(address, host, 64, raw).result()?)
-        })
-    }?;
+    let work = |stream: &Arc<CudaStream>| {
+        let raw = stream.cu_stream();
+        // SAFETY: the first 64 bytes of the view, and as many that the state keeps.
+        unsafe { sys::cuMemcpyDtoHAsync_v2(host, address, 64, raw) }.result()?;
+        call(stream, Rc::as_ptr(numbers))?;
+        // SAFETY: as above.
+        Ok(unsafe { sys::cuMemcpyHtoDAsync_v2(address, host, 64, raw) }.result()?)
+    };
+    // SAFETY: the view, and memory that the state keeps, which nothing else uses.
+    unsafe { capture.enqueue(branch, &[view.write()], work) }?;
     capture.copy(main, &mut output, &view)
 }
 
@@ -91,7 +92,7 @@ fn a_host_function_keeps_its_place() {
         let blocks = [(); 2].map(|()| pool.allocate(BYTES).unwrap());
         let session = CaptureSession::new(&main).unwrap().branch(&branch).unwrap();
         let session = session.lease(pool.lease(&blocks.map(|block| block.id())).unwrap());
-        let run = |capture: &Capture<'_>, numbers: &mut Arc<Numbers>| {
+        let run = |capture: &Capture<'_>, numbers: &mut Rc<Numbers>| {
             body(capture, numbers, blocks.each_ref())
         };
         let made: Made<_> = session.prepare(arena()).unwrap().capture(Numbers::new(3), run);

@@ -177,13 +177,13 @@ fn memory_nodes_with_and_without_auto_free() {
                 allocate(&other).unwrap();
                 let graph = other.end_capture(flags).unwrap().unwrap();
                 let made: Made = prepared.capture((), |capture, ()| {
-                    // SAFETY: nothing is used.
-                    unsafe {
-                        capture.enqueue(capture.main(), &[], |stream| {
-                            let exec = graph.cu_graph_exec();
-                            Ok(sys::cuGraphLaunch(exec, stream.cu_stream()).result()?)
-                        })
-                    }
+                    let launch = |stream: &Arc<CudaStream>| {
+                        let (exec, stream) = (graph.cu_graph_exec(), stream.cu_stream());
+                        // SAFETY: both live; the graph uses its own memory alone.
+                        Ok(unsafe { sys::cuGraphLaunch(exec, stream) }.result()?)
+                    };
+                    // SAFETY: as above.
+                    unsafe { capture.enqueue(capture.main(), &[], launch) }
                 });
                 let Err(CaptureError::Driver(error)) = &made else { panic!("{made:?}") };
                 assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED.into()));

@@ -3,7 +3,7 @@
 //!
 //! Random bodies of such copies are held against a model of bytes. A copy that leaves its view is refused.
 
-use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
@@ -52,21 +52,34 @@ fn parameters(
     (from, from_box): (u64, RowBox),
     size: [usize; 3],
 ) -> sys::CUDA_MEMCPY3D {
-    let mut place = MaybeUninit::<sys::CUDA_MEMCPY3D>::zeroed();
-    let copy = place.as_mut_ptr();
     let device = MemoryType::CU_MEMORYTYPE_DEVICE;
-    // SAFETY: each is a field of the place.
-    unsafe {
-        ((*copy).srcMemoryType, (*copy).dstMemoryType) = (device, device);
-        ((*copy).srcDevice, (*copy).dstDevice) = (from, to);
-        [(*copy).srcXInBytes, (*copy).srcY, (*copy).srcZ] = from_box.begin;
-        [(*copy).dstXInBytes, (*copy).dstY, (*copy).dstZ] = to_box.begin;
-        ((*copy).srcPitch, (*copy).dstPitch) = (from_box.pitch, to_box.pitch);
-        ((*copy).srcHeight, (*copy).dstHeight) = (from_box.height, to_box.height);
-        [(*copy).WidthInBytes, (*copy).Height, (*copy).Depth] = size;
+    sys::CUDA_MEMCPY3D {
+        srcXInBytes: from_box.begin[0],
+        srcY: from_box.begin[1],
+        srcZ: from_box.begin[2],
+        srcLOD: 0,
+        srcMemoryType: device,
+        srcHost: ptr::null(),
+        srcDevice: from,
+        srcArray: ptr::null_mut(),
+        reserved0: ptr::null_mut(),
+        srcPitch: from_box.pitch,
+        srcHeight: from_box.height,
+        dstXInBytes: to_box.begin[0],
+        dstY: to_box.begin[1],
+        dstZ: to_box.begin[2],
+        dstLOD: 0,
+        dstMemoryType: device,
+        dstHost: ptr::null_mut(),
+        dstDevice: to,
+        dstArray: ptr::null_mut(),
+        reserved1: ptr::null_mut(),
+        dstPitch: to_box.pitch,
+        dstHeight: to_box.height,
+        WidthInBytes: size[0],
+        Height: size[1],
+        Depth: size[2],
     }
-    // SAFETY: its enums are written; of integers and pointers all zero is a value.
-    unsafe { place.assume_init() }
 }
 
 fn put(stream: &Arc<CudaStream>, copy: &sys::CUDA_MEMCPY3D) -> Result<(), CaptureError> {
@@ -442,15 +455,15 @@ fn body(
             Step::Fill { on, view, rows, size: [bytes, count], value } => {
                 let Some(view) = &mut views[view] else { continue };
                 let to = view.device_pointer() + rows.offset([0; 3]) as u64;
+                let fill = |stream: &Arc<CudaStream>| {
+                    let stream = stream.cu_stream();
+                    // SAFETY: the stream is live, and the rows are the view's.
+                    unsafe { sys::cuMemsetD2D8Async(to, rows.pitch, value, bytes, count, stream) }
+                        .result()
+                        .map_err(CaptureError::from)
+                };
                 // SAFETY: the rows are the view's.
-                unsafe {
-                    capture.enqueue(streams[on], &[view.write()], |stream| {
-                        let stream = stream.cu_stream();
-                        let asked =
-                            sys::cuMemsetD2D8Async(to, rows.pitch, value, bytes, count, stream);
-                        Ok(asked.result()?)
-                    })
-                }?;
+                unsafe { capture.enqueue(streams[on], &[view.write()], fill) }?;
             }
             Step::Copy { on, to, from, to_box, from_box, size } => {
                 let Ok([Some(to), Some(from)]) = views.get_disjoint_mut([to, from]) else {
