@@ -71,7 +71,7 @@ impl PreparedCapture {
     /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
     /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::SharedBlock`],
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
     /// to the session; and what the driver refuses.
     pub fn capture<S, E: From<CaptureError>>(
