@@ -15,7 +15,7 @@ pub(crate) use calls::{answer, bind, copy, copy_from_host, set_bytes, wait_for};
 pub(crate) use contents::Contents;
 pub(crate) use forks::forks;
 pub(crate) use handles::{Executable, Graph};
-pub(crate) use host_buffer::{HostBuffer, read, write};
+pub(crate) use host_buffer::{HostBuffer, HostPlace, read, write};
 pub(crate) use order_event::OrderEvent;
 pub use refusal::{NodeKind, UpdateReason, UpdateRefusal};
 pub use stream_capture::CaptureMode;
