@@ -11,6 +11,7 @@ mod contents;
 mod contexts;
 mod facade;
 mod failed_order;
+mod failed_order_sweep;
 mod faults;
 mod foreign;
 mod hostile;
@@ -23,6 +24,8 @@ mod shrink;
 mod steady;
 mod subscribers;
 mod support;
+#[path = "../sweep.rs"]
+mod sweep;
 mod threads;
 mod unknown_streams;
 mod views;

@@ -9,6 +9,7 @@
     reason = "this is how tests fail"
 )]
 
+mod arenas_and_pools;
 mod attack_four;
 mod attacks;
 mod blocks;
@@ -19,10 +20,12 @@ mod closed_world;
 mod common;
 mod doubtful;
 mod eager_pools;
+mod failed_order_sweep;
 mod faults;
 mod feeding;
 mod fills;
 mod hand_made;
+mod in_between;
 mod lent;
 mod onlookers;
 mod programmatic;
@@ -45,3 +48,5 @@ mod steps;
 #[path = "../backend/support.rs"]
 #[allow(dead_code, reason = "what the other tests need is in it, too")]
 mod support;
+#[path = "../sweep.rs"]
+mod sweep;
