@@ -30,7 +30,6 @@ use crate::driver::default_stream::is_per_thread;
 use crate::driver::error::CudaError;
 use crate::driver::event::Event;
 use crate::driver::gone::is_gone;
-use crate::driver::guard_event::UseEnd;
 use crate::stream::block_user::{BlockUser, UnknownStream};
 use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
 use crate::stream::guard_events::{Bytes, GuardEvents};
@@ -357,13 +356,13 @@ enum Joined {
 /// Makes the stream `own` come after a use on a stream that is not known: behind the event that ends the use. Where there
 /// is no such event, or its guard was forgotten, the host waits for the context.
 fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
-    // SAFETY: the event lives until the notes of its block are forgotten, and this note is there.
-    if let Some(end) = user.end
-        && unsafe { UseEnd::is_recorded(end) }?
-    {
-        // SAFETY: as above.
-        unsafe { end.hold_back(own) }?;
-        return Ok(Joined::End);
+    if let Some(end) = user.end {
+        // SAFETY: the event lives until the notes of its block are forgotten, and this note is there.
+        if unsafe { end.is_recorded() }? {
+            // SAFETY: as above.
+            unsafe { end.hold_back(own) }?;
+            return Ok(Joined::End);
+        }
     }
     calls::synchronize_context(&user.context, Some(user.handle))?;
     Ok(Joined::UntilNow)

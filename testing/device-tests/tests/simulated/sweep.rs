@@ -81,12 +81,15 @@ impl Row {
     }
 }
 
-/// A kind of programs: each takes what it needs by itself, calls `arm` before its first step, and answers with the number
-/// of its errors and of what was wrong. When it returns all of its own is dropped.
+/// Runs the program of a number: it takes what it needs by itself, calls its second argument before its first step, and
+/// returns the number of its errors and of what was wrong. Then all of its own is dropped.
+type Run<'p> = &'p dyn Fn(u64, &dyn Fn()) -> (usize, usize);
+
+/// A kind of programs.
 pub(crate) struct Programs<'p> {
     pub(crate) name: &'static str,
     pub(crate) devices: u32,
-    pub(crate) run: &'p dyn Fn(u64, &dyn Fn()) -> (usize, usize),
+    pub(crate) run: Run<'p>,
 }
 
 /// Sweeps over kinds of programs, and prints the table.

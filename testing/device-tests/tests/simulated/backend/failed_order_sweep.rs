@@ -27,7 +27,7 @@ fn copies(number: u64, arm: &dyn Fn()) -> (usize, usize) {
             Ok(()) => *is = *value,
             Err(_) => errors += 1,
         }
-        if number % 3 == 0 && round % 3 == 1 && other.memset_zeros(from).is_ok() {
+        if number.is_multiple_of(3) && round % 3 == 1 && other.memset_zeros(from).is_ok() {
             *value = Some(0);
         }
         *value = None;

@@ -3,7 +3,8 @@
 
 use pool_cuda::Cuda;
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, GraphMemoryError, Lease,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, GraphMemoryBlock,
+    GraphMemoryError, Lease,
 };
 
 use crate::common::{BYTES, Made, arena, memory, pool, stream, without_a_report};
@@ -116,7 +117,7 @@ fn names_of_blocks_are_of_their_pool_and_of_their_time() {
         assert!(own.deallocate(blocks[0].id()).is_err(), "stale");
         let fresh: Vec<_> = (0..64).map(|_| own.allocate(BYTES).unwrap()).collect();
         let is_apart = |one: &u64| blocks.iter().all(|block| block.device_pointer() != *one);
-        assert!(fresh.iter().map(|block| block.device_pointer()).all(|one| is_apart(&one)));
+        assert!(fresh.iter().map(GraphMemoryBlock::device_pointer).all(|one| is_apart(&one)));
         let mut found = [0_u32; N];
         assert!(graph.read(&fresh[0], &mut found).is_err(), "not the graph's");
         let disposal = own.dispose();

@@ -84,7 +84,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn is_ok<T>(&mut self, taken: Result<T, CaptureError>) -> bool {
+    fn is_ok<T>(&mut self, taken: &Result<T, CaptureError>) -> bool {
         self.errors += usize::from(taken.is_err());
         taken.is_ok()
     }
@@ -107,14 +107,14 @@ impl Copier {
         match random.u8(..9) {
             0 | 1 => {
                 let written = self.graph.enqueue_write(staging, &from, &[value; N]);
-                self.input = counts.is_ok(written).then_some(value);
+                self.input = counts.is_ok(&written).then_some(value);
             }
             2 => {
                 let written = self.graph.write(&from, &[value; N]);
-                self.input = counts.is_ok(written).then_some(value);
+                self.input = counts.is_ok(&written).then_some(value);
             }
             3 | 4 => {
-                let replayed = counts.is_ok(self.graph.replay());
+                let replayed = counts.is_ok(&self.graph.replay());
                 self.output = self.input.filter(|_| replayed);
             }
             5 => match self.graph.enqueue_read::<u32>(staging, &to, N) {
@@ -125,18 +125,18 @@ impl Copier {
             },
             6 => {
                 let mut found = [0_u32; N];
-                if counts.is_ok(self.graph.read(&to, &mut found)) {
+                if counts.is_ok(&self.graph.read(&to, &mut found)) {
                     counts.compare(&found, self.output);
                 }
             }
             7 => {
                 let blocks = self.blocks;
                 let updated = self.graph.update(|capture, _| body(capture, &blocks));
-                counts.is_ok(updated);
+                counts.is_ok(&updated);
             }
             _ => {
                 let state = self.graph.state().map(drop);
-                counts.is_ok(state);
+                counts.is_ok(&state);
             }
         }
     }
@@ -152,7 +152,7 @@ fn wait_for_one(
     }
     let (mut ticket, expected) = tickets.swap_remove(random.usize(..tickets.len()));
     if random.bool() {
-        counts.is_ok(ticket.is_done());
+        counts.is_ok(&ticket.is_done());
     }
     match ticket.wait() {
         Ok(found) => counts.compare(found, expected),
@@ -179,13 +179,13 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
                 drop(graph);
                 if graphs[1 - on].is_none() {
                     let next = world.copier(1 - on, blocks).map(|next| graphs[1 - on] = Some(next));
-                    counts.is_ok(next);
+                    counts.is_ok(&next);
                 }
             }
             (None, 1) => {
                 let made = world.blocks().and_then(|blocks| world.copier(on, blocks));
                 let made = made.map(|made| graphs[on] = Some(made));
-                counts.is_ok(made);
+                counts.is_ok(&made);
             }
             (_, 2) => {
                 let scope = eager.scope();

@@ -55,11 +55,11 @@ fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) 
     assert_eq!(ticket.wait().unwrap(), [1; N]);
     graph.update(body).unwrap();
     graph.write(&block, &[2_u32; N]).unwrap();
-    drop(eager.scope().acquire_zeroed::<u32>(9));
+    assert_eq!(eager.scope().acquire_zeroed::<u32>(9).len(), 9);
     drop((ticket, staging, graph));
     drop((prepared, pool));
     let mut another = Pool::<Cuda>::new(device.new_stream().unwrap());
-    drop(another.scope().acquire_from(&[9_u32; 9]));
+    assert_eq!(another.scope().acquire_from(&[9_u32; 9]).len(), 9);
     drop((another, eager));
     drop((main, device));
 }
