@@ -58,6 +58,10 @@ const ATTACK_STEPS: u32 = 10_000;
 /// The same with `--full`.
 const ATTACK_STEPS_IN_FULL: u32 = 1_000_000;
 
+/// Programs of each kind with every ordering call that fails, with `--full`: `POOL_SWEEP_PROGRAMS`. Without the variable
+/// a few programs have a sample of those failures.
+const SWEEP_PROGRAMS_IN_FULL: u32 = 40;
+
 /// Seeds with which the tests of the device half run with `--full`, each in [`ORDERS`] orders.
 const SEEDS_IN_FULL: u32 = 20;
 
@@ -102,6 +106,11 @@ impl Setting {
     /// Seconds after which a test on the simulated driver is stopped.
     pub(crate) fn patience(&self) -> String {
         if self.full { PATIENCE_IN_FULL } else { PATIENCE }.to_string()
+    }
+
+    /// Programs of each kind in the whole sweep over ordering calls that fail.
+    pub(crate) fn sweep_programs_in_full() -> String {
+        SWEEP_PROGRAMS_IN_FULL.to_string()
     }
 
     /// In how many orders a test on the simulated driver runs.

@@ -217,6 +217,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.variable("POOL_ENCODER_REPLAYS", setting.encoder_replays());
     let test = test.variable("POOL_ENCODER_LONG_REPLAYS", setting.encoder_long_replays());
     Ok(if setting.full {
+        let test = test.variable("POOL_SWEEP_PROGRAMS", Setting::sweep_programs_in_full());
         [vec![test, attacks], under_other_answers()].concat()
     } else {
         vec![test]

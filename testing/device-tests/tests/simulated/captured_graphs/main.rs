@@ -9,6 +9,7 @@
     reason = "this is how tests fail"
 )]
 
+mod arenas_and_pools;
 mod attack_four;
 mod attacks;
 mod blocks;
@@ -18,11 +19,14 @@ mod child_graphs;
 mod closed_world;
 mod common;
 mod doubtful;
+mod eager_pools;
+mod failed_order_sweep;
 mod faults;
 mod feeding;
 mod fills;
 mod hand_made;
 mod host_functions;
+mod in_between;
 mod lent;
 mod node_kinds;
 mod onlookers;
@@ -31,6 +35,7 @@ mod programmatic;
 mod random;
 mod records;
 mod rows;
+mod refused_destroys;
 mod scopes;
 mod shapes;
 mod wild;
@@ -47,3 +52,5 @@ mod steps;
 #[path = "../backend/support.rs"]
 #[allow(dead_code, reason = "what the other tests need is in it, too")]
 mod support;
+#[path = "../sweep.rs"]
+mod sweep;
