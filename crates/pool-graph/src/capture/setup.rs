@@ -195,14 +195,12 @@ impl CaptureSetup {
             .iter()
             .filter_map(|region| {
                 let users = || region.users.values();
-                let last = || users().flat_map(|uses| &uses.last.nodes);
-                let earlier = users().flat_map(|uses| &uses.earlier);
                 Some(RegionLayout {
                     offset: region.offset?,
                     bytes: region.bytes,
-                    uses: earlier.chain(last()).map(number).collect(),
+                    uses: users().flat_map(|uses| &uses.known).map(number).collect(),
                     after: region.after.iter().map(number).collect(),
-                    until: last().map(number).collect(),
+                    until: users().flat_map(|uses| &uses.until).map(number).collect(),
                 })
             })
             .collect();
