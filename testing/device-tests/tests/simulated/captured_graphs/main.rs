@@ -23,6 +23,7 @@ mod feeding;
 mod fills;
 mod hand_made;
 mod lent;
+mod model;
 mod onlookers;
 mod programmatic;
 mod random;
