@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_graph::{
-    ArenaPlan, ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, LayoutViolation,
-    PreparedCapture, Probe,
+    ArenaPlan, ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, PreparedCapture,
+    Probe,
 };
 use pool_kernels::elementwise;
 use pool_plan::{Buffer, IntervalProblem, Options};
@@ -147,7 +147,7 @@ fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) 
             verdict.accepted += 1;
             verdict.sharing += usize::from(verified.sharing > 0);
         }
-        Err(CaptureError::Layout(LayoutViolation::Unordered { .. })) if unordered.is_some() => {
+        Err(CaptureError::Unordered { .. }) if unordered.is_some() => {
             let is_right = matches!(setup.policy, Policy::Monotone | Policy::Linear | Policy::Own);
             assert!(!is_right, "a right plan: {unordered:?}");
             verdict.refused += 1;
