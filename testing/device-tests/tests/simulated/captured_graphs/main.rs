@@ -28,6 +28,7 @@ mod onlookers;
 mod programmatic;
 mod random;
 mod records;
+mod right_bodies;
 mod scopes;
 mod shapes;
 mod wild;
