@@ -12,6 +12,7 @@
 mod attack_four;
 mod attacks;
 mod blocks;
+mod body_errors;
 mod by_hand;
 mod cases;
 mod child_graphs;
@@ -22,6 +23,7 @@ mod faults;
 mod feeding;
 mod fills;
 mod hand_made;
+mod hostile;
 mod lent;
 mod model;
 mod onlookers;
