@@ -349,7 +349,8 @@ fn a_scope_returns_why_its_pool_got_no_block() {
     let body = |capture: &Capture<'_>, elements: &mut usize| {
         capture.scope(capture.main(), |_| {
             let scoped = capture.scope(capture.branch(0)?, |scope| {
-                Ok::<(), CaptureError>(drop(scope.try_acquire::<u32>(*elements)?))
+                scope.try_acquire::<u32>(*elements)?;
+                Ok::<(), CaptureError>(())
             });
             scoped.map_err(|error| {
                 *inner.borrow_mut() = Some(error);

@@ -192,7 +192,7 @@ impl<'b, 'c> Body<'b, 'c> {
     /// Every other time the last one: an arena that rewinds has its bytes again.
     fn drop_one(&mut self, which: usize) {
         let Some(last) = self.temporaries.len().checked_sub(1) else { return };
-        let held = if which % 2 == 0 { last } else { which % (last + 1) };
+        let held = if which.is_multiple_of(2) { last } else { which % (last + 1) };
         let held = self.temporaries.swap_remove(held);
         if let Memory::Region(region) = held.memory {
             self.log.release(region);

@@ -123,15 +123,13 @@ impl Order {
     /// Two uses of the same bytes, one of them a write, that the graph does not order.
     pub(super) fn race(&self, uses: &[(u64, bool)]) -> Option<(u64, u64)> {
         let each = uses.iter().enumerate();
-        let both =
+        let mut pairs =
             each.flat_map(|(at, &one)| uses[at + 1..].iter().map(move |&other| (one, other)));
         let races = |&((one, writes), (other, also)): &((u64, bool), (u64, bool))| {
             let is_ordered = self.is_or_is_before(one, other) || self.is_before(other, one);
             (writes || also) && !is_ordered
         };
-        both.map(|((one, w), (other, x))| ((one, w), (other, x)))
-            .find(races)
-            .map(|((one, _), (other, _))| (one, other))
+        pairs.find(races).map(|((one, _), (other, _))| (one, other))
     }
 
     /// A region with a use that the graph does not order behind its taking.

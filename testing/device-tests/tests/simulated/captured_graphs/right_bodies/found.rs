@@ -16,9 +16,7 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let mut y = capture.lend(branch, &mut y)?;
     x.view_mut()?.copy_from(&y.view()?)?;
     y.view_mut()?.fill(7.0)?;
-    capture.scope(branch, |scope| {
-        scope.try_acquire::<f32>(N)?.fill(3.0).map_err(Into::into).and(Result::Ok(()))
-    })?;
+    capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32>(N)?.fill(3.0)?))?;
     Ok(x.view_mut()?.fill(9.0)?)
 }
 
@@ -54,8 +52,14 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
     let mut temporary = capture.acquire::<f32>(N)?;
     capture.lend(main, &mut temporary)?.view_mut()?.fill(1.0)?;
     let lent = capture.lend(main, &mut temporary)?;
-    capture.scope(branch, |scope| Result::Ok(drop(scope.try_acquire_zeroed::<f32>(N)?)))?;
-    capture.scope(main, |scope| Result::Ok(drop(scope.try_acquire::<f32>(N)?)))?;
+    capture.scope(branch, |scope| {
+        scope.try_acquire_zeroed::<f32>(N)?;
+        Result::Ok(())
+    })?;
+    capture.scope(main, |scope| {
+        scope.try_acquire::<f32>(N)?;
+        Result::Ok(())
+    })?;
     drop(lent);
     Ok(())
 }

@@ -209,7 +209,8 @@ fn temporaries_around_scopes_of_branches(capture: &Capture<'_>, world: &World) -
         let mut first = capture.acquire_on::<f32>(one, N)?;
         capture.copy(one, &mut first, &world.block(capture, 0)?)?;
         capture.scope(other, |scope| {
-            Result::Ok(drop(scope.try_acquire_filled(N / 2 + round, 1.0_f32)?))
+            scope.try_acquire_filled(N / 2 + round, 1.0_f32)?;
+            Result::Ok(())
         })?;
         let mut second = capture.acquire_on::<f32>(other, N)?;
         capture.copy(other, &mut second, &first)?;
