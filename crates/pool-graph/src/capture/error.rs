@@ -7,6 +7,7 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 use thiserror::Error;
 
+use super::temporary_name::TemporaryName;
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
 use crate::base::room::NoRoom;
@@ -33,7 +34,19 @@ pub enum CaptureError {
     /// The plan cannot be followed.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// The graph that came out does not order what shares bytes.
+    /// Two temporaries share bytes, and the graph that came out does not finish with the one before it begins with
+    /// the other. A plan of another body, or of another order, has put them there.
+    #[error(
+        "{first} and {second} share bytes, and the graph does not finish with the one before the other is taken: \
+         make a stream `wait` before that, or plan with a probe of this body"
+    )]
+    Unordered {
+        /// The temporary of the lower number.
+        first: TemporaryName,
+        /// The other one.
+        second: TemporaryName,
+    },
+    /// The graph that came out is not right for its memory.
     #[error("the graph is not right for its memory")]
     Layout(#[from] LayoutViolation),
     /// The executable graph cannot take what an update brings.

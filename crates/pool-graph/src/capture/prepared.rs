@@ -69,8 +69,9 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Invalidated`],
+    /// The body's own error, before any other; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
     /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
