@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
 use crate::TaskError;
-use crate::adopt::source::copy;
-use crate::checks::{Checks, Outcome};
-use crate::test::workspace::{self, Workspace};
+use tasks::checks::{Checks, Outcome};
+use tasks::files::copy;
+use tasks::workspace::{self, Workspace};
 
 /// The crate and the package around it.
 const PACKAGE: &str = "python";

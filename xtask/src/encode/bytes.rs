@@ -9,9 +9,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::programs::cargo;
 use crate::sim_test::simulated_driver;
-use crate::test::workspace::Workspace;
+use tasks::programs::cargo;
+use tasks::workspace::Workspace;
 
 /// Sentences at once, and the tokens of each.
 const SENTENCES: &str = "8";

@@ -17,10 +17,10 @@ use std::process::ExitCode;
 use flate2::read::GzDecoder;
 
 use crate::TaskError;
-use crate::checks::Checks;
-use crate::programs::cargo;
 use crate::test::features::{LIBRARIES, SIMULATOR};
-use crate::test::workspace::{self, Workspace};
+use tasks::checks::Checks;
+use tasks::programs::cargo;
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask packages` accepts.
 #[derive(Debug, clap::Args)]

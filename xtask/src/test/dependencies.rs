@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 #[derive(Deserialize)]
 struct Manifests {

@@ -151,10 +151,7 @@ mod tests {
     fn tests_do_not_count_and_children_that_are_handed_on_neither() {
         let texts = [
             ("", "mod a;"),
-            (
-                "a",
-                "mod child; pub(crate) use child::Y; #[cfg(test)] mod tests { use crate::b::Z; }",
-            ),
+            ("a", "mod child; pub use child::Y; #[cfg(test)] mod tests { use crate::b::Z; }"),
             ("a::child", "pub struct Y; #[cfg(test)] use super::T;"),
             ("b", "pub struct Z; use crate::a::Y;"),
         ];

@@ -9,29 +9,32 @@ use crate::TaskError;
 
 /// A target that cargo has built, or found built.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Artifact {
+pub struct Artifact {
     /// The manifest of its crate.
-    pub(crate) manifest_path: PathBuf,
+    pub manifest_path: PathBuf,
     /// All files that it consists of.
-    pub(crate) filenames: Vec<PathBuf>,
+    pub filenames: Vec<PathBuf>,
     /// The program, where it is one.
-    pub(crate) executable: Option<PathBuf>,
-    pub(crate) target: Target,
-    pub(crate) profile: Profile,
+    pub executable: Option<PathBuf>,
+    /// Its target in the manifest.
+    pub target: Target,
+    /// The way it was built.
+    pub profile: Profile,
 }
 
 /// A target as the manifest has it.
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Target {
-    pub(crate) name: String,
+pub struct Target {
+    /// Its name.
+    pub name: String,
     kind: Vec<String>,
 }
 
 /// How it was built.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct Profile {
+pub struct Profile {
     /// Whether as a test or bench, and not to be used by one.
-    pub(crate) test: bool,
+    pub test: bool,
 }
 
 /// A line that cargo prints.
@@ -45,7 +48,7 @@ enum Message {
 
 impl Artifact {
     /// Whether it is of the crate in the directory of this name, with or without the project's name before it.
-    pub(crate) fn is_of(&self, crate_name: &str) -> bool {
+    pub fn is_of(&self, crate_name: &str) -> bool {
         let directory = self.manifest_path.parent().and_then(Path::file_name);
         let names = [Some(crate_name), crate_name.strip_prefix("pool-")];
         directory.is_some_and(|directory| names.into_iter().flatten().any(|name| directory == name))
@@ -54,7 +57,8 @@ impl Artifact {
 
 impl Target {
     /// Whether it is a `bin`, `bench`, `cdylib` or what else manifests know.
-    pub(crate) fn is(&self, kind: &str) -> bool {
+    #[must_use]
+    pub fn is(&self, kind: &str) -> bool {
         self.kind.iter().any(|own| own == kind)
     }
 }
@@ -63,14 +67,16 @@ impl Target {
 ///
 /// `CARGO` names the cargo that started us, which may be of another toolchain, and the version of the CUDA
 /// bindings is the one in `.cargo/config.toml`.
-pub(crate) fn cargo() -> Command {
+#[must_use]
+pub fn cargo() -> Command {
     let mut cargo = Command::new("cargo");
     cargo.env_remove("CARGO").env_remove("CUDARC_CUDA_VERSION");
     cargo
 }
 
 /// Where a program is installed, if it is.
-pub(crate) fn installed(program: &str) -> Option<PathBuf> {
+#[must_use]
+pub fn installed(program: &str) -> Option<PathBuf> {
     let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file())
@@ -81,7 +87,7 @@ pub(crate) fn installed(program: &str) -> Option<PathBuf> {
 /// # Errors
 ///
 /// When it does not build, and when cargo's answer cannot be read.
-pub(crate) fn build(cargo: &mut Command) -> Result<Vec<Artifact>, TaskError> {
+pub fn build(cargo: &mut Command) -> Result<Vec<Artifact>, TaskError> {
     artifacts(&output(cargo.args(["--message-format", "json-render-diagnostics"]))?)
 }
 
@@ -96,7 +102,8 @@ fn artifacts(messages: &[u8]) -> Result<Vec<Artifact>, TaskError> {
 }
 
 /// The library of the simulated driver, where it was built with the rest.
-pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
+#[must_use]
+pub fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
     let is_it =
         |artifact: &&Artifact| artifact.target.name == "cuda_sim" && artifact.target.is("cdylib");
     // Its unit tests are an artifact of the same target, which cargo may name first.
@@ -109,7 +116,7 @@ pub(crate) fn simulator_of(artifacts: &[Artifact]) -> Option<PathBuf> {
 /// # Errors
 ///
 /// When the program does not tell them.
-pub(crate) fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
+pub fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--ignored", "--format", "terse"])
 }
 
@@ -118,7 +125,7 @@ pub(crate) fn ignored_tests(program: &Path) -> Result<Vec<String>, TaskError> {
 /// # Errors
 ///
 /// When the program does not tell them.
-pub(crate) fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
+pub fn tests(program: &Path) -> Result<Vec<String>, TaskError> {
     listed(program, &["--list", "--format", "terse"])
 }
 
@@ -135,7 +142,7 @@ fn names(listed: &str) -> Vec<String> {
 /// # Errors
 ///
 /// When it cannot be started, and when it does not end well.
-pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
+pub fn output(command: &mut Command) -> Result<Vec<u8>, TaskError> {
     let answer = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !answer.status.success() {
         return Err(format!("{command:?} ended with {}", answer.status).into());

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 /// The toolchains that rustup knows, or none where there is no rustup.
 #[derive(Debug, Default)]
-pub(crate) struct Toolchains {
+pub struct Toolchains {
     nightly: Option<Toolchain>,
     installed: Vec<String>,
 }
@@ -21,7 +21,8 @@ struct Toolchain {
 
 impl Toolchains {
     /// Asks rustup.
-    pub(crate) fn detect() -> Self {
+    #[must_use]
+    pub fn detect() -> Self {
         let installed = first_words(&rustup(&["toolchain", "list"]));
         let nightly = newest_nightly(&installed).map(|name| Toolchain {
             components: first_words(&rustup(&[
@@ -36,8 +37,12 @@ impl Toolchains {
         Self { nightly, installed }
     }
 
-    /// The nightly toolchain, where it has all these components; else why not.
-    pub(crate) fn nightly_with(&self, components: &[&str]) -> Result<String, String> {
+    /// The nightly toolchain.
+    ///
+    /// # Errors
+    ///
+    /// The components that it lacks, or that there is none.
+    pub fn nightly_with(&self, components: &[&str]) -> Result<String, String> {
         let nightly = self.nightly.as_ref().ok_or("no nightly toolchain")?;
         let missing: Vec<&str> =
             components.iter().copied().filter(|component| !nightly.has(component)).collect();
@@ -47,8 +52,12 @@ impl Toolchains {
         Err(format!("{} lacks {}", nightly.name, missing.join(", ")))
     }
 
-    /// The toolchain of this release, such as `1.85`, in any patch version; else why not.
-    pub(crate) fn release(&self, version: &str) -> Result<String, String> {
+    /// The toolchain of this release, such as `1.85`, in any patch version.
+    ///
+    /// # Errors
+    ///
+    /// The release, where it is not installed.
+    pub fn release(&self, version: &str) -> Result<String, String> {
         let of_release = |name: &&String| {
             name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-']))
         };

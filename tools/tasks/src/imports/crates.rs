@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::test::workspace;
+use crate::workspace;
 
 #[derive(Deserialize)]
 struct Manifests {

@@ -14,11 +14,12 @@ use serde::Deserialize;
 use crate::TaskError;
 use crate::checks::Checks;
 use crate::programs::output;
-use crate::test::workspace;
+use crate::workspace;
 use document::Document;
 
 #[derive(Debug, Deserialize)]
 struct Manifests {
+    /// The root of the workspace.
     #[serde(rename = "workspace_root")]
     root: PathBuf,
     packages: Vec<Package>,
@@ -35,6 +36,7 @@ struct Package {
 /// Where links may lead.
 #[derive(Debug)]
 struct Places {
+    /// The root of the repository.
     root: PathBuf,
     /// What addresses of our own files begin with.
     repository: String,
@@ -45,15 +47,17 @@ struct Places {
 /// The host of the repository's address as long as there is none, which is nobody's.
 const PLACEHOLDER: &str = "://example.org/";
 
-/// Follows them.
+/// Follows the links of all documents of the workspace, but those in the directories `except`, which have tasks of their
+/// own.
 ///
 /// # Errors
 ///
 /// When a document cannot be read. A dead link is no such error: the exit code tells it.
-pub(crate) fn run() -> Result<ExitCode, TaskError> {
-    let places = Places::of(workspace::describe()?)?;
+pub fn run(except: &[&str]) -> Result<ExitCode, TaskError> {
+    let manifests: Manifests = workspace::describe()?;
+    let places = Places::of(&manifests)?;
     let mut checks = Checks::default();
-    for path in documents(&places.root)? {
+    for path in documents(&manifests.root, except)? {
         let document = Document::read(&places.root, &path)?;
         let dead: Vec<String> =
             document.links().iter().filter_map(|link| places.complaint(&document, link)).collect();
@@ -65,11 +69,21 @@ pub(crate) fn run() -> Result<ExitCode, TaskError> {
     Ok(checks.exit_code())
 }
 
-/// All documents that are under version control or new.
-fn documents(root: &Path) -> Result<Vec<PathBuf>, TaskError> {
+/// All documents of a workspace that are under version control or new, as paths from the root of the repository.
+fn documents(workspace: &Path, except: &[&str]) -> Result<Vec<PathBuf>, TaskError> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "--", "*.md"]);
-    let listed = output(list.current_dir(root))?;
+    list.args([
+        "ls-files",
+        "--full-name",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+        "*.md",
+    ]);
+    list.args(except.iter().map(|directory| format!(":(exclude){directory}")));
+    let listed = output(list.current_dir(workspace))?;
+    let root = repository(workspace)?;
     let mut documents: Vec<PathBuf> =
         std::str::from_utf8(&listed)?.lines().map(PathBuf::from).collect();
     documents.retain(|path| root.join(path).is_file());
@@ -79,8 +93,15 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>, TaskError> {
     Ok(documents)
 }
 
+/// The root of the repository that a workspace is in.
+fn repository(workspace: &Path) -> Result<PathBuf, TaskError> {
+    let mut ask = Command::new("git");
+    ask.args(["rev-parse", "--show-toplevel"]).current_dir(workspace);
+    Ok(PathBuf::from(std::str::from_utf8(&output(&mut ask)?)?.trim_end()))
+}
+
 impl Places {
-    fn of(manifests: Manifests) -> Result<Self, TaskError> {
+    fn of(manifests: &Manifests) -> Result<Self, TaskError> {
         let published = manifests.packages.iter().filter(|package| package.publish.is_none());
         let mut repository = None;
         let mut directories = Vec::new();
@@ -91,7 +112,7 @@ impl Places {
             directories.extend(package.manifest_path.parent().map(Path::to_owned));
         }
         let repository = repository.ok_or("no crate is published")?;
-        Ok(Self { root: manifests.root, repository, published: directories })
+        Ok(Self { root: self::repository(&manifests.root)?, repository, published: directories })
     }
 
     /// What is wrong with a link, if anything is.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::tally::Tally;
+use crate::tally::Tally;
 
 /// Lines of a failed command that are printed; the log has all of them.
 const PRINTED_LINES: usize = 150;
@@ -24,16 +24,16 @@ const NOISE_AT_END: &[&str] = &["... ok", "... ignored"];
 
 /// What became of a step.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    pub(crate) name: &'static str,
-    pub(crate) time: Duration,
-    pub(crate) tally: Tally,
+pub(super) struct Outcome {
+    pub(super) name: &'static str,
+    pub(super) time: Duration,
+    pub(super) tally: Tally,
     /// Why it was skipped, or where to look for what failed.
-    pub(crate) note: String,
+    pub(super) note: String,
 }
 
 /// The end of what a failed command printed, without the lines about what went well.
-pub(crate) fn excerpt(output: &str) -> String {
+pub(super) fn excerpt(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !is_noise(line)).collect();
     lines[lines.len().saturating_sub(PRINTED_LINES)..].join("\n")
 }
@@ -46,7 +46,7 @@ fn is_noise(line: &str) -> bool {
 }
 
 /// A step that has just ended.
-pub(crate) fn line(outcome: &Outcome) -> String {
+pub(super) fn line(outcome: &Outcome) -> String {
     let counts = closing_line(outcome.tally);
     let note = if outcome.note.is_empty() { "" } else { "; " };
     let Outcome { name, time, note: text, .. } = outcome;
@@ -54,7 +54,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
 }
 
 /// One line a step.
-pub(crate) fn table(outcomes: &[Outcome]) -> String {
+pub(super) fn table(outcomes: &[Outcome]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["step", "seconds", "passed", "failed", "skipped", ""]);
@@ -80,7 +80,7 @@ fn seconds(time: Duration) -> String {
 }
 
 /// The closing line of a run.
-pub(crate) fn closing_line(tally: Tally) -> String {
+pub(super) fn closing_line(tally: Tally) -> String {
     let Tally { passed, failed, skipped } = tally;
     format!("{passed} passed, {failed} failed, {skipped} skipped")
 }
@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Outcome, PRINTED_LINES, closing_line, excerpt, line, table};
-    use crate::test::tally::Tally;
+    use crate::tally::Tally;
 
     fn outcome(name: &'static str, note: &str) -> Outcome {
         Outcome {

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::tally::Tally;
+use crate::tally::Tally;
 
 /// Variables that would change what a nested cargo does.
 ///
@@ -16,16 +16,17 @@ const REMOVED: &[&str] = &["CARGO", "CUDARC_CUDA_VERSION"];
 
 /// A cargo command, ready to run.
 #[derive(Clone, Debug)]
-pub(crate) struct Invocation {
+pub struct Invocation {
     toolchain: Option<String>,
     arguments: Vec<String>,
     variables: Vec<(&'static str, String)>,
+    directory: Option<&'static str>,
     counting: Counting,
 }
 
 /// What the counts of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counting {
+pub(super) enum Counting {
     /// The command is one check.
     AsOne,
     /// Its output says how many tests ran.
@@ -36,41 +37,57 @@ pub(crate) enum Counting {
 
 impl Invocation {
     /// A command that is one check: `cargo` with these arguments, given as one line of words.
-    pub(crate) fn check(words: &str) -> Self {
+    pub fn check(words: &str) -> Self {
         let arguments = words.split_whitespace().map(str::to_owned).collect();
-        Self { toolchain: None, arguments, variables: Vec::new(), counting: Counting::AsOne }
+        Self {
+            toolchain: None,
+            arguments,
+            variables: Vec::new(),
+            directory: None,
+            counting: Counting::AsOne,
+        }
     }
 
     /// A command that runs tests and says how many.
-    pub(crate) fn tests(words: &str) -> Self {
+    #[must_use]
+    pub fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
     }
 
     /// A task of ours that closes with its counts.
-    pub(crate) fn counted_task(words: &str) -> Self {
+    #[must_use]
+    pub fn counted_task(words: &str) -> Self {
         Self { counting: Counting::ClosingLine, ..Self::check(words) }
     }
 
     /// On another toolchain than the one that runs this task.
-    pub(crate) fn on(mut self, toolchain: &str) -> Self {
+    #[must_use]
+    pub fn on(mut self, toolchain: &str) -> Self {
         self.toolchain = Some(toolchain.to_owned());
         self
     }
 
     /// With more arguments.
-    pub(crate) fn with<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+    pub fn with<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
     /// With an environment variable.
-    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
+    /// In a directory below the root: another workspace of the repository.
+    #[must_use]
+    pub fn inside(mut self, directory: &'static str) -> Self {
+        self.directory = Some(directory);
+        self
+    }
+
     /// What its counts are.
-    pub(crate) fn counting(&self) -> Counting {
+    pub(super) fn counting(&self) -> Counting {
         self.counting
     }
 
@@ -79,7 +96,7 @@ impl Invocation {
     /// # Errors
     ///
     /// When the log cannot be written or the command cannot be started.
-    pub(crate) fn run(&self, root: &Path, log: &Path) -> std::io::Result<(Tally, String)> {
+    pub(super) fn run(&self, root: &Path, log: &Path) -> std::io::Result<(Tally, String)> {
         let mut log = OpenOptions::new().read(true).append(true).create(true).open(log)?;
         writeln!(log, "$ {self}")?;
         let start = log.stream_position()?;
@@ -99,7 +116,7 @@ impl Invocation {
         command
             .args(self.toolchain.as_ref().map(|name| format!("+{name}")))
             .args(&self.arguments)
-            .current_dir(root)
+            .current_dir(self.directory.map_or_else(|| root.to_owned(), |one| root.join(one)))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .env("CARGO_TERM_COLOR", "never")
             .env("CARGO_TERM_PROGRESS_WHEN", "never")
@@ -116,6 +133,9 @@ impl Invocation {
 /// As a person would type it into a shell.
 impl fmt::Display for Invocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(directory) = self.directory {
+            write!(formatter, "cd {directory} && ")?;
+        }
         for (name, value) in &self.variables {
             write!(formatter, "{name}={} ", Quoted(value))?;
         }
@@ -161,6 +181,8 @@ mod tests {
             "MIRIFLAGS='-Za -Zb' POOL_TEST_CASES=50 cargo +nightly miri test --test '*' --package pool-core"
         );
         assert_eq!(invocation.counting(), Counting::Tests);
+        let elsewhere = Invocation::check("xtask test").inside("planner");
+        assert_eq!(elsewhere.to_string(), "cd planner && cargo xtask test");
     }
 
     #[test]

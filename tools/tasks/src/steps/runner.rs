@@ -10,9 +10,8 @@ use std::time::Instant;
 
 use super::invocation::{Counting, Invocation};
 use super::report::{self, Outcome};
-use super::setting::Setting;
-use super::steps::Step;
-use super::tally::Tally;
+use super::{Setting, Step};
+use crate::tally::Tally;
 
 /// Runs steps in lanes, each core the next lane that nobody has begun; their outcomes, lane after lane. With
 /// `fail_fast` no step is begun after one has failed.
@@ -20,15 +19,15 @@ use super::tally::Tally;
 /// # Errors
 ///
 /// When a log cannot be written or cargo cannot be started.
-pub(crate) fn run(
-    steps: &[Step],
+pub(super) fn run<S: Setting>(
+    steps: &[Step<S>],
     fail_fast: bool,
-    setting: &Setting,
+    setting: &S,
     logs: &Path,
 ) -> io::Result<Vec<Outcome>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let stopped = AtomicBool::new(false);
-    let run_lane = |lane: &Vec<Step>| {
+    let run_lane = |lane: &Vec<Step<S>>| {
         let mut outcomes = Vec::with_capacity(lane.len());
         for step in lane {
             if stopped.load(Ordering::Relaxed) {
@@ -44,8 +43,8 @@ pub(crate) fn run(
 }
 
 /// What runs side by side: the steps that share a build directory, in their order, and each other step by itself.
-fn lanes(steps: &[Step]) -> Vec<Vec<Step>> {
-    let (alone, in_turn): (Vec<Step>, _) = steps.iter().partition(|step| step.side_by_side);
+fn lanes<S>(steps: &[Step<S>]) -> Vec<Vec<Step<S>>> {
+    let (alone, in_turn): (Vec<Step<S>>, _) = steps.iter().partition(|step| step.side_by_side);
     let in_turn = Some(in_turn).filter(|lane| !lane.is_empty());
     in_turn.into_iter().chain(alone.into_iter().map(|step| vec![step])).collect()
 }
@@ -80,11 +79,13 @@ fn in_order<I: Sync, O: Send>(
 }
 
 /// Runs one step, all its commands.
-fn run_step(step: &Step, setting: &Setting, logs: &Path) -> io::Result<Outcome> {
+fn run_step<S: Setting>(step: &Step<S>, setting: &S, logs: &Path) -> io::Result<Outcome> {
     println!("\n== {}: {}", step.name, step.about);
     let start = Instant::now();
     let (tally, note) = match (step.plan)(setting) {
-        Ok(commands) => run_commands(&commands, setting, &fresh_log(logs, step.name)?)?,
+        Ok(commands) => {
+            run_commands(&commands, &setting.workspace().root, &fresh_log(logs, step.name)?)?
+        }
         Err(reason) => (Tally::of_one_skip(), format!("SKIPPED: {reason}")),
     };
     let outcome = Outcome { name: step.name, time: start.elapsed(), tally, note };
@@ -100,15 +101,11 @@ fn fresh_log(logs: &Path, step: &str) -> io::Result<PathBuf> {
 }
 
 /// Runs the commands of a step; their counts, and a note where one failed.
-fn run_commands(
-    commands: &[Invocation],
-    setting: &Setting,
-    log: &Path,
-) -> io::Result<(Tally, String)> {
+fn run_commands(commands: &[Invocation], root: &Path, log: &Path) -> io::Result<(Tally, String)> {
     let mut total = Tally::default();
     for command in commands {
         println!("   {command}");
-        let (tally, output) = command.run(&setting.workspace.root, log)?;
+        let (tally, output) = command.run(root, log)?;
         if tally.failed > 0 {
             println!("{}\n   failed: {command}", report::excerpt(&output));
         }
@@ -127,7 +124,7 @@ fn run_commands(
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{STEPS, Step};
+    use super::super::Step;
     use super::{in_order, lanes};
     use std::io;
     use std::sync::Barrier;
@@ -149,14 +146,17 @@ mod tests {
 
     #[test]
     fn steps_that_share_a_build_directory_are_one_lane() {
-        let [first, .., last] = STEPS else { panic!("there are steps") };
-        assert!(!first.side_by_side && !last.side_by_side);
-        let lanes = lanes(STEPS);
-        let in_turn: Vec<_> = STEPS.iter().filter(|step| !step.side_by_side).collect();
-        let names = |steps: &[_]| steps.iter().map(|step: &Step| step.name).collect::<Vec<_>>();
-        assert!(names(&lanes[0]).into_iter().eq(in_turn.iter().map(|step| step.name)));
-        assert!(lanes[1..].iter().all(|lane| lane.len() == 1 && lane[0].side_by_side));
-        assert_eq!(lanes.iter().map(Vec::len).sum::<usize>(), STEPS.len());
+        let plan = |&(): &()| Ok(Vec::new());
+        let steps: [Step<()>; 4] = [
+            Step::in_turn("a", "", plan),
+            Step::beside("b", "", plan),
+            Step::in_turn("c", "", plan),
+            Step::beside("d", "", plan),
+        ];
+        let lanes = lanes(&steps);
+        let names: Vec<Vec<&str>> =
+            lanes.iter().map(|lane| lane.iter().map(|step| step.name).collect()).collect();
+        assert_eq!(names, [vec!["a", "c"], vec!["b"], vec!["d"]]);
     }
 
     #[test]

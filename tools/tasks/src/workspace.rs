@@ -10,12 +10,12 @@ use crate::TaskError;
 
 /// Where the workspace is, where it is built, and what is in it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Workspace {
+pub struct Workspace {
     /// The directory of the root manifest.
     #[serde(rename = "workspace_root")]
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where cargo builds, as the environment and the configuration say.
-    pub(crate) target_directory: PathBuf,
+    pub target_directory: PathBuf,
     packages: Vec<Package>,
 }
 
@@ -40,27 +40,31 @@ struct Target {
 
 /// An example of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Example<'w> {
-    pub(crate) package: &'w str,
-    pub(crate) name: &'w str,
+pub struct Example<'w> {
+    /// Its crate.
+    pub package: &'w str,
+    /// Its name.
+    pub name: &'w str,
     /// The features of the crate that it is built with only.
-    pub(crate) required_features: &'w [String],
+    pub required_features: &'w [String],
 }
 
 impl Workspace {
     /// The version of a crate.
-    pub(crate) fn version_of(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn version_of(&self, name: &str) -> Option<&str> {
         let package = self.packages.iter().find(|package| package.name == name)?;
         Some(&package.version)
     }
 
     /// The oldest compiler that a crate says it builds with.
-    pub(crate) fn oldest_rust_of(&self, name: &str) -> Option<&str> {
+    #[must_use]
+    pub fn oldest_rust_of(&self, name: &str) -> Option<&str> {
         self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
     }
 
     /// Every example, in the order of the manifests.
-    pub(crate) fn examples(&self) -> impl Iterator<Item = Example<'_>> {
+    pub fn examples(&self) -> impl Iterator<Item = Example<'_>> {
         let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
         self.packages.iter().flat_map(move |package| {
             let examples = package.targets.iter().filter(is_example);
@@ -78,7 +82,7 @@ impl Workspace {
 /// # Errors
 ///
 /// When cargo cannot be run or refuses, and when its answer lacks a field.
-pub(crate) fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
+pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
     let answer = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .stdin(Stdio::null())

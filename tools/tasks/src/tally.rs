@@ -9,25 +9,30 @@ use std::ops::Add;
 
 /// How many checks passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+pub struct Tally {
+    /// Checks that passed.
+    pub passed: u64,
+    /// Checks that failed.
+    pub failed: u64,
+    /// Checks that could not be made here.
+    pub skipped: u64,
 }
 
 impl Tally {
     /// One check, from the exit status of the command that made it.
-    pub(crate) fn of_one_check(succeeded: bool) -> Self {
+    #[must_use]
+    pub fn of_one_check(succeeded: bool) -> Self {
         Self { passed: u64::from(succeeded), failed: u64::from(!succeeded), skipped: 0 }
     }
 
     /// One check that could not be made here.
-    pub(crate) fn of_one_skip() -> Self {
+    #[must_use]
+    pub fn of_one_skip() -> Self {
         Self { skipped: 1, ..Self::default() }
     }
 
     /// The tests in the output of a `cargo test` that ended with `succeeded`.
-    pub(crate) fn of_tests(output: &str, succeeded: bool) -> Self {
+    pub fn of_tests(output: &str, succeeded: bool) -> Self {
         let finished: Vec<Self> = output.lines().filter_map(parse_result).collect();
         let started = output.lines().filter(|line| is_announcement(line)).count();
         let mut tally: Self = finished.iter().copied().sum();
@@ -40,7 +45,7 @@ impl Tally {
 
     /// The counts in the last line of a task that ended with `succeeded`; a task without such a line
     /// has failed.
-    pub(crate) fn of_closing_line(output: &str, succeeded: bool) -> Self {
+    pub fn of_closing_line(output: &str, succeeded: bool) -> Self {
         let mut tally = output.lines().next_back().and_then(parse_closing_line);
         let failed = |tally: &Self| tally.failed > 0;
         if !succeeded && !tally.as_ref().is_some_and(failed) {

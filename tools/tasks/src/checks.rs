@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 /// What held so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Checks {
+pub struct Checks {
     passed: usize,
     failed: usize,
     skipped: usize,
 }
 
 /// Whether an assertion holds, or why it does not.
-pub(crate) type Outcome = Result<(), String>;
+pub type Outcome = Result<(), String>;
 
 impl Checks {
     /// Counts an assertion.
-    pub(crate) fn that(&mut self, name: &str, held: Outcome) {
+    pub fn that(&mut self, name: &str, held: Outcome) {
         match held {
             Ok(()) => {
                 self.passed += 1;
@@ -30,17 +30,20 @@ impl Checks {
     }
 
     /// Counts one that cannot be made here.
-    pub(crate) fn skip(&mut self, name: &str, why: &str) {
+    pub fn skip(&mut self, name: &str, why: &str) {
         self.skipped += 1;
         println!("SKIPPED: {name}: {why}");
     }
 
-    pub(crate) fn exit_code(self) -> ExitCode {
+    /// The exit code of a task: a failure where one failed, or none passed.
+    #[must_use]
+    pub fn exit_code(self) -> ExitCode {
         if self.failed == 0 && self.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    /// As [`exit_code`](Self::exit_code), where nothing failed by being skipped, be it everything.
-    pub(crate) fn exit_code_of_optional(self) -> ExitCode {
+    /// As [`exit_code`](Self::exit_code), but a run in which everything was skipped succeeds.
+    #[must_use]
+    pub fn exit_code_of_optional(self) -> ExitCode {
         let all_skipped = self.passed + self.failed == 0 && self.skipped > 0;
         if all_skipped { ExitCode::SUCCESS } else { self.exit_code() }
     }
@@ -54,12 +57,20 @@ impl fmt::Display for Checks {
     }
 }
 
-/// That two things are the same.
-pub(crate) fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
+/// Asserts that two things are the same.
+///
+/// # Errors
+///
+/// Both of them in words, where they differ.
+pub fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T) -> Outcome {
     if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }
 
-/// That a text has another one in it.
-pub(crate) fn says(text: &str, part: &str) -> Outcome {
+/// Asserts that a text contains another one.
+///
+/// # Errors
+///
+/// Both of them, where it does not.
+pub fn says(text: &str, part: &str) -> Outcome {
     if text.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in {text:?}")) }
 }

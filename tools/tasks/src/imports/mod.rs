@@ -1,4 +1,4 @@
-//! `cargo xtask imports`: which module imports which, and whether [ARCHITECTURE.md](../../../ARCHITECTURE.md) allows it.
+//! `cargo xtask imports`: which module imports which, and whether the tables of the workspace allow it.
 //!
 //! Modules that import each other in a circle can be understood, and changed, only together. So there are none, in any
 //! crate that is published; and what a room may import, and a crate, is what its row in ARCHITECTURE's tables says.
@@ -16,8 +16,7 @@ use std::process::ExitCode;
 
 use crate::TaskError;
 use crate::checks::{Checks, Outcome};
-use crate::test::features::LIBRARIES;
-use crate::test::workspace::{self, Workspace};
+use crate::workspace::{self, Workspace};
 
 use modules::Modules;
 
@@ -26,43 +25,52 @@ const PAGE: &str = "ARCHITECTURE.md";
 
 /// What `cargo xtask imports` accepts.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Check nothing: print what the rooms of each crate import, as rows for the tables.
     #[arg(long)]
     list: bool,
 }
 
-/// Reads the sources of all crates that are published.
+/// A crate whose modules are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Crate<'a> {
+    /// Its name, which the heading of its table has.
+    pub name: &'a str,
+    /// The file of its root module, from the root of the workspace.
+    pub root: &'a str,
+}
+
+/// Checks the crates of the workspace against the tables of its ARCHITECTURE.md.
 ///
 /// # Errors
 ///
 /// When a source cannot be read or parsed. A circle is no such error: the exit code tells it.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     if arguments.list {
-        return list(&workspace.root);
+        return list(&workspace.root, checked);
     }
     let page = std::fs::read_to_string(workspace.root.join(PAGE))?;
     let mut checks = Checks::default();
     checks.that("crates import what their rows allow", none(&crates::complaints(&page)?));
-    for name in LIBRARIES {
-        check(&workspace.root.join("crates").join(name), name, &page, &mut checks)?;
+    for one in checked {
+        check(&workspace.root.join(one.root), one.name, &page, &mut checks)?;
     }
     println!("\n{checks}");
     Ok(checks.exit_code())
 }
 
-fn list(root: &Path) -> Result<ExitCode, TaskError> {
-    for name in LIBRARIES {
-        println!("\nThe rooms of `{name}`\n");
-        let modules = Modules::read(&root.join("crates").join(name).join("src/lib.rs"))?;
+fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
+    for one in listed {
+        println!("\nThe rooms of `{}`\n", one.name);
+        let modules = Modules::read(&root.join(one.root))?;
         print!("{}", rooms::listed(&modules, &resolve::imports(&modules)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(directory: &Path, name: &str, page: &str, checks: &mut Checks) -> Result<(), TaskError> {
-    let modules = Modules::read(&directory.join("src/lib.rs"))?;
+fn check(root: &Path, name: &str, page: &str, checks: &mut Checks) -> Result<(), TaskError> {
+    let modules = Modules::read(root)?;
     let imports = resolve::imports(&modules);
     let told: Vec<String> =
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
