@@ -19,7 +19,6 @@ mod packages;
 mod progress;
 mod sim_test;
 mod test;
-mod wheel;
 
 use std::process::ExitCode;
 
@@ -69,8 +68,6 @@ enum Task {
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(tasks::steps::Arguments),
-    /// Build the Python wheel of the planner, install it into an environment of its own, and test it there.
-    Wheel,
 }
 
 fn main() -> ExitCode {
@@ -86,12 +83,12 @@ fn main() -> ExitCode {
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
-        Task::Links => tasks::links::run(&[]),
+        // The planner's documents are followed by its own tasks.
+        Task::Links => tasks::links::run(&["planner"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
-        Task::Wheel => wheel::run(),
     };
     tasks::finish(outcome)
 }

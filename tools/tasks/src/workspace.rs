@@ -1,6 +1,6 @@
 //! The workspace as `cargo metadata` describes it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
@@ -77,14 +77,24 @@ impl Workspace {
     }
 }
 
-/// Asks cargo; the reader picks the fields by the type it asks for.
+/// Describes the workspace of the current directory.
+///
+/// # Errors
+///
+/// As [`describe_at`].
+pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
+    describe_at(Path::new("."))
+}
+
+/// Describes the workspace of a directory, by `cargo metadata`; the reader picks the fields by the type it asks for.
 ///
 /// # Errors
 ///
 /// When cargo cannot be run or refuses, and when its answer lacks a field.
-pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
+pub fn describe_at<T: DeserializeOwned>(directory: &Path) -> Result<T, TaskError> {
     let answer = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(directory)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;

@@ -16,7 +16,6 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-facade", &["wgpu"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-graph", &[]),
-    with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["record"]),
     with_defaults("pool-examples"),
@@ -35,10 +34,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-graph", &["cuda", "any-cuda-version"]),
     with("pool-wgpu", &[]),
     with("pool-wgpu", &["vulkan", "metal", "dx12", "webgpu", "half"]),
-    with("pool-plan", &["csv"]),
-    with("pool-plan", &["replay"]),
     with("pool-plan", &["serde"]),
-    with("pool-plan", &["cli", "csv", "serde"]),
     with("pool-encoder", &[]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
@@ -79,10 +75,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-graph/any-cuda-version",
     "pool-graph/cuda",
     "pool-graph/record",
-    "pool-plan/cli",
-    "pool-plan/csv",
     "pool-plan/record",
-    "pool-plan/replay",
     "pool-plan/serde",
     "pool-wgpu/vulkan",
     "pool-wgpu/metal",
@@ -130,6 +123,9 @@ pub(crate) const LIBRARIES: &[&str] = &[
 
 /// Crates that are published and are no library of pools: the simulated driver, for tests of CUDA code.
 pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
+
+/// Crates of the planner's workspace that are published.
+pub(crate) const PLANNER: &[&str] = &["pool-plan-cli", "pool-replay"];
 
 /// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
 /// libraries in a way of its own does so with `--full` alone.

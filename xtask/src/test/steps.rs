@@ -63,6 +63,7 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
         "the error codes of what must not compile",
         nightly_doc_tests,
     ),
+    Step::beside("planner", "the planner's workspace, by its own tasks", planner),
     Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
     Step::beside("clients", "other people's tests and kernels, on the simulated driver", clients),
     Step::beside(
@@ -111,7 +112,6 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     )
     .in_full(),
     Step::in_turn("cookbook", "the recipes of docs/cookbook.md", cookbook).in_full(),
-    Step::beside("wheel", "the Python module, installed and tested", wheel).in_full(),
     Step::in_turn(
         "web",
         "the facade builds for WebAssembly, and wgpu's pools for other systems",
@@ -379,14 +379,13 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(VERSIONS.iter().map(run).collect())
 }
 
-/// In a workspace of its own, for the sake of its dependencies.
-/// Where Python or pip's registry cannot be reached, the task says so and counts it.
-fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let manifest = ["--manifest-path", "python/Cargo.toml"];
-    let format = Invocation::check("fmt --check").with(manifest);
-    Ok(vec![format, Invocation::counted_task("xtask wheel")])
+/// The planner's workspace, by its own tasks; its counts are in the closing line.
+fn planner(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::counted_task("xtask test").inside("planner");
+    Ok(vec![if setting.full { test.with(["--full"]) } else { test }])
 }
 
+/// In a workspace of its own, for the sake of its dependencies.
 fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let manifest = ["--manifest-path", "testing/cookbook/Cargo.toml"];
     let format = Invocation::check("fmt --check").with(manifest);
