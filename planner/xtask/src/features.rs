@@ -14,6 +14,7 @@ pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
 
     use serde::Deserialize;
     use tasks::workspace;
@@ -45,6 +46,18 @@ mod tests {
             .filter(|feature| !feature.ends_with("/default"))
             .collect();
         assert_eq!(declared, ALL_FEATURES.split(',').map(str::to_owned).collect());
+    }
+
+    #[test]
+    fn every_feature_stands_on_the_pages_of_its_crate() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for (package, feature) in ALL_FEATURES.split(',').filter_map(|one| one.split_once('/')) {
+            for page in ["README.md", "src/lib.rs"] {
+                let text = std::fs::read_to_string(root.join(package).join(page)).unwrap();
+                let row = format!("| `{feature}`");
+                assert!(text.contains(&row), "{page} of {package} lacks `{feature}`");
+            }
+        }
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![
         Invocation::check("fmt --all --check"),
         own("python/Cargo.toml"),
-        own("fuzz/Cargo.toml"),
+        own("pool-replay/fuzz/Cargo.toml"),
     ])
 }
 

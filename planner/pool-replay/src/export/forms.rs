@@ -24,7 +24,7 @@ impl Recording {
         perfetto::write(self, to)
     }
 
-    /// Writes this project's own log, JSON lines, which [`Format::Json`] reads.
+    /// Writes this project's own log, JSON lines, which [`Format::Json`](crate::Format::Json) reads.
     ///
     /// # Errors
     /// If the writer fails.
