@@ -83,3 +83,8 @@ pub use plan::{Certificate, Plan};
 #[cfg(feature = "record")]
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;
+
+/// Compiles the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -47,3 +47,8 @@ pub use replay::{
     AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
     LiveReport, Outcome, Replay, Report,
 };
+
+/// Compiles the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

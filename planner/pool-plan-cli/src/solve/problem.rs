@@ -1,4 +1,4 @@
-//! A problem of either kind: what the report and the picture of a plan ask of it.
+//! A problem of either kind, with what both kinds have in common.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use pool_plan::{
 pub(crate) enum Problem {
     /// Buffers with lifetimes, and the text that they were read from if that was CSV.
     Interval(IntervalProblem, Option<String>),
-    /// Buffers of a graph, and what else its record says.
+    /// The record of a graph.
     HappensBefore(GraphRecord),
 }
 

@@ -29,7 +29,7 @@ pub(super) fn write(arguments: &Solve, problem: &Problem, plan: &Plan) -> Result
     written.and(drawn)
 }
 
-/// Writes a plan, as what the file's name says.
+/// Writes a plan: JSON where the name of the file ends so, else CSV or a table.
 fn write_plan(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
     let text = match problem {
         _ if is_json(path) => json(problem, plan)?,
