@@ -46,7 +46,7 @@ def test_a_snapshot_of_two_training_steps():
     [
         ("rmm.csv", "rmm"),
         ("torch_cpu.pickle", "pytorch"),
-        ("A.1048576.csv", "minimalloc"),
+        ("training.csv", "minimalloc"),
         ("capture.json", "problem"),
     ],
 )

@@ -57,8 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let directory = tempfile::tempdir()?;
     let unpacked = unpack(&workspace, &own, directory.path())?;
     let planner: Workspace = workspace::describe_at(&workspace.root.join(PLANNER_DIRECTORY))?;
-    // What it takes from this workspace is in no registry yet.
-    package(&planner, PLANNER, &[&patch(&unpacked, "pool-plan")?])?;
+    package_planner(&planner, &unpacked)?;
     let of_planner = unpack(&planner, PLANNER, directory.path())?;
     for (name, package) in unpacked.iter().chain(&of_planner) {
         contents::check(name, package, &mut checks)?;
@@ -95,6 +94,16 @@ fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(
     package.args(settings.iter().flat_map(|setting| ["--config", setting]));
     let status = package.current_dir(&workspace.root).status()?;
     if status.success() { Ok(()) } else { Err(format!("cargo package ended with {status}").into()) }
+}
+
+/// Packages the planner's crates. The solver, which they take from this workspace, is in no registry yet.
+fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskError> {
+    // Cargo notes the patch in the lock file of the workspace, where nothing else needs it.
+    let lock = planner.root.join("Cargo.lock");
+    let before = fs::read(&lock)?;
+    let packaged = package(planner, PLANNER, &[&patch(unpacked, "pool-plan")?]);
+    fs::write(lock, before)?;
+    packaged
 }
 
 /// The setting of cargo by which a package takes the place of its name in the registry.
