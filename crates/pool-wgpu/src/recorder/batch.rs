@@ -223,7 +223,7 @@ impl Recorder<'_> {
             #[cfg(test)]
             calls.queue.submit(batch.overtaking.take().map(wgpu::CommandEncoder::finish));
         });
-        let submitted = self.submit_parts(&mut batch.parts, in_words(prepared));
+        let submitted = self.submit_parts(&mut batch.parts, &in_words(prepared));
         let _ = calls.scoped(|| self.recording.uploads.recall(&mut batch.staged));
         // Their room is used again.
         batch.parameters.clear();
@@ -240,13 +240,13 @@ impl Recorder<'_> {
     fn submit_parts(
         &mut self,
         parts: &mut Vec<Part>,
-        prepared: Result<(), String>,
+        prepared: &Result<(), String>,
     ) -> thread::Result<Result<(), WgpuError>> {
         let calls = &self.setup.calls;
         let (mut answer, mut panicked) = (Ok(()), None);
         for Part { commands, threads } in parts.drain(..) {
-            let submit = || in_words(calls.scoped(|| drop(calls.queue.submit([commands]))));
-            let submitted = match &prepared {
+            let submit = || in_words(calls.scoped(|| calls.queue.submit([commands])).map(|_| ()));
+            let submitted = match prepared {
                 Ok(()) => catch_unwind(AssertUnwindSafe(submit)),
                 Err(message) => Ok(Err(message.clone())),
             };

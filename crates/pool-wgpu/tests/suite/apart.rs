@@ -155,7 +155,7 @@ fn wg1_a_batch_that_is_refused_while_a_pool_settles_is_told_by_the_next_call() {
     let Some((stream, _quiet)) = stream() else { return };
     let buffer = own_buffer(&stream, wgpu::BufferUsages::COPY_DST);
     let mut pool = Pool::<Wgpu>::new(stream.clone());
-    drop(pool.scope().acquire_filled(10, 1_u8));
+    pool.scope().acquire_filled(10, 1_u8);
     stream.record(|encoder| encoder.clear_buffer(&buffer, 0, None)).unwrap();
     buffer.destroy();
     pool.trim();
