@@ -5,6 +5,7 @@ mod batch;
 mod copy;
 mod dispatch;
 mod fill;
+mod submit;
 mod transfer;
 
 use crate::bind_groups::BindGroups;

@@ -1,6 +1,7 @@
 //! What one user of a stream does wrong stays with that user: closures of `record`, dispatches and command buffers are
 //! refused alone, and a batch that is refused as a whole is told to each thread that recorded into it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::thread;
 
@@ -8,7 +9,7 @@ use pool_core::{CopyView, Pool, PoolError, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Binding, Stream, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
-use crate::support::stream;
+use crate::support::{own_stream, stream};
 
 /// A buffer of four bytes of the user's own.
 fn own_buffer(stream: &Stream, usage: wgpu::BufferUsages) -> wgpu::Buffer {
@@ -48,9 +49,10 @@ fn beside(stream: &Stream, wrong: impl FnOnce()) -> Result<Vec<u32>, WgpuError> 
             view.try_to_vec()
         });
         both.wait();
-        wrong();
+        let ended = catch_unwind(AssertUnwindSafe(wrong));
         both.wait();
-        innocent.join().unwrap()
+        let found = innocent.join().unwrap();
+        ended.map(|()| found).unwrap_or_else(|panicked| resume_unwind(panicked))
     })
 }
 
@@ -153,7 +155,7 @@ fn wg1_a_batch_that_is_refused_while_a_pool_settles_is_told_by_the_next_call() {
     let Some((stream, _quiet)) = stream() else { return };
     let buffer = own_buffer(&stream, wgpu::BufferUsages::COPY_DST);
     let mut pool = Pool::<Wgpu>::new(stream.clone());
-    drop(pool.scope().acquire_filled(10, 1_u8));
+    pool.scope().acquire_filled(10, 1_u8);
     stream.record(|encoder| encoder.clear_buffer(&buffer, 0, None)).unwrap();
     buffer.destroy();
     pool.trim();
@@ -228,6 +230,10 @@ fn wg2_a_leaked_pass_is_a_typed_error_and_fills_uploads_and_reads_go_on() {
     leak();
     assert_eq!(stream.submit(), Ok(()));
     assert_eq!(view.try_to_vec(), Ok(vec![1.0; 1_000]));
+    // Returned by the closure, and so dropped by `record`.
+    let returned =
+        stream.record(|encoder| encoder.begin_compute_pass(&Default::default()).forget_lifetime());
+    assert!(matches!(returned, Err(WgpuError::Refused { .. })), "{returned:?}");
     let unbalanced = stream.record(|encoder| encoder.push_debug_group("never popped"));
     assert!(matches!(unbalanced, Err(WgpuError::Refused { .. })), "{unbalanced:?}");
 }
@@ -261,6 +267,27 @@ fn wg3_an_exchanged_encoder_costs_its_own_commands_and_no_later_batch() {
     }
 }
 
+/// A callback of the user's that panics while the stream submits costs no part of the batch.
+#[test]
+fn a_callback_that_panics_in_a_submission_takes_no_commands_with_it() {
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    let mut pool = Pool::<Wgpu>::new(stream.clone());
+    let scope = pool.scope();
+    let mut view = scope.acquire_filled(1_000, 1_u32);
+    let target = buffer_of(&view.binding().unwrap());
+    for round in 2..6_u32 {
+        assert_eq!(view.try_to_vec().unwrap()[999], round - 1);
+        stream.queue().on_submitted_work_done(|| panic!("the callback's own"));
+        view.try_fill(round).unwrap();
+        stream.record(|encoder| encoder.clear_buffer(&target, 0, Some(8))).unwrap();
+        view.slice_mut(1..2).unwrap().try_copy_from_host(&[round]).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| stream.submit())).is_err());
+        assert_eq!(stream.pending(), Ok(0));
+        let expected = [vec![0, round], vec![round; 998]].concat();
+        assert_eq!(view.try_to_vec().unwrap(), expected);
+    }
+}
+
 #[test]
 fn closures_and_commands_of_the_stream_keep_their_order() {
     let Some((stream, _quiet)) = stream() else { return };
@@ -274,10 +301,10 @@ fn closures_and_commands_of_the_stream_keep_their_order() {
             encoder.clear_buffer(&target, 0, Some(4));
         };
         stream.record(copy).unwrap();
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
             stream.record(|encoder| {
                 encoder.clear_buffer(&target, 0, None);
-                std::panic::resume_unwind(Box::new("in a closure"));
+                resume_unwind(Box::new("in a closure"));
             })
         }));
         assert!(panicked.is_err());

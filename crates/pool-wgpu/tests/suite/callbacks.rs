@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use pool_core::{Pool, PoolView};
-use pool_wgpu::{Reading, Stream, Wgpu, WgpuError, wgpu};
+use pool_wgpu::{Reading, Stream, Wgpu, wgpu};
 
 use crate::support::{Quiet, own_stream};
 
@@ -84,7 +84,7 @@ fn wg4_a_reading_is_waited_for_in_a_callback_of_wgpu() {
         let scope = pool.scope();
         let view = scope.acquire_filled(1_000, 7_u32);
         let slot: Arc<Mutex<Option<Reading<u32>>>> = Arc::default();
-        let found: Arc<Mutex<Vec<Result<Vec<u32>, WgpuError>>>> = Arc::default();
+        let found: Arc<Mutex<Vec<_>>> = Arc::default();
         let wait = |slot: &Arc<Mutex<Option<Reading<u32>>>>| {
             let (slot, found) = (Arc::clone(slot), Arc::clone(&found));
             move || {

@@ -109,7 +109,8 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
 
 #[test]
 fn wg5_a_stream_that_a_thread_first_uses_while_it_ends_is_a_typed_error() {
-    struct First(Option<(Stream, Arc<Mutex<Vec<Result<(), WgpuError>>>>)>);
+    type Told = Arc<Mutex<Vec<Result<(), WgpuError>>>>;
+    struct First(Option<(Stream, Told)>);
     impl Drop for First {
         fn drop(&mut self) {
             if let Some((stream, told)) = self.0.take() {

@@ -217,13 +217,12 @@ impl<'a> Program<'a> {
         }
         let (mut y, x) = (to.pool.get_mut(*y).unwrap(), from.pool.get(*x).unwrap());
         let (stream, kernel) = (&self.streams[to.stream], &self.kernels[to.stream]);
+        let groups = u32::try_from(count.div_ceil(64)).unwrap();
         for round in 0..times {
             let factor = f32::from((round % 3) as u8) - 1.0;
             let parameters = axpy_parameters(factor, u32::try_from(count).unwrap());
             let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
-            stream
-                .dispatch(kernel, &bindings, &parameters, [count.div_ceil(64) as u32, 1, 1])
-                .unwrap();
+            stream.dispatch(kernel, &bindings, &parameters, [groups, 1, 1]).unwrap();
             for (y, x) in expected.iter_mut().zip(source) {
                 *y += factor * x;
             }

@@ -21,8 +21,9 @@ fn wg6_a_dispatch_without_parameters_sees_zeros_and_never_those_of_another() {
     let four = |number: u32| [number; 4].map(u32::to_le_bytes).concat();
     let mut run = || {
         let given = [four(0), four(5), vec![], four(6)[..4].to_vec(), vec![], four(7)];
+        // Before the dispatches: fills have parameters, too.
+        views.iter_mut().for_each(|view| view.try_fill(9).unwrap());
         for (view, parameters) in views.iter_mut().zip(given) {
-            view.try_fill(9).unwrap();
             stream.dispatch(&kernel, &[view.binding_mut().unwrap()], &parameters, [1; 3]).unwrap();
         }
         views.each_ref().map(|view| view.slice(..1).unwrap().try_to_vec().unwrap()[0])
