@@ -69,10 +69,10 @@ pub use capture::UnverifiedCapture;
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
     FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
-    StagingPool, Use, ViewLoan,
+    StagingPool, TemporaryName, Use, ViewLoan,
 };
 #[cfg(feature = "cuda")]
-pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefusal};
+pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};
 pub use lease::Lease;
 pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
 #[cfg(feature = "record")]

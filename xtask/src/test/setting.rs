@@ -2,8 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use super::toolchains::Toolchains;
-use super::workspace::{self, Workspace};
+use tasks::steps;
+use tasks::toolchains::Toolchains;
+use tasks::workspace::{self, Workspace};
+
 use crate::TaskError;
 
 /// Random programs per property test, natively: the count that `POOL_TEST_CASES` carries.
@@ -76,6 +78,12 @@ pub(crate) struct Setting {
     pub(crate) toolchains: Toolchains,
     /// Whether `--full` was asked for.
     pub(crate) full: bool,
+}
+
+impl steps::Setting for Setting {
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
 }
 
 impl Setting {

@@ -7,10 +7,11 @@ use pool_cuda::cudarc::driver::DriverError;
 use pool_plan::PlanError;
 use thiserror::Error;
 
+use super::temporary_name::TemporaryName;
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
 use crate::base::room::NoRoom;
-use crate::driver::{NodeKind, UpdateRefusal};
+use crate::driver::{NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -33,7 +34,19 @@ pub enum CaptureError {
     /// The plan cannot be followed.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// The graph that came out does not order what shares bytes.
+    /// Two temporaries share bytes, and the graph that came out does not finish with the one before it begins with
+    /// the other. A plan of another body, or of another order, has put them there.
+    #[error(
+        "{first} and {second} share bytes, and the graph does not finish with the one before the other is taken: \
+         make a stream `wait` before that, or plan with a probe of this body"
+    )]
+    Unordered {
+        /// The temporary of the lower number.
+        first: TemporaryName,
+        /// The other one.
+        second: TemporaryName,
+    },
+    /// The graph that came out is not right for its memory.
     #[error("the graph is not right for its memory")]
     Layout(#[from] LayoutViolation),
     /// The executable graph cannot take what an update brings.
@@ -204,6 +217,18 @@ pub enum CaptureError {
     MemoryNodes {
         /// How many such nodes there are.
         nodes: usize,
+    },
+    /// The memory that a node uses cannot be told from the graph, so that it cannot be verified: the node is of a kind
+    /// that is not supported, as a conditional one, or a copy or fill whose addresses cannot be computed.
+    #[error(
+        "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
+         or run the work outside the graph"
+    )]
+    UnreadableNode {
+        /// The kind of the node.
+        kind: NodeKind,
+        /// Why its memory cannot be told.
+        reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
     /// body, or of another thread where the [mode](crate::CaptureMode) allows none.

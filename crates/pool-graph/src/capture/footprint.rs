@@ -182,8 +182,7 @@ pub(super) fn problem(
         .enumerate()
         .map(|(number, region)| {
             let begin = region.taken_by;
-            let mut users: Vec<usize> =
-                region.users.values().map(|uses| uses.last.operation).collect();
+            let mut users: Vec<usize> = region.users.values().map(|uses| uses.operation).collect();
             if users.is_empty() {
                 users.push(begin);
             }

@@ -16,6 +16,7 @@ mod resources;
 mod session;
 mod setup;
 mod sharing;
+mod temporary_name;
 mod unverified;
 
 pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Use, ViewLoan};
@@ -24,5 +25,6 @@ pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};
 pub use prepared::{FailedCapture, PreparedCapture};
 pub use session::CaptureSession;
+pub use temporary_name::TemporaryName;
 #[doc(hidden)]
 pub use unverified::UnverifiedCapture;

@@ -69,10 +69,11 @@ impl PreparedCapture {
     ///
     /// # Errors
     ///
-    /// What the body answers; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
-    /// [`CaptureError::MemoryNodes`], [`CaptureError::Layout`], [`CaptureError::Invalidated`],
+    /// The body's own error, before any other; [`CaptureError::AlreadyCapturing`], [`CaptureError::Diverged`],
+    /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
+    /// [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::SharedBlock`],
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
     /// to the session; and what the driver refuses.
     pub fn capture<S, E: From<CaptureError>>(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[cfg(feature = "record")]
 use pool_plan::GraphRecord;
 
-use super::body::{Account, BodyRecord, Capture, LiveCapture, Trace};
+use super::body::{Account, BodyRecord, Capture, LiveCapture, Region, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
@@ -16,10 +16,11 @@ use super::leftovers::ActiveCapture;
 use super::record;
 use super::resources::SessionResources;
 use super::sharing::Shares;
+use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;
 use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, StreamCapture, bind};
 use crate::lease::Lease;
-use crate::verify::{Access, RegionLayout, Verification, verify_layout};
+use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
 /// Streams, mode and memory of captures, and where they begin in the arena.
 #[derive(Debug)]
@@ -191,30 +192,51 @@ impl CaptureSetup {
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
-        let layout: Vec<RegionLayout> = regions
-            .iter()
-            .filter_map(|region| {
-                let users = || region.users.values();
-                let last = || users().flat_map(|uses| &uses.last.nodes);
-                let earlier = users().flat_map(|uses| &uses.earlier);
-                Some(RegionLayout {
-                    offset: region.offset?,
-                    bytes: region.bytes,
-                    uses: earlier.chain(last()).map(number).collect(),
-                    after: region.after.iter().map(number).collect(),
-                    until: last().map(number).collect(),
-                })
-            })
-            .collect();
+        if let Some((kind, reason)) = contents.unreadable {
+            return Err(CaptureError::UnreadableNode { kind, reason });
+        }
+        let temporaries: Vec<(&Region, u64)> =
+            regions.iter().filter_map(|region| Some((region, region.offset?))).collect();
+        let layout: Vec<RegionLayout> =
+            temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
+        // The arena is one piece of memory, and no copy may go on from one to the next.
+        let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
+            address < base && address.saturating_add(bytes) > base
+        };
+        if let Some(&(_, address, bytes)) = contents.accesses.iter().find(before) {
+            return Err(CaptureError::ForeignMemory { address, bytes });
+        }
         let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
             let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
             Some(Access { node, offset, bytes })
         };
         let accesses: Vec<Access> = contents.accesses.iter().filter_map(in_arena).collect();
-        let verified = verify_layout(&contents.order, &layout, &accesses)?;
+        let name = |number: usize| {
+            let region = temporaries.get(number).map(|(region, _)| region);
+            TemporaryName { number, taken_by: region.and_then(|region| region.site.call) }
+        };
+        let verified = verify_layout(&contents.order, &layout, &accesses);
+        let verified = verified.map_err(|violation| match violation {
+            LayoutViolation::Unordered { first, second } => {
+                CaptureError::Unordered { first: name(first), second: name(second) }
+            }
+            other => other.into(),
+        })?;
         Ok((contents, verified))
+    }
+}
+
+/// A temporary at an offset of the arena, as the verifier takes it. `number` gives the number of a node.
+fn laid_out(region: &Region, offset: u64, number: impl Fn(&u64) -> usize) -> RegionLayout {
+    let users = || region.users.values();
+    RegionLayout {
+        offset,
+        bytes: region.bytes,
+        uses: users().flat_map(|uses| &uses.known).map(&number).collect(),
+        after: region.after.iter().map(&number).collect(),
+        until: users().flat_map(|uses| &uses.until).map(&number).collect(),
     }
 }
 

@@ -57,7 +57,7 @@ impl UnverifiedCapture {
     ///
     /// # Errors
     ///
-    /// [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
+    /// [`CaptureError::Unordered`], [`CaptureError::Layout`], [`CaptureError::MemoryNodes`], and what the driver refuses.
     #[doc(hidden)]
     pub fn verify(&self) -> Result<Verification, CaptureError> {
         let CaptureOutcome { graph, record, .. } = &self.outcome;

@@ -31,9 +31,11 @@ pub struct RegionLayout {
     /// The nodes that use it, as far as they are known. For them the edges must show what `after` and
     /// `until` say of every use; what else they say is believed.
     pub uses: Vec<usize>,
-    /// Every use comes after all of these nodes.
+    /// Every use comes after all of these nodes. The edges must show that each of them is one of those in `until`, or
+    /// comes before one.
     pub after: Vec<usize>,
-    /// Every use is one of these nodes, or comes before one of them. None: it is not used at all.
+    /// Every use is one of these nodes, or comes before one of them. None: it is not used at all. So a node that does
+    /// not come after all of `after` is no use, and ends none.
     pub until: Vec<usize>,
 }
 

@@ -7,6 +7,7 @@
 mod error;
 mod layout;
 mod lists;
+mod lives;
 mod order;
 mod questions;
 mod reach;

@@ -1,8 +1,9 @@
 //! What has to be known of a graph's order: of two regions, whether the one is before the other; of an
 //! access and a region, whether it is made while the bytes are the region's own.
 
+use super::lives::Lives;
 use super::order::Order;
-use super::reach::{Claim, Mask, Pass, both, judge};
+use super::reach::{Claim, Mask, Pass, judge};
 use super::regions::Regions;
 
 /// A graph and its regions, of which things are asked.
@@ -15,32 +16,29 @@ pub(super) struct Questions<'a> {
 /// What a node must reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
-    /// All uses of a region that are known: they come after it.
+    /// All known uses of a region: they come after it.
     Uses(usize),
     /// A last use of a region: it is one, or comes before one.
     LastUse(usize),
-    /// What a region begins after, or is itself, and its last uses: that these come after what the
-    /// region begins after is what was said, so they are looked at themselves.
-    Region(usize),
+    /// A node that a region begins after: it is one, or comes before one.
+    Beginning(usize),
     /// The node at this place.
     Node(usize),
 }
 
-/// Who asks about a region's sake: the lists of its nodes that paths must lead from.
+/// The lists of a region's nodes that paths must lead from.
 #[derive(Clone, Copy, Debug)]
 enum SourceNodes {
     /// The nodes that the region begins after.
     Beginnings,
-    /// The uses of the region.
+    /// The known uses of the region.
     Uses,
-    /// The last uses of the region.
-    LastUses,
 }
 
 impl SourceNodes {
     /// The number of the asker.
     fn of(self, region: usize) -> usize {
-        region * 3 + self as usize
+        region * 2 + self as usize
     }
 }
 
@@ -49,40 +47,56 @@ impl<'a> Questions<'a> {
         Self { order, regions }
     }
 
-    /// Of each pair of regions, whether the first is before the second: the edges show that the uses of
-    /// the first end where it says so, and that those of the second begin where that says so; and what
-    /// ends the first is complete before the second begins.
-    pub(super) fn are_before(&self, pairs: &[(usize, usize)]) -> Vec<bool> {
+    /// The lives of the regions, of which these share bytes: the edges must show that their known uses begin and end
+    /// where the layout says so, and that none ends before it begins.
+    pub(super) fn lives(&self, sharing: &[usize]) -> Lives {
         let regions = self.regions;
-        let count = regions.layout.len();
-        let mut named: Vec<usize> = pairs.iter().flat_map(|&(one, other)| [one, other]).collect();
-        named.sort_unstable();
-        named.dedup();
-        let (mut asked, mut claims) =
-            (Vec::new(), Vec::with_capacity(named.len() * 2 + pairs.len()));
-        for &region in &named {
-            let mut ask = |from: SourceNodes, nodes: &[usize]| {
-                asked.extend(nodes.iter().map(|&node| (node, from.of(region))));
-            };
-            ask(SourceNodes::Beginnings, regions.after(region));
-            ask(SourceNodes::Uses, regions.uses(region));
-            ask(SourceNodes::LastUses, regions.until(region));
-            let (begin, end) = (SourceNodes::Beginnings.of(region), SourceNodes::Uses.of(region));
+        let (mut asked, mut claims) = (Vec::new(), Vec::with_capacity(sharing.len() * 4));
+        // Behind the numbers of the regions, one for each node of `until`.
+        let (mut last_uses, mut next) = (Vec::new(), regions.layout.len());
+        for &region in sharing {
+            let begin = SourceNodes::Beginnings.of(region);
+            let end = SourceNodes::Uses.of(region);
+            asked.extend(regions.after(region).iter().map(|&node| (node, begin)));
+            asked.extend(regions.uses(region).iter().map(|&node| (node, end)));
             claims.push(Claim { asker: begin, set: Set::Uses(region), who: region });
-            claims.push(Claim { asker: end, set: Set::LastUse(region), who: count + region });
+            claims.push(Claim { asker: begin, set: Set::LastUse(region), who: region });
+            claims.push(Claim { asker: end, set: Set::LastUse(region), who: region });
+            for &place in regions.until(region) {
+                claims.push(Claim { asker: begin, set: Set::Node(place), who: next });
+                last_uses.push((region, place, next));
+                next += 1;
+            }
         }
-        for (pair, &(earlier, later)) in pairs.iter().enumerate() {
-            let asker = SourceNodes::LastUses.of(earlier);
-            claims.push(Claim { asker, set: Set::Region(later), who: count * 2 + pair });
-        }
-        // Of regions, whether the edges show where their uses begin, and where they end; of pairs,
-        // whether the second follows.
-        let mut holds = vec![true; count * 2 + pairs.len()];
+        let mut holds = vec![true; next];
         self.judge(asked, claims, |who| holds[who] = false);
-        let is_before = |(pair, &(earlier, later)): (usize, &(usize, usize))| {
-            holds[count + earlier] && holds[later] && holds[count * 2 + pair]
+        let is_shown = |region: usize| holds[region];
+        // What does not come after all that the region begins after is no use of it.
+        let is_none =
+            |&&(region, _, number): &&(usize, usize, usize)| is_shown(region) && !holds[number];
+        let none = last_uses.iter().filter(is_none).map(|&(region, place, _)| (region, place));
+        Lives::new(regions, none.collect(), is_shown)
+    }
+
+    /// Of each pair of regions, whether the first is before the second: the edges show the lives of both, and that each
+    /// last use of the first is complete before the second begins.
+    pub(super) fn are_before(&self, lives: &Lives, pairs: &[(usize, usize)]) -> Vec<bool> {
+        let mut earlier: Vec<usize> = pairs.iter().map(|&(earlier, _)| earlier).collect();
+        earlier.sort_unstable();
+        earlier.dedup();
+        let last_uses = |region| lives.ends(region).iter().map(move |&place| (place, region));
+        let asked = earlier.into_iter().flat_map(last_uses).collect();
+        let claim = |(who, &(asker, later)): (usize, &(usize, usize))| Claim {
+            asker,
+            set: Set::Beginning(later),
+            who,
         };
-        pairs.iter().enumerate().map(is_before).collect()
+        let claims = pairs.iter().enumerate().map(claim).collect();
+        let are_shown =
+            |&(one, other): &(usize, usize)| lives.is_shown(one) && lives.is_shown(other);
+        let mut before: Vec<bool> = pairs.iter().map(are_shown).collect();
+        self.judge(asked, claims, |who| before[who] = false);
+        before
     }
 
     /// Of each access, given as the place of its node and a region that it lies in, whether it is made
@@ -130,8 +144,8 @@ impl<'a> Questions<'a> {
         let regions = self.regions;
         match set {
             Set::Uses(region) => regions.last_known_use(region),
-            Set::LastUse(region) => regions.last(region),
-            Set::Region(region) => regions.last(region).max(regions.last_beginning(region)),
+            Set::LastUse(region) => regions.last_until(region),
+            Set::Beginning(region) => regions.last_beginning(region),
             Set::Node(place) => place,
         }
     }
@@ -141,10 +155,7 @@ impl<'a> Questions<'a> {
         match set {
             Set::Uses(region) => pass.before_all(regions.uses(region)),
             Set::LastUse(region) => pass.one_or_before_any(regions.until(region)),
-            Set::Region(region) => {
-                let begins = pass.one_or_before_any(regions.after(region));
-                both(begins, pass.before_all(regions.until(region)))
-            }
+            Set::Beginning(region) => pass.one_or_before_any(regions.after(region)),
             Set::Node(place) => pass.before_all(&[place]),
         }
     }

@@ -158,8 +158,3 @@ pub(super) fn judge<T: Copy + Ord>(
         }
     }
 }
-
-/// The sources that are in both masks.
-pub(super) fn both(one: Mask, other: Mask) -> Mask {
-    std::array::from_fn(|word| one[word] & other[word])
-}

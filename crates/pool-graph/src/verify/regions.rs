@@ -62,7 +62,7 @@ impl<'a> Regions<'a> {
     }
 
     /// The highest place where a region is used last; 0 for one that is not used.
-    pub(super) fn last(&self, region: usize) -> usize {
+    pub(super) fn last_until(&self, region: usize) -> usize {
         self.last[region].until
     }
 
@@ -74,5 +74,26 @@ impl<'a> Regions<'a> {
     /// The highest place that the uses of a region come after.
     pub(super) fn last_beginning(&self, region: usize) -> usize {
         self.last[region].after
+    }
+
+    /// The regions that share bytes with another one, ascending.
+    pub(super) fn sharing(&self) -> Vec<usize> {
+        let layout = self.layout;
+        let mut by_offset: Vec<usize> =
+            (0..layout.len()).filter(|&region| layout[region].bytes > 0).collect();
+        by_offset.sort_by_key(|&region| layout[region].offset);
+        let (mut sharing, mut furthest) = (Vec::new(), None);
+        for &region in &by_offset {
+            // The region before it that ends last.
+            let before =
+                furthest.filter(|&other: &usize| layout[other].shares_with(&layout[region]));
+            sharing.extend(before.into_iter().chain(before.map(|_| region)));
+            if furthest.is_none_or(|other| layout[other].end() < layout[region].end()) {
+                furthest = Some(region);
+            }
+        }
+        sharing.sort_unstable();
+        sharing.dedup();
+        sharing
     }
 }

@@ -5,13 +5,13 @@
 //! bytes. But the order between two regions (`is_before`, in the file above) is a strict partial one:
 //!
 //! - *Transitive.* Let A be before B and B before C, and b be a last use of B, of which there is one.
-//!   Every last use of A is complete before b, b is complete before or is a node that C comes after, and
-//!   is complete before every last use of C: so the same holds of every last use of A. What the edges
-//!   show of A's uses was asked for A before B, and of C's for B before C.
+//!   Every last use of A is or is before a node that B begins after, that node is before b, and b is or is
+//!   before a node that C begins after.
 //! - *Irreflexive.* A last use of A would be complete before itself.
 //!
 //! And it agrees with the *key* of a region, the highest place of its last uses: if A is before B, all
-//! last uses of A come before all of B's.
+//! last uses of A come before all of B's. A region whose life the edges do not show is before and after
+//! none, so the first pair that it is named in is not ordered, whatever its key.
 //!
 //! The walk keeps the regions that have the current byte sorted by their keys, and names each region that
 //! comes in together with the two next to it. Say that up to there each such pair was ordered. Then the
@@ -29,7 +29,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::layout::Access;
+use super::layout::{Access, RegionLayout};
+use super::lives::Lives;
 use super::order::Order;
 use super::regions::Regions;
 
@@ -57,13 +58,19 @@ pub(super) struct SweepResult {
 }
 
 /// Walks through the addresses.
-pub(super) fn sweep(order: &Order, regions: &Regions<'_>, accesses: &[Access]) -> SweepResult {
+pub(super) fn sweep(
+    order: &Order,
+    regions: &Regions<'_>,
+    lives: &Lives,
+    accesses: &[Access],
+) -> SweepResult {
     let layout = regions.layout;
-    let is_seen = |&region: &usize| layout[region].bytes > 0 && !layout[region].until.is_empty();
+    let is_seen = |&region: &usize| layout[region].bytes > 0 && !lives.ends(region).is_empty();
     let mut by_offset: Vec<usize> = (0..layout.len()).filter(is_seen).collect();
     by_offset.sort_by_key(|&region| layout[region].offset);
     let mut swept = SweepResult { owners: vec![None; accesses.len()], ..SweepResult::default() };
-    let mut at_hand = ActiveRegions { regions, active: BTreeSet::new(), ends: BinaryHeap::new() };
+    let mut at_hand =
+        ActiveRegions { layout, lives, active: BTreeSet::new(), ends: BinaryHeap::new() };
     let mut waiting: Vec<usize> = (0..accesses.len()).collect();
     waiting.sort_by_key(|&access| accesses[access].offset);
     let mut waiting = waiting.into_iter().peekable();
@@ -85,7 +92,8 @@ pub(super) fn sweep(order: &Order, regions: &Regions<'_>, accesses: &[Access]) -
 
 /// The regions that have the current byte.
 struct ActiveRegions<'a> {
-    regions: &'a Regions<'a>,
+    layout: &'a [RegionLayout],
+    lives: &'a Lives,
     /// The regions by their keys.
     active: BTreeSet<(usize, usize)>,
     /// The regions by where they end.
@@ -106,13 +114,13 @@ impl ActiveRegions<'_> {
 
     /// Takes a region in, and names it with those next to it.
     fn enter(&mut self, region: usize, at: usize, pairs: &mut Vec<Pair>) {
-        let keyed = (self.regions.last(region), region);
+        let keyed = (self.lives.last(region), region);
         let below = self.active.range(..keyed).next_back();
         let above = self.active.range(keyed..).next();
         pairs.extend(below.map(|&(_, earlier)| Pair { earlier, later: region, at }));
         pairs.extend(above.map(|&(_, later)| Pair { earlier: region, later, at }));
         self.active.insert(keyed);
-        self.ends.push(Reverse((self.regions.layout[region].end(), keyed)));
+        self.ends.push(Reverse((self.layout[region].end(), keyed)));
     }
 
     /// Goes on to an access, and names the region that it can belong to.
@@ -120,6 +128,6 @@ impl ActiveRegions<'_> {
         self.advance(access.offset);
         let place = order.place(access.node);
         let &(_, region) = self.active.range((place, 0)..).next()?;
-        self.regions.layout[region].contains(access).then_some(region)
+        self.layout[region].contains(access).then_some(region)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::LayoutViolation;
 use super::layout::{Access, GraphOrder, RegionLayout};
+use super::lives::Lives;
 use super::order::Order;
 use super::questions::Questions;
 use super::regions::Regions;
@@ -60,9 +61,10 @@ pub fn verify_layout(
     let order = Order::of(graph, named.clone())?;
     check_names(graph, named, layout)?;
     let regions = Regions::new(layout, &order);
-    let swept = sweep(&order, &regions, accesses);
     let questions = Questions::new(&order, &regions);
-    if let Some((first, second)) = unordered(&questions, layout, &swept) {
+    let lives = questions.lives(&regions.sharing());
+    let swept = sweep(&order, &regions, &lives, accesses);
+    if let Some((first, second)) = unordered(&questions, &lives, layout, &swept) {
         return Err(LayoutViolation::Unordered { first, second });
     }
     if let Some(stray) = stray(&order, &questions, layout, accesses, &swept.owners) {
@@ -76,12 +78,13 @@ pub fn verify_layout(
 /// way of one of no higher offset the first, and of these others the first. The lower index first.
 fn unordered(
     questions: &Questions<'_>,
+    lives: &Lives,
     layout: &[RegionLayout],
     swept: &SweepResult,
 ) -> Option<(usize, usize)> {
     let pairs: Vec<(usize, usize)> =
         swept.pairs.iter().map(|pair| (pair.earlier, pair.later)).collect();
-    let ordered = questions.are_before(&pairs);
+    let ordered = questions.are_before(lives, &pairs);
     let found = swept.pairs.iter().zip(ordered).find(|(_, ordered)| !ordered)?.0;
     // That pair is one; a region of lower offset may be in the way, too.
     let new = swept.by_offset[found.at];
@@ -89,7 +92,7 @@ fn unordered(
     let others: Vec<usize> = before.filter(|&one| layout[one].shares_with(&layout[new])).collect();
     let both_ways: Vec<(usize, usize)> =
         others.iter().flat_map(|&other| [(other, new), (new, other)]).collect();
-    let ordered = questions.are_before(&both_ways);
+    let ordered = questions.are_before(lives, &both_ways);
     let in_the_way = ordered.chunks(2).position(|either| !either.contains(&true));
     let next_to = if found.earlier == new { found.later } else { found.earlier };
     let other = in_the_way.map_or(next_to, |one| others[one]);

@@ -182,22 +182,22 @@ fn planned(sample: &Sample) -> Vec<RegionLayout> {
     sample.buffers.iter().zip(&plan.offsets).map(laid_out).collect()
 }
 
-/// What the verifier should say of sharing, the plain way.
+/// The verdict that the verifier should come to of sharing, the plain way.
 fn is_right(graph: &GraphOrder, layout: &[RegionLayout]) -> bool {
+    let is_or_reaches = |from, to| from == to || reaches(graph, from, to);
+    let has_begun =
+        |one: &RegionLayout, node| one.after.iter().all(|&begin| reaches(graph, begin, node));
+    let has_not_ended =
+        |one: &RegionLayout, node| one.until.iter().any(|&last| is_or_reaches(node, last));
+    let is_shown = |one: &RegionLayout| {
+        one.uses.iter().all(|&node| has_begun(one, node) && has_not_ended(one, node))
+            && one.after.iter().all(|&node| has_not_ended(one, node))
+    };
     let before = |one: &RegionLayout, other: &RegionLayout| {
-        let ends = one
-            .uses
-            .iter()
-            .all(|&node| one.until.iter().any(|&last| last == node || reaches(graph, node, last)));
-        let begins = other
-            .uses
-            .iter()
-            .all(|&node| other.after.iter().all(|&begin| reaches(graph, begin, node)));
-        ends && begins
-            && one.until.iter().all(|&last| {
-                other.after.iter().any(|&begin| last == begin || reaches(graph, last, begin))
-                    && other.until.iter().all(|&user| reaches(graph, last, user))
-            })
+        let mut ends = one.until.iter().filter(|&&last| has_begun(one, last));
+        is_shown(one)
+            && is_shown(other)
+            && ends.all(|&last| other.after.iter().any(|&begin| is_or_reaches(last, begin)))
     };
     layout.iter().enumerate().all(|(index, one)| {
         layout[index + 1..].iter().all(|other| {
@@ -236,6 +236,24 @@ proptest! {
             prop_assert_eq!(accepted, is_right(&sample.graph, &layout));
         }
     }
+}
+
+/// What ends beside what begins the region is no use of it: the stream waited for another one in the meantime.
+#[test]
+fn what_does_not_come_after_the_beginning_of_a_region_ends_none() {
+    let edge = |from, to| OrderEdge { from, to, full: true };
+    // One stream is 0 → 1 → 2; node 3 is another one's, and nothing comes after it.
+    let graph = GraphOrder { nodes: 4, edges: vec![edge(0, 1), edge(1, 2)] };
+    let shared = |until: &[usize]| {
+        verify_layout(&graph, &[region(0, &[0], until), region(0, &[1], &[2])], &[])
+    };
+    assert_eq!(shared(&[1, 3]).unwrap().sharing, 1);
+    // All that lies between the beginning and the end of the first: nothing.
+    assert_eq!(shared(&[0, 3]).unwrap().sharing, 0);
+    let refused = LayoutViolation::Unordered { first: 0, second: 1 };
+    assert_eq!(shared(&[2, 3]), Err(refused.clone()));
+    // A region that ends before it begins is in order with none.
+    assert_eq!(shared(&[3]), Err(refused));
 }
 
 /// Each edge of a chain that the plan relies on, and each offset.

@@ -45,18 +45,26 @@ impl Matrix {
         region.until.iter().any(|&last| last == node || self.is_before(node, last))
     }
 
-    fn follows(&self, earlier: &RegionLayout, later: &RegionLayout) -> bool {
-        earlier.until.iter().all(|&last| {
-            let begins = |&begin: &usize| last == begin || self.is_before(last, begin);
-            let is_over = |&user: &usize| self.is_before(last, user);
-            later.after.iter().any(begins) && later.until.iter().all(is_over)
-        })
+    /// Whether the edges show what the layout says of a region.
+    fn is_shown(&self, region: &RegionLayout) -> bool {
+        region.uses.iter().all(|&node| self.has_begun(region, node))
+            && region.uses.iter().all(|&node| self.has_not_ended(region, node))
+            && region.after.iter().all(|&node| self.has_not_ended(region, node))
+    }
+
+    /// The nodes that may be the last uses of a region.
+    fn ends(&self, region: &RegionLayout) -> Vec<usize> {
+        let may_be = |&node: &usize| !self.is_shown(region) || self.has_begun(region, node);
+        region.until.iter().copied().filter(may_be).collect()
     }
 
     fn are_ordered(&self, earlier: &RegionLayout, later: &RegionLayout) -> bool {
-        earlier.uses.iter().all(|&node| self.has_not_ended(earlier, node))
-            && later.uses.iter().all(|&node| self.has_begun(later, node))
-            && self.follows(earlier, later)
+        let begins_later = |last: usize| {
+            later.after.iter().any(|&begin| last == begin || self.is_before(last, begin))
+        };
+        self.is_shown(earlier)
+            && self.is_shown(later)
+            && self.ends(earlier).into_iter().all(begins_later)
     }
 }
 
@@ -68,13 +76,13 @@ fn is_circular(graph: &GraphOrder) -> bool {
 
 /// The regions of the layout that share bytes, in the order in which a walk through the addresses meets
 /// them: the one that comes in, then the one that was there.
-fn sharing(layout: &[RegionLayout]) -> Vec<(usize, usize)> {
+fn sharing(matrix: &Matrix, layout: &[RegionLayout]) -> Vec<(usize, usize)> {
     let mut by_offset: Vec<usize> = (0..layout.len()).collect();
     by_offset.sort_by_key(|&one| layout[one].offset);
     let end = |one: usize| layout[one].offset + layout[one].bytes;
     let shares = |one: usize, other: usize| {
         let start = layout[one].offset.max(layout[other].offset);
-        let used = |region: usize| !layout[region].until.is_empty();
+        let used = |region: usize| !matrix.ends(&layout[region]).is_empty();
         start < end(one).min(end(other)) && used(one) && used(other)
     };
     let pairs = by_offset
@@ -109,7 +117,7 @@ fn naive(
         }
     }
     let matrix = Matrix::of(graph);
-    let sharing = sharing(layout);
+    let sharing = sharing(&matrix, layout);
     for &(new, old) in &sharing {
         let (one, other) = (&layout[new], &layout[old]);
         if !matrix.are_ordered(one, other) && !matrix.are_ordered(other, one) {

@@ -14,6 +14,7 @@ mod graph_update;
 mod host_copies;
 mod memory_pools;
 mod replay;
+mod rows;
 mod sticky_errors;
 mod support;
 mod virtual_memory;

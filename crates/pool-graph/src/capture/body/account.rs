@@ -1,7 +1,6 @@
 //! The account of one body: all that is known of it while it runs. Its capture and the pools of its scopes
 //! [share](super::shared_account) it.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +10,7 @@ use super::body_record::BodyRecord;
 use super::call_site::CallSite;
 use super::medium::{LiveCapture, Medium};
 use super::memory_use::Use;
-use super::region::{ArenaRange, Markers, Region};
+use super::region::{ArenaRange, Region};
 use super::scope_work::ScopeWork;
 use super::span::{NodeOwner, Span};
 use super::trace::{BodyStep, Memory, Trace};
@@ -28,14 +27,16 @@ pub(crate) struct Account {
     /// The trace of a dry run, or of the graph to update, which the body has to follow; none where it is free.
     planned: Option<Trace>,
     pub(super) record: BodyRecord,
-    /// The first error of a drop, which has nobody to answer it to.
-    first_unanswered: Option<CaptureError>,
-    /// The nodes that streams came to, by handle, each with its number in the order in which they were met.
-    pub(super) met: HashMap<u64, usize>,
+    /// The first error that a pool of the body got another one for, and whether a scope has returned it.
+    first_refused: Option<CaptureError>,
+    refused_is_reported: bool,
+    /// The first error of a drop, which cannot return it.
+    first_of_a_drop: Option<CaptureError>,
+    /// Whether a step of the body has used each stream, or waited on it. A device view may bring a stream into the
+    /// capture before that, and a dry run does not see it.
+    entered: Vec<bool>,
     /// The work of scopes and lent views on each stream.
     pub(super) scope_work: Vec<ScopeWork>,
-    /// For each stream the nodes of other streams that it came behind by waits of the capture.
-    pub(super) brought: Vec<HashSet<u64>>,
 }
 
 impl Account {
@@ -71,10 +72,11 @@ impl Account {
             medium,
             planned,
             record: BodyRecord::new(number, count, shares),
-            first_unanswered: None,
-            met: HashMap::new(),
+            first_refused: None,
+            refused_is_reported: false,
+            first_of_a_drop: None,
+            entered: (0..count).map(|stream| stream == 0).collect(),
             scope_work: vec![ScopeWork::default(); count],
-            brought: vec![HashSet::new(); count],
         }
     }
 
@@ -110,14 +112,38 @@ impl Account {
         self.record.model.has_begun(stream)
     }
 
-    /// Notes an error of a drop, which has nobody to answer it to.
-    pub(super) fn note_unanswered(&mut self, error: CaptureError) {
-        self.first_unanswered.get_or_insert(error);
+    /// Notes why a pool of the body was refused something. The pool, which knows no `CaptureError`, got another error.
+    pub(super) fn note_refused(&mut self, error: CaptureError) {
+        self.first_refused.get_or_insert(error);
     }
 
-    /// Answers the first error that nobody could be told.
-    pub(super) fn check_unanswered(&self) -> Result<(), CaptureError> {
-        self.first_unanswered.clone().map_or(Ok(()), Err)
+    /// Notes an error of a drop, which cannot return it.
+    pub(super) fn note_error_of_drop(&mut self, error: CaptureError) {
+        self.first_of_a_drop.get_or_insert(error);
+    }
+
+    /// Whether a pool of the body was refused something.
+    pub(super) fn has_refused(&self) -> bool {
+        self.first_refused.is_some()
+    }
+
+    /// The first error that a pool of the body got another one for, once.
+    pub(super) fn report_refused(&mut self) -> Option<CaptureError> {
+        let first = self.first_refused.as_ref().filter(|_| !self.refused_is_reported)?;
+        self.refused_is_reported = true;
+        Some(first.clone())
+    }
+
+    /// Returns the first error that no call has returned.
+    pub(super) fn check_noted(&self) -> Result<(), CaptureError> {
+        let noted = self.first_refused.as_ref().or(self.first_of_a_drop.as_ref());
+        noted.cloned().map_or(Ok(()), Err)
+    }
+
+    /// Adds the end of a scope or a loan to the trace. A drop cannot return an error, and the body's own error comes
+    /// first: the next step, or the end of the capture, finds that the traces differ.
+    pub(super) fn end_step(&mut self, step: &BodyStep) {
+        self.record.trace.add(step);
     }
 
     /// Notes a step, which must be that of the plan, if there is one.
@@ -153,47 +179,35 @@ impl Account {
         self.record.host.push(Some(buffer));
     }
 
-    /// The handles of the nodes that a stream has come to by this capture's work, and by nobody else's;
-    /// none in a dry run. While a scope is open there, or a view is lent, their work is not told apart.
+    /// The handles of the nodes that a stream has come to by this capture's work alone; none in a dry run. While a
+    /// scope is open there, or a view is lent, their work is not told apart.
     pub(super) fn expect(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
         if self.may_hold_more(stream) {
             return self.frontier(stream);
         }
         let begun = self.has_begun(stream);
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
-        let nodes = live.frontiers.check(&self.streams, stream, begun)?;
-        self.meet(&nodes);
-        Ok(nodes)
+        live.frontiers.check(&self.streams, stream, begun)
     }
 
     /// Notes that these streams stand where they were left just now; the handles of the nodes there.
     pub(super) fn arrive(&mut self, streams: &[usize]) -> Result<Vec<u64>, CaptureError> {
         let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
         let arrive = |&stream| live.frontiers.arrive(&self.streams, stream);
-        let nodes = streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat();
-        self.meet(&nodes);
-        Ok(nodes)
+        Ok(streams.iter().map(arrive).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// The handles of the nodes that a stream has come to; none in a dry run.
     pub(super) fn frontier(&mut self, stream: usize) -> Result<Vec<u64>, CaptureError> {
-        let Some(live) = self.medium.live() else { return Ok(Vec::new()) };
-        let nodes = live.frontiers.now(&self.streams[stream])?;
-        self.meet(&nodes);
-        Ok(nodes)
+        match self.medium.live() {
+            Some(live) => live.frontiers.now(&self.streams[stream]),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The handles of the nodes at which a stream was left; none in a dry run.
     pub(super) fn left_at(&mut self, stream: usize) -> Vec<u64> {
         self.medium.live().map_or_else(Vec::new, |live| live.frontiers.at(stream))
-    }
-
-    /// Notes that streams have come to these nodes.
-    pub(super) fn meet(&mut self, nodes: &[u64]) {
-        for &node in nodes {
-            let met = self.met.len();
-            self.met.entry(node).or_insert(met);
-        }
     }
 
     /// Begins what moves a stream on; how many spans were over then.
@@ -218,9 +232,13 @@ impl Account {
         Ok(after)
     }
 
-    /// Takes a stream into the capture: it comes after what the session's stream holds.
+    /// Takes a stream into the capture at its first step: it comes after what the session's stream holds.
     pub(super) fn begin(&mut self, stream: usize) -> Result<(), CaptureError> {
-        if self.has_begun(stream) { Ok(()) } else { self.order(stream, 0) }
+        if !self.entered[stream] {
+            self.order(stream, 0)?;
+            self.entered[stream] = true;
+        }
+        Ok(())
     }
 
     /// Makes a stream come after all that another one holds now, where it does not yet.
@@ -237,17 +255,14 @@ impl Account {
 
     fn order_live(&mut self, later: usize, earlier: usize) -> Result<(), CaptureError> {
         self.fork()?;
-        let stood = self.expect(later)?;
-        let before = [&stood[..], &self.expect(earlier)?].concat();
+        let before = [self.expect(later)?, self.expect(earlier)?].concat();
         let begun = self.begin_move(later);
         let ordered = match self.medium.live() {
             Some(live) => live.event.order(&self.streams[later], &self.streams[earlier]),
             None => Ok(()),
         };
-        let after = self.end_move(later, begun, &before, &NodeOwner::NOTHING);
-        ordered?;
-        self.came_behind(later, &stood, &after?);
-        Ok(())
+        let ended = self.end_move(later, begun, &before, &NodeOwner::NOTHING);
+        ordered.map_err(CaptureError::from).and(ended.map(drop))
     }
 
     /// Whether a stream has to wait so that its next operation comes after all of another one's.
@@ -284,8 +299,7 @@ impl Account {
     pub(super) fn used(&mut self, stream: usize, uses: &[Use<'_>], nodes: &[u64]) {
         let operation = self.record.model.operation(stream);
         for one in uses {
-            let markers = Markers { operation, nodes: nodes.to_vec() };
-            self.record.regions[one.region].used(stream, one.writes, markers);
+            self.record.regions[one.region].used(stream, one.writes, operation, nodes);
         }
     }
 
@@ -358,12 +372,11 @@ impl Account {
 
     fn take_region(&mut self, stream: usize, bytes: u64) -> Result<usize, CaptureError> {
         let after = self.expect(stream)?;
-        let since = self.meet_all()?;
         let (address, offset) = self.medium.take(bytes)?;
         let taken_by = self.record.model.operation(stream);
         let place = ArenaRange { address, bytes, offset };
         let region = Region::temporary(self.record.name_temporary(), stream, place, after);
-        self.record.regions.push(Region { taken_by, since, ..region });
+        self.record.regions.push(Region { taken_by, ..region });
         Ok(self.record.regions.len() - 1)
     }
 

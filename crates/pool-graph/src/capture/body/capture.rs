@@ -121,10 +121,11 @@ impl<'c> Capture<'c> {
         let worked = work(&streams[stream]);
         let mut account = self.account.open();
         // What failed halfway has put something on the stream by then, and that uses the memory.
-        let mut nodes = account.end_move(stream, begun, &before, owner)?;
-        nodes.retain(|node| !before.contains(node));
-        account.used(stream, uses, &nodes);
-        worked
+        let ended = account.end_move(stream, begun, &before, owner).map(|mut nodes| {
+            nodes.retain(|node| !before.contains(node));
+            account.used(stream, uses, &nodes);
+        });
+        worked.and(ended)
     }
 
     /// Ends the pools of scopes, while what they may still put on the streams is captured, and joins every branch.
@@ -134,7 +135,7 @@ impl<'c> Capture<'c> {
         drop(scopes);
         let mut account = self.account.open();
         account.finish_pools_end(end)?;
-        account.check_unanswered()?;
+        account.check_noted()?;
         account.join_all()
     }
 

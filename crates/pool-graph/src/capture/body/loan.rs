@@ -68,7 +68,7 @@ impl Drop for Lender {
         // A kernel may have got the address 0.
         let unanswered = stream.take_unanswered().map_or(Ok(()), Err);
         if let Err(error) = joined.and(unanswered) {
-            self.account.open().note_unanswered(error.into());
+            self.account.open().note_error_of_drop(error.into());
         }
     }
 }
@@ -144,8 +144,6 @@ struct LoanGuard<'v> {
     capture: &'v Capture<'v>,
     place: usize,
     of: Use<'v>,
-    /// How many nodes had been met.
-    since: usize,
 }
 
 impl<'v> LoanGuard<'v> {
@@ -155,17 +153,14 @@ impl<'v> LoanGuard<'v> {
         of: Use<'v>,
     ) -> Result<Self, CaptureError> {
         let place = capture.check(stream)?;
-        let since = capture.account.open().lend(place, of.region)?;
-        Ok(Self { capture, place, of, since })
+        capture.account.open().lend(place, of.region)?;
+        Ok(Self { capture, place, of })
     }
 }
 
 impl Drop for LoanGuard<'_> {
     fn drop(&mut self) {
-        let mut account = self.capture.account.open();
-        if let Err(error) = account.end_loan(self.place, self.of, self.since) {
-            account.note_unanswered(error);
-        }
+        self.capture.account.open().end_loan(self.place, self.of);
     }
 }
 

@@ -18,10 +18,8 @@ pub(crate) struct Region {
     pub(crate) offset: Option<u64>,
     /// The operation of the model that stands for taking it.
     pub(crate) taken_by: usize,
-    /// What the stream that took it had before, in the graph.
+    /// The handles of the nodes at which the stream stood that took it: every use comes after all of them.
     pub(crate) after: Vec<u64>,
-    /// How many nodes had been met when it was taken, or lent: those are no uses of what is kept or lent.
-    pub(crate) since: usize,
     /// The stream of the last write; at first the one that took it.
     pub(crate) writer: usize,
     /// The streams that have read the region since its last write.
@@ -49,18 +47,14 @@ pub(crate) struct ArenaRange {
 /// The uses of a region on one stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
-    pub(crate) last: Markers,
-    /// The handles of the nodes of those before it.
-    pub(crate) earlier: Vec<u64>,
-}
-
-/// One use of a region.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Markers {
-    /// The number of the operation in the model.
+    /// The number of the last one in the model.
     pub(crate) operation: usize,
-    /// The handles of the nodes that came to be the stream's last with it; none in a dry run.
-    pub(crate) nodes: Vec<u64>,
+    /// The handles of the nodes that use it, as far as the capture put them there; none in a dry run.
+    pub(crate) known: Vec<u64>,
+    /// The handles of the nodes where its use ends: each use is one of them or comes before one. After an operation
+    /// they are its own. After a loan they are those at which the stream stands, which was made to come after all
+    /// that had the view.
+    pub(crate) until: Vec<u64>,
 }
 
 impl Region {
@@ -84,7 +78,6 @@ impl Region {
             offset: None,
             taken_by: 0,
             after: Vec::new(),
-            since: 0,
             writer: 0,
             readers: Vec::new(),
             users: BTreeMap::new(),
@@ -105,20 +98,32 @@ impl Region {
         std::iter::once(self.writer).chain(readers).collect()
     }
 
-    /// Notes a use of the region.
-    pub(crate) fn used(&mut self, stream: usize, writes: bool, markers: Markers) {
+    /// Notes a use of the region by an operation, which came to these nodes.
+    pub(crate) fn used(&mut self, stream: usize, writes: bool, operation: usize, nodes: &[u64]) {
         let on_stream = self.users.entry(stream).or_default();
-        on_stream.last.operation = markers.operation;
-        // Work that put nothing on the stream comes to no node.
-        if !markers.nodes.is_empty() {
-            let before = std::mem::replace(&mut on_stream.last.nodes, markers.nodes);
-            on_stream.earlier.extend(before);
-        }
+        on_stream.operation = operation;
+        on_stream.known.extend_from_slice(nodes);
+        on_stream.end_at(nodes);
         if writes {
             self.writer = stream;
             self.readers.clear();
         } else if !self.readers.contains(&stream) {
             self.readers.push(stream);
+        }
+    }
+
+    /// Notes that what used the region without being noted is over, where a stream stands at these nodes.
+    pub(crate) fn ended(&mut self, stream: usize, operation: usize, nodes: &[u64]) {
+        self.used(stream, true, operation, &[]);
+        self.users.entry(stream).or_default().end_at(nodes);
+    }
+}
+
+impl Uses {
+    /// What put nothing on the stream ends where the stream stood before.
+    fn end_at(&mut self, nodes: &[u64]) {
+        if !nodes.is_empty() {
+            self.until = nodes.to_vec();
         }
     }
 }

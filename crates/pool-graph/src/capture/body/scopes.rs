@@ -87,9 +87,12 @@ impl<'c> Capture<'c> {
     ///
     /// # Errors
     ///
-    /// What the body answers; [`CaptureError::ScopeOpen`] inside of a scope on the same stream;
-    /// [`CaptureError::Diverged`] and what the arena refuses, where the pool asked it for a block; and what
-    /// the driver refuses.
+    /// The body's own error, before any other. Where the capture refused a block to the pool, the pool's error does
+    /// not say why, so this one is returned in its place: [`CaptureError::Diverged`], or the arena's.
+    /// [`CaptureError::ScopeOpen`] inside of a scope on the same stream; and what the driver refuses.
+    ///
+    /// The end of a scope is a step, too. Where it is not the one that the body has to follow, as after an error that
+    /// the body goes on from, the next step fails with [`CaptureError::Diverged`], or the capture does at its end.
     #[track_caller]
     pub fn scope<R, E: From<CaptureError>>(
         &self,
@@ -97,20 +100,23 @@ impl<'c> Capture<'c> {
         body: impl FnOnce(&mut Scope<'_, Cuda>) -> Result<R, E>,
     ) -> Result<R, E> {
         let opened = OpenScopeGuard::new(self, self.check(stream)?, CallSite::of("scope"))?;
+        let refused_before = self.account.open().has_refused();
         // Dropped before `opened` where the body unwinds: then it brings the streams together.
         let mut pool = self.take_pool(opened.stream)?;
-        let answer = body(&mut pool.scope());
+        let result = body(&mut pool.scope());
         let joined = pool.context().join_other_streams();
-        let unanswered = pool.context().take_unanswered();
+        // A kernel may have got the address 0.
+        let unanswered = pool.context().take_unanswered().map_or(Ok(()), Err);
         self.pools.borrow_mut().scopes[opened.stream] = Some(pool);
         drop(opened);
-        self.account.open().check_unanswered()?;
-        joined.map_err(CaptureError::from)?;
-        match unanswered {
-            // A kernel may have got the address 0.
-            Some(error) if answer.is_ok() => Err(CaptureError::from(error).into()),
-            _ => answer,
-        }
+        let Ok(result) = result else {
+            // The body has the error that its pool got in the place of this one.
+            let refused = if refused_before { None } else { self.account.open().report_refused() };
+            return refused.map_or(result, |refused| Err(refused.into()));
+        };
+        self.account.open().check_noted()?;
+        joined.and(unanswered).map_err(CaptureError::from)?;
+        Ok(result)
     }
 
     /// A context for pools on a stream.
@@ -143,7 +149,7 @@ impl<'c> Capture<'c> {
     }
 }
 
-/// A scope that is open on a stream. Nothing else tells the account what is done there.
+/// A scope that is open on a stream. Its drop closes it, also where the body unwinds.
 struct OpenScopeGuard<'a> {
     capture: &'a Capture<'a>,
     stream: usize,

@@ -95,7 +95,7 @@ impl BodyStream {
         if let CaptureError::Driver(error) = error {
             return error;
         }
-        self.account.open().note_unanswered(error);
+        self.account.open().note_refused(error);
         CudaError::NoBlock { requested, why: "the capture cannot go on: its error says why" }
     }
 
@@ -105,7 +105,7 @@ impl BodyStream {
             return Err(CudaError::Capturing { operation: "use memory on a stream of no session" });
         };
         account.admit(self.stream, other).map_err(|error| {
-            account.note_unanswered(error);
+            account.note_refused(error);
             CudaError::Capturing { operation: "fork where its arena rewinds by the order of calls" }
         })
     }

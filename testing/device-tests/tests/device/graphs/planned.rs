@@ -3,7 +3,6 @@
 use pool_core::error_chain;
 use pool_graph::{
     ArenaPolicy, CaptureError, CapturedGraph, CudaArena, Divergence, GraphMemoryError,
-    LayoutViolation,
 };
 use pool_plan::Options;
 
@@ -109,7 +108,7 @@ fn naive_reuse_is_refused_in_all_of_18_forked_captures() {
         let captured: Result<CapturedGraph, CaptureError> =
             prepared.capture((), |capture, ()| program.body(capture, &outputs));
         let error = captured.expect_err("it races");
-        let unordered = matches!(error, CaptureError::Layout(LayoutViolation::Unordered { .. }));
+        let unordered = matches!(error, CaptureError::Unordered { .. });
         assert!(unordered, "{setting:?}: {}", error_chain(&error));
     }
 }

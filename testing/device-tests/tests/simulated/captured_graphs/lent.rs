@@ -6,8 +6,7 @@ use std::sync::Arc;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, LayoutViolation,
-    UnverifiedCapture,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, UnverifiedCapture,
 };
 use pool_kernels::elementwise;
 
@@ -124,8 +123,16 @@ fn lent_temporaries_that_share_bytes_without_an_order() {
         let unverified = unverified.unwrap();
         assert_eq!(unverified.verify().unwrap().sharing, 1);
         remove_the_edge(&unverified);
-        let unordered = LayoutViolation::Unordered { first: 0, second: 1 };
-        assert_eq!(unverified.verify(), Err(CaptureError::Layout(unordered)));
+        let Err(error @ CaptureError::Unordered { first, second }) = unverified.verify() else {
+            panic!("an edge is gone: {:?}", unverified.verify());
+        };
+        assert_eq!((first.number, second.number), (0, 1));
+        // Both come from the one line of the body.
+        let (function, line) = first.taken_by.unwrap();
+        assert_eq!(function, "acquire");
+        assert!(line.file().ends_with("lent.rs"), "{line}");
+        let text = error.to_string();
+        assert_eq!(text.matches(&format!("(`acquire` at {line})")).count(), 2, "{text}");
     });
 }
 

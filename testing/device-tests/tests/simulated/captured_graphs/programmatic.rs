@@ -9,7 +9,6 @@ use cudarc::driver::{CudaFunction, CudaStream, sys};
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CaptureError, CaptureSession, CapturedGraph, CudaArena, DeviceMemory,
-    LayoutViolation,
 };
 use pool_kernels::elementwise::{FILL, MODULE};
 
@@ -93,8 +92,7 @@ fn bytes_that_change_hands_over_a_programmatic_edge() {
                 graph.replay().unwrap();
             }
             Err(error) => {
-                let unordered = LayoutViolation::Unordered { first: 0, second: 1 };
-                assert_eq!(error, CaptureError::Layout(unordered));
+                assert!(matches!(error, CaptureError::Unordered { .. }), "{error:?}");
                 assert!(shares && programmatic);
             }
         }

@@ -10,7 +10,7 @@ use pool_core::error_chain;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, DeviceMemory, GraphMemoryError,
-    LayoutViolation, UnverifiedCapture,
+    UnverifiedCapture,
 };
 use pool_plan::Options;
 
@@ -197,7 +197,7 @@ fn races(simulator: Simulator, setting: &generator::Capture, seed: u64) -> usize
         assert!(verified.unwrap().sharing > 0);
     } else {
         let found = verified.unwrap_err();
-        let unordered = matches!(found, CaptureError::Layout(LayoutViolation::Unordered { .. }));
+        let unordered = matches!(found, CaptureError::Unordered { .. });
         assert!(unordered, "{found}");
     }
     run(&unverified, &memory.context().new_stream().unwrap());

@@ -1,0 +1,194 @@
+//! Random bodies, and a naive model of what each of their graphs orders: the pool accepts a graph exactly where the
+//! model does. Bodies fork and join, lend views, open scopes on branches, use device views by cudarc on other streams;
+//! their memory is planned by their own probe, or by a plan that may be wrong.
+
+mod body;
+mod order;
+mod steps;
+
+use std::collections::BTreeMap;
+
+use cuda_sim_control::{Settings, Simulator};
+use pool_graph::{
+    ArenaPlan, ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, PreparedCapture,
+    Probe,
+};
+use pool_kernels::elementwise;
+use pool_plan::{Buffer, IntervalProblem, Options};
+
+use crate::common::{memory, pool, stream};
+use crate::shrink;
+use crate::support::{function, start, start_anew};
+use body::{BLOCKS, Log, World, body};
+use order::Order;
+use steps::{Policy, Setup, Step};
+
+/// The bytes of a granule: regions begin at multiples of it.
+const GRANULE: u64 = 256;
+
+/// The verdicts on the bodies of each policy.
+#[derive(Clone, Copy, Debug, Default)]
+struct Verdicts {
+    accepted: usize,
+    /// Of these, graphs in which regions share bytes.
+    sharing: usize,
+    refused: usize,
+    /// Of these, graphs in which nodes that the body put there are in each other's way.
+    clashing: usize,
+}
+
+impl World {
+    fn new(setup: Setup) -> (Self, CaptureSession) {
+        let streams: Vec<_> = (0..setup.streams).map(|_| stream()).collect();
+        let (pool, fill) =
+            (pool(), function(streams[0].context(), elementwise::MODULE, elementwise::FILL.f32));
+        let blocks = [(); BLOCKS].map(|()| pool.allocate(GRANULE).unwrap());
+        let session = CaptureSession::new(&streams[0]).unwrap();
+        let branch = |session: CaptureSession, stream| session.branch(stream).unwrap();
+        let session = streams[1..].iter().fold(session, branch);
+        let session = session.lease(pool.lease(&blocks.map(|block| block.id())).unwrap());
+        (Self { streams, blocks, fill }, session)
+    }
+}
+
+/// A capture whose regions lie as the policy of the program wants it.
+fn prepared(
+    setup: Setup,
+    session: CaptureSession,
+    probe: &Probe,
+    dry: &Log,
+) -> Result<PreparedCapture, CaptureError> {
+    let record = probe.record();
+    let sizes: Vec<u64> =
+        record.iter().flat_map(|record| record.problem().buffers()).map(|one| one.size).collect();
+    let own = record.and_then(|record| record.offsets()).unwrap_or_default();
+    let mut random = fastrand::Rng::with_seed(setup.seed);
+    let offsets = match setup.policy {
+        Policy::Own => return session.planned(probe),
+        _ if sizes.is_empty() => return session.planned(probe),
+        Policy::Monotone | Policy::Linear => {
+            let is_linear = setup.policy == Policy::Linear;
+            let policy = if is_linear { ArenaPolicy::Linear } else { ArenaPolicy::Monotone };
+            return session.prepare(CudaArena::new(memory(), 1 << 18, policy)?);
+        }
+        Policy::CallOrder => by_call_order(dry, &sizes),
+        Policy::Moved => {
+            let mut offsets = own;
+            let (from, to) = (random.usize(..offsets.len()), random.usize(..offsets.len()));
+            offsets[from] = offsets[to];
+            offsets
+        }
+        Policy::Anywhere => {
+            let places = 2 * sizes.len() as u64;
+            sizes.iter().map(|_| random.u64(..places) * GRANULE).collect()
+        }
+    };
+    let plan = plan(&offsets, &sizes);
+    let bytes = plan.peak();
+    session.prepare(CudaArena::new(memory(), bytes, ArenaPolicy::Planned(plan))?)
+}
+
+/// The lowest place for each region that is free of those whose views live when it is taken.
+fn by_call_order(dry: &Log, sizes: &[u64]) -> Vec<u64> {
+    let mut offsets: Vec<u64> = Vec::new();
+    for (region, &size) in sizes.iter().enumerate() {
+        let lives =
+            |other: usize| dry.called_until[other].is_none_or(|end| end > dry.called_from[region]);
+        let mut taken: Vec<_> = (0..region)
+            .filter(|&other| lives(other))
+            .map(|other| (offsets[other], sizes[other]))
+            .collect();
+        taken.sort_unstable();
+        let place = taken.iter().fold(0, |place, &(offset, bytes)| {
+            if offset >= place + size { place } else { place.max(offset + bytes) }
+        });
+        offsets.push(place);
+    }
+    offsets
+}
+
+/// A plan that places regions anywhere: the planner is told that none lives beside another one.
+fn plan(offsets: &[u64], sizes: &[u64]) -> ArenaPlan {
+    let buffer = |(number, &size): (usize, &u64)| {
+        let begin = i64::try_from(number).unwrap();
+        let mut buffer = Buffer::new(number.to_string(), begin, begin + 1, size);
+        buffer.alignment = GRANULE;
+        buffer
+    };
+    let problem = IntervalProblem::new(sizes.iter().enumerate().map(buffer).collect()).unwrap();
+    let mut plan = problem.solve(&Options { rounds: Some(0), ..Options::default() }).unwrap();
+    plan.offsets = offsets.to_vec();
+    ArenaPlan::of_intervals(&problem, &plan).unwrap()
+}
+
+/// Captures a body; the pool's verdict on its graph is the model's.
+fn run(setup: Setup, steps: &[Step], verdicts: &mut BTreeMap<Policy, Verdicts>) {
+    let (world, session) = World::new(setup);
+    let mut dry = Log::default();
+    let options = Options { rounds: Some(3), ..Options::default() };
+    let on = |capture: &Capture<'_>, log: &mut Log| body(capture, &world, log, steps);
+    let probe = session.probe_with(&options, &mut dry, on).unwrap();
+    let prepared = prepared(setup, session, &probe, &dry).unwrap();
+    let mut log = dry.to_follow();
+    let made = prepared.capture_unverified(&mut log, on);
+    let made = made.unwrap_or_else(|error| panic!("refused: {:?}: {error:?}", setup.policy));
+    let sizes =
+        probe.record().map(|record| record.problem().buffers().to_vec()).unwrap_or_default();
+    assert_eq!(log.lives.len(), sizes.len());
+    log.lives.iter_mut().zip(&sizes).for_each(|(life, buffer)| life.bytes = buffer.size);
+    // SAFETY: the graph lives.
+    let order = unsafe { Order::of(made.graph()) };
+    check_uses(&order, &log);
+    let (found, unordered) = (made.verify(), order.unordered(&log.lives));
+    let verdict = verdicts.entry(setup.policy).or_default();
+    match found {
+        Ok(verified) if unordered.is_none() => {
+            assert_eq!(order.clashing(&log.lives), None, "accepted");
+            verdict.accepted += 1;
+            verdict.sharing += usize::from(verified.sharing > 0);
+        }
+        Err(CaptureError::Unordered { .. }) if unordered.is_some() => {
+            let is_right = matches!(setup.policy, Policy::Monotone | Policy::Linear | Policy::Own);
+            assert!(!is_right, "a right plan: {unordered:?}");
+            verdict.refused += 1;
+            verdict.clashing += usize::from(order.clashing(&log.lives).is_some());
+        }
+        _ => {
+            panic!("difference: the pool says {found:?}, the model {unordered:?}: {:#?}", log.lives)
+        }
+    }
+}
+
+/// Whatever the plan: the uses of each region, and of each block, are ordered among themselves, and come after its
+/// taking.
+fn check_uses(order: &Order, log: &Log) {
+    let regions = log.lives.iter().map(|life| &life.uses);
+    for uses in regions.chain(&log.blocks) {
+        assert_eq!(order.race(uses), None, "race");
+    }
+    assert_eq!(order.early(&log.lives), None, "early");
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn random_bodies_are_judged_as_a_naive_model_judges_them() {
+    let simulator: Simulator = start();
+    let mut verdicts = BTreeMap::new();
+    let program = |number| (Setup::of(number), Step::all_of(number));
+    let taken = shrink::run_programs(program, |number, &setup, steps| {
+        start_anew(simulator, Settings::default(), number);
+        run(setup, steps, &mut verdicts);
+        assert!(simulator.reports().is_empty(), "report: {}", simulator.reports()[0]);
+    });
+    let sum = |of: fn(&Verdicts) -> usize| verdicts.values().map(of).sum::<usize>();
+    println!(
+        "FIGURE: {taken}: {} accepted ({} of them share bytes), {} refused ({} of them clash), 0 differences",
+        sum(|one| one.accepted),
+        sum(|one| one.sharing),
+        sum(|one| one.refused),
+        sum(|one| one.clashing)
+    );
+    println!("FIGURE: {verdicts:?}");
+    let all = std::env::var_os("POOL_ATTACK_PROGRAM").is_none();
+    assert!(!all || sum(|one| one.sharing) > 0 && sum(|one| one.clashing) > 0);
+}

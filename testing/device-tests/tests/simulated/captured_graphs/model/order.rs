@@ -1,0 +1,153 @@
+//! A naive model of a finished graph: the nodes and edges that the driver says, a matrix of all nodes by all nodes, and
+//! for each region of the arena the nodes that may use it. It shares no code with the pool.
+
+use std::collections::HashMap;
+use std::ptr;
+
+use cudarc::driver::sys;
+use pool_cuda::versioned::{EdgeData, graph_edges};
+
+/// Bytes of the arena that a body has as one region.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Life {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    /// The nodes at which the stream stood that took the region.
+    pub(super) taken_at: Vec<u64>,
+    /// The nodes that use it, as the body put them there, and whether they write.
+    pub(super) uses: Vec<(u64, bool)>,
+    /// For each time that it was lent, the nodes at which the stream stood when it came back.
+    pub(super) returned_at: Vec<Vec<u64>>,
+    /// Whether it is a scope's, or lent to a guard that was forgotten: it may be used to the end of the graph.
+    pub(super) is_kept: bool,
+}
+
+/// Which nodes are complete before which.
+pub(super) struct Order {
+    numbers: HashMap<u64, usize>,
+    /// For each node a bit for each node before it.
+    before: Vec<Vec<u64>>,
+}
+
+impl Order {
+    /// # Safety
+    ///
+    /// The graph is live.
+    pub(super) unsafe fn of(graph: sys::CUgraph) -> Self {
+        let mut count = 0;
+        // SAFETY: the graph is live (caller), and the places outlive the calls, here and below.
+        unsafe { sys::cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count) }.result().unwrap();
+        let mut nodes = vec![ptr::null_mut(); count];
+        if count > 0 {
+            // SAFETY: as above, with room for so many.
+            let read = unsafe { sys::cuGraphGetNodes(graph, nodes.as_mut_ptr(), &raw mut count) };
+            read.result().unwrap();
+        }
+        let numbers: HashMap<u64, usize> =
+            nodes.iter().map(|node| node.addr() as u64).zip(0..).collect();
+        let (none, mut edges) = (ptr::null_mut(), 0);
+        // SAFETY: as above, without places.
+        unsafe { graph_edges(graph, none, none, ptr::null_mut(), &mut edges) }.unwrap();
+        let (mut from, mut data) = (vec![ptr::null_mut(); edges], vec![EdgeData::default(); edges]);
+        let mut to = from.clone();
+        if edges > 0 {
+            let (from, to, data) = (from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr());
+            // SAFETY: as above, with room for so many.
+            unsafe { graph_edges(graph, from, to, data, &mut edges) }.unwrap();
+        }
+        let number = |node: &sys::CUgraphNode| numbers[&(node.addr() as u64)];
+        let full = from.iter().zip(&to).zip(&data).filter(|(_, data)| data.kind == 0);
+        let edges: Vec<_> = full.map(|((from, to), _)| (number(from), number(to))).collect();
+        let mut before = vec![vec![0_u64; nodes.len().div_ceil(64)]; nodes.len()];
+        let mut changes = true;
+        while changes {
+            changes = false;
+            for &(from, to) in &edges {
+                let mut row = before[from].clone();
+                row[from / 64] |= 1 << (from % 64);
+                for (word, new) in before[to].iter_mut().zip(row) {
+                    changes |= new & !*word > 0;
+                    *word |= new;
+                }
+            }
+        }
+        Self { numbers, before }
+    }
+
+    pub(super) fn is_before(&self, earlier: u64, later: u64) -> bool {
+        let earlier = self.numbers[&earlier];
+        self.before[self.numbers[&later]][earlier / 64] >> (earlier % 64) & 1 == 1
+    }
+
+    fn is_or_is_before(&self, earlier: u64, later: u64) -> bool {
+        earlier == later || self.is_before(earlier, later)
+    }
+
+    /// The nodes that may use a region: those that do, and whatever lies between its taking and its return.
+    fn may_use(&self, life: &Life) -> Vec<u64> {
+        let is_over = |node: u64| {
+            let mut cuts = life.returned_at.iter().flatten();
+            life.is_kept || cuts.any(|&last| self.is_or_is_before(node, last))
+        };
+        let is_taken = |node: u64| life.taken_at.iter().all(|&cut| self.is_before(cut, node));
+        let between = self.numbers.keys().copied().filter(|&node| is_taken(node) && is_over(node));
+        life.uses.iter().map(|&(node, _)| node).chain(between).collect()
+    }
+
+    /// Two regions that share bytes, and whose lives the graph does not order.
+    pub(super) fn unordered(&self, lives: &[Life]) -> Option<(usize, usize)> {
+        let may_use: Vec<Vec<u64>> = lives.iter().map(|life| self.may_use(life)).collect();
+        let is_before = |one: usize, other: usize| {
+            let is_done = |&node: &u64| {
+                lives[other].taken_at.iter().any(|&cut| self.is_or_is_before(node, cut))
+            };
+            may_use[one].iter().all(is_done)
+        };
+        pairs(lives).find(|&(one, other)| {
+            let are_used = !may_use[one].is_empty() && !may_use[other].is_empty();
+            are_used && !is_before(one, other) && !is_before(other, one)
+        })
+    }
+
+    /// Two regions that share bytes, of which nodes that the body put there use the one neither before nor after the
+    /// other: a race, or data that is overwritten before it is read.
+    pub(super) fn clashing(&self, lives: &[Life]) -> Option<(usize, usize)> {
+        let is_before = |one: usize, other: usize| {
+            let all =
+                |node: u64| lives[other].uses.iter().all(|&(use_, _)| self.is_before(node, use_));
+            lives[one].uses.iter().all(|&(node, _)| all(node))
+        };
+        pairs(lives).find(|&(one, other)| !is_before(one, other) && !is_before(other, one))
+    }
+
+    /// Two uses of the same bytes, one of them a write, that the graph does not order.
+    pub(super) fn race(&self, uses: &[(u64, bool)]) -> Option<(u64, u64)> {
+        let each = uses.iter().enumerate();
+        let mut pairs =
+            each.flat_map(|(at, &one)| uses[at + 1..].iter().map(move |&other| (one, other)));
+        let races = |&((one, writes), (other, also)): &((u64, bool), (u64, bool))| {
+            let is_ordered = self.is_or_is_before(one, other) || self.is_before(other, one);
+            (writes || also) && !is_ordered
+        };
+        pairs.find(races).map(|((one, _), (other, _))| (one, other))
+    }
+
+    /// A region with a use that the graph does not order behind its taking.
+    pub(super) fn early(&self, lives: &[Life]) -> Option<usize> {
+        lives.iter().position(|life| {
+            let mut uses = life.uses.iter();
+            uses.any(|&(node, _)| !life.taken_at.iter().all(|&cut| self.is_before(cut, node)))
+        })
+    }
+}
+
+/// The pairs of regions that share bytes.
+fn pairs(lives: &[Life]) -> impl Iterator<Item = (usize, usize)> {
+    let share = |&(one, other): &(usize, usize)| {
+        let (one, other) = (&lives[one], &lives[other]);
+        one.address < other.address + other.bytes && other.address < one.address + one.bytes
+    };
+    (0..lives.len())
+        .flat_map(|one| (one + 1..lives.len()).map(move |other| (one, other)))
+        .filter(share)
+}

@@ -1,0 +1,287 @@
+//! Bodies as people write them: forks, pipelines, trees, libraries with streams and graphs of their own, scopes beside
+//! temporaries.
+
+use std::sync::Arc;
+
+use cudarc::driver::result;
+use pool_cuda::AcquireShaped;
+use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView};
+
+use super::{N, Named, Result, World, are_accepted, streams};
+use crate::common::{NO_FLAGS, RELAXED};
+
+fn fork_and_join(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, one, other] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut left = capture.acquire_on(one, N)?;
+    let mut right = capture.acquire_on(other, N)?;
+    capture.copy(one, &mut left, &x)?;
+    capture.copy(other, &mut right, &x)?;
+    world.add(capture, main, &left, &mut y)?;
+    world.add(capture, main, &right, &mut y)
+}
+
+fn pipeline(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, one, other] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    for _ in 0..6 {
+        let mut first = capture.acquire(N)?;
+        capture.copy(main, &mut first, &x)?;
+        let mut second = capture.acquire_on(one, N)?;
+        capture.fill_bytes(one, &mut second, 0)?;
+        world.add(capture, one, &first, &mut second)?;
+        drop(first);
+        world.add(capture, other, &second, &mut y)?;
+    }
+    Ok(())
+}
+
+fn double_buffering(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, copies, _] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut buffers = [capture.acquire(N)?, capture.acquire(N)?];
+    for round in 0..6 {
+        let buffer = &mut buffers[round % 2];
+        capture.copy(copies, buffer, &x)?;
+        world.add(capture, main, buffer, &mut y)?;
+    }
+    Ok(())
+}
+
+fn tree(capture: &Capture<'_>, world: &World) -> Result {
+    let on = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut leaves: Vec<(CaptureStream, CaptureView<'_, f32>)> = Vec::new();
+    for leaf in 0..8 {
+        let mut view = capture.acquire_on(on[leaf % 3], N)?;
+        capture.copy(on[leaf % 3], &mut view, &x)?;
+        leaves.push((on[leaf % 3], view));
+    }
+    while leaves.len() > 1 {
+        let (_, from) = leaves.remove(0);
+        let (on, mut to) = leaves.remove(0);
+        world.add(capture, on, &from, &mut to)?;
+        leaves.push((on, to));
+    }
+    world.add(capture, on[0], &leaves[0].1, &mut y)
+}
+
+/// Both streams of a library, twice.
+fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    for _ in 0..2 {
+        let mut sums = [capture.acquire::<f32>(N)?, capture.acquire::<f32>(N)?];
+        for sum in &mut sums {
+            capture.fill_bytes(main, sum, 0)?;
+        }
+        let from = x.device_pointer();
+        let to = [sums[0].device_pointer(), sums[1].device_pointer()];
+        let [one, other] = &mut sums;
+        let uses = [x.read(), one.write(), other.write()];
+        let work = |stream: &Arc<_>| {
+            for (side, to) in world.sides.iter().zip(to) {
+                side.join(stream)?;
+                world.add_raw(side, from, to)?;
+            }
+            world.sides.iter().try_for_each(|side| Ok(stream.join(side)?))
+        };
+        // SAFETY: it reads and writes these views, on streams that it joins.
+        unsafe { capture.enqueue(main, &uses, work) }?;
+        world.add(capture, branch, &sums[0], &mut y)?;
+        world.add(capture, main, &sums[1], &mut y)?;
+    }
+    Ok(())
+}
+
+/// A library captures a graph on a stream of its own, and launches it.
+fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let (from, to) = (x.device_pointer(), y.device_pointer());
+    let work = |stream: &Arc<_>| {
+        let side = &world.sides[0];
+        side.begin_capture(RELAXED)?;
+        world.add_raw(side, from, to)?;
+        let child = side.end_capture(NO_FLAGS)?.ok_or(CaptureError::Invalidated)?;
+        let stream: &cudarc::driver::CudaStream = stream;
+        // SAFETY: both are live; the node has a copy of the graph.
+        Ok(unsafe { result::graph::launch(child.cu_graph_exec(), stream.cu_stream()) }?)
+    };
+    // SAFETY: the graph reads and writes these views.
+    unsafe { capture.enqueue(capture.main(), &[x.read(), y.write()], work) }
+}
+
+/// Views of one stream, used by a kernel on the stream of another scope.
+fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    let (mut x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let (x, mut y) = (capture.lend(main, &mut x)?, capture.lend(main, &mut y)?);
+    capture.scope(main, |scope| {
+        let mut sum = scope.try_acquire_zeroed::<f32>(N)?;
+        let to = sum.address();
+        capture.scope(branch, |other| {
+            let stream = Arc::clone(other.context().stream());
+            let from = x.view()?;
+            let (_from, _to) = (from.on(&stream)?, sum.on(&stream)?);
+            world.add_raw(&stream, from.address(), to)
+        })?;
+        Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+    })
+}
+
+fn scopes_in_turn_with_temporaries_between(capture: &Capture<'_>, world: &World) -> Result {
+    let main = capture.main();
+    for _ in 0..3 {
+        let mut temporary = capture.acquire::<f32>(N)?;
+        capture.copy(main, &mut temporary, &world.block(capture, 0)?)?;
+        let temporary = capture.lend(main, &mut temporary)?;
+        let mut y = world.block(capture, 1)?;
+        let mut y = capture.lend(main, &mut y)?;
+        capture.scope(main, |scope| {
+            let sum = scope.try_acquire_filled(N, 1.0_f32)?;
+            let stream = scope.context().stream();
+            world.add_raw(stream, temporary.view()?.address(), sum.address())?;
+            Result::Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+        })?;
+    }
+    Ok(())
+}
+
+fn waits_without_work(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, one, other] = streams(capture)?;
+    for (later, earlier) in [(one, main), (other, main), (one, other), (main, one)] {
+        capture.wait(later, earlier)?;
+    }
+    let mut first = capture.acquire_on::<f32>(other, N)?;
+    capture.fill_bytes(other, &mut first, 1)?;
+    for (later, earlier) in [(one, other), (other, one), (main, other)] {
+        capture.wait(later, earlier)?;
+    }
+    drop(first);
+    let mut second = capture.acquire_on::<f32>(one, N)?;
+    capture.fill_bytes(one, &mut second, 0)?;
+    capture.copy(main, &mut world.block(capture, 1)?, &second)
+}
+
+fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    capture.scope(main, |scope| {
+        let outer = scope.try_acquire_filled(N, 1.0_f32)?;
+        capture.scope(branch, |other| {
+            let from = other.try_acquire_filled(N, 2.0_f32)?;
+            let nested = other.scope();
+            Result::Ok(nested.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+        })?;
+        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&outer.as_view())?)
+    })?;
+    capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
+}
+
+/// A scope copies what one of another stream has.
+fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
+    let [main, branch, _] = streams(capture)?;
+    capture.scope(main, |scope| {
+        let from = scope.try_acquire_filled(N, 1.0_f32)?;
+        capture.scope(branch, |other| {
+            Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(&from.as_view())?)
+        })?;
+        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+    })
+}
+
+fn temporaries_behind_such_a_scope(capture: &Capture<'_>, world: &World) -> Result {
+    scope_reads_a_view_of_another(capture, world)?;
+    let [main, one, other] = streams(capture)?;
+    let mut first = capture.acquire_on::<f32>(other, N)?;
+    capture.fill_bytes(other, &mut first, 0)?;
+    let mut second = capture.acquire::<f32>(N)?;
+    capture.copy(main, &mut second, &first)?;
+    drop(first);
+    let mut third = capture.acquire_on::<f32>(one, 2 * N)?;
+    capture.fill_bytes(one, &mut third, 1)?;
+    capture.copy(main, &mut world.block(capture, 1)?, &second)
+}
+
+fn temporaries_around_scopes_of_branches(capture: &Capture<'_>, world: &World) -> Result {
+    let on = streams(capture)?;
+    for round in 0..6 {
+        let (one, other) = (on[round % 3], on[(round + 1) % 3]);
+        let mut first = capture.acquire_on::<f32>(one, N)?;
+        capture.copy(one, &mut first, &world.block(capture, 0)?)?;
+        capture.scope(other, |scope| {
+            scope.try_acquire_filled(N / 2 + round, 1.0_f32)?;
+            Result::Ok(())
+        })?;
+        let mut second = capture.acquire_on::<f32>(other, N)?;
+        capture.copy(other, &mut second, &first)?;
+        drop(first);
+        capture.copy(one, &mut world.block(capture, 1)?, &second)?;
+    }
+    Ok(())
+}
+
+fn shaped_arrays(capture: &Capture<'_>, world: &World) -> Result {
+    let main = capture.main();
+    capture.scope(main, |scope| {
+        scope.try_acquire_shaped::<f32>(&[4, N / 4])?;
+        scope.scope().try_acquire_shaped::<f32>(&[2, 3, 5])?;
+        Result::Ok(())
+    })?;
+    let mut temporary = capture.acquire::<f32>(N)?;
+    capture.fill_bytes(main, &mut temporary, 0)?;
+    capture.copy(main, &mut world.block(capture, 1)?, &temporary)
+}
+
+fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Result {
+    capture.scope(capture.main(), |scope| {
+        let mut from = scope.try_acquire::<f32>(N)?;
+        let mut to = scope.try_acquire_zeroed::<f32>(N)?;
+        if !capture.is_dry() {
+            world.streams[1].memset_zeros(&mut from)?;
+            world.streams[1].memcpy_dtod(&from, &mut to)?;
+        }
+        Result::Ok(from.fill(2.0)?)
+    })
+}
+
+/// One stream of a library, in one call.
+fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
+    let main = capture.main();
+    let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
+    let mut sum = capture.acquire::<f32>(N)?;
+    capture.fill_bytes(main, &mut sum, 0)?;
+    let (from, to) = (x.device_pointer(), sum.device_pointer());
+    let work = |stream: &Arc<_>| {
+        let side = &world.sides[0];
+        side.join(stream)?;
+        world.add_raw(side, from, to)?;
+        Ok(stream.join(side)?)
+    };
+    // SAFETY: it reads and writes these views, on a stream that it joins.
+    unsafe { capture.enqueue(main, &[x.read(), sum.write()], work) }?;
+    world.add(capture, main, &sum, &mut y)
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn sixteen_natural_bodies_are_accepted() {
+    let named = |name, body, result| Named { name, body, result };
+    are_accepted(&[
+        named("fork and join", fork_and_join, Some(2.0)),
+        named("pipeline", pipeline, Some(6.0)),
+        named("double buffering", double_buffering, Some(6.0)),
+        named("tree", tree, Some(8.0)),
+        named("a library's stream", library_with_one_stream, Some(1.0)),
+        named("a library's two streams", library_with_two_streams, Some(4.0)),
+        named("a library's graph", library_with_a_graph, Some(1.0)),
+        named("view on another stream", view_on_a_stream_of_the_session, Some(1.0)),
+        named("scopes in turn", scopes_in_turn_with_temporaries_between, Some(2.0)),
+        named("waits without work", waits_without_work, Some(0.0)),
+        named("scopes at once", scopes_on_two_streams_at_once, Some(0.0)),
+        named("a view of another scope", scope_reads_a_view_of_another, None),
+        named("temporaries behind it", temporaries_behind_such_a_scope, Some(0.0)),
+        named("temporaries around scopes", temporaries_around_scopes_of_branches, Some(1.0)),
+        named("shaped arrays", shaped_arrays, Some(0.0)),
+        named("calls of cudarc", calls_of_cudarc_on_another_stream, None),
+    ]);
+}
