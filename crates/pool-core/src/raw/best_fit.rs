@@ -28,12 +28,17 @@ pub(super) unsafe fn take_best_fit<B: PoolBackend>(
 ) {
     // SAFETY: the records are live, and nothing else holds a reference to them while it is read.
     let bytes = |slot: &SlotPointer<'_, B>| unsafe { (*slot.record().as_ptr()).real };
+    // Its own block first: a slot whose block is as good as another keeps it.
+    let (mut best, mut least) = (slot, misfit(bytes(&slot), needed));
     // A slot that was never handed out has no block.
-    let most = slot.state().high_water().saturating_sub(idle_from);
-    let idle = slot.state().slots_from(idle_from).take(most);
-    // The first of equals, so that a slot whose own block is as good keeps it.
-    let candidates = core::iter::once(slot).chain(idle);
-    let Some(best) = candidates.min_by_key(|slot| misfit(bytes(slot), needed)) else { return };
+    let first = idle_from.max(slot.number() + 1);
+    let most = slot.state().high_water().saturating_sub(first);
+    for other in slot.state().slots_from(first).take(most) {
+        let fit = misfit(bytes(&other), needed);
+        if fit < least {
+            (best, least) = (other, fit);
+        }
+    }
     if best.number() == slot.number() {
         return;
     }

@@ -45,7 +45,7 @@ pub(super) unsafe fn prepare<'s, B: PoolBackend>(
     // SAFETY: the slot is idle (caller), and stays so: acquires are refused while the pool is marked.
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: the slot and all above it are idle (caller), the slot advertises nothing, and the pool is marked.
-    unsafe { hand_out(slot, slot.number(), demand) }?;
+    unsafe { hand_out(state, slot, None, demand) }?;
     state.note_cold_acquire();
     state.note_use(slot.number());
     Ok(slot)
@@ -106,5 +106,5 @@ pub(super) unsafe fn hand_out_taken<B: PoolBackend>(
     let _withdrawn = unsafe { WithdrawnSlot::new(slot) };
     // SAFETY: nothing views the block, and the slots from the cursor on are idle (caller); the slot and the one at the
     // cursor advertise nothing, and the pool is marked.
-    unsafe { hand_out(slot, idle_from, demand) }
+    unsafe { hand_out(state, slot, Some(idle_from), demand) }
 }

@@ -7,6 +7,7 @@ use super::block::{install, release};
 use super::fits::{WORD, block_bytes, round_up};
 use super::idle;
 use super::slot::SlotPointer;
+use super::state::State;
 use crate::backend::{Advice, PoolBackend, Reuse};
 use crate::error::PoolError;
 
@@ -52,8 +53,9 @@ impl Demand {
     }
 }
 
-/// Hands out the slot's block for the elements of a demand. `idle_from` is the number of the first slot that no scope
-/// has taken: the slot's own for an acquire; a later one for the first use of a vector, whose slot is taken.
+/// Hands out the block of a slot, of the pool `state`, for the elements of a demand. `taken_to` is `None` for an acquire,
+/// whose slot is the first idle one; else, for the first use of a vector, whose slot is taken, it is the number of the
+/// first idle slot.
 ///
 /// A demand without bytes hands out nothing: no duty is done, and the slot stays armed for its next use.
 ///
@@ -63,33 +65,38 @@ impl Demand {
 ///
 /// # Safety
 ///
-/// Nothing views the slot's block, the slots from `idle_from` on are idle, and `idle_from` is the slot's own number or
-/// above it. The slot and the one at the cursor advertise nothing, and the pool is marked as busy.
+/// Nothing views the slot's block, the slots from the first idle one on are idle, and that is the slot or above it. The
+/// slot and the one at the cursor advertise nothing, and the pool is marked as busy.
+#[inline(always)]
 pub(super) unsafe fn hand_out<B: PoolBackend>(
+    state: &State<B>,
     slot: SlotPointer<'_, B>,
-    idle_from: usize,
+    taken_to: Option<usize>,
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
-    let state = slot.state();
     let config = state.config();
+    // Few acquires need it.
+    let idle_from = || taken_to.unwrap_or_else(|| slot.number());
     if config.best_fit {
         // SAFETY: the caller's promise.
-        unsafe { take_best_fit(slot, idle_from, demand.block_bytes) };
+        unsafe { take_best_fit(slot, idle_from(), demand.block_bytes) };
     }
     if demand.block_bytes > 0 {
         // SAFETY: the record is live and nothing holds a reference to it.
         let real = unsafe { (*slot.record().as_ptr()).real };
+        // Read again, so that it need not be kept while blocks are exchanged.
+        let config = state.config();
         if real < demand.block_bytes || config.fresh {
             // SAFETY: the caller's promise.
-            unsafe { grow(slot, idle_from, demand.block_bytes) }?;
+            unsafe { grow(slot, idle_from(), demand.block_bytes) }?;
         }
         // SAFETY: the caller's promise; the block is large enough.
-        unsafe { put_in_order(slot, config.poison, demand) }?;
+        unsafe { put_in_order(state, slot, demand) }?;
         // SAFETY: nothing views the slot's block (caller).
         unsafe { sample(slot, demand) };
     }
     if config.measure_live_bytes {
-        let noted = state.live.hand_out(slot.number(), idle_from, demand.bytes());
+        let noted = state.live.hand_out(slot.number(), idle_from(), demand.bytes());
         noted.map_err(|requested| PoolError::Bookkeeping { requested })?;
     }
     Ok(())
@@ -101,17 +108,17 @@ pub(super) unsafe fn hand_out<B: PoolBackend>(
 ///
 /// Nothing views the slot's block, which holds what the demand needs, the slot advertises nothing, and the pool is
 /// marked as busy.
+#[inline(always)]
 unsafe fn put_in_order<B: PoolBackend>(
+    state: &State<B>,
     slot: SlotPointer<'_, B>,
-    poison: bool,
     demand: Demand,
 ) -> Result<(), PoolError<B::Error>> {
-    let context = slot.state().context();
     let record = slot.record().as_ptr();
     // SAFETY: the record is live and nothing holds a reference to it.
     if unsafe { (*record).armed_by_view } {
         // SAFETY: a slot that a view armed and that was not grown still has its block.
-        unsafe { B::reuse(context, slot.block(), Reuse::HandOut) }.map_err(|source| {
+        unsafe { B::reuse(state.context(), slot.block(), Reuse::HandOut) }.map_err(|source| {
             PoolError::Backend { operation: "order a block after its last use", source }
         })?;
         // SAFETY: as above.
@@ -121,9 +128,9 @@ unsafe fn put_in_order<B: PoolBackend>(
         // SAFETY: nothing views the block (caller), which is in order.
         unsafe { slot.initialise() }?;
     }
-    if poison {
+    if state.config().poison {
         // SAFETY: the block holds the bytes of the elements, and nothing views it (caller).
-        unsafe { B::set_bytes(context, slot.block(), 0xFF, demand.bytes()) }
+        unsafe { B::set_bytes(state.context(), slot.block(), 0xFF, demand.bytes()) }
             .map_err(|source| PoolError::Backend { operation: "poison a block", source })?;
     }
     Ok(())
@@ -221,6 +228,7 @@ fn round_down<B: PoolBackend>(bytes: usize) -> usize {
 /// # Safety
 ///
 /// Nothing views the slot's block.
+#[inline(always)]
 unsafe fn sample<B: PoolBackend>(slot: SlotPointer<'_, B>, demand: Demand) {
     let Demand { block_bytes: rounded, length, element_size, .. } = demand;
     let bytes = block_bytes(length, element_size, WORD).unwrap_or(rounded);

@@ -7,6 +7,7 @@ mod child_graphs;
 mod default_stream;
 mod device_memory;
 mod double_destroy;
+mod event_times;
 mod graph_memory;
 mod graph_reading;
 mod graph_update;

@@ -318,8 +318,11 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // A run that cannot be waited for may use the state for ever.
-        if self.state.is_some() && self.setup.resources().come_to_rest().is_err() {
+        // A run that cannot be waited for may use the state for ever. The driver is asked twice, because a state, unlike
+        // what is left over, cannot wait.
+        let resources = self.setup.resources();
+        let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
+        if self.state.is_some() && rest().is_err() {
             std::mem::forget(self.state.take());
         }
     }

@@ -181,8 +181,8 @@ fn a_leftover_spoils_no_capture_after_capture() {
             }
             capture.fill_bytes(capture.main(), &mut view, 2)
         });
-        made.unwrap().replay().unwrap();
         assert_eq!(Cuda::leftovers().total(), 0, "the end of a capture gives it back");
+        made.unwrap().replay().unwrap();
     }
     drop((others, main, device));
     simulator.assert_clean();

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, result, sys};
 use pool_graph::{
-    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, LayoutViolation,
-    UnverifiedCapture,
+    ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, UnverifiedCapture,
 };
 
 use crate::common::{BYTES, Made, arena, memory, pool, stream};
@@ -161,7 +160,8 @@ fn a_host_function_is_a_use() {
     let unverified = unverified.unwrap();
     assert_eq!(unverified.verify().unwrap().sharing, 1);
     remove_the_edge(&unverified);
-    let unordered = LayoutViolation::Unordered { first: 0, second: 1 };
-    assert_eq!(unverified.verify(), Err(CaptureError::Layout(unordered)));
+    let refused = unverified.verify();
+    let Err(CaptureError::Unordered { first, second }) = &refused else { panic!("{refused:?}") };
+    assert_eq!((first.number, second.number), (0, 1));
     simulator.assert_clean();
 }
