@@ -12,8 +12,8 @@ use std::{env, fs};
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::programs::{cargo, output};
-use crate::test::workspace::{self, Workspace};
+use tasks::programs::{cargo, output};
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask cuda-versions` accepts.
 #[derive(Debug, clap::Args)]

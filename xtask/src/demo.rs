@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::TaskError;
-use crate::programs;
+use tasks::programs;
 
 /// What `cargo xtask demo` accepts.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,6 @@
 mod adopt;
 mod assembly;
 mod bench;
-mod checks;
 mod clients;
 mod cuda_versions;
 mod demo;
@@ -15,21 +14,16 @@ mod gpu_archive;
 mod gpu_test;
 mod imports;
 mod kernels;
-mod links;
 mod mutants;
 mod packages;
-mod programs;
 mod progress;
 mod sim_test;
 mod test;
-mod wheel;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-/// What went wrong in a task, in words for the person who started it.
-type TaskError = Box<dyn std::error::Error>;
+use tasks::TaskError;
 
 /// The command line of `cargo xtask`.
 #[derive(Debug, Parser)]
@@ -61,7 +55,7 @@ enum Task {
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
     /// Hold the imports between modules and crates against ARCHITECTURE.md.
-    Imports(imports::Arguments),
+    Imports(tasks::imports::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),
     /// Follow every link of the documents.
@@ -73,9 +67,7 @@ enum Task {
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
-    Test(test::Arguments),
-    /// Build the Python wheel of the planner, install it into an environment of its own, and test it there.
-    Wheel,
+    Test(tasks::steps::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -91,15 +83,12 @@ fn main() -> ExitCode {
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
-        Task::Links => links::run(),
+        // The planner's documents are followed by its own tasks.
+        Task::Links => tasks::links::run(&["planner"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
-        Task::Wheel => wheel::run(),
     };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("error: {}", pool_facade::error_chain(&*error));
-        ExitCode::FAILURE
-    })
+    tasks::finish(outcome)
 }

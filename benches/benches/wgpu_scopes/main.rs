@@ -183,6 +183,7 @@ fn ways<'a>(work: &'a Work<'a>) -> Vec<Way<'a>> {
     let kept = keeping.group(&kept);
     let mut list: Vec<(usize, wgpu::Buffer)> = Vec::new();
     let destination = belted.buffer(elements);
+    let recorded = belted.buffer(elements);
     let mut belt = StagingBelt::new(stream.device().clone(), 1 << 16);
     let uploaded = source.clone();
     vec![
@@ -234,6 +235,15 @@ fn ways<'a>(work: &'a Work<'a>) -> Vec<Way<'a>> {
         Way::new("pool, acquire_from", move |scopes| {
             for _ in 0..scopes {
                 std::hint::black_box(uploading.scope().acquire_from(&source));
+            }
+            stream.submit().unwrap();
+        }),
+        Way::new("a clear by `record` alone", move |scopes| {
+            for _ in 0..scopes {
+                let clear = |encoder: &mut wgpu::CommandEncoder| {
+                    encoder.clear_buffer(&recorded, 0, None);
+                };
+                stream.record(clear).unwrap();
             }
             stream.submit().unwrap();
         }),

@@ -53,6 +53,7 @@
 //! | [`Toy`] | the smallest backend there can be, in eighty lines |
 //! | [`DeferredBackend`] | opaque blocks behind a queue of commands that run late |
 //! | [`HeapBackend`] | heap memory with a [`Ledger`] of its own, for tests of what uses pools |
+//! | [`ArmingBackend`](arming::ArmingBackend) | a host backend's memory whose views arm their slot |
 //! | [`LedgeredBackend`], [`AdaptedBackend`] | a host backend around yours whose views are slices, which counts, refuses, or does what you override; over a queue tell the ledger yourself: `ask`, `given`, `freeing`, `returned`, `note_settled` |
 //!
 //! That the cases notice what is wrong is tested, too: [`liars`] are backends with one mistake each, and
@@ -69,6 +70,7 @@
 
 pub mod adapted;
 mod adapted_probe;
+pub mod arming;
 pub mod cases;
 pub mod deferred;
 pub mod element;

@@ -1,6 +1,6 @@
 //! The backend whose work runs later passes what every backend passes, and its work does run later.
 
-use pool_conformance::cases::{Ending, all};
+use pool_conformance::cases::{Ending, NO_HOST_FORMS, all};
 use pool_conformance::deferred::Queue;
 use pool_conformance::programs::{HostTally, run_random_dynamic, run_random_lexical, test_cases};
 use pool_conformance::{DeferredBackend, DeferredProbe, Ledger};
@@ -14,7 +14,14 @@ const ONE_OF: usize = if cfg!(miri) { 6 } else { 1 };
 fn deferred_passes_every_case() {
     let probe = DeferredProbe::default();
     for case in all::<DeferredProbe>().into_iter().step_by(ONE_OF) {
-        assert_eq!(case.run(&probe), Ending::Passed, "case {}", case.name());
+        // A queue has no forms of the host: the case that calls them says so.
+        let expected = match case.name() {
+            "every form orders an armed block once, before the first write" => {
+                Ending::Skipped(NO_HOST_FORMS)
+            }
+            _ => Ending::Passed,
+        };
+        assert_eq!(case.run(&probe), expected, "case {}", case.name());
     }
 }
 

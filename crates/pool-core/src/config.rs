@@ -147,6 +147,10 @@ impl PoolConfig {
     }
 
     /// Sets how many shapes of dynamic rank each slot remembers: 1 to 16.
+    ///
+    /// A slot forgets its shapes round robin. A loop over one shape more than there are ways therefore finds none of
+    /// them: each of its acquires allocates a few words on the host for the shape, and what the backend keeps beside it.
+    /// No block is allocated. Set as many ways as the loop has shapes.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

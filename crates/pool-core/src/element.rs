@@ -50,3 +50,17 @@ pub trait PodElement: Element + Pod {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
+
+/// What a host scope takes in the forms that write each element: every type that is [`Copy`].
+///
+/// It is implemented for all of them, and there to have the compiler say what to do with a type that is not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not `Copy`, and a pool never drops an element",
+    label = "not `Copy`",
+    note = "for your own type without `Drop`, derive it: `#[derive(Clone, Copy)]`",
+    note = "a type with `Drop`, such as `String`, `Vec` or `Box`, cannot be in a pool: keep it outside, and in the pool what it is made of, an index or a reference to it"
+)]
+pub trait HostElement: Copy {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Copy> HostElement for T {}

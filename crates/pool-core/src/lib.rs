@@ -3,7 +3,8 @@
 //! A [`Pool`] keeps a sequence of slots, each with a block of memory. A [`Scope`] is a cursor into
 //! it: the i-th [`acquire`](Scope::acquire) of a scope gets the i-th slot above those that the scopes
 //! around it have taken, whatever its element type, and when the scope ends the outer scope's cursor is simply where it was. Nothing is counted, pushed or popped,
-//! so a scope costs nothing, and the second pass through the same code allocates nothing.
+//! so a scope costs nothing, and the second pass through the same code allocates nothing (a loop over
+//! [`keep`](Scope::keep) may need more passes).
 //!
 //! The kind of memory is a [`PoolBackend`]: `pool-cpu` has one for the host. Work that is not lexical
 //! (interpreters, tapes, foreign callers) uses a [`DynamicPool`] with checked [`Handle`]s. Arrays of
@@ -69,6 +70,7 @@ mod shape;
 mod slot_ref;
 pub mod soundness;
 mod stats;
+mod threads;
 mod view;
 
 pub use acquire::AcquireResult;
@@ -79,7 +81,7 @@ pub use config::{Compaction, PoolConfig};
 pub use described::DescribedBlock;
 pub use device::Device;
 pub use dynamic::{DynamicPool, Handle, Handles};
-pub use element::{Element, PodElement};
+pub use element::{Element, HostElement, PodElement};
 pub use error::{ConfigError, PoolError, ShapeError, ViewError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]

@@ -15,7 +15,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///
 /// A pool has no acquire of its own: open a [`Scope`]. It keeps every block until
 /// [`trim`](Self::trim), [`compact`](Self::compact), [`clear`](Self::clear) or its drop, so that the
-/// second pass through the same scopes allocates nothing.
+/// second pass through the same scopes allocates nothing. A loop over [`keep`](Scope::keep) may need more passes: its page
+/// says how many.
 ///
 /// A pool can be sent to another thread where its backend's context and what the backend keeps beside
 /// cached shapes ([`Descriptor`](PoolBackend::Descriptor)) can; it is never shared.

@@ -56,7 +56,8 @@ use crate::stats::{PoolStats, ReleaseReport};
 ///    very scope: the pool is then marked as busy and its next slot advertises nothing, so that whatever
 ///    they acquire is refused and whatever they trim stays.
 /// 6. A vector that grows ([`PoolVec`](crate::PoolVec)) has the only view of its slot's block, and exchanges that
-///    block for an idle slot's. [`keep`](Scope::keep) does the same when its inner scope has ended: the closure
+///    block for an idle slot's. One that was acquired without capacity has no byte of its slot's block: the first push hands the
+///    block out, as an acquire would. [`keep`](Scope::keep) does the same when its inner scope has ended: the closure
 ///    knows nothing of the inner scope's lifetime, so what it answers with is all that is left of that scope.
 ///
 /// | misuse | outcome |

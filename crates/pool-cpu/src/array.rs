@@ -2,7 +2,7 @@
 //! dynamic rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
-use pool_core::{Element, PodElement, PoolError, Scope};
+use pool_core::{Element, HostElement, PodElement, PoolError, Scope};
 
 use crate::backend::Cpu;
 use crate::error::CpuError;
@@ -165,7 +165,7 @@ pub trait AcquireArray<'s> {
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_array_repeat`](Self::try_acquire_array_repeat) returns.
-    fn acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+    fn acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
         value: T,
@@ -176,7 +176,7 @@ pub trait AcquireArray<'s> {
     /// # Errors
     ///
     /// As [`try_acquire_array`](Self::try_acquire_array).
-    fn try_acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+    fn try_acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
         value: T,
@@ -268,7 +268,7 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
 
     #[inline]
     #[track_caller]
-    fn acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+    fn acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
         value: T,
@@ -277,7 +277,7 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     }
 
     #[inline]
-    fn try_acquire_array_repeat<T: Copy + 's, Sh: ShapeBuilder>(
+    fn try_acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
         &self,
         shape: Sh,
         value: T,

@@ -1,7 +1,7 @@
 //! The marker of the backend, and the questions that can be asked before there is a pool.
 
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::give_back_leftovers;
+use crate::driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
 use crate::driver::library;
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
@@ -53,12 +53,20 @@ impl Cuda {
     }
 
     /// Tries again to give back what could not be given back when its owner was dropped: blocks of pools that ended
-    /// while their stream was captured, and resources that the driver refused. Returns how many are left.
+    /// during a capture, and every resource that the driver refused to take back (streams, events, graphs, executables,
+    /// page-locked and device memory). Returns how many are left; [`leftovers`](Self::leftovers) has them by kind.
     ///
-    /// The same happens by itself whenever a pool allocates or is dropped; call this where no pool will do so.
+    /// The same happens by itself whenever a pool allocates or is dropped, and when a capture of `pool-graph` ends. Call
+    /// this where none of these will happen.
     #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give_back_leftovers() -> usize {
         give_back_leftovers()
+    }
+
+    /// Counts what is left over now, by kind. Asks the driver nothing.
+    #[must_use]
+    pub fn leftovers() -> Leftovers {
+        leftovers()
     }
 
     /// Chooses the device that this thread's pools are on from now on; 0 until it is called.

@@ -28,7 +28,7 @@
 //! The crate builds where there is no CUDA; [`Cuda::is_available`] tells, and every answer is an error
 //! with a name, never a panic. `trim`, `compact` and `clear` wait for the pool's stream and have given
 //! the memory back to the device when they return. Else the host waits only where it reads, before an allocation
-//! fails for good, and where memory was used on a stream that nobody [announced](announce).
+//! fails for good, and where the pool cannot know when a use on another stream ends ([`announce`]).
 //!
 //! Drivers of CUDA 12.0 and newer will do, one build for all of them.
 //!
@@ -56,9 +56,16 @@ pub use driver::capture::is_capturing;
 #[doc(hidden)] // for `pool-graph`
 pub use driver::capture_mode::with_relaxed_capture_mode;
 #[doc(hidden)] // for `pool-graph`
+pub use driver::captures_under_way::{CaptureUnderWay, is_capture_under_way};
+#[doc(hidden)] // for `pool-graph`
 pub use driver::chain::Chain;
 pub use driver::code::DriverCode;
 pub use driver::error::{CudaError, MemoryInfo};
+#[doc(hidden)] // for `pool-graph`
+pub use driver::gone::{is_gone, unless_gone};
+pub use driver::leftovers::{LeftoverKind, Leftovers};
+#[doc(hidden)] // for `pool-graph`
+pub use driver::leftovers::{Place, Resource, ResourceOwner, give_back_leftovers};
 #[doc(hidden)] // for `pool-graph`
 pub use driver::library::require_driver;
 #[doc(hidden)] // for `pool-graph`

@@ -47,6 +47,7 @@
 //! - [`with_pool!`] opens a scope in a pool of this thread, [`local()`] is its function form.
 //! - [`Pool`] is a pool of your own, to keep in a struct and to send to another thread.
 //! - [`DynamicPool`] is for work that is not lexical: interpreters, tapes, foreign callers.
+//! - [`compiler_errors`] says what to do about what the compiler refuses.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
 //! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_of_thread`, one of
@@ -68,6 +69,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod compiler_errors;
 mod local;
 mod macros;
 mod markers;
@@ -86,8 +88,8 @@ pub use pool_core::num_complex;
 pub use pool_core::{
     AcquireResult, CapacityError, Compaction, ConfigError, CopyView, Device, DynamicPool,
     DynamicShape, Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
-    HostArrayResult, HostBackend, LendView, LendViewMut, NdAcquireResult, NdArray, NdView,
-    PodElement, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView,
+    HostArrayResult, HostBackend, HostElement, LendView, LendViewMut, NdAcquireResult, NdArray,
+    NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView,
     PoolViewMut, ReleaseReport, Reshape, Scope, Shape, ShapeError, ViewError, bytemuck,
     error_chain,
 };

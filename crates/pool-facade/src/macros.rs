@@ -40,6 +40,8 @@
 ///
 /// # What does not compile
 ///
+/// [`compiler_errors`](crate::compiler_errors) says what to do instead.
+///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
 /// let view = with_pool!(|scope| { scope.acquire::<u8>(1) }); // a view as the block's value
@@ -68,7 +70,7 @@
 ///
 /// ```compile_fail,E0425
 /// # use pool_facade::prelude::*;
-/// with_pool!(|scope| { drop(guard); scope.active_slots() }); // macro_guard_not_nameable
+/// with_pool!(|scope| { drop(__pool_guard); scope.active_slots() }); // macro_guard_not_nameable
 /// ```
 ///
 /// ```compile_fail,E0133
@@ -92,7 +94,7 @@
 #[macro_export]
 macro_rules! with_pool {
     (|mut $scope:ident| $($body:tt)*) => {
-        compile_error!("the scope of `with_pool!` is mutable as it is: write `|scope|`, without `mut`")
+        ::core::compile_error!("the scope of `with_pool!` is mutable as it is: write `|scope|`, without `mut`")
     };
     (|$scope:ident| $body:block $(,)?) => {
         $crate::with_pool!($crate::Cpu: $scope => $body)
@@ -107,18 +109,18 @@ macro_rules! with_pool {
         $crate::with_pool!($backend: $scope => $body)
     };
     ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {{
-        let mut guard = $crate::local::<$backend>();
+        let mut __pool_guard = $crate::local::<$backend>();
         #[allow(unused_mut, unused_variables)]
-        let mut $scope = $crate::LocalGuard::scope(&mut guard);
-        let result = $crate::with_pool!(@ $($more: $inner),* => $body);
+        let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
+        let __pool_result = $crate::with_pool!(@ $($more: $inner),* => $body);
         // The body may end in `return` or `break`.
         #[allow(unreachable_code)]
         {
-            result
+            __pool_result
         }
     }};
     // A statement before the body keeps clippy from taking a body that ends in `return` or `break`
-    // for a mistake in `let result = …`, with the caller's own lints left on in the body.
+    // for a mistake in `let … = …`, with the caller's own lints left on in the body.
     (@ => $body:block) => {{
         let () = ();
         $body
@@ -151,7 +153,7 @@ macro_rules! with_pool {
 #[macro_export]
 macro_rules! try_with_pool {
     (|mut $scope:ident| $($body:tt)*) => {
-        compile_error!("the scope of `try_with_pool!` is mutable as it is: write `|scope|`, without `mut`")
+        ::core::compile_error!("the scope of `try_with_pool!` is mutable as it is: write `|scope|`, without `mut`")
     };
     (|$scope:ident| $body:block $(,)?) => {
         $crate::try_with_pool!($crate::Cpu: $scope => $body)
@@ -167,27 +169,27 @@ macro_rules! try_with_pool {
     };
     ($backend:ty: $scope:ident $(, $more:ty: $inner:ident)* $(,)? => $body:block) => {
         match $crate::try_local::<$backend>() {
-            ::core::result::Result::Ok(mut guard) => {
+            ::core::result::Result::Ok(mut __pool_guard) => {
                 #[allow(unused_mut, unused_variables)]
-                let mut $scope = $crate::LocalGuard::scope(&mut guard);
-                let result = $crate::try_with_pool!(@ $($more: $inner),* => $body);
+                let mut $scope = $crate::LocalGuard::scope(&mut __pool_guard);
+                let __pool_result = $crate::try_with_pool!(@ $($more: $inner),* => $body);
                 #[allow(unreachable_code)]
                 {
-                    result
+                    __pool_result
                 }
             }
-            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+            ::core::result::Result::Err(__pool_error) => ::core::result::Result::Err(__pool_error),
         }
     };
     (@ => $body:block) => {{
         // The statement before the body is there for the reason that is given in `with_pool!`.
-        let value = {
+        let __pool_value = {
             let () = ();
             $body
         };
         #[allow(unreachable_code)]
         {
-            ::core::result::Result::Ok(value)
+            ::core::result::Result::Ok(__pool_value)
         }
     }};
     (@ $($more:tt)+) => { $crate::try_with_pool!($($more)+) };
@@ -220,43 +222,46 @@ macro_rules! try_with_pool {
 macro_rules! local_pools {
     ($backend:ty, context: $context:expr $(, is_of_thread: $is_of_thread:expr)? $(,)?) => {
         $crate::local_pools!(@ $backend, $context, { $(
-            fn is_of_thread(context: &<Self as $crate::PoolBackend>::Context) -> bool {
-                let is_of_thread: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
+            fn is_of_thread(__pool_context: &<Self as $crate::PoolBackend>::Context) -> bool {
+                let __pool_answer: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
                     $is_of_thread;
-                is_of_thread(context)
+                __pool_answer(__pool_context)
             }
         )? });
     };
-    // With further items of the implementation.
+    // With further items of the implementation. Each static is in the function that uses it: no name of the macro is in
+    // scope where the caller's expressions are evaluated.
     (@ $backend:ty, $context:expr, { $($item:item)* }) => {
-        const _: () = {
-            ::std::thread_local! {
-                static IDLE: $crate::IdlePools<$backend> = const { $crate::IdlePools::new() };
-                static CLOSER: $crate::IdlePoolsCloser<$backend> =
-                    const { $crate::IdlePoolsCloser::new() };
+        impl $crate::LocalPool for $backend {
+            #[inline]
+            fn with_idle_pools<__PoolR>(
+                __pool_f: impl ::core::ops::FnOnce(&$crate::IdlePools<Self>) -> __PoolR,
+            ) -> __PoolR {
+                ::std::thread_local! {
+                    static __POOL_IDLE: $crate::IdlePools<$backend> =
+                        const { $crate::IdlePools::new() };
+                }
+                __POOL_IDLE.with(__pool_f)
             }
 
-            impl $crate::LocalPool for $backend {
-                #[inline]
-                fn with_idle_pools<R>(
-                    f: impl ::core::ops::FnOnce(&$crate::IdlePools<Self>) -> R,
-                ) -> R {
-                    IDLE.with(f)
+            fn with_closer(
+                __pool_f: impl ::core::ops::FnOnce(&$crate::IdlePoolsCloser<Self>),
+            ) {
+                ::std::thread_local! {
+                    static __POOL_CLOSER: $crate::IdlePoolsCloser<$backend> =
+                        const { $crate::IdlePoolsCloser::new() };
                 }
-
-                fn with_closer(f: impl ::core::ops::FnOnce(&$crate::IdlePoolsCloser<Self>)) {
-                    let _ = CLOSER.try_with(f);
-                }
-
-                fn thread_context() -> ::core::result::Result<
-                    <Self as $crate::PoolBackend>::Context,
-                    <Self as $crate::PoolBackend>::Error,
-                > {
-                    ($context)()
-                }
-
-                $($item)*
+                let _ = __POOL_CLOSER.try_with(__pool_f);
             }
-        };
+
+            fn thread_context() -> ::core::result::Result<
+                <Self as $crate::PoolBackend>::Context,
+                <Self as $crate::PoolBackend>::Error,
+            > {
+                ($context)()
+            }
+
+            $($item)*
+        }
     };
 }

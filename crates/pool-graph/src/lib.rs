@@ -72,7 +72,7 @@ pub use capture::{
     StagingPool, TemporaryName, Use, ViewLoan,
 };
 #[cfg(feature = "cuda")]
-pub use driver::{CaptureMode, NodeKind, UpdateReason, UpdateRefusal};
+pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};
 pub use lease::Lease;
 pub use pool::{CUDAGraphMemoryPool, Disposal, GraphPoolConfig};
 #[cfg(feature = "record")]

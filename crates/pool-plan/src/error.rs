@@ -171,7 +171,7 @@ pub enum PlanError {
         /// The tolerance.
         tolerance: f64,
     },
-    /// A file does not say what it should.
+    /// A record is not as its format has it.
     #[error("line {line}, column {column}: {message}")]
     Parse {
         /// Line, from 1.
@@ -180,17 +180,6 @@ pub enum PlanError {
         column: usize,
         /// What is wrong at that place.
         message: String,
-    },
-    /// A line of a file describes a buffer that cannot be planned.
-    #[error("line {line}, column {column}")]
-    Line {
-        /// Line, from 1.
-        line: usize,
-        /// Column in characters, from 1, of the field that is wrong.
-        column: usize,
-        /// What is wrong with the buffer.
-        #[source]
-        error: Box<PlanError>,
     },
     /// The planner made a plan that the validator refuses: a bug in this crate.
     #[error("the planner made an invalid plan, which is a bug in it")]
@@ -203,9 +192,18 @@ pub enum PlanError {
     },
 }
 
-/// An error and its sources, in one line: `error: source: source`. `Display` of an error says its own part
+/// An error and its sources, in one line: `error: source: source`. `Display` of an error in this crate has its own part
 /// alone.
-#[doc(hidden)]
+///
+/// ```
+/// use pool_plan::{Buffer, IntervalProblem, error_chain};
+///
+/// let mut buffers = vec![Buffer::new("a", 0, 2, 8), Buffer::new("b", 1, 3, 8)];
+/// buffers.iter_mut().for_each(|buffer| buffer.offset = Some(0));
+/// let error = IntervalProblem::new(buffers).unwrap_err();
+/// assert_eq!(error.to_string(), "fixed offsets collide");
+/// assert!(error_chain(&error).starts_with("fixed offsets collide: "));
+/// ```
 #[must_use]
 pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();

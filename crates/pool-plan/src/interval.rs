@@ -32,6 +32,9 @@ pub struct IntervalProblem {
 }
 
 impl IntervalProblem {
+    /// The most buffers and gaps together that a problem may have: a reader of files may stop there.
+    pub const MOST_SPANS: usize = limits::MOST_SPANS;
+
     /// The problem of placing `buffers`.
     ///
     /// # Errors
@@ -68,13 +71,30 @@ impl IntervalProblem {
     }
 }
 
+#[cfg(feature = "serde")]
+impl IntervalProblem {
+    /// Deserialises a problem, and changes each buffer before anything of it is checked: a caller may align all of them,
+    /// or drop their offsets.
+    ///
+    /// # Errors
+    /// If the input is not of the form of a problem, or [`new`](Self::new) refuses the changed buffers.
+    pub fn deserialize_with<'de, D: serde::Deserializer<'de>>(
+        from: D,
+        change: impl FnMut(&mut Buffer),
+    ) -> Result<Self, D::Error> {
+        let mut file = <ProblemFile as serde::Deserialize>::deserialize(from)?;
+        file.buffers.iter_mut().for_each(change);
+        Self::try_from(file).map_err(serde::de::Error::custom)
+    }
+}
+
 /// The content of a file with a problem, before it is checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ProblemFile {
+struct ProblemFile {
     #[serde(deserialize_with = "crate::lists::buffers")]
-    pub(crate) buffers: Vec<Buffer>,
+    buffers: Vec<Buffer>,
 }
 
 #[cfg(feature = "serde")]

@@ -27,24 +27,15 @@
 //! The algorithms and their sources, and results beside those of other planners, are in
 //! `docs/planner.md` of the repository.
 //!
-//! No feature is on by default, and then the crate takes `thiserror` alone. The feature `cli` is the command
-//! `pool-plan`, which plans files, and replays the logs of allocators (`docs/replay.md`):
-//!
-//! ```sh
-//! cargo install pool-plan --features cli
-//! pool-plan solve buffers.csv --svg plan.svg
-//! pool-plan replay snapshot.pickle
-//! ```
+//! No feature is on by default, and then the crate takes `thiserror` alone. The command `pool-plan` is the crate
+//! `pool-plan-cli`; CSV files and the logs of allocators are read by `pool-replay`.
 //!
 //! # Features
 //!
 //! | feature | gives | costs |
 //! |---|---|---|
-//! | `csv` | problems and plans as CSV files (module `csv`) | csv-core |
 //! | `serde` | problems, options and plans can be serialised | serde |
 //! | `record` | `GraphRecord`: a graph problem with its plan, streams and callers as a file; turns on `serde` | serde_json |
-//! | `replay` | module `replay`: the log of an allocator is replayed, and others beside it; turns on the three above | csv-core, serde, serde_json |
-//! | `cli` | the command `pool-plan`; turns on all of the above | clap, comfy-table, ctrlc and indicatif |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -53,11 +44,6 @@ mod adjacency;
 mod bits;
 mod bound;
 mod buffer;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod command;
-#[cfg(feature = "csv")]
-pub mod csv;
 mod error;
 mod graph;
 mod greedy;
@@ -68,21 +54,15 @@ mod item;
 mod limits;
 #[cfg(feature = "serde")]
 mod lists;
-#[cfg(feature = "replay")]
-mod log;
 mod markers;
 mod operations;
 mod options;
 mod order;
 mod plan;
-#[cfg(feature = "replay")]
-mod policy;
 mod portfolio;
 mod random;
 #[cfg(feature = "record")]
 mod record;
-#[cfg(feature = "replay")]
-pub mod replay;
 mod search;
 mod solve;
 mod tasks;
@@ -93,9 +73,7 @@ mod violation;
 
 pub use bound::Bound;
 pub use buffer::{Buffer, Gap};
-pub use error::PlanError;
-#[doc(hidden)]
-pub use error::error_chain;
+pub use error::{PlanError, error_chain};
 pub use graph::{Edge, EdgeKind, GraphBuffer, Role};
 pub use happens_before::HappensBeforeProblem;
 pub use heuristic::{GreedyFit, GreedyHeuristic, GreedyOrder};
@@ -105,3 +83,8 @@ pub use plan::{Certificate, Plan};
 #[cfg(feature = "record")]
 pub use record::{Caller, GraphRecord};
 pub use violation::Violation;
+
+/// Compiles the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -45,12 +45,6 @@ pub(crate) fn check_graph(
     at_most("free markers", markers.fold(0, usize::saturating_add), MOST_EDGES)
 }
 
-/// The error of a problem with `count` buffers and gaps.
-#[cfg(feature = "csv")]
-pub(crate) fn too_many_spans(count: usize) -> PlanError {
-    PlanError::TooMany { what: "buffers and gaps", count, limit: MOST_SPANS }
-}
-
 /// Refuses as many buffers and gaps as would take too much memory.
 pub(crate) fn check_intervals(
     buffers: usize,

@@ -156,8 +156,13 @@ impl GraphRecord {
         Self::from_json_with(text, |_| ())
     }
 
-    /// Reads a record whose buffers are changed before anything of them is checked.
-    pub(crate) fn from_json_with(
+    /// Reads a record, and changes each buffer before anything of it is checked: a caller may align all of them, or drop
+    /// their offsets.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_with(
         text: &str,
         change: impl FnMut(&mut GraphBuffer),
     ) -> Result<Self, PlanError> {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::bits::BitMatrix;
+use crate::bound::Bound;
 use crate::error::PlanError;
 use crate::graph::{GraphBuffer, Role};
 use crate::greedy::{ConflictPlacer, Measures, TimelinePlacer, places_by_name};
@@ -24,10 +25,10 @@ const TIMELINE_CONFLICT_LIMIT: usize = 4_000_000;
 /// Graphs with more pairs of conflicting items get neither exact search nor repairs.
 const GRAPH_CONFLICT_LIMIT: usize = 20_000_000;
 
-/// A first plan of a graph takes less than so many times what the relation of its buffers took, that included, where no
-/// buffers conflict, and so many times more where all do: then most of its time is spent with the conflicts.
+/// Time until a graph's first plan is made, as a multiple of the time for the relation of its buffers, which is included:
+/// [where no buffers conflict, in addition where all do]. With many conflicts, most of the time goes to them.
 const FIRST_PLAN_COST: [u64; 2] = [4, 16];
-/// One row of so many says how many buffers conflict.
+/// The share of conflicting pairs is estimated from one row of the relation in this many.
 const ROWS_A_SAMPLE: usize = 64;
 
 impl IntervalProblem {
@@ -90,39 +91,13 @@ impl HappensBeforeProblem {
     pub fn solve_watched(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
         let start = Instant::now();
         options.check()?;
-        let buffers = self.buffers();
-        let items: Vec<Item> = buffers
-            .iter()
-            .map(|one| Item { size: one.size, alignment: one.alignment, fixed: one.offset })
-            .collect();
-        let operations = Operations::of(self.edges(), buffers);
-        // The problem was checked for cycles when it was made.
-        let order = operations.in_order(self.edges());
-        let order =
-            order.map_err(|_| PlanError::Internal { what: "a checked graph has a cycle" })?;
-        let mut position = vec![0; operations.len()];
-        for (place, &operation) in (0..).zip(&order) {
-            position[operation as usize] = place;
-        }
-        let position = |operation| position[operations.index(operation)];
+        let items = items(self.buffers());
+        let positions = Positions::of(self)?;
         let precedes = precedence(self, options.threads);
-        // What the bound takes of the budget is not left for plans: it gets half of what is left beside the first one.
-        let now = Instant::now();
-        let first_plan = (now - start) * first_plan_cost(&precedes, items.len());
-        let beside = options.budget.saturating_sub(first_plan);
-        let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
-        let lifetimes = lifetimes(buffers, &position);
-        let bound = self.bound_while(&precedes, &lifetimes, &|| !limit.is_reached());
+        let bound = self.bound_in_budget(&precedes, &positions, start, options, monitor);
         let (conflicts, degrees) = conflicts(precedes, items.len(), options.threads);
         let total_degree = degrees.iter().sum();
-        let measures = Measures {
-            sizes: items.iter().map(|item| item.size).collect(),
-            durations: degrees.clone(),
-            begins: buffers.iter().map(|buffer| position(buffer.allocated_by)).collect(),
-            degrees,
-            named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
-            has_rough_plan: false,
-        };
+        let measures = measures(self.buffers(), &positions, degrees);
         let witness = bound.witness.clone();
         let portfolio = Portfolio {
             items: &items,
@@ -147,17 +122,81 @@ impl HappensBeforeProblem {
     }
 }
 
-/// When each buffer is live in an order of the operations, of which `position` says where an operation stands.
-fn lifetimes(buffers: &[GraphBuffer], position: &impl Fn(usize) -> i64) -> Vec<(i64, i64)> {
-    let lifetime = |buffer: &GraphBuffer| {
-        if buffer.role != Role::Temporary {
-            return (i64::MIN, i64::MAX);
+impl HappensBeforeProblem {
+    /// The bound, in at most half of the budget that the first plan leaves: the other half is for plans.
+    fn bound_in_budget(
+        &self,
+        precedes: &BitMatrix,
+        positions: &Positions,
+        start: Instant,
+        options: &Options,
+        monitor: &Monitor,
+    ) -> Bound {
+        let now = Instant::now();
+        let first_plan = (now - start) * first_plan_cost(precedes, self.buffers().len());
+        let beside = options.budget.saturating_sub(first_plan);
+        let limit = Limit { deadline: now.checked_add(beside / 2), monitor };
+        let lifetimes = positions.lifetimes(self.buffers());
+        self.bound_while(precedes, &lifetimes, &|| !limit.is_reached())
+    }
+}
+
+/// An order of a graph's operations that all edges follow: the place of each operation in it.
+struct Positions {
+    operations: Operations,
+    places: Vec<i64>,
+}
+
+impl Positions {
+    /// An order of the operations. The problem was checked for cycles when it was made.
+    fn of(problem: &HappensBeforeProblem) -> Result<Self, PlanError> {
+        let operations = Operations::of(problem.edges(), problem.buffers());
+        let order = operations.in_order(problem.edges());
+        let order =
+            order.map_err(|_| PlanError::Internal { what: "a checked graph has a cycle" })?;
+        let mut places = vec![0; operations.len()];
+        for (place, &operation) in (0..).zip(&order) {
+            places[operation as usize] = place;
         }
-        let begin = position(buffer.allocated_by);
-        let frees = buffer.freed_by.iter().map(|&operation| position(operation));
-        (begin, frees.max().map_or(i64::MAX, |last| last.max(begin) + 1))
-    };
-    buffers.iter().map(lifetime).collect()
+        Ok(Self { operations, places })
+    }
+
+    /// The place of an operation.
+    fn at(&self, operation: usize) -> i64 {
+        self.places[self.operations.index(operation)]
+    }
+
+    /// For each buffer, the places from and until which it is live.
+    fn lifetimes(&self, buffers: &[GraphBuffer]) -> Vec<(i64, i64)> {
+        let lifetime = |buffer: &GraphBuffer| {
+            if buffer.role != Role::Temporary {
+                return (i64::MIN, i64::MAX);
+            }
+            let begin = self.at(buffer.allocated_by);
+            let frees = buffer.freed_by.iter().map(|&operation| self.at(operation));
+            (begin, frees.max().map_or(i64::MAX, |last| last.max(begin) + 1))
+        };
+        buffers.iter().map(lifetime).collect()
+    }
+}
+
+/// The items of a graph's buffers.
+fn items(buffers: &[GraphBuffer]) -> Vec<Item> {
+    let item =
+        |one: &GraphBuffer| Item { size: one.size, alignment: one.alignment, fixed: one.offset };
+    buffers.iter().map(item).collect()
+}
+
+/// The numbers that the orders of greedy plans are made of; the conflicts of a buffer stand for the time it is live.
+fn measures(buffers: &[GraphBuffer], positions: &Positions, degrees: Vec<u64>) -> Measures {
+    Measures {
+        sizes: buffers.iter().map(|buffer| buffer.size).collect(),
+        durations: degrees.clone(),
+        begins: buffers.iter().map(|buffer| positions.at(buffer.allocated_by)).collect(),
+        degrees,
+        named: places_by_name(buffers.iter().map(|buffer| buffer.id.as_str())),
+        has_rough_plan: false,
+    }
 }
 
 /// How many times as long as the relation a first plan takes, at most.

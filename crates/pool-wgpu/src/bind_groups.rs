@@ -1,125 +1,251 @@
 //! Bind groups that are made once: found by the layout of the kernel and the parts that are bound, and kept until one
-//! of the buffers is freed.
+//! of the buffers is freed, or until so many others were used more recently.
+//!
+//! Every step takes constant time: an entry knows its neighbours in the order of use, and its place among the entries of
+//! each buffer.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::binding::Binding;
+/// How many groups are kept: some 4.5 KiB each, 18 MiB in all.
+const KEPT: usize = 4_096;
+/// How many kernels a group remembers that were tried with it.
+const TRIED: usize = 16;
+/// No entry.
+const NONE: usize = usize::MAX;
+
+/// A part of a buffer: the buffer's identity, where the part begins, and its bytes.
+pub(crate) type Place = (u64, u64, u64);
 
 /// The bind groups of a stream.
-#[derive(Debug, Default)]
-pub(crate) struct BindGroups {
-    /// By [`hash_of`] what was bound.
-    groups: Map<Vec<BindGroupEntry>>,
-    /// Hashes of the groups in which a buffer is bound, by the buffer's identity.
-    of_buffer: Map<Vec<u64>>,
+#[derive(Debug)]
+pub(crate) struct BindGroups<G = wgpu::BindGroup> {
+    entries: Vec<Entry<G>>,
+    /// Entries without a group.
+    vacant: Vec<usize>,
+    /// Entries by [`hash_of`] what is bound. Of two that collide the older one is forgotten.
+    by_hash: Map<usize>,
+    /// The entries that bind a buffer, by the buffer's identity.
+    by_buffer: Map<Vec<Use>>,
+    /// The entry that was used last, and the one whose use is longest ago.
+    newest: usize,
+    oldest: usize,
+    limit: usize,
     /// How many groups were made.
     made: u64,
 }
 
 type Map<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
+/// One binding of an entry.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    entry: usize,
+    binding: usize,
+}
+
 #[derive(Debug)]
-struct BindGroupEntry {
+struct Entry<G> {
+    hash: u64,
     layout: u64,
-    places: Box<[(u64, u64, u64)]>,
-    kept: KeptGroup,
+    places: Box<[Place]>,
+    /// Where each binding's [`Use`] is among those of its buffer.
+    positions: Box<[usize]>,
+    /// The entries that were used next after this one, and last before it.
+    newer: usize,
+    older: usize,
+    kept: KeptGroup<G>,
 }
 
 /// A bind group, and the number that no other one of its stream has.
 #[derive(Debug)]
-pub(crate) struct KeptGroup {
+pub(crate) struct KeptGroup<G = wgpu::BindGroup> {
     pub(crate) number: u64,
-    pub(crate) group: wgpu::BindGroup,
+    /// `None` in an entry that is vacant.
+    pub(crate) group: Option<G>,
+    /// The numbers of kernels that were [tried](Self::note_tried) with it.
+    tried: Vec<u64>,
 }
 
-impl BindGroupEntry {
-    fn is_of(&self, layout: u64, bindings: &[Binding<'_>]) -> bool {
-        self.layout == layout
-            && self.places.len() == bindings.len()
-            && self.places.iter().zip(bindings).all(|(place, binding)| *place == binding.place())
+impl<G> KeptGroup<G> {
+    /// Reports that wgpu has accepted a dispatch of a kernel with this group.
+    #[inline]
+    pub(crate) fn is_tried(&self, kernel: u64) -> bool {
+        self.tried.contains(&kernel)
+    }
+
+    /// Notes that wgpu has accepted a dispatch of a kernel with this group.
+    pub(crate) fn note_tried(&mut self, kernel: u64) {
+        if self.tried.len() == TRIED {
+            self.tried.clear();
+        }
+        self.tried.push(kernel);
     }
 }
 
-impl BindGroups {
-    /// The group of these bindings, which is made where there is none.
+impl<G> Default for BindGroups<G> {
+    fn default() -> Self {
+        Self::with_limit(KEPT)
+    }
+}
+
+impl<G> BindGroups<G> {
+    fn with_limit(limit: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            vacant: Vec::new(),
+            by_hash: Map::default(),
+            by_buffer: Map::default(),
+            newest: NONE,
+            oldest: NONE,
+            limit,
+            made: 0,
+        }
+    }
+
+    /// The group of these places, which is made where there is none.
     ///
     /// # Errors
     ///
     /// That of making the group.
+    #[inline]
     pub(crate) fn find<E>(
         &mut self,
         layout: u64,
-        bindings: &[Binding<'_>],
-        make: impl FnOnce() -> Result<wgpu::BindGroup, E>,
-    ) -> Result<&KeptGroup, E> {
-        let hash = hash_of(layout, bindings);
-        let is_wanted = |entry: &BindGroupEntry| entry.is_of(layout, bindings);
-        let known = self.groups.get(&hash).and_then(|entries| entries.iter().position(is_wanted));
-        let Some(at) = known else { return Ok(self.insert(hash, layout, bindings, make()?)) };
-        Ok(&self.groups[&hash][at].kept)
+        places: impl Iterator<Item = Place> + Clone,
+        make: impl FnOnce() -> Result<G, E>,
+    ) -> Result<&mut KeptGroup<G>, E> {
+        let hash = hash_of(layout, places.clone());
+        let known = self.by_hash.get(&hash).copied();
+        let is_wanted = |at: &usize| self.entries[*at].is_of(layout, &places);
+        let at = match known.filter(is_wanted) {
+            Some(at) => {
+                self.use_now(at);
+                at
+            }
+            None => self.insert(hash, layout, places.collect(), make()?),
+        };
+        Ok(&mut self.entries[at].kept)
     }
 
     #[cold]
-    fn insert(
-        &mut self,
-        hash: u64,
-        layout: u64,
-        bindings: &[Binding<'_>],
-        group: wgpu::BindGroup,
-    ) -> &KeptGroup {
-        for binding in bindings {
-            self.of_buffer.entry(binding.allocation.identity).or_default().push(hash);
+    fn insert(&mut self, hash: u64, layout: u64, places: Box<[Place]>, group: G) -> usize {
+        if let Some(colliding) = self.by_hash.get(&hash).copied() {
+            self.remove(colliding);
         }
-        let places = bindings.iter().map(Binding::place).collect();
-        let entries = self.groups.entry(hash).or_default();
+        if self.by_hash.len() >= self.limit {
+            self.remove(self.oldest);
+        }
         self.made += 1;
-        let kept = KeptGroup { number: self.made, group };
-        entries.push(BindGroupEntry { layout, places, kept });
-        &entries[entries.len() - 1].kept
+        let kept = KeptGroup { number: self.made, group: Some(group), tried: Vec::new() };
+        let vacant = self.vacant.pop();
+        let at = vacant.unwrap_or(self.entries.len());
+        let note = |(binding, place): (usize, &Place)| {
+            let uses = self.by_buffer.entry(place.0).or_default();
+            uses.push(Use { entry: at, binding });
+            uses.len() - 1
+        };
+        let positions = places.iter().enumerate().map(note).collect();
+        let entry = Entry { hash, layout, places, positions, newer: NONE, older: NONE, kept };
+        match vacant {
+            Some(at) => self.entries[at] = entry,
+            None => self.entries.push(entry),
+        }
+        self.by_hash.insert(hash, at);
+        self.link(at);
+        at
     }
 
     /// Forgets the groups in which freed buffers are bound.
     pub(crate) fn evict(&mut self, identities: &[u64]) {
         for identity in identities {
-            for hash in self.of_buffer.remove(identity).unwrap_or_default() {
-                self.evict_of(hash, *identity);
+            while let Some(last) = self.by_buffer.get(identity).and_then(|uses| uses.last()) {
+                self.remove(last.entry);
             }
         }
     }
 
-    fn evict_of(&mut self, hash: u64, identity: u64) {
-        let Some(entries) = self.groups.get_mut(&hash) else { return };
-        let is_bound = |place: &(u64, u64, u64)| place.0 == identity;
-        entries.retain(|entry| {
-            let is_kept = !entry.places.iter().any(is_bound);
-            if !is_kept {
-                // Its other buffers have one group less.
-                for (other, ..) in &entry.places {
-                    if let Some(hashes) = self.of_buffer.get_mut(other) {
-                        if let Some(at) = hashes.iter().position(|of_other| *of_other == hash) {
-                            hashes.swap_remove(at);
-                        }
-                    }
-                }
-            }
-            is_kept
-        });
-        if entries.is_empty() {
-            self.groups.remove(&hash);
+    fn remove(&mut self, at: usize) {
+        self.unlink(at);
+        self.by_hash.remove(&self.entries[at].hash);
+        for binding in 0..self.entries[at].places.len() {
+            self.forget_use(at, binding);
+        }
+        self.vacant.push(at);
+        // The last step: dropping a group runs wgpu's code.
+        self.entries[at].kept.group = None;
+    }
+
+    /// Takes a binding from the uses of its buffer. The last of these moves to its position.
+    fn forget_use(&mut self, at: usize, binding: usize) {
+        let entry = &self.entries[at];
+        let (identity, position) = (entry.places[binding].0, entry.positions[binding]);
+        let Some(uses) = self.by_buffer.get_mut(&identity) else { return };
+        uses.swap_remove(position);
+        let moved = uses.get(position).copied();
+        if uses.is_empty() {
+            self.by_buffer.remove(&identity);
+        }
+        if let Some(moved) = moved {
+            self.entries[moved.entry].positions[moved.binding] = position;
+        }
+    }
+
+    #[inline]
+    fn use_now(&mut self, at: usize) {
+        if at != self.newest {
+            self.unlink(at);
+            self.link(at);
+        }
+    }
+
+    /// Makes an entry the newest one.
+    fn link(&mut self, at: usize) {
+        let before = std::mem::replace(&mut self.newest, at);
+        self.set(at, |entry| (entry.newer, entry.older) = (NONE, before));
+        self.set(before, |entry| entry.newer = at);
+        if self.oldest == NONE {
+            self.oldest = at;
+        }
+    }
+
+    /// Takes an entry out of the order of use.
+    fn unlink(&mut self, at: usize) {
+        let (newer, older) = (self.entries[at].newer, self.entries[at].older);
+        self.set(newer, |entry| entry.older = older);
+        self.set(older, |entry| entry.newer = newer);
+        if self.newest == at {
+            self.newest = older;
+        }
+        if self.oldest == at {
+            self.oldest = newer;
+        }
+    }
+
+    /// Changes an entry; does nothing for [`NONE`].
+    fn set(&mut self, at: usize, change: impl FnOnce(&mut Entry<G>)) {
+        if let Some(entry) = self.entries.get_mut(at) {
+            change(entry);
         }
     }
 }
 
-/// A number for a layout and what is bound; others may have the same.
+impl<G> Entry<G> {
+    #[inline]
+    fn is_of(&self, layout: u64, places: &(impl Iterator<Item = Place> + Clone)) -> bool {
+        self.layout == layout && self.places.iter().copied().eq(places.clone())
+    }
+}
+
+/// A number for a layout and the bound places; others may have the same.
 #[inline]
-fn hash_of(layout: u64, bindings: &[Binding<'_>]) -> u64 {
-    // Fibonacci hashing: nobody chooses identities in order to make them collide.
+fn hash_of(layout: u64, places: impl Iterator<Item = Place>) -> u64 {
+    // Fibonacci hashing: identities are not chosen in order to collide.
     let mix =
         |hash: u64, part: u64| (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    bindings.iter().fold(mix(0, layout), |hash, binding| {
-        let (identity, offset, bytes) = binding.place();
-        mix(mix(hash, identity ^ offset), bytes)
+    // Identities count bytes, so that a sum is of one place.
+    places.fold(mix(0x243F_6A88_85A3_08D3, layout), |hash, (identity, offset, bytes)| {
+        mix(mix(hash, identity.wrapping_add(offset)), bytes)
     })
 }
 
@@ -143,5 +269,84 @@ impl Hasher for AsIs {
         // The map looks at the highest bits and at the lowest ones.
         let mixed = (self.0 ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{BindGroups, Place};
+
+    /// Groups in the order of their use, the newest last: the naive cache.
+    type Model = Vec<(u64, Vec<Place>, u64)>;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Find(u64, Vec<Place>),
+        Free(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let place = (0..6_u64, 0..2_u64, 1..3_u64).prop_map(|(i, o, b)| (i << 8, o, b));
+        prop_oneof![
+            6 => (0..2_u64, prop::collection::vec(place, 1..4)).prop_map(|(l, p)| Step::Find(l, p)),
+            1 => (0..6_u64).prop_map(|i| Step::Free(i << 8)),
+        ]
+    }
+
+    fn find_in_model(model: &mut Model, limit: usize, layout: u64, places: &[Place]) -> bool {
+        let is_wanted = |entry: &(u64, Vec<Place>, u64)| entry.0 == layout && entry.1 == places;
+        let known = model.iter().position(is_wanted);
+        if let Some(at) = known {
+            let entry = model.remove(at);
+            model.push(entry);
+        } else {
+            if model.len() == limit {
+                model.remove(0);
+            }
+            model.push((layout, places.to_vec(), 0));
+        }
+        known.is_some()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_groups_that_are_kept_are_the_most_recently_used_of_live_buffers(
+            steps in prop::collection::vec(step(), 1..200),
+            limit in 1..6_usize,
+        ) {
+            let mut groups = BindGroups::<()>::with_limit(limit);
+            let mut model = Model::new();
+            for step in steps {
+                match step {
+                    Step::Find(layout, places) => {
+                        let mut is_known = true;
+                        let found = groups.find(layout, places.iter().copied(), || {
+                            is_known = false;
+                            Ok::<_, ()>(())
+                        });
+                        let number = found.map(|kept| kept.number).unwrap_or_default();
+                        prop_assert_eq!(is_known, find_in_model(&mut model, limit, layout, &places));
+                        let newest = model.len() - 1;
+                        if is_known {
+                            prop_assert_eq!(model[newest].2, number);
+                        }
+                        model[newest].2 = number;
+                    }
+                    Step::Free(identity) => {
+                        groups.evict(&[identity]);
+                        model.retain(|(_, places, _)| places.iter().all(|place| place.0 != identity));
+                    }
+                }
+                prop_assert_eq!(groups.by_hash.len(), model.len());
+                prop_assert!(groups.entries.len() <= limit);
+                let uses: usize = groups.by_buffer.values().map(Vec::len).sum();
+                let bound: usize = model.iter().map(|(_, places, _)| places.len()).sum();
+                prop_assert_eq!(uses, bound);
+            }
+        }
     }
 }

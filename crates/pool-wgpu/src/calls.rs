@@ -5,10 +5,16 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use crate::ending;
 use crate::error::WgpuError;
+use crate::turn::current_thread;
+
+/// How often a queue is asked whose it is.
+const QUEUE_TRIES: usize = 100;
 
 /// A device and its queue, called with care.
 #[derive(Debug)]
@@ -16,11 +22,31 @@ pub(crate) struct Calls {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     is_lost: AtomicBool,
+    /// A buffer for [`check_thread`](Self::check_thread) to look at.
+    probe: wgpu::Buffer,
 }
 
 impl Calls {
     pub(crate) fn new(device: wgpu::Device, queue: wgpu::Queue) -> Self {
-        Self { device, queue, is_lost: AtomicBool::new(false) }
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some("pool-wgpu probe"),
+            size: 4,
+            usage: wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        };
+        let probe = device.create_buffer(&descriptor);
+        Self { device, queue, is_lost: AtomicBool::new(false), probe }
+    }
+
+    /// Checks that this thread may call wgpu.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::ThreadEnding`].
+    #[inline]
+    pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
+        // wgpu makes its variables of a thread when it looks at a buffer. This one is not mapped, which is no matter.
+        ending::check_thread(|| drop(self.probe.get_mapped_range(..)))
     }
 
     /// Asks for nothing: whether the device was found to be lost.
@@ -59,6 +85,49 @@ impl Calls {
         let internal = ready(internal.pop());
         let error = ready(out_of_memory.pop()).or(internal).or(validation);
         error.map_or(Ok(answer), Err)
+    }
+
+    /// Runs calls of the device as [`scoped`](Self::scoped) does.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Refused`] and [`WgpuError::DeviceLost`].
+    pub(crate) fn accepted<R>(&self, calls: impl FnOnce() -> R) -> Result<R, WgpuError> {
+        self.scoped(calls).or_else(|error| {
+            self.find_loss()?;
+            Err(WgpuError::refused(&error))
+        })
+    }
+
+    /// Checks that the queue is the device's. wgpu does not tell to which device a queue belongs; but the queue's
+    /// callbacks are called by the thread that polls the queue's device.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::OtherQueue`] and [`WgpuError::DeviceLost`].
+    pub(crate) fn check_queue(&self) -> Result<(), WgpuError> {
+        // In a browser a device has its one queue, and nothing polls.
+        if cfg!(target_arch = "wasm32") {
+            return Ok(());
+        }
+        for _ in 0..QUEUE_TRIES {
+            let called = Arc::new(AtomicU64::new(0));
+            let calling = Arc::clone(&called);
+            let note = move || calling.store(current_thread(), Ordering::Relaxed);
+            self.queue.on_submitted_work_done(note);
+            let is_called = || called.load(Ordering::Relaxed) == current_thread();
+            self.poll(wgpu::PollType::Poll)?;
+            if !is_called() {
+                // The queue has work, behind which it calls.
+                self.poll(wgpu::PollType::wait_indefinitely())?;
+            }
+            if is_called() {
+                return Ok(());
+            }
+            // Another thread that polls the device at the same time may have taken the callback.
+            std::thread::yield_now();
+        }
+        Err(WgpuError::OtherQueue)
     }
 
     /// Looks whether the device is lost, by asking it for a buffer that no device can give.

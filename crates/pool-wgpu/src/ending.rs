@@ -1,45 +1,94 @@
-//! What a thread gives up while it ends.
+//! Threads that end.
 //!
-//! In debug builds wgpu keeps track of its locks in a thread-local variable, and panics where a buffer is dropped after
-//! that variable: in the destructor of another thread-local variable, such as the pools of a thread. So buffers and
-//! streams that are given up there are left to whoever comes next. In a browser there are no other threads.
+//! In debug builds wgpu keeps track of its locks in a thread-local variable, and panics where it is called after that
+//! variable was dropped: in the destructor of another thread-local variable, such as the pools of a thread. So calls are
+//! refused there, and buffers and streams that are dropped there are left to another thread. In a browser there are no
+//! other threads.
 
 #[cfg(not(target_arch = "wasm32"))]
-mod orphans {
+mod threads {
     use std::any::Any;
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// Something of wgpu's, of which nothing but its drop is left to do.
+    use crate::error::WgpuError;
+
+    /// Something of wgpu's that only has to be dropped.
     type Orphan = Box<dyn Any + Send>;
 
     static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
-    /// Whether there may be orphans, so that nobody locks for nothing.
+    /// Set while there may be orphans, so that the mutex is locked only then.
     static ARE_THERE: AtomicBool = AtomicBool::new(false);
 
-    /// Has a destructor, and so an end.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum State {
+        /// The thread has called nothing of this crate.
+        New,
+        /// wgpu can be called.
+        Running,
+        /// The thread's variables are being dropped, wgpu's perhaps among those that are gone.
+        Ending,
+    }
+
+    /// Notes the end of its thread.
     struct Sentinel;
 
     impl Drop for Sentinel {
-        fn drop(&mut self) {}
+        fn drop(&mut self) {
+            STATE.set(State::Ending);
+        }
     }
 
     thread_local! {
+        /// Has no destructor, so that it can be read at any time.
+        static STATE: Cell<State> = const { Cell::new(State::New) };
         /// Made on a thread after wgpu's own variables, because destructors run in the opposite order.
         static SENTINEL: Sentinel = const { Sentinel };
     }
 
-    /// Makes the variable whose end is noticed.
-    pub(super) fn watch() {
-        let _ = SENTINEL.try_with(|_| ());
+    /// Checks that this thread may call wgpu. At the thread's first check, `call_wgpu` makes wgpu's variables.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::ThreadEnding`].
+    #[inline]
+    pub(crate) fn check_thread(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
+        match STATE.get() {
+            State::Running => Ok(()),
+            State::New => watch(call_wgpu),
+            State::Ending => Err(WgpuError::ThreadEnding),
+        }
     }
 
-    /// Whether the variables of this thread are being dropped, wgpu's perhaps before.
+    /// Checks that this thread is not known to end.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::ThreadEnding`].
+    pub(crate) fn check_not_ending() -> Result<(), WgpuError> {
+        if is_ending() { Err(WgpuError::ThreadEnding) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn watch(call_wgpu: impl FnOnce()) -> Result<(), WgpuError> {
+        // It panics where the thread ends and the user's own calls have made wgpu's variables before.
+        let called = catch_unwind(AssertUnwindSafe(call_wgpu));
+        if called.is_err() || SENTINEL.try_with(|_| ()).is_err() {
+            return Err(WgpuError::ThreadEnding);
+        }
+        STATE.set(State::Running);
+        Ok(())
+    }
+
+    /// Reports that the variables of this thread are being dropped.
+    #[inline]
     pub(crate) fn is_ending() -> bool {
-        SENTINEL.try_with(|_| ()).is_err()
+        STATE.get() == State::Ending
     }
 
-    /// Leaves something to be dropped by whoever comes next.
+    /// Leaves something to be dropped by another thread.
     pub(crate) fn leave(orphan: impl Any + Send) {
         orphans().push(Box::new(orphan));
         ARE_THERE.store(true, Ordering::Release);
@@ -61,8 +110,16 @@ mod orphans {
 }
 
 #[cfg(target_arch = "wasm32")]
-mod orphans {
-    pub(super) fn watch() {}
+mod threads {
+    use crate::error::WgpuError;
+
+    pub(crate) fn check_thread(_: impl FnOnce()) -> Result<(), WgpuError> {
+        Ok(())
+    }
+
+    pub(crate) fn check_not_ending() -> Result<(), WgpuError> {
+        Ok(())
+    }
 
     pub(crate) fn is_ending() -> bool {
         false
@@ -73,21 +130,4 @@ mod orphans {
     pub(crate) fn drop_orphans() {}
 }
 
-use std::cell::Cell;
-
-pub(crate) use orphans::{drop_orphans, is_ending, leave};
-
-/// Sees to it that the end of this thread is noticed. At the first call of a thread, `call_wgpu` makes wgpu's
-/// thread-local variables.
-#[inline]
-pub(crate) fn watch_thread(call_wgpu: impl FnOnce()) {
-    thread_local! {
-        /// Without a destructor, so it can be asked for at any time.
-        static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
-    }
-    if !IS_WATCHED.get() {
-        IS_WATCHED.set(true);
-        call_wgpu();
-        orphans::watch();
-    }
-}
+pub(crate) use threads::{check_not_ending, check_thread, drop_orphans, is_ending, leave};

@@ -26,14 +26,25 @@ pub enum WgpuError {
         /// What wgpu says of it.
         message: String,
     },
-    /// The stream is in use on this thread: the call came from the closure of
+    /// A stream is in use on this thread: the call came from the closure of
     /// [`Stream::record`](crate::Stream::record), or from code that wgpu calls (an error handler, a callback, a
-    /// subscriber of logs) in the middle of a call of the stream.
+    /// subscriber of logs) in the middle of a call of a stream.
     #[error(
-        "the stream is in use on this thread: nothing is recorded from a closure of `record`, nor from code that \
-         wgpu calls meanwhile"
+        "a stream is in use on this thread: make this call after the closure of `record`, or after the callback, \
+         has returned"
     )]
     Reentered,
+    /// The thread ends: the call came from the destructor of a thread-local variable, where wgpu cannot be called.
+    #[error(
+        "wgpu cannot be called while the thread drops its thread-local variables: drop what uses the stream before \
+         the thread's function returns, or send it to another thread"
+    )]
+    ThreadEnding,
+    /// The queue is not that of the device.
+    #[error(
+        "the queue belongs to another device: pass the device and the queue that one `request_device` has returned"
+    )]
+    OtherQueue,
     /// The device is lost, and with it the contents of its buffers. Every call says so from then on.
     #[error(
         "the device is lost: make a stream of a new device, and new pools; what the buffers held is gone"
@@ -113,10 +124,11 @@ pub enum WgpuError {
         /// Which of the bindings, from 0.
         binding: usize,
     },
-    /// Two bindings of one dispatch are of one buffer, and one of the two is written.
+    /// Two bindings of one dispatch are in one buffer: one is read and the other written, or both are written and
+    /// have bytes in common.
     #[error(
-        "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: bind the parts \
-         together, or copy one of them"
+        "the kernel `{kernel}` has its bindings {first} and {second} in one buffer, and writes: declare both \
+         `read_write` and bind parts that do not overlap, bind the parts together, or copy one of them"
     )]
     SharedBuffer {
         /// The name of the kernel's entry point.
@@ -190,17 +202,40 @@ pub enum WgpuError {
         /// The name of the wgpu feature.
         feature: &'static str,
     },
-    /// wgpu refuses what was recorded or asked for. Of a batch that is refused, nothing is done.
-    #[error(
-        "wgpu refuses it, and nothing of what was recorded since the last submission is done: {message}"
-    )]
+    /// wgpu refuses the arguments of a call. The call has done nothing, and what was recorded before stays recorded.
+    #[error("wgpu refuses the call, which has done nothing: {message}")]
     Refused {
         /// What wgpu says of it.
         message: String,
     },
-    /// The closure of [`Stream::record`](crate::Stream::record) has put another encoder in the place of the stream's.
-    /// What the stream's encoder held is lost, unless the closure has kept it.
-    #[error("the closure of `record` has exchanged the stream's encoder for another one")]
+    /// wgpu refuses recorded commands when they are submitted, because something that they use was mapped or destroyed
+    /// meanwhile. The commands of one closure of [`Stream::record`](crate::Stream::record), or those between two
+    /// closures, are not done; the others are. Each thread that recorded some of them gets this error once.
+    #[error(
+        "wgpu refuses recorded commands, and does none of those that were recorded together: {message}. Do not map or \
+         destroy what commands use before `submit` has returned"
+    )]
+    SubmissionRefused {
+        /// What wgpu says of it.
+        message: String,
+    },
+    /// The buffer of a block was destroyed, through [`Binding::resource`](crate::Binding::resource).
+    #[error(
+        "the buffer of the block {identity:#x}, of {bytes} bytes, was destroyed by `wgpu::Buffer::destroy`: end the \
+         scope and call `trim` on the pool, which then allocates another one"
+    )]
+    BufferDestroyed {
+        /// The block's number, as [`BufferView::identity`](crate::BufferView::identity) counts.
+        identity: u64,
+        /// The buffer's size, in bytes.
+        bytes: u64,
+    },
+    /// The closure of [`Stream::record`](crate::Stream::record) has put another encoder in the place of its own.
+    /// Nothing of what it recorded is done; what was recorded before stays recorded.
+    #[error(
+        "the closure of `record` has exchanged its encoder for another one: record into the encoder that it is given, \
+         or pass command buffers of your own to `submit_with`"
+    )]
     ExchangedEncoder,
     /// The contents cannot be waited for here: in a browser the event loop must go on. Await
     /// [`read`](crate::BufferView::read).

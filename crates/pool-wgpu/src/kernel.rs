@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::binding::{Access, Binding};
 use crate::calls::Calls;
+use crate::ending;
 use crate::error::WgpuError;
 
 /// The most bytes of parameters of one dispatch: what every device binds as a uniform at a multiple of itself.
@@ -24,6 +25,16 @@ struct KernelParts {
     stream: u64,
     pipeline: wgpu::ComputePipeline,
     layout: Arc<BindingLayout>,
+    /// Set for kernels of the stream's own.
+    is_own: bool,
+}
+
+impl Drop for KernelParts {
+    fn drop(&mut self) {
+        if ending::is_ending() {
+            ending::leave((self.pipeline.clone(), Arc::clone(&self.layout)));
+        }
+    }
 }
 
 /// The layout of the storage bindings that kernels with the same accesses share, and with it their bind groups.
@@ -45,6 +56,12 @@ impl Kernel {
     #[must_use]
     pub fn entry(&self) -> &str {
         &self.0.entry
+    }
+
+    /// Reports that the kernel accepts every bind group of its layout, as those of the stream's own do.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        self.0.is_own
     }
 
     pub(crate) fn pipeline(&self) -> &wgpu::ComputePipeline {
@@ -190,7 +207,27 @@ impl Compiler {
         })?;
         self.keep(&layout);
         let (number, entry) = (next_number(), entry.to_owned());
-        Ok(Kernel(Arc::new(KernelParts { number, entry, stream: self.stream, pipeline, layout })))
+        let (stream, is_own) = (self.stream, false);
+        Ok(Kernel(Arc::new(KernelParts { number, entry, stream, pipeline, layout, is_own })))
+    }
+
+    /// Compiles a kernel of the stream's own, whose arrays have no least size.
+    ///
+    /// # Errors
+    ///
+    /// As [`compile`](Self::compile).
+    pub(crate) fn compile_own(
+        &self,
+        calls: &Calls,
+        source: &str,
+        accesses: &[Access],
+    ) -> Result<Kernel, WgpuError> {
+        let mut kernel = self.compile(calls, source, "main", accesses)?;
+        // It was made just now, so that this is the only reference.
+        if let Some(parts) = Arc::get_mut(&mut kernel.0) {
+            parts.is_own = true;
+        }
+        Ok(kernel)
     }
 
     fn create_pipeline(

@@ -19,15 +19,33 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// The number of the stream that orders work on the buffer.
     pub(crate) stream: u64,
+    /// How many batches the stream had refused when the buffer was last found to be usable.
+    checked: AtomicU64,
 }
 
 impl Allocation {
-    pub(crate) fn new(buffer: wgpu::Buffer, stream: u64) -> Self {
+    /// The identity of a new buffer of so many bytes.
+    pub(crate) fn new_identity(bytes: u64) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1 << 12);
+        // More bytes no device has; the buffer is not made then.
+        let room = bytes.min(1 << 48).next_multiple_of(ALIGN as u64) + ALIGN as u64;
+        NEXT.fetch_add(room, Ordering::Relaxed)
+    }
+
+    pub(crate) fn new(buffer: wgpu::Buffer, identity: u64, stream: u64) -> Self {
         let bytes = buffer.size();
-        let room = bytes.next_multiple_of(ALIGN as u64) + ALIGN as u64;
-        let identity = NEXT.fetch_add(room, Ordering::Relaxed);
-        Self { buffer, identity, bytes, stream }
+        Self { buffer, identity, bytes, stream, checked: AtomicU64::new(0) }
+    }
+
+    /// Reports that the buffer was usable after so many refused batches.
+    #[inline]
+    pub(crate) fn is_checked(&self, refusals: u64) -> bool {
+        self.checked.load(Ordering::Relaxed) == refusals
+    }
+
+    /// Notes that the buffer is usable after so many refused batches.
+    pub(crate) fn note_checked(&self, refusals: u64) {
+        self.checked.store(refusals, Ordering::Relaxed);
     }
 }
 

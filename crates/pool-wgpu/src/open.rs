@@ -1,5 +1,6 @@
 //! A device and a queue of an adapter that is found without the user's help.
 
+use crate::ending;
 use crate::error::WgpuError;
 use crate::options::StreamOptions;
 
@@ -17,6 +18,7 @@ const ELEMENT_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
 pub(crate) async fn open(
     options: &StreamOptions,
 ) -> Result<(wgpu::Device, wgpu::Queue), WgpuError> {
+    ending::check_not_ending()?;
     let no_adapter = |message: String| WgpuError::NoAdapter { message };
     if wgpu::Instance::enabled_backend_features().is_empty() {
         let message = "this build has no API of this system".to_owned();

@@ -1,5 +1,5 @@
 //! The parameters of the dispatches of one batch: a uniform that is written when the batch is submitted, read by each
-//! dispatch at an offset of its own.
+//! dispatch at an offset of its own. Its first part stays zeros, for dispatches without parameters.
 
 use crate::calls::Calls;
 use crate::error::WgpuError;
@@ -8,12 +8,35 @@ use crate::kernel::{Compiler, PARAMETER_BYTES};
 /// How many commands one batch has at most.
 pub(crate) const BATCH: usize = 512;
 
-/// The uniform, and what is to be written into it.
+/// The uniform of a stream.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     buffer: wgpu::Buffer,
     pub(crate) group: wgpu::BindGroup,
-    bytes: Vec<u8>,
+}
+
+/// What is to be written into the uniform for one batch.
+#[derive(Debug, Default)]
+pub(crate) struct BatchParameters(Vec<u8>);
+
+impl BatchParameters {
+    /// Takes parameters, of at most [`PARAMETER_BYTES`], and returns the offset at which a dispatch reads them.
+    #[inline]
+    pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
+        if parameters.is_empty() {
+            return 0;
+        }
+        let at = self.0.len();
+        self.0.extend_from_slice(parameters);
+        self.0.resize(at + PARAMETER_BYTES, 0);
+        // A batch has far fewer bytes than 2³².
+        u32::try_from(at + PARAMETER_BYTES).unwrap_or(0)
+    }
+
+    /// Forgets the parameters, and keeps the room for others.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl Parameters {
@@ -25,7 +48,7 @@ impl Parameters {
     pub(crate) fn new(calls: &Calls, compiler: &Compiler) -> Result<Self, WgpuError> {
         let descriptor = wgpu::BufferDescriptor {
             label: Some("pool-wgpu parameters"),
-            size: (PARAMETER_BYTES * BATCH) as u64,
+            size: (PARAMETER_BYTES * (1 + BATCH)) as u64,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         };
@@ -43,24 +66,13 @@ impl Parameters {
         };
         let group = calls.scoped(|| calls.device.create_bind_group(&descriptor));
         let group = group.map_err(|error| WgpuError::refused(&error))?;
-        Ok(Self { buffer, group, bytes: Vec::with_capacity(PARAMETER_BYTES * BATCH) })
-    }
-
-    /// Takes parameters, of at most [`PARAMETER_BYTES`], and returns the offset at which a dispatch reads them.
-    #[inline]
-    pub(crate) fn push(&mut self, parameters: &[u8]) -> u32 {
-        let at = self.bytes.len();
-        self.bytes.extend_from_slice(parameters);
-        self.bytes.resize(at + PARAMETER_BYTES, 0);
-        // A batch has far fewer bytes than 2³².
-        u32::try_from(at).unwrap_or(0)
+        Ok(Self { buffer, group })
     }
 
     /// Writes the parameters of a batch, which is submitted next.
-    pub(crate) fn write(&mut self, queue: &wgpu::Queue) {
-        if !self.bytes.is_empty() {
-            queue.write_buffer(&self.buffer, 0, &self.bytes);
-            self.bytes.clear();
+    pub(crate) fn write(&self, queue: &wgpu::Queue, parameters: &BatchParameters) {
+        if !parameters.0.is_empty() {
+            queue.write_buffer(&self.buffer, PARAMETER_BYTES as u64, &parameters.0);
         }
     }
 }

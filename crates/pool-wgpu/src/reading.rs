@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use pool_core::{PodElement, bytemuck};
 
+use crate::ending;
 use crate::error::WgpuError;
 use crate::setup::Setup;
 use crate::staging::StagingPool;
@@ -15,8 +16,9 @@ use crate::staging::StagingPool;
 /// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to the host.
 ///
 /// It borrows neither the view nor the pool: the copy is submitted, and what is recorded later does not change it.
-/// [`wait`](Self::wait) blocks; as a future, it looks at the device whenever it is polled, and asks to be polled again,
-/// because outside of a browser nobody else looks. Dropped, it gives its staging buffer back.
+/// [`wait`](Self::wait) blocks, and may be called in a callback of wgpu. As a future, it polls the device whenever it is
+/// polled, and asks to be polled again, because outside of a browser no other code polls. Dropped, it gives its staging
+/// buffer back.
 #[must_use = "the elements are on their way, and are dropped with this value"]
 pub struct Reading<T> {
     setup: Arc<Setup>,
@@ -46,8 +48,10 @@ enum Progress {
     Waiting(Option<Waker>),
     Mapped,
     Failed(String),
-    /// Nobody wants the contents any more.
+    /// The reading was dropped. The callback gives the buffer back.
     Abandoned,
+    /// The contents were taken, and the buffer was given back.
+    Taken,
 }
 
 impl Mapping {
@@ -62,17 +66,20 @@ impl Mapping {
             Ok(()) => Progress::Mapped,
             Err(error) => Progress::Failed(error.to_string()),
         };
-        let is_mapped = matches!(next, Progress::Mapped);
-        if let Progress::Abandoned = *progress {
-            drop(progress);
-            if is_mapped {
-                self.give_back();
+        match &*progress {
+            Progress::Taken => return,
+            Progress::Abandoned => {
+                drop(progress);
+                if let Progress::Mapped = next {
+                    self.give_back();
+                }
+                return;
             }
-            return;
+            _ => {}
         }
         let before = std::mem::replace(&mut *progress, next);
         drop(progress);
-        // Not under the lock: a waker is code of others.
+        // Not under the lock: a waker is foreign code.
         if let Progress::Waiting(Some(waker)) = before {
             waker.wake();
         }
@@ -85,13 +92,30 @@ impl Mapping {
         }
     }
 
-    /// Whether the contents are there.
+    /// Reports that the contents are there. wgpu maps a buffer before it calls back, perhaps after foreign callbacks, of
+    /// which this call may come.
     fn is_there(&self) -> Result<bool, WgpuError> {
         match &*self.progress() {
-            Progress::Mapped => Ok(true),
-            Progress::Failed(message) => Err(WgpuError::Unreadable { message: message.clone() }),
-            Progress::Waiting(_) | Progress::Abandoned => Ok(false),
+            Progress::Mapped => return Ok(true),
+            Progress::Failed(message) => {
+                return Err(WgpuError::Unreadable { message: message.clone() });
+            }
+            Progress::Waiting(_) | Progress::Abandoned | Progress::Taken => {}
         }
+        Ok(!cfg!(target_arch = "wasm32") && self.buffer.get_mapped_range(..).is_ok())
+    }
+
+    /// Keeps a waker to be called, and returns one that is to be dropped outside of the lock.
+    fn keep_waker(&self, waker: Waker) -> Option<Waker> {
+        match &mut *self.progress() {
+            Progress::Waiting(place) => place.replace(waker),
+            _ => Some(waker),
+        }
+    }
+
+    /// Sets the progress, and returns the former one, whose waker is to be dropped outside of the lock.
+    fn set(&self, progress: Progress) -> Progress {
+        std::mem::replace(&mut *self.progress(), progress)
     }
 }
 
@@ -135,15 +159,24 @@ impl<T> Reading<T> {
     #[cfg(not(target_arch = "wasm32"))]
     fn wait_until_there(&self) -> Result<(), WgpuError> {
         let Some(mapping) = &self.mapping else { return Ok(()) };
-        while !self.is_there(mapping)? {
-            self.setup.calls.poll(wgpu::PollType::wait_indefinitely())?;
-            // Another thread that looks at the device may be about to call back.
-            std::thread::yield_now();
+        self.setup.calls.check_thread()?;
+        if self.is_there(mapping)? {
+            return Ok(());
         }
-        Ok(())
+        self.setup.calls.poll(wgpu::PollType::wait_indefinitely())?;
+        if self.is_there(mapping)? {
+            return Ok(());
+        }
+        // When all submitted work is done, wgpu has mapped the buffer or has refused to, whoever calls back.
+        self.setup.calls.find_loss()?;
+        Err(WgpuError::Unreadable { message: "wgpu has not mapped the buffer".to_owned() })
     }
 
-    /// Whether the contents are there; an error where they never will be.
+    /// Reports that the contents are there.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Unreadable`] and [`WgpuError::DeviceLost`] where they never will be.
     fn is_there(&self, mapping: &Arc<Mapping>) -> Result<bool, WgpuError> {
         // With the callback dropped, nobody else holds the mapping.
         let is_forgotten = Arc::strong_count(mapping) == 1;
@@ -165,6 +198,7 @@ impl<T> Reading<T> {
     /// Copies the bytes out of the staging buffer, and gives that back.
     fn take(&mut self, into: &mut [u8]) -> Result<(), WgpuError> {
         let Some(mapping) = self.mapping.take() else { return Ok(()) };
+        drop(mapping.set(Progress::Taken));
         let end = (self.shift + into.len()).next_multiple_of(4) as u64;
         let mapped = match mapping.buffer.get_mapped_range(..end) {
             Ok(mapped) => mapped,
@@ -185,7 +219,7 @@ impl<T: PodElement> Reading<T> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where wgpu cannot map them.
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::Unreadable`] where wgpu cannot map them; [`WgpuError::ThreadEnding`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn wait(mut self) -> Result<Vec<T>, WgpuError> {
         self.wait_until_there()?;
@@ -227,11 +261,9 @@ impl<T: PodElement> Future for Reading<T> {
 impl<T> Reading<T> {
     fn poll_there(&self, context: &Context<'_>) -> Poll<Result<(), WgpuError>> {
         let Some(mapping) = &self.mapping else { return Poll::Ready(Ok(())) };
-        let waker = context.waker().clone();
-        if let Progress::Waiting(place) = &mut *mapping.progress() {
-            let before = place.replace(waker);
-            drop(before);
-        }
+        self.setup.calls.check_thread()?;
+        // Not under the lock: a waker is foreign code, and so is its drop.
+        drop(mapping.keep_waker(context.waker().clone()));
         if !cfg!(target_arch = "wasm32") {
             self.setup.calls.poll(wgpu::PollType::Poll)?;
         }
@@ -247,11 +279,13 @@ impl<T> Reading<T> {
 
 impl<T> Drop for Reading<T> {
     fn drop(&mut self) {
-        let Some(mapping) = self.mapping.take() else { return };
-        let mut progress = mapping.progress();
-        let before = std::mem::replace(&mut *progress, Progress::Abandoned);
-        drop(progress);
-        if let Progress::Mapped = before {
+        let mapping = self.mapping.take();
+        if ending::is_ending() {
+            // Without them this value drops nothing of wgpu's.
+            return ending::leave((mapping, Arc::clone(&self.setup)));
+        }
+        let Some(mapping) = mapping else { return };
+        if let Progress::Mapped = mapping.set(Progress::Abandoned) {
             mapping.give_back();
         }
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::calls::Calls;
 use crate::counts::Counters;
+use crate::ending;
 use crate::error::WgpuError;
 use crate::kernel::Compiler;
 
@@ -39,6 +40,7 @@ impl Setup {
         queue: wgpu::Queue,
         usages: wgpu::BufferUsages,
     ) -> Result<Self, WgpuError> {
+        ending::check_not_ending()?;
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let limits = device.limits();
         let limits = Limits {
@@ -50,7 +52,9 @@ impl Setup {
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let calls = Calls::new(device, queue);
+        calls.check_thread()?;
         calls.find_loss()?;
+        calls.check_queue()?;
         let compiler = Compiler::new(&calls, number)?;
         Ok(Self { number, calls, limits, compiler, counters: Counters::default(), usages })
     }

@@ -92,45 +92,59 @@ fn rounded(bytes: u64) -> u64 {
     if bytes > PIECE { bytes.next_multiple_of(CHUNK) } else { bytes.max(CHUNK).next_power_of_two() }
 }
 
-/// The staging of uploads: what one batch copies from the host.
+/// The staging of uploads.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     pool: Arc<StagingPool>,
-    /// Buffers with bytes of this batch; the last one is being filled.
+}
+
+/// What one batch copies from the host.
+#[derive(Debug, Default)]
+pub(crate) struct Staged {
+    /// Buffers with bytes of the batch; the last one is being filled.
     used: Vec<wgpu::Buffer>,
     /// How many bytes of the last buffer are used.
     filled: u64,
-    /// How many bytes this batch has staged.
-    pub(crate) staged: u64,
+    /// How many bytes the batch has staged.
+    pub(crate) bytes: u64,
+}
+
+impl Staged {
+    /// Unmaps the buffers: the batch is submitted next.
+    pub(crate) fn unmap(&self) {
+        self.used.iter().for_each(wgpu::Buffer::unmap);
+    }
 }
 
 impl Uploads {
     pub(crate) fn new() -> Self {
-        Self { pool: StagingPool::new(Way::Up), used: Vec::new(), filled: 0, staged: 0 }
+        Self { pool: StagingPool::new(Way::Up) }
     }
 
-    /// Puts bytes, as many as a multiple of 4 and at most [`PIECE`], where a copy command of this batch finds them.
+    /// Puts bytes, a multiple of 4 and at most [`PIECE`], where a copy command of the batch finds them.
     ///
     /// # Errors
     ///
     /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`], and [`WgpuError::Unreadable`] where a buffer is not mapped.
     pub(crate) fn stage(
-        &mut self,
+        &self,
         calls: &Calls,
         counters: &Counters,
+        staged: &mut Staged,
         bytes: &[u8],
-    ) -> Result<(&wgpu::Buffer, u64), WgpuError> {
+    ) -> Result<(wgpu::Buffer, u64), WgpuError> {
         let count = bytes.len() as u64;
-        let room = self.used.last().map_or(0, |buffer| buffer.size() - self.filled);
-        if room < count {
-            let buffer = self.pool.take(calls, counters, count)?;
-            self.used.push(buffer);
-            self.filled = 0;
-        }
-        let at = self.filled;
-        let Some(buffer) = self.used.last() else {
-            return Err(WgpuError::Unreadable { message: "no staging buffer".to_owned() });
+        let last = staged.used.last().filter(|buffer| buffer.size() - staged.filled >= count);
+        let buffer = match last {
+            Some(buffer) => buffer.clone(),
+            None => {
+                let buffer = self.pool.take(calls, counters, count)?;
+                staged.used.push(buffer.clone());
+                staged.filled = 0;
+                buffer
+            }
         };
+        let at = staged.filled;
         match buffer.get_mapped_range_mut(at..at + count) {
             Ok(mut mapped) => mapped.copy_from_slice(bytes),
             Err(error) => {
@@ -138,20 +152,15 @@ impl Uploads {
                 return Err(WgpuError::Unreadable { message: error.to_string() });
             }
         }
-        self.filled = (at + count).next_multiple_of(MAP_ALIGNMENT).min(buffer.size());
-        self.staged += count;
+        staged.filled = (at + count).next_multiple_of(MAP_ALIGNMENT).min(buffer.size());
+        staged.bytes += count;
         Ok((buffer, at))
     }
 
-    /// Unmaps what the batch uses: it is submitted next.
-    pub(crate) fn unmap(&self) {
-        self.used.iter().for_each(wgpu::Buffer::unmap);
-    }
-
-    /// Has the buffers of the batch, which was submitted, mapped and idle again when the device is done.
-    pub(crate) fn recall(&mut self) {
-        (self.filled, self.staged) = (0, 0);
-        for buffer in self.used.drain(..) {
+    /// Has the buffers of a batch, which was submitted, mapped and idle again when the device is done.
+    pub(crate) fn recall(&self, staged: &mut Staged) {
+        (staged.filled, staged.bytes) = (0, 0);
+        for buffer in staged.used.drain(..) {
             let (pool, mapped) = (Arc::clone(&self.pool), buffer.clone());
             buffer.map_async(wgpu::MapMode::Write, .., move |answer| {
                 if answer.is_ok() {

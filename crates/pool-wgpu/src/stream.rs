@@ -16,12 +16,12 @@ use crate::memory::Allocation;
 use crate::open;
 use crate::options::StreamOptions;
 use crate::reading::Reading;
-use crate::recorder::{Recorder, Recording};
+use crate::recorder::{Recorder, Recording, record_apart};
 use crate::setup::Setup;
 use crate::staging::{StagingPool, Way};
 use crate::turn::Turns;
 
-/// A device, its queue, and one encoder, into which fills, copies and dispatches are recorded in the order in which
+/// A device, its queue, and one order, in which fills, copies and dispatches are recorded in the order in which
 /// they are called for: the context of a `Pool<Wgpu>`.
 ///
 /// A clone is the same stream, and the pools of one stream may exchange memory freely. What is recorded is submitted
@@ -41,10 +41,15 @@ use crate::turn::Turns;
 /// a lost device is found at the next submission, allocation or reading. In a browser, errors come later, and go to
 /// the device's own handler.
 ///
-/// While a call of the stream runs, code of others may run on the same thread: the closure of
+/// While a call of the stream runs, foreign code may run on the same thread: the closure of
 /// [`record`](Self::record), a handler of errors, a callback of a mapping, a subscriber of logs. What it asks of the
-/// stream is refused with [`WgpuError::Reentered`], and never waits; pools may grow and free blocks there. Other threads
-/// wait for the call to end.
+/// stream is refused with [`WgpuError::Reentered`]; so is what it asks of another stream that a thread is using, except
+/// from the closure. Pools may grow and free blocks there. Other threads wait for the call to end.
+///
+/// # Several threads
+///
+/// A call that wgpu refuses is an error of that call alone. What is wrong with a batch as a whole is found when one
+/// thread submits it; then each other thread that recorded into the batch gets the error from its next call.
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -82,8 +87,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`], [`WgpuError::OutOfMemory`], and [`WgpuError::Refused`] for a device without compute
-    /// shaders.
+    /// [`WgpuError::OtherQueue`] where the queue is another device's; to find that out, the call waits for what the
+    /// queue was given before. [`WgpuError::DeviceLost`]; [`WgpuError::OutOfMemory`]; [`WgpuError::Refused`] for a device
+    /// without compute shaders; [`WgpuError::ThreadEnding`].
     pub fn new(device: wgpu::Device, queue: wgpu::Queue) -> Result<Self, WgpuError> {
         Self::with_options(device, queue, &StreamOptions::new())
     }
@@ -98,13 +104,11 @@ impl Stream {
         queue: wgpu::Queue,
         options: &StreamOptions,
     ) -> Result<Self, WgpuError> {
-        ending::drop_orphans();
         let setup = Arc::new(Setup::new(device, queue, options.all_usages())?);
+        ending::drop_orphans();
         let recording = Turns::new(Recording::new(&setup)?);
         let downloads = StagingPool::new(Way::Down);
-        let stream = Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None };
-        stream.watch_thread();
-        Ok(stream)
+        Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
     }
 
     /// A stream of the first adapter that wgpu finds.
@@ -188,31 +192,32 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Compilation`] with wgpu's text, [`WgpuError::TooManyBindings`], and [`WgpuError::DeviceLost`].
+    /// [`WgpuError::Compilation`] with wgpu's text, [`WgpuError::TooManyBindings`], [`WgpuError::DeviceLost`], and
+    /// [`WgpuError::ThreadEnding`].
     pub fn kernel(
         &self,
         source: &str,
         entry: &str,
         accesses: &[Access],
     ) -> Result<Kernel, WgpuError> {
+        self.check_thread()?;
         self.shared.setup.compiler.compile(&self.shared.setup.calls, source, entry, accesses)
     }
 
     /// Records a dispatch of `groups` workgroups behind everything that was recorded before.
     ///
-    /// The bind group is made when a kernel with the same accesses is given these bindings first, and is kept until one
-    /// of the blocks is freed. `parameters` are the bytes of the kernel's uniform, as WGSL lays it out, and zeros where
-    /// they are shorter; a kernel that has a uniform must be given some.
-    ///
-    /// What only wgpu can see, such as a binding that is smaller than the kernel's array, is told by the submission.
+    /// The bind group is made when a kernel with the same accesses is given these bindings first. It is kept until one
+    /// of the blocks is freed, or 4,096 other ones were used more recently. `parameters` are the bytes of the kernel's
+    /// uniform, as WGSL lays it out; the bytes that are missing at their end are zeros.
     ///
     /// # Errors
     ///
     /// [`WgpuError::BindingCount`], [`WgpuError::ReadOnlyBinding`], [`WgpuError::SharedBuffer`],
     /// [`WgpuError::OtherStream`], [`WgpuError::OtherKernel`], [`WgpuError::TooManyParameters`] and
-    /// [`WgpuError::TooManyGroups`] for arguments that do not go together; [`WgpuError::Reentered`];
-    /// [`WgpuError::DeviceLost`]; [`WgpuError::Refused`] where wgpu refuses the bind group, or a full batch that is
-    /// submitted before.
+    /// [`WgpuError::TooManyGroups`] for arguments that do not go together; [`WgpuError::Refused`] for what only wgpu can
+    /// see, such as a binding that is smaller than the kernel's array; [`WgpuError::BufferDestroyed`];
+    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
     pub fn dispatch(
         &self,
         kernel: &Kernel,
@@ -223,38 +228,48 @@ impl Stream {
         self.with(|recorder| recorder.dispatch(kernel, bindings, parameters, groups))
     }
 
-    /// Lets your code record into the stream's encoder, behind everything that was recorded before.
+    /// Runs your code with an encoder of its own. When the code returns, its commands come behind everything that was
+    /// recorded before.
     ///
     /// Passes that the closure begins must be ended by it. The closure may acquire from pools of the stream, whose
     /// slots may grow; what must be recorded itself (fills, copies, dispatches, other calls of `record`) is refused there
-    /// with [`WgpuError::Reentered`]. A panic of the closure leaves the stream as it is, with what was recorded.
+    /// with [`WgpuError::Reentered`]. Other threads go on with the stream meanwhile; what they record comes before the
+    /// closure's commands. Where the closure panics, or is refused, nothing of it is recorded, and what was recorded
+    /// before stays.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`], [`WgpuError::DeviceLost`], [`WgpuError::ExchangedEncoder`], and
-    /// [`WgpuError::Refused`] for a full batch that is submitted before. What wgpu finds wrong in the passes is told by
-    /// the submission.
+    /// [`WgpuError::Refused`] for what wgpu does not accept of the closure's commands; [`WgpuError::ExchangedEncoder`];
+    /// [`WgpuError::SubmissionRefused`] for a full batch that is submitted before; [`WgpuError::Reentered`];
+    /// [`WgpuError::DeviceLost`]; [`WgpuError::ThreadEnding`].
     pub fn record<R>(
         &self,
         code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
     ) -> Result<R, WgpuError> {
-        self.with(|recorder| recorder.record(code))
+        self.with(|_| Ok(()))?;
+        let barred = self.shared.recording.bar()?;
+        let (buffer, answer) = record_apart(&self.shared.setup.calls, code)?;
+        drop(barred);
+        self.with(|recorder| recorder.append(buffer))?;
+        Ok(answer)
     }
 
     /// Submits what is recorded.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`]; [`WgpuError::Refused`] and [`WgpuError::DeviceLost`], where nothing of it is done.
+    /// [`WgpuError::SubmissionRefused`] and [`WgpuError::DeviceLost`], where nothing of it is done; [`WgpuError::Reentered`];
+    /// [`WgpuError::ThreadEnding`].
     pub fn submit(&self) -> Result<(), WgpuError> {
-        self.with(|recorder| recorder.submit([]))
+        self.with(|recorder| recorder.submit(Vec::new()))
     }
 
     /// Submits what is recorded, and right behind it your command buffers, which may use memory of the pools.
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit).
+    /// As [`submit`](Self::submit), where yours are not submitted; [`WgpuError::Refused`] for yours alone, where what was
+    /// recorded is submitted.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,
@@ -268,16 +283,16 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`].
+    /// [`WgpuError::Reentered`] and [`WgpuError::ThreadEnding`]; [`WgpuError::SubmissionRefused`] for a batch that another
+    /// thread has submitted.
     pub fn pending(&self) -> Result<usize, WgpuError> {
         self.with(|recorder| Ok(recorder.pending()))
     }
 
-    /// Sees to it that the end of this thread is noticed.
+    /// Checks that this thread may call wgpu.
     #[inline]
-    pub(crate) fn watch_thread(&self) {
-        // Looking at the device takes a lock, which makes what wgpu keeps for a thread.
-        ending::watch_thread(|| drop(self.shared.setup.calls.poll(wgpu::PollType::Poll)));
+    pub(crate) fn check_thread(&self) -> Result<(), WgpuError> {
+        self.shared.setup.calls.check_thread()
     }
 
     /// Whether the other is a clone of this stream.
@@ -292,10 +307,12 @@ impl Stream {
         code: impl FnOnce(&mut Recorder<'_>) -> Result<R, WgpuError>,
     ) -> Result<R, WgpuError> {
         let shared = &*self.shared;
-        self.watch_thread();
-        shared
-            .recording
-            .take(|recording, freed| code(&mut Recorder::new(&shared.setup, recording, &freed)))?
+        self.check_thread()?;
+        shared.recording.take(|recording, freed| {
+            let mut recorder = Recorder::new(&shared.setup, recording, &freed);
+            recorder.pay()?;
+            code(&mut recorder)
+        })?
     }
 
     /// The device's limits.
@@ -324,21 +341,24 @@ impl Stream {
     /// Allocates a buffer of so many bytes for a block.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Box<Allocation>, WgpuError> {
         let setup = &*self.shared.setup;
-        self.watch_thread();
+        self.check_thread()?;
         ending::drop_orphans();
         if self.watch.as_ref().is_some_and(|watch| !watch.admit(bytes)) {
             let message = "the stream's watch refuses".to_owned();
             return Err(WgpuError::OutOfMemory { bytes: bytes as u64, message });
         }
+        let identity = Allocation::new_identity(bytes as u64);
+        // wgpu names the buffer by it in messages.
+        let label = format!("pool-wgpu block {identity:#x}");
         let descriptor = wgpu::BufferDescriptor {
-            label: Some("pool-wgpu block"),
+            label: Some(&label),
             size: bytes as u64,
             usage: setup.usages,
             mapped_at_creation: false,
         };
         let buffer = setup.calls.create_buffer(&descriptor, setup.limits.buffer)?;
         setup.counters.buffers_created.step();
-        let allocation = Box::new(Allocation::new(buffer, setup.number));
+        let allocation = Box::new(Allocation::new(buffer, identity, setup.number));
         if let Some(watch) = &self.watch {
             let panicked = OnPanic { stream: self, identity: allocation.identity };
             watch.allocated(allocation.identity, bytes);
@@ -379,7 +399,7 @@ impl Stream {
 
     /// Waits until freed memory is back. In the middle of a call of the stream, only for what is submitted.
     pub(crate) fn settle(&self) {
-        if ending::is_ending() {
+        if self.check_thread().is_err() {
             return;
         }
         ending::drop_orphans();

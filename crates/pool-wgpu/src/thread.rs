@@ -14,12 +14,12 @@ impl Stream {
     /// The stream of the calling thread: the one it chose, else one of its own, made at the first call, of a device that
     /// such threads of the process share.
     ///
-    /// Where the thread ends already, a stream is made for the caller alone. In a browser there is only the stream that
-    /// was [chosen](Self::set_of_thread).
+    /// In a browser there is only the stream that was [chosen](Self::set_of_thread).
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open); in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
+    /// As [`open`](Self::open); [`WgpuError::ThreadEnding`] in the destructor of a thread-local variable, once the
+    /// thread's stream was dropped; in a browser [`WgpuError::NoAdapter`] where no stream was chosen.
     pub fn of_thread() -> Result<Self, WgpuError> {
         if let Ok(Some(known)) = STREAM.try_with(|stream| stream.borrow().clone()) {
             return Ok(known);
@@ -35,13 +35,15 @@ impl Stream {
     /// Makes this stream the calling thread's own, for pools that are made from now on. Where the thread ends already,
     /// nothing is changed.
     pub fn set_of_thread(&self) {
-        self.watch_thread();
+        if self.check_thread().is_err() {
+            return;
+        }
         let new = self.clone();
         // What is replaced is dropped outside of the borrow: it may be the last of its device.
         drop(STREAM.try_with(|stream| stream.borrow_mut().replace(new)));
     }
 
-    /// Whether this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
+    /// Reports that this is the calling thread's stream, or a clone of it. Where the thread ends already, every stream is.
     #[must_use]
     pub fn is_of_thread(&self) -> bool {
         let is_same = |known: &Self| known.is_same(self);

@@ -1,14 +1,16 @@
 //! Turns: state that one thread at a time takes out of a mutex, works with while the mutex is open, and gives back.
 //!
-//! Work with the state runs code of others (wgpu's callbacks, error handlers, the closure of a user), which may come
-//! back: no lock is held then, so that it is answered instead of deadlocked.
+//! Work with the state runs foreign code (wgpu's callbacks, error handlers, subscribers of logs), which may call the
+//! stream again, or another one. No mutex is held then. A thread that has a turn never waits for one, of this state or
+//! of another: threads that have one turn each and want the other's would wait for ever.
 
-use std::ptr;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::WgpuError;
 
-/// State that is used in turns, and notes that anybody may leave for whoever has the next turn.
+/// State that is used in turns, and notes that any thread may leave for the next turn.
 #[derive(Debug)]
 pub(crate) struct Turns<S> {
     place: Mutex<Place<S>>,
@@ -19,22 +21,28 @@ pub(crate) struct Turns<S> {
 struct Place<S> {
     /// The state; `None` while a thread has the turn.
     state: Option<Box<S>>,
-    /// Which thread has the turn.
-    owner: usize,
+    /// Threads that may have no turn, because they run a closure of a user.
+    barred: Vec<u64>,
     /// How many threads wait for a turn.
     waiting: usize,
-    /// What was noted since the last turn began.
+    /// Notes that were left since the last turn began.
     notes: Vec<u64>,
 }
 
+thread_local! {
+    /// How many turns this thread has, of all states.
+    static TURNS: Cell<usize> = const { Cell::new(0) };
+}
+
 impl<S> Turns<S> {
-    /// State that nobody uses.
+    /// State that no thread uses.
     pub(crate) fn new(state: S) -> Self {
-        let place = Place { state: Some(Box::new(state)), owner: 0, waiting: 0, notes: Vec::new() };
+        let state = Some(Box::new(state));
+        let place = Place { state, barred: Vec::new(), waiting: 0, notes: Vec::new() };
         Self { place: Mutex::new(place), given_back: Condvar::new() }
     }
 
-    /// Leaves a note for the next turn. Whoever has a turn does not see it, and is not waited for.
+    /// Leaves a note for the next turn, without waiting for the current one.
     pub(crate) fn note(&self, note: u64) {
         self.place().notes.push(note);
     }
@@ -43,39 +51,55 @@ impl<S> Turns<S> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::Reentered`] where this thread has the turn already.
+    /// [`WgpuError::Reentered`] where this thread is [barred](Self::bar), or would have to wait and has a turn already.
     #[inline]
     pub(crate) fn take<R>(&self, code: impl FnOnce(&mut S, Vec<u64>) -> R) -> Result<R, WgpuError> {
-        let here = current_thread();
         let mut place = self.place();
+        if !place.barred.is_empty() && place.barred.contains(&current_thread()) {
+            return Err(WgpuError::Reentered);
+        }
         while place.state.is_none() {
-            if place.owner == here {
+            if TURNS.get() > 0 {
                 return Err(WgpuError::Reentered);
             }
             place.waiting += 1;
             place = self.given_back.wait(place).unwrap_or_else(PoisonError::into_inner);
             place.waiting -= 1;
         }
-        self.run(place, here, code)
+        self.run(place, code)
     }
 
-    /// As [`take`](Self::take), where no thread has the turn; else nothing is done.
+    /// Runs code as [`take`](Self::take) does if no thread has the turn; otherwise does nothing.
     pub(crate) fn take_if_free(&self, code: impl FnOnce(&mut S, Vec<u64>)) {
         let place = self.place();
         if place.state.is_some() {
-            let _ = self.run(place, current_thread(), code);
+            let _ = self.run(place, code);
         }
+    }
+
+    /// Refuses turns to this thread until the result is dropped. Other threads have their turns meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`WgpuError::Reentered`] where this thread is barred already.
+    pub(crate) fn bar(&self) -> Result<Barred<'_, S>, WgpuError> {
+        let thread = current_thread();
+        let mut place = self.place();
+        if place.barred.contains(&thread) {
+            return Err(WgpuError::Reentered);
+        }
+        place.barred.push(thread);
+        Ok(Barred { turns: self, thread })
     }
 
     #[inline]
     fn run<R>(
         &self,
         mut place: MutexGuard<'_, Place<S>>,
-        here: usize,
         code: impl FnOnce(&mut S, Vec<u64>) -> R,
     ) -> Result<R, WgpuError> {
-        place.owner = here;
         let notes = std::mem::take(&mut place.notes);
+        TURNS.set(TURNS.get() + 1);
         let mut turn = Turn { turns: self, state: place.state.take() };
         drop(place);
         let state = turn.state.as_deref_mut().ok_or(WgpuError::Reentered)?;
@@ -100,9 +124,9 @@ struct Turn<'a, S> {
 
 impl<S> Drop for Turn<'_, S> {
     fn drop(&mut self) {
+        TURNS.set(TURNS.get() - 1);
         let mut place = self.turns.place();
         place.state = self.state.take();
-        place.owner = 0;
         let is_awaited = place.waiting > 0;
         drop(place);
         if is_awaited {
@@ -111,19 +135,37 @@ impl<S> Drop for Turn<'_, S> {
     }
 }
 
-/// What tells this thread from every other that lives: the address of something of its own.
-fn current_thread() -> usize {
-    thread_local! {
-        static HERE: u8 = const { 0 };
+/// A thread that may have no turn ([`Turns::bar`]).
+#[derive(Debug)]
+pub(crate) struct Barred<'a, S> {
+    turns: &'a Turns<S>,
+    thread: u64,
+}
+
+impl<S> Drop for Barred<'_, S> {
+    fn drop(&mut self) {
+        self.turns.place().barred.retain(|thread| *thread != self.thread);
     }
-    HERE.with(|here| ptr::from_ref(here).addr())
+}
+
+/// A number that no other thread of the process has or had.
+#[inline]
+pub(crate) fn current_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static HERE: Cell<u64> = const { Cell::new(0) };
+    }
+    if HERE.get() == 0 {
+        HERE.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    }
+    HERE.get()
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
+    use std::sync::{Arc, Barrier};
     use std::thread;
 
     use super::Turns;
@@ -165,5 +207,37 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(turns.take(|state, _| *state).unwrap(), 4_000);
+    }
+
+    #[test]
+    fn a_barred_thread_has_no_turn_and_others_have() {
+        let turns = Turns::new(0);
+        let barred = turns.bar().unwrap();
+        assert_eq!(turns.bar().err(), Some(WgpuError::Reentered));
+        assert_eq!(turns.take(|_, _| ()), Err(WgpuError::Reentered));
+        thread::scope(|scope| scope.spawn(|| turns.take(|state, _| *state += 1)).join().unwrap())
+            .unwrap();
+        drop(barred);
+        assert_eq!(turns.take(|state, _| *state), Ok(1));
+    }
+
+    #[test]
+    fn threads_with_a_turn_each_that_want_the_others_turn_do_not_wait() {
+        let (one, two, both) = (Turns::new(()), Turns::new(()), Barrier::new(2));
+        let crossed = |own: &Turns<()>, other: &Turns<()>| {
+            own.take(|(), _| {
+                both.wait();
+                let answer = other.take(|(), _| ());
+                both.wait();
+                answer
+            })
+        };
+        let answers = thread::scope(|scope| {
+            let first = scope.spawn(|| crossed(&one, &two));
+            let second = scope.spawn(|| crossed(&two, &one));
+            [first.join().unwrap(), second.join().unwrap()]
+        });
+        assert_eq!(answers, [Ok(Err(WgpuError::Reentered)), Ok(Err(WgpuError::Reentered))]);
+        assert_eq!(one.take(|(), _| two.take(|(), _| ())), Ok(Ok(())), "free turns can be nested");
     }
 }

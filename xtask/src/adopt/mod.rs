@@ -22,9 +22,10 @@ use record::Record;
 use table::Row;
 
 use crate::TaskError;
-use crate::checks::Checks;
-use crate::programs::{cargo, output};
-use crate::test::workspace::{self, Workspace};
+use tasks::checks::Checks;
+use tasks::files;
+use tasks::programs::{cargo, output};
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask adopt` accepts.
 #[derive(Debug, clap::Args)]
@@ -103,12 +104,12 @@ fn adopt(
 ) -> Result<Vec<Row>, TaskError> {
     let package = adoption.package();
     let made = place.made.join(&package);
-    source::copy(source, &made.join("original"))?;
+    files::copy(source, &made.join("original"))?;
     let mut patches = Vec::new();
     for version in adoption.versions {
         let patch = Patch::read(&place.kept.join(adoption.name).join(format!("{version}.patch")))?;
         let copy = made.join(version);
-        source::copy(source, &copy)?;
+        files::copy(source, &copy)?;
         source::name_version(&copy, adoption.version, version)?;
         patch.apply(&package, &copy)?;
         checks.that(&format!("{package}: {version}: the patch fits, {}", patch.lines()), Ok(()));

@@ -9,8 +9,8 @@ use std::process::Stdio;
 use super::adoptions::Adoption;
 use super::cargo_for;
 use crate::TaskError;
-use crate::checks::Outcome;
-use crate::test::tally::Tally;
+use tasks::checks::Outcome;
+use tasks::tally::Tally;
 
 /// What the tests of a crate did.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The sources of a crate, as cargo unpacks them, and copies of them.
+//! The sources of a crate, as cargo unpacks them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::programs::cargo;
+use tasks::programs::cargo;
 
 /// What `cargo metadata` says, as far as it is asked here.
 #[derive(Deserialize)]
@@ -63,32 +63,6 @@ pub(crate) fn reason(complaint: &str) -> String {
     lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))
 }
 
-/// Makes a fresh copy of a directory.
-///
-/// # Errors
-///
-/// When a file cannot be read or written.
-pub(crate) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
-    if to.exists() {
-        fs::remove_dir_all(to)?;
-    }
-    copy_into(from, to)
-}
-
-fn copy_into(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_into(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
 /// Writes the patch's name behind the version of a copy, as in `1.1.0+pool`: a lock file tells packages apart by name
 /// and version alone.
 ///
@@ -110,20 +84,7 @@ pub(super) fn name_version(copy: &Path, version: &str, patch: &str) -> Result<()
 mod tests {
     use std::fs;
 
-    use super::{copy, name_version, reason};
-
-    #[test]
-    fn a_copy_has_what_the_directory_has_and_nothing_older() {
-        let directory = tempfile::tempdir().unwrap();
-        let (from, to) = (directory.path().join("from"), directory.path().join("to"));
-        fs::create_dir_all(from.join("src")).unwrap();
-        fs::write(from.join("src/lib.rs"), "fn one() {}").unwrap();
-        fs::create_dir_all(&to).unwrap();
-        fs::write(to.join("older"), "").unwrap();
-        copy(&from, &to).unwrap();
-        assert_eq!(fs::read_to_string(to.join("src/lib.rs")).unwrap(), "fn one() {}");
-        assert!(!to.join("older").exists());
-    }
+    use super::{name_version, reason};
 
     #[test]
     fn the_version_of_the_package_is_named_and_that_of_a_dependency_is_not() {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::callgrind;
 use super::record::{Count, Held, Timing};
 use crate::TaskError;
-use crate::programs;
+use tasks::programs;
 
 /// An allocator with a binary of its own.
 #[derive(Clone, Copy, Debug)]

@@ -10,10 +10,10 @@ use super::Place;
 use super::listed::{Ending, List};
 use crate::TaskError;
 use crate::adopt::source;
-use crate::checks::{Checks, Outcome, same};
 use crate::kernels::Toolkit;
-use crate::programs::{self, cargo};
 use crate::sim_test::simulated_driver;
+use tasks::checks::{Checks, Outcome, same};
+use tasks::programs::{self, cargo};
 
 /// The tests that cannot pass, and why.
 const LIST: &str = include_str!("cudarc.tsv");

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use super::Place;
 use crate::TaskError;
-use crate::checks::{Checks, Outcome};
 use crate::kernels::Toolkit;
-use crate::programs::{cargo, output};
+use tasks::checks::{Checks, Outcome};
+use tasks::programs::{cargo, output};
 
 const NAME: &str = "PTX forms";
 /// The test of `cuda-sim` that writes the forms, and the variable that says where.

@@ -1,7 +1,7 @@
 //! The tests of a suite that cannot pass on the simulated driver, as a file of the repository names them.
 
 use crate::TaskError;
-use crate::checks::Outcome;
+use tasks::checks::Outcome;
 
 /// A list, of one version of a crate.
 #[derive(Clone, Debug)]

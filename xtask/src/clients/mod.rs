@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::TaskError;
-use crate::checks::Checks;
-use crate::test::workspace::{self, Workspace};
+use tasks::checks::Checks;
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask clients` accepts.
 #[derive(Debug, clap::Args)]

@@ -9,9 +9,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::programs::cargo;
 use crate::sim_test::simulated_driver;
-use crate::test::workspace::Workspace;
+use tasks::programs::cargo;
+use tasks::workspace::Workspace;
 
 /// Sentences at once, and the tokens of each.
 const SENTENCES: &str = "8";
@@ -109,7 +109,8 @@ pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
 /// The exact bound of a log, and what PyTorch's allocator would hold.
 fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
     let mut replay = cargo();
-    replay.args(["run", "--quiet", "--package", "pool-plan", "--features", "cli", "--"]);
+    replay.args(["run", "--quiet", "--manifest-path", "planner/Cargo.toml"]);
+    replay.args(["--package", "pool-plan-cli", "--"]);
     replay.args(["replay", "--json", "--allocator", "caching", "--allocator", "planned"]).arg(log);
     let Replayed { consistent, devices } = serde_json::from_str(&said(&mut replay)?)?;
     let device = devices.into_iter().next().filter(|_| consistent).ok_or("a log that cannot be")?;

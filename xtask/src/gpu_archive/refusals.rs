@@ -9,8 +9,8 @@ use super::disguise::{Disguised, Signs, replace};
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
-use crate::checks::{Checks, Outcome, says};
 use crate::gpu_test::{Packed, Purpose, sha256};
+use tasks::checks::{Checks, Outcome, says};
 
 /// The archive of a few tests.
 const ARCHIVE: &str = "few.tar.gz";
@@ -109,7 +109,7 @@ fn without_driver(stage: &Stage, arguments: &[&str], code: i32) -> Result<Outcom
 
 fn nothing_ran(run: &Run) -> Outcome {
     let report = run.report()?;
-    crate::checks::same(&report["passed"], &serde_json::Value::from(0))?;
+    tasks::checks::same(&report["passed"], &serde_json::Value::from(0))?;
     says(&report["outcome"].to_string(), "no GPU")
 }
 
@@ -168,7 +168,7 @@ fn refused_as_a_driver(
     let run = stage.machine.run(name, ARCHIVE, &Call { arguments: Vec::new(), variables })?;
     Ok(run.ended_with(3).and_then(|()| says(&run.errors, sentence)).and_then(|()| {
         nothing_ran(&run)?;
-        crate::checks::same(&run.report()?["simulated"], &serde_json::Value::from(false))
+        tasks::checks::same(&run.report()?["simulated"], &serde_json::Value::from(false))
     }))
 }
 

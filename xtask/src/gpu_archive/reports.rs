@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::machine::Run;
-use crate::checks::{Outcome, same, says};
 use crate::gpu_test::Manifest;
+use tasks::checks::{Outcome, same, says};
 
 /// What the last line, and every complaint, of a run on a simulated driver ends with.
 pub(super) const NOTE: &str = ", on a SIMULATED driver: no result about a GPU";

@@ -4,8 +4,8 @@ use super::Stage;
 use super::machine::{Call, Run};
 use super::reports::NOTE;
 use crate::TaskError;
-use crate::checks::{Checks, Outcome, same, says};
 use crate::gpu_test::Needs;
+use tasks::checks::{Checks, Outcome, same, says};
 
 /// The archive whose manifest asks for too much.
 const ARCHIVE: &str = "demanding.tar.gz";

@@ -8,9 +8,9 @@ use super::Stage;
 use super::machine::{Call, Run};
 use super::reports::{Runner, all_passed, junit_is_of, report_is_of, says_that_it_is_simulated};
 use crate::TaskError;
-use crate::checks::Checks;
 use crate::gpu_test::Manifest;
-use crate::programs::cargo;
+use tasks::checks::Checks;
+use tasks::programs::cargo;
 
 /// The archive of everything.
 const ARCHIVE: &str = "gpu-tests.tar.gz";
@@ -81,7 +81,7 @@ fn by_nextest(stage: &Stage, checks: &mut Checks) -> Result<(), TaskError> {
     let name = "cargo-nextest on a bare machine";
     of_run(checks, name, &run, &contents.manifest, Runner::Nextest);
     let used = run.report().and_then(|report| {
-        crate::checks::same(&report["runner"], &serde_json::Value::from("cargo-nextest"))
+        tasks::checks::same(&report["runner"], &serde_json::Value::from("cargo-nextest"))
     });
     checks.that(&format!("{name}: it was used"), used);
     Ok(())

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::needs::Needs;
 use super::programs::{Build, Packed};
 use crate::TaskError;
-use crate::programs::output;
+use tasks::programs::output;
 
 /// The manifest; the script reads single lines of its JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]

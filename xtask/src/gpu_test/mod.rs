@@ -21,9 +21,9 @@ use indicatif::HumanBytes;
 use serde_json::Value;
 
 use crate::TaskError;
-use crate::programs::Artifact;
 use archive::Contents;
 use programs::Built;
+use tasks::programs::Artifact;
 
 pub(crate) use manifest::Manifest;
 pub(crate) use needs::{Needs, Version};

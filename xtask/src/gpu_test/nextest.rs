@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::programs::{Build, Packed, Purpose};
 use crate::TaskError;
-use crate::programs::{cargo, installed, output};
+use tasks::programs::{cargo, installed, output};
 
 /// How it runs GPU tests: what hangs is ended, and the report is kept.
 pub(super) const CONFIGURATION: &str = "\

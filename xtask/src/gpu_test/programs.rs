@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Place, TESTS, holds_gpu_tests};
 use crate::TaskError;
-use crate::programs::{self, Artifact, cargo, output};
 use crate::test::features::ALL_FEATURES;
+use tasks::programs::{self, Artifact, cargo, output};
 
 /// The program that says which device there is.
 const PROBE: &str = "gpu-probe";

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use super::manifest::{Entry, Manifest};
 use super::programs::{Purpose, sha256};
 use crate::TaskError;
-use crate::programs::ignored_tests;
+use tasks::programs::ignored_tests;
 
 /// Unpacks the archive into this directory, which must be empty, and checks it; its manifest.
 ///

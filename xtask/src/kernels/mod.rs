@@ -23,7 +23,7 @@ pub(crate) use toolkit::{Toolkit, headers};
 pub(crate) use wheels::{Wheels, short_sum};
 
 use crate::TaskError;
-use crate::test::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 /// Where kernels are, from the root of the workspace.
 const DIRECTORIES: &[&str] = &["sim/pool-kernels/cuda"];
@@ -193,7 +193,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::{DIRECTORIES, OF_OTHERS, difference};
-    use crate::test::workspace::{self, Workspace};
+    use tasks::workspace::{self, Workspace};
 
     #[test]
     fn the_first_differing_line_is_told() {

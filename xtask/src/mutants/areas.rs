@@ -72,7 +72,7 @@ pub(super) const AREAS: &[Area] = &[
         package: "pool-plan",
         tested_by: &["pool-plan"],
         default_features: true,
-        features: &["pool-plan/cli"],
+        features: &[],
         // They are about the solvers, for half a minute; small problems ask more of the validator.
         without: &["traces::", "solving::", "captures::"],
         cases: 200,

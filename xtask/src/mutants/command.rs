@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::areas::Area;
 use super::outcomes::{self, Mutant, Outcomes};
 use crate::TaskError;
-use crate::programs::{cargo, output};
+use tasks::programs::{cargo, output};
 
 /// The version that its output was read of.
 const VERSION: &str = "27";
@@ -32,7 +32,7 @@ const FINISHED: &[i32] = &[0, 2, 3];
 
 /// Why it cannot be run here; `None` where it can.
 pub(super) fn missing() -> Option<String> {
-    if crate::programs::installed("cargo-mutants").is_some() {
+    if tasks::programs::installed("cargo-mutants").is_some() {
         return None;
     }
     let install = format!("cargo install cargo-mutants --locked --version ^{VERSION}");

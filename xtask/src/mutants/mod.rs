@@ -21,7 +21,7 @@ use report::{Judged, Tally};
 use sample::Share;
 
 use crate::TaskError;
-use crate::test::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask mutants` accepts.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::TaskError;
-use crate::checks::{Checks, same};
+use tasks::checks::{Checks, same};
 
 /// Bytes that a package has at most, unpacked: a crate of sources alone stays below it.
 const AT_MOST: u64 = 1 << 20;

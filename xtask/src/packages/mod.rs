@@ -2,8 +2,9 @@
 //!
 //! Cargo packages every crate that is published, in the order of their dependencies; with `--full` it also builds each
 //! as a registry would. The packages are unpacked in an empty directory, outside of this workspace, and a user's crate
-//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. Each assertion is one line, and the last line counts them. It needs the
-//! crates of the registry.
+//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The planner's
+//! crates are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
+//! counts them. It needs the crates of the registry.
 
 mod contents;
 mod simulated;
@@ -12,15 +13,15 @@ mod user;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use flate2::read::GzDecoder;
 
 use crate::TaskError;
-use crate::checks::Checks;
-use crate::programs::cargo;
-use crate::test::features::{LIBRARIES, SIMULATOR};
-use crate::test::workspace::{self, Workspace};
+use crate::test::features::{LIBRARIES, PLANNER, SIMULATOR};
+use tasks::checks::{Checks, Outcome, says};
+use tasks::programs::{cargo, output};
+use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask packages` accepts.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,10 @@ pub(crate) struct Arguments {
 /// Packages, by the names of their crates: where each was unpacked.
 type Unpacked = BTreeMap<&'static str, PathBuf>;
 
-/// All crates that are published.
+/// The planner's workspace.
+const PLANNER_DIRECTORY: &str = "planner";
+
+/// The crates of this workspace that are published.
 fn published() -> impl Iterator<Item = &'static str> {
     LIBRARIES.iter().chain(SIMULATOR).copied()
 }
@@ -48,11 +52,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let mut checks = Checks::default();
     let packaged = publish_dry_run(arguments.full, &workspace)?;
     checks.that("cargo publish --dry-run accepts all crates, in order", packaged);
-    package(&workspace)?;
+    let own: Vec<&str> = published().collect();
+    package(&workspace, &own, &[])?;
     let directory = tempfile::tempdir()?;
-    let unpacked = unpack(&workspace, directory.path())?;
-    for (name, package) in &unpacked {
+    let unpacked = unpack(&workspace, &own, directory.path())?;
+    let planner: Workspace = workspace::describe_at(&workspace.root.join(PLANNER_DIRECTORY))?;
+    package_planner(&planner, &unpacked)?;
+    let of_planner = unpack(&planner, PLANNER, directory.path())?;
+    for (name, package) in unpacked.iter().chain(&of_planner) {
         contents::check(name, package, &mut checks)?;
+    }
+    if arguments.full {
+        let installed = install_command(&planner, directory.path(), &unpacked, &of_planner)?;
+        checks.that("the command pool-plan is installed from the packages and runs", installed);
     }
     user::check(&workspace, directory.path(), &unpacked, arguments.full, &mut checks)?;
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
@@ -74,19 +86,65 @@ fn publish_dry_run(full: bool, workspace: &Workspace) -> Result<Result<(), Strin
     Ok(if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) })
 }
 
-/// Packages the crates where they can be found: a dry run leaves nothing behind that is meant to be.
-fn package(workspace: &Workspace) -> Result<(), TaskError> {
+/// Packages crates of a workspace where they can be found: a dry run leaves nothing behind that is meant to be.
+fn package(workspace: &Workspace, names: &[&str], settings: &[&str]) -> Result<(), TaskError> {
     let mut package = cargo();
     package.args(["package", "--allow-dirty", "--quiet", "--no-verify"]);
-    package.args(published().flat_map(|name| ["--package", name]));
+    package.args(names.iter().flat_map(|name| ["--package", name]));
+    package.args(settings.iter().flat_map(|setting| ["--config", setting]));
     let status = package.current_dir(&workspace.root).status()?;
     if status.success() { Ok(()) } else { Err(format!("cargo package ended with {status}").into()) }
 }
 
-/// Unpacks what cargo has packaged.
-fn unpack(workspace: &Workspace, directory: &Path) -> Result<Unpacked, TaskError> {
+/// Packages the planner's crates. The solver, which they take from this workspace, is in no registry yet.
+fn package_planner(planner: &Workspace, unpacked: &Unpacked) -> Result<(), TaskError> {
+    // Cargo notes the patch in the lock file of the workspace, where nothing else needs it.
+    let lock = planner.root.join("Cargo.lock");
+    let before = fs::read(&lock)?;
+    let packaged = package(planner, PLANNER, &[&patch(unpacked, "pool-plan")?]);
+    fs::write(lock, before)?;
+    packaged
+}
+
+/// The setting of cargo by which a package takes the place of its name in the registry.
+fn patch(unpacked: &Unpacked, name: &str) -> Result<String, TaskError> {
+    let path = unpacked.get(name).ok_or_else(|| format!("no package of {name}"))?;
+    Ok(format!("patch.crates-io.{name}.path={path:?}"))
+}
+
+/// Installs the command of the planner from the packages, and runs it.
+fn install_command(
+    planner: &Workspace,
+    directory: &Path,
+    unpacked: &Unpacked,
+    of_planner: &Unpacked,
+) -> Result<Outcome, TaskError> {
+    let package = of_planner.get("pool-plan-cli").ok_or("no package of pool-plan-cli")?;
+    let installed = directory.join("installed");
+    let mut install = cargo();
+    install.args(["install", "--quiet", "--path"]).arg(package).arg("--root").arg(&installed);
+    for setting in [patch(unpacked, "pool-plan")?, patch(of_planner, "pool-replay")?] {
+        install.args(["--config", &setting]);
+    }
+    install.env("CARGO_TARGET_DIR", planner.target_directory.join("packages"));
+    let status = install.status()?;
+    if !status.success() {
+        return Ok(Err(format!("cargo install ended with {status}")));
+    }
+    let log = planner.root.join("data/rmm.csv");
+    let mut replay = Command::new(installed.join("bin/pool-plan"));
+    let printed = output(replay.arg("replay").arg(log))?;
+    Ok(says(&String::from_utf8_lossy(&printed), "lower bound"))
+}
+
+/// Unpacks what cargo has packaged of a workspace.
+fn unpack(
+    workspace: &Workspace,
+    names: &[&'static str],
+    directory: &Path,
+) -> Result<Unpacked, TaskError> {
     let mut unpacked = Unpacked::new();
-    for name in published() {
+    for &name in names {
         let version = workspace.version_of(name).ok_or_else(|| format!("no crate {name}"))?;
         let package = format!("{name}-{version}");
         let file = workspace.target_directory.join("package").join(format!("{package}.crate"));

@@ -10,11 +10,11 @@ use std::process::Stdio;
 
 use super::Unpacked;
 use crate::TaskError;
-use crate::adopt::source::copy;
-use crate::checks::{Checks, Outcome, says};
-use crate::programs::cargo;
 use crate::test::features::SIMULATOR;
-use crate::test::workspace::Workspace;
+use tasks::checks::{Checks, Outcome, says};
+use tasks::files::copy;
+use tasks::programs::cargo;
+use tasks::workspace::Workspace;
 
 /// Where the crate is, and how it names the simulator there.
 const CRATE: &str = "testing/cudarc-user";

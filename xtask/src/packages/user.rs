@@ -7,9 +7,9 @@ use std::process::Stdio;
 
 use super::Unpacked;
 use crate::TaskError;
-use crate::checks::{Checks, Outcome, says};
-use crate::programs::cargo;
-use crate::test::workspace::Workspace;
+use tasks::checks::{Checks, Outcome, says};
+use tasks::programs::cargo;
+use tasks::workspace::Workspace;
 
 /// What such a user writes. What a device gives is asked for where there is one, and there is none in this test.
 const SOURCE: &str = r#"

@@ -130,7 +130,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::PACKAGES;
-    use crate::test::workspace;
+    use tasks::workspace;
 
     #[derive(serde::Deserialize)]
     struct Manifests {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::sanitizer::Sanitizer;
 use crate::TaskError;
 use crate::gpu_test::holds_gpu_tests;
-use crate::programs::{self, Artifact};
 use crate::test::features::ALL_FEATURES;
+use tasks::programs::{self, Artifact};
 
 /// A test program.
 #[derive(Clone, Debug)]

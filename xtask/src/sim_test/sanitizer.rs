@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::TaskError;
-use crate::test::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 /// A sanitizer of rustc's nightly toolchain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::workspace::{self, Workspace};
+use tasks::workspace::{self, Workspace};
 
 #[derive(Deserialize)]
 struct Manifests {
@@ -23,10 +23,12 @@ struct Dependency {
     path: Option<String>,
 }
 
-/// What the manifests take from elsewhere, under every feature and for every target.
-fn declared() -> BTreeSet<String> {
-    let manifests: Manifests = workspace::describe().unwrap();
-    let dependencies = manifests.packages.into_iter().flat_map(|package| package.dependencies);
+/// What the manifests of this workspace and the planner's take from elsewhere, under every feature and for every target.
+fn declared(workspace: &Workspace) -> BTreeSet<String> {
+    let planner: Manifests = workspace::describe_at(&workspace.root.join("planner")).unwrap();
+    let own: Manifests = workspace::describe().unwrap();
+    let packages = own.packages.into_iter().chain(planner.packages);
+    let dependencies = packages.flat_map(|package| package.dependencies);
     dependencies.filter(|one| one.path.is_none()).map(|one| one.name).collect()
 }
 
@@ -40,7 +42,7 @@ fn explained(page: &str) -> BTreeSet<String> {
 fn every_dependency_has_a_reason_and_every_reason_a_dependency() {
     let workspace: Workspace = workspace::describe().unwrap();
     let page = std::fs::read_to_string(workspace.root.join("docs/dependencies.md")).unwrap();
-    let (declared, explained) = (declared(), explained(&page));
+    let (declared, explained) = (declared(&workspace), explained(&page));
     let difference = |these: &BTreeSet<String>, those| these.difference(those).cloned().collect();
     let without_reason: Vec<String> = difference(&declared, &explained);
     let without_use: Vec<String> = difference(&explained, &declared);

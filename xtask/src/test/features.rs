@@ -3,13 +3,7 @@
 //! Never `--all-features`: the CUDA version features of one crate exclude each other. A unit test
 //! below holds the list against the manifests, so that a new feature cannot be forgotten.
 
-/// One crate with some of its features, and none of its default ones unless asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FeatureSet {
-    pub(crate) package: &'static str,
-    pub(crate) default_features: bool,
-    pub(crate) features: &'static [&'static str],
-}
+use tasks::features::FeatureSet;
 
 /// What clippy sees, one run each, beside the whole workspace with all features that go together.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
@@ -22,7 +16,6 @@ pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[
     with("pool-facade", &["wgpu"]),
     with("pool-facade", &["cpu", "ndarray"]),
     with("pool-graph", &[]),
-    with_defaults("pool-plan"),
     with("pool-plan", &[]),
     with("pool-plan", &["record"]),
     with_defaults("pool-examples"),
@@ -41,10 +34,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-graph", &["cuda", "any-cuda-version"]),
     with("pool-wgpu", &[]),
     with("pool-wgpu", &["vulkan", "metal", "dx12", "webgpu", "half"]),
-    with("pool-plan", &["csv"]),
-    with("pool-plan", &["replay"]),
     with("pool-plan", &["serde"]),
-    with("pool-plan", &["cli", "csv", "serde"]),
     with("pool-encoder", &[]),
     with("pool-encoder", &["cuda", "wgpu"]),
     with("pool-encoder", &["text"]),
@@ -85,10 +75,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-graph/any-cuda-version",
     "pool-graph/cuda",
     "pool-graph/record",
-    "pool-plan/cli",
-    "pool-plan/csv",
     "pool-plan/record",
-    "pool-plan/replay",
     "pool-plan/serde",
     "pool-wgpu/vulkan",
     "pool-wgpu/metal",
@@ -137,6 +124,9 @@ pub(crate) const LIBRARIES: &[&str] = &[
 /// Crates that are published and are no library of pools: the simulated driver, for tests of CUDA code.
 pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
+/// Crates of the planner's workspace that are published.
+pub(crate) const PLANNER: &[&str] = &["pool-plan-cli", "pool-replay"];
+
 /// What builds wgpu, the largest of all dependencies: a crate, and the feature that takes it in. A step that builds all
 /// libraries in a way of its own does so with `--full` alone.
 pub(crate) const WITH_WGPU: &[&str] = &["pool-wgpu", "pool-facade/wgpu"];
@@ -170,26 +160,12 @@ pub(crate) const CRATES_OF_THREADS: &[&str] = &["pool-facade"];
 /// Crates whose arithmetic on lengths must also hold where overflow is not checked.
 pub(crate) const RELEASE_TESTED: &[&str] = &["pool-core", "pool-conformance", "pool-cpu"];
 
-impl FeatureSet {
-    /// The arguments that choose it.
-    pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["--package".to_owned(), self.package.to_owned()];
-        if !self.default_features {
-            arguments.push("--no-default-features".to_owned());
-        }
-        if !self.features.is_empty() {
-            arguments.extend(["--features".to_owned(), self.features.join(",")]);
-        }
-        arguments
-    }
-}
-
 const fn with(package: &'static str, features: &'static [&'static str]) -> FeatureSet {
-    FeatureSet { package, default_features: false, features }
+    FeatureSet::with(package, features)
 }
 
 const fn with_defaults(package: &'static str) -> FeatureSet {
-    FeatureSet { package, default_features: true, features: &[] }
+    FeatureSet::with_defaults(package)
 }
 
 #[cfg(test)]
@@ -198,14 +174,14 @@ mod tests {
     use std::path::Path;
 
     use serde::Deserialize;
+    use tasks::features::FeatureSet;
+    use tasks::workspace;
 
     use super::{
-        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, FeatureSet, LIBRARIES,
-        MIRI_CRATES, MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR,
-        TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, all_features_of,
+        ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
+        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES,
+        WITH_PLAIN_DEFAULTS, all_features_of,
     };
-
-    use crate::test::workspace;
 
     #[derive(Deserialize)]
     struct Manifests {

@@ -2,8 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use super::toolchains::Toolchains;
-use super::workspace::{self, Workspace};
+use tasks::steps;
+use tasks::toolchains::Toolchains;
+use tasks::workspace::{self, Workspace};
+
 use crate::TaskError;
 
 /// Random programs per property test, natively: the count that `POOL_TEST_CASES` carries.
@@ -58,6 +60,10 @@ const ATTACK_STEPS: u32 = 10_000;
 /// The same with `--full`.
 const ATTACK_STEPS_IN_FULL: u32 = 1_000_000;
 
+/// Programs of each kind with every ordering call that fails, with `--full`: `POOL_SWEEP_PROGRAMS`. Without the variable
+/// a few programs have a sample of those failures.
+const SWEEP_PROGRAMS_IN_FULL: u32 = 40;
+
 /// Seeds with which the tests of the device half run with `--full`, each in [`ORDERS`] orders.
 const SEEDS_IN_FULL: u32 = 20;
 
@@ -72,6 +78,12 @@ pub(crate) struct Setting {
     pub(crate) toolchains: Toolchains,
     /// Whether `--full` was asked for.
     pub(crate) full: bool,
+}
+
+impl steps::Setting for Setting {
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
 }
 
 impl Setting {
@@ -102,6 +114,11 @@ impl Setting {
     /// Seconds after which a test on the simulated driver is stopped.
     pub(crate) fn patience(&self) -> String {
         if self.full { PATIENCE_IN_FULL } else { PATIENCE }.to_string()
+    }
+
+    /// Programs of each kind in the whole sweep over ordering calls that fail.
+    pub(crate) fn sweep_programs_in_full() -> String {
+        SWEEP_PROGRAMS_IN_FULL.to_string()
     }
 
     /// In how many orders a test on the simulated driver runs.

@@ -9,99 +9,115 @@ use super::features::{
     MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS,
     WITH_WGPU, all_features_of, belongs,
 };
-use super::invocation::Invocation;
 use super::setting::Setting;
-use super::workspace::Example;
-use crate::programs::installed;
 
-/// One step.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    /// What `--only` calls it.
-    pub(crate) name: &'static str,
-    /// What it holds.
-    pub(crate) about: &'static str,
-    /// Whether it runs only with `--full`, or when it is asked for by name.
-    pub(crate) only_in_full: bool,
-    /// Whether it runs beside all others, and needs nothing that they build.
-    pub(crate) side_by_side: bool,
-    /// Its commands, or why there are none here.
-    pub(crate) plan: Plan,
-}
+use tasks::programs::installed;
+use tasks::steps::{Invocation, Step};
+use tasks::workspace::Example;
 
 /// All steps.
-pub(crate) const STEPS: &[Step] = &[
-    step("formatting", "rustfmt has nothing to change", formatting),
-    step("clippy", "no warning in any listed feature set", clippy),
-    step("documentation", "rustdoc has no warning and no broken link", documentation),
-    step("links", "every link of every document leads somewhere", links),
-    step("imports", "no circle of imports, and none that ARCHITECTURE does not allow", imports),
-    step("tests", "unit and integration tests, all features and default ones", tests),
-    step("kernels", "committed PTX is what the CUDA sources give, within its budget", kernels),
-    step("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
-    step("gpu-archive", "the archive of GPU tests, its script and its reports", gpu_archive),
-    step("interleavings", "every order of the threads of graph memory, by loom", interleavings),
-    step("release-tests", "the same without overflow checks", release_tests),
-    step("assembly", "an acquire is a few instructions", assembly),
-    step("examples", "every example runs to its end", examples),
+pub(crate) const STEPS: &[Step<Setting>] = &[
+    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
+    Step::in_turn("clippy", "no warning in any listed feature set", clippy),
+    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
+    Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn(
+        "imports",
+        "no circle of imports, and none that ARCHITECTURE does not allow",
+        imports,
+    ),
+    Step::in_turn("tests", "unit and integration tests, all features and default ones", tests),
+    Step::in_turn(
+        "kernels",
+        "committed PTX is what the CUDA sources give, within its budget",
+        kernels,
+    ),
+    Step::in_turn("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    Step::in_turn(
+        "gpu-archive",
+        "the archive of GPU tests, its script and its reports",
+        gpu_archive,
+    ),
+    Step::in_turn(
+        "interleavings",
+        "every order of the threads of graph memory, by loom",
+        interleavings,
+    ),
+    Step::in_turn("release-tests", "the same without overflow checks", release_tests),
+    Step::in_turn("assembly", "an acquire is a few instructions", assembly),
+    Step::in_turn("examples", "every example runs to its end", examples),
     // Beside the others, as many at once as there are cores: Miri keeps one core busy, and builds of a few crates that
     // depend on each other hardly more. The longest first, so that the short ones fill what is left. Those that wait
     // for cargo's lock of the build directory come last, when the steps above have ended.
-    beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
-    beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
-    Step {
-        only_in_full: true,
-        ..beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit)
-    },
-    beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
-    beside("address-sanitizer", "no invalid access and no leak in native code", address_sanitizer),
-    beside("nightly-doc-tests", "the error codes of what must not compile", nightly_doc_tests),
-    beside("adopt", "other people's crates do with a pool what they did without", adopt),
-    beside("clients", "other people's tests and kernels, on the simulated driver", clients),
-    beside("no-std", "pool-core and pool-cpu build where there is no operating system", no_std),
-    beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
-    Step {
-        only_in_full: true,
-        ..beside(
-            "oldest-rust-for-devices",
-            "so do those that need a newer one",
-            oldest_rust_for_devices,
-        )
-    },
-    beside(
+    Step::beside("miri-tree-borrows", "no undefined behaviour, Tree Borrows", miri_tree),
+    Step::beside("miri-stacked-borrows", "no undefined behaviour, Stacked Borrows", miri_stacked),
+    Step::beside("miri-32-bit", "no undefined behaviour, i686", miri_32_bit).in_full(),
+    Step::beside("thread-sanitizer", "no data race in native code", thread_sanitizer),
+    Step::beside(
+        "address-sanitizer",
+        "no invalid access and no leak in native code",
+        address_sanitizer,
+    ),
+    Step::beside(
+        "nightly-doc-tests",
+        "the error codes of what must not compile",
+        nightly_doc_tests,
+    ),
+    Step::beside("planner", "the planner's workspace, by its own tasks", planner),
+    Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
+    Step::beside("clients", "other people's tests and kernels, on the simulated driver", clients),
+    Step::beside(
+        "no-std",
+        "pool-core and pool-cpu build where there is no operating system",
+        no_std,
+    ),
+    Step::beside("oldest-rust", "the libraries build with the oldest supported Rust", oldest_rust),
+    Step::beside(
+        "oldest-rust-for-devices",
+        "so do those that need a newer one",
+        oldest_rust_for_devices,
+    )
+    .in_full(),
+    Step::beside(
         "cuda-versions",
         "the CUDA crates build with any version of the bindings, beside others",
         cuda_versions,
     ),
-    beside("packages", "what is published builds by itself, in a user's crate", packages_alone),
-    beside(
+    Step::beside(
+        "packages",
+        "what is published builds by itself, in a user's crate",
+        packages_alone,
+    ),
+    Step::beside(
         "published-pages",
         "the documentation as docs.rs builds it has no warning",
         published_pages,
     ),
-    beside("semver", "what changed since the last release is what its version says", semver),
-    beside("doc-tests", "examples in the documentation, and what must not compile", doc_tests),
-    Step {
-        only_in_full: true,
-        ..step("driver-versions", "drivers and bindings of other CUDA versions", driver_versions)
-    },
-    Step {
-        only_in_full: true,
-        ..step(
-            "simulator-sanitizers",
-            "no invalid access and no data race in the simulated driver",
-            simulator_sanitizers,
-        )
-    },
-    Step { only_in_full: true, ..step("cookbook", "the recipes of docs/cookbook.md", cookbook) },
-    Step {
-        only_in_full: true,
-        ..beside("wheel", "the Python module, installed and tested", wheel)
-    },
-    Step {
-        only_in_full: true,
-        ..step("web", "the facade builds for WebAssembly, and wgpu's pools for other systems", web)
-    },
+    Step::beside("semver", "what changed since the last release is what its version says", semver),
+    Step::beside(
+        "doc-tests",
+        "examples in the documentation, and what must not compile",
+        doc_tests,
+    ),
+    Step::in_turn(
+        "driver-versions",
+        "drivers and bindings of other CUDA versions",
+        driver_versions,
+    )
+    .in_full(),
+    Step::in_turn(
+        "simulator-sanitizers",
+        "no invalid access and no data race in the simulated driver",
+        simulator_sanitizers,
+    )
+    .in_full(),
+    Step::in_turn("cookbook", "the recipes of docs/cookbook.md", cookbook).in_full(),
+    Step::in_turn(
+        "web",
+        "the facade builds for WebAssembly, and wgpu's pools for other systems",
+        web,
+    )
+    .in_full(),
 ];
 
 /// Sanitizers are run where rustc has had them longest.
@@ -109,18 +125,6 @@ const SANITIZED_TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The memory of graphs on addresses alone: nothing of CUDA is built.
 const GRAPH_WITHOUT_CUDA: [&str; 3] = ["--package", "pool-graph", "--no-default-features"];
-
-/// Plans the commands of a step, or says why there are none here.
-type Plan = fn(&Setting) -> Result<Vec<Invocation>, String>;
-
-const fn step(name: &'static str, about: &'static str, plan: Plan) -> Step {
-    Step { name, about, only_in_full: false, side_by_side: false, plan }
-}
-
-/// A step that runs beside the others.
-const fn beside(name: &'static str, about: &'static str, plan: Plan) -> Step {
-    Step { side_by_side: true, ..step(name, about, plan) }
-}
 
 fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::check("fmt --all --check")])
@@ -217,6 +221,7 @@ fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = test.variable("POOL_ENCODER_REPLAYS", setting.encoder_replays());
     let test = test.variable("POOL_ENCODER_LONG_REPLAYS", setting.encoder_long_replays());
     Ok(if setting.full {
+        let test = test.variable("POOL_SWEEP_PROGRAMS", Setting::sweep_programs_in_full());
         [vec![test, attacks], under_other_answers()].concat()
     } else {
         vec![test]
@@ -375,14 +380,13 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(VERSIONS.iter().map(run).collect())
 }
 
-/// In a workspace of its own, for the sake of its dependencies.
-/// Where Python or pip's registry cannot be reached, the task says so and counts it.
-fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
-    let manifest = ["--manifest-path", "python/Cargo.toml"];
-    let format = Invocation::check("fmt --check").with(manifest);
-    Ok(vec![format, Invocation::counted_task("xtask wheel")])
+/// The planner's workspace, by its own tasks; its counts are in the closing line.
+fn planner(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::counted_task("xtask test").inside("planner");
+    Ok(vec![if setting.full { test.with(["--full"]) } else { test }])
 }
 
+/// In a workspace of its own, for the sake of its dependencies.
 fn cookbook(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let manifest = ["--manifest-path", "testing/cookbook/Cargo.toml"];
     let format = Invocation::check("fmt --check").with(manifest);
@@ -517,4 +521,22 @@ fn everything_but(left_out: &[&str], names: &[&str]) -> Vec<String> {
 
 fn everything() -> [String; 2] {
     ["--features".to_owned(), ALL_FEATURES.join(",")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::STEPS;
+
+    #[test]
+    fn names_are_unique() {
+        for step in STEPS {
+            assert_eq!(STEPS.iter().filter(|other| other.name == step.name).count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_step_share_the_build_directory() {
+        let [first, .., last] = STEPS else { panic!("there are steps") };
+        assert!(!first.side_by_side && !last.side_by_side);
+    }
 }

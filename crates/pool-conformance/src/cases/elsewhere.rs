@@ -7,13 +7,17 @@ use super::case::{Case, Outcome};
 use super::initial_content::InitialContent;
 use super::world::World;
 use crate::element::{Sample, samples};
-use crate::probe::Probe;
+use crate::probe::{Probe, SkipReason};
 
 pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
     vec![
         Case::lexical("a block comes back after work elsewhere", handed_out),
         Case::lexical("a block is freed after work elsewhere", freed),
         Case::lexical("work elsewhere leaves other slots alone", other_slots),
+        Case::lexical(
+            "every form orders an armed block once, before the first write",
+            ordered_once,
+        ),
     ]
 }
 
@@ -87,3 +91,16 @@ fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
     world.assert_holds(&held, 1);
     Ok(())
 }
+
+/// In pools of their own, whose views arm their slots whatever the backend's views do.
+fn ordered_once<P: Probe>(world: &World<'_, P>, _: &mut Pool<P::Backend>) -> Outcome<P> {
+    let forms = world.probe.host_forms().ok_or(NO_HOST_FORMS);
+    match world.offered(forms) {
+        Some(forms) => forms.check_reuse(&|| world.probe.context()),
+        None => Ok(()),
+    }
+}
+
+/// Why a backend whose memory the host cannot write is not asked.
+pub const NO_HOST_FORMS: SkipReason =
+    SkipReason("the backend has no forms of the host, which are called on armed slots");

@@ -23,6 +23,7 @@ mod world;
 use crate::probe::Probe;
 pub(crate) use case::AFTERWARDS;
 pub use case::{Case, Ending};
+pub use elsewhere::NO_HOST_FORMS;
 
 /// Runs every case. The cases that the probe cannot serve are printed, as `SKIPPED`, with its reason.
 ///

@@ -4,9 +4,10 @@
 use pool_core::{HostBackend, PoolBackend, Scope};
 
 use super::element::with_host_kind;
-use super::forms::{HostResult, Moment, alignment, content, extent, room, slice};
+use super::forms::{HostResult, Moment, acquire};
 use super::keep::{KeepBody, keep};
 use super::request::HostAcquire;
+use super::reuse::check_reuse;
 use super::slice::HeldSlice;
 
 /// The methods of [`HostForms`](super::HostForms), which only host backends have.
@@ -27,6 +28,8 @@ pub(super) trait Calls<B: PoolBackend> {
         seed: u64,
         body: &mut dyn KeepBody<B>,
     ) -> Option<HeldSlice<'s>>;
+
+    fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B>;
 }
 
 /// The calls of any host backend.
@@ -40,16 +43,7 @@ impl<B: HostBackend> Calls<B> for HostMemory {
         seed: u64,
         watch: &dyn Fn(Moment),
     ) -> HostResult<HeldSlice<'s>, B> {
-        with_host_kind!(asked.kind, Element => {
-            if asked.form.leaves_room() {
-                room::<B, Element>(scope, asked, seed)
-            } else {
-                let slice = slice::<B, Element>(scope, asked, seed, watch)?;
-                assert!(*slice == content::<Element>(asked, seed), "a slice of the wrong content: {slice:?}");
-                let extent = extent::<Element>(slice, asked);
-                Ok(HeldSlice::new(slice, extent, alignment::<B, Element>(extent), seed))
-            }
-        })
+        acquire(scope, asked, seed, watch)
     }
 
     fn keep<'s>(
@@ -61,5 +55,9 @@ impl<B: HostBackend> Calls<B> for HostMemory {
         body: &mut dyn KeepBody<B>,
     ) -> Option<HeldSlice<'s>> {
         with_host_kind!(asked.kind, Element => keep::<B, Element>(scope, asked, part, seed, body))
+    }
+
+    fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
+        check_reuse::<B>(context)
     }
 }

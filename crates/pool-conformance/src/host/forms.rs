@@ -4,7 +4,7 @@ use std::mem::{MaybeUninit, size_of};
 
 use pool_core::{HostArray, HostBackend, PoolBackend, PoolError, PoolVec, PoolView, Scope};
 
-use super::element::{HostSample, host_samples};
+use super::element::{HostSample, host_samples, with_host_kind};
 use super::request::{HostAcquire, HostForm};
 use super::slice::{Extent, HeldSlice};
 
@@ -27,6 +27,25 @@ macro_rules! call {
     ($panics:expr, $on:ident.$plain:ident | $tried:ident($($argument:expr),*)) => {
         if $panics { $on.$plain($($argument),*) } else { $on.$tried($($argument),*)? }
     };
+}
+
+/// Acquires by any form, and checks the content.
+pub(super) fn acquire<'s, B: HostBackend>(
+    scope: &Scope<'s, B>,
+    asked: &HostAcquire,
+    seed: u64,
+    watch: &dyn Fn(Moment),
+) -> HostResult<HeldSlice<'s>, B> {
+    with_host_kind!(asked.kind, Element => {
+        if asked.form.leaves_room() {
+            room::<B, Element>(scope, asked, seed)
+        } else {
+            let slice = slice::<B, Element>(scope, asked, seed, watch)?;
+            assert!(*slice == content::<Element>(asked, seed), "a slice of the wrong content: {slice:?}");
+            let extent = extent::<Element>(slice, asked);
+            Ok(HeldSlice::new(slice, extent, alignment::<B, Element>(extent), seed))
+        }
+    })
 }
 
 /// The elements that the answer should have.
@@ -179,9 +198,10 @@ fn push_all<'s, B: HostBackend, T: HostSample>(
             // Told before, because an error ends the vector.
             written(place);
         }
+        let is_first_use = vector.capacity() == 0;
         call!(panics, vector.push | try_push(next));
         let now = place_of(&vector);
-        if now.start != place.start {
+        if now.start != place.start && !is_first_use {
             watch(Moment::Moved);
         }
         place = now;

@@ -6,6 +6,7 @@ mod element;
 mod forms;
 mod keep;
 mod request;
+mod reuse;
 mod slice;
 
 use std::fmt;
@@ -68,5 +69,11 @@ impl<B: PoolBackend> HostForms<B> {
         body: &mut dyn KeepBody<B>,
     ) -> Option<HeldSlice<'s>> {
         self.0.keep(scope, asked, part, seed, body)
+    }
+
+    /// Runs every form of the acquire family on a slot that a view armed, with the backend's memory; checks that the
+    /// block is ordered exactly once, before the first write.
+    pub(crate) fn check_reuse(&self, context: &dyn Fn() -> B::Context) -> HostResult<(), B> {
+        self.0.check_reuse(context)
     }
 }

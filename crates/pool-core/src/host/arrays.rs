@@ -3,6 +3,7 @@
 
 use super::{HostArray, HostArrayResult};
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::ShapeError;
 use crate::lengths::element_count;
 use crate::nd_view::NdView;
@@ -28,7 +29,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_nd_with`](Self::try_acquire_nd_with) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_nd_with<T: Copy + 's, const N: usize>(
+    pub fn acquire_nd_with<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         element: impl FnMut([usize; N]) -> T,
@@ -42,7 +43,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire_nd`](Self::try_acquire_nd); `element` is then not called.
     #[inline]
-    pub fn try_acquire_nd_with<T: Copy + 's, const N: usize>(
+    pub fn try_acquire_nd_with<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         mut element: impl FnMut([usize; N]) -> T,
@@ -73,7 +74,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_nd_copy`](Self::try_acquire_nd_copy) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_nd_copy<T: Copy + 's, const N: usize>(
+    pub fn acquire_nd_copy<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         source: &[T],
@@ -88,7 +89,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// [`ShapeError::LengthMismatch`] where `source` does not have as many elements as the shape, and all of
     /// [`try_acquire_nd`](Self::try_acquire_nd).
     #[inline]
-    pub fn try_acquire_nd_copy<T: Copy + 's, const N: usize>(
+    pub fn try_acquire_nd_copy<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         source: &[T],
@@ -118,7 +119,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_nd_repeat`](Self::try_acquire_nd_repeat) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_nd_repeat<T: Copy + 's, const N: usize>(
+    pub fn acquire_nd_repeat<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         value: T,
@@ -132,7 +133,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire_nd`](Self::try_acquire_nd).
     #[inline]
-    pub fn try_acquire_nd_repeat<T: Copy + 's, const N: usize>(
+    pub fn try_acquire_nd_repeat<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
         value: T,

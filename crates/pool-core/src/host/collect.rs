@@ -2,6 +2,7 @@
 
 use super::HostAcquireResult;
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::raw::Cursor;
 use crate::scope::Scope;
 
@@ -29,7 +30,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// With the text of the error that [`try_acquire_from_iter`](Self::try_acquire_from_iter) returns.
     #[track_caller]
-    pub fn acquire_from_iter<T: Copy + 's>(
+    pub fn acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> &'s mut [T] {
@@ -42,7 +43,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire). Where the iterator acquired from the scope, the slot of the elements
     /// stays taken until the scope ends.
-    pub fn try_acquire_from_iter<T: Copy + 's>(
+    pub fn try_acquire_from_iter<T: HostElement + 's>(
         &self,
         elements: impl IntoIterator<Item = T>,
     ) -> HostAcquireResult<'s, B, T> {

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::plain::is_known_plain;
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::raw::Cursor;
 use crate::scope::Scope;
@@ -57,7 +58,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_fixed_vec`](Self::try_acquire_fixed_vec) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_fixed_vec<T: Copy + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
+    pub fn acquire_fixed_vec<T: HostElement + 's>(&self, capacity: usize) -> FixedVec<'s, T> {
         self.try_acquire_fixed_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -67,7 +68,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_fixed_vec<T: Copy + 's>(
+    pub fn try_acquire_fixed_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
     ) -> Result<FixedVec<'s, T>, PoolError<B::Error>> {

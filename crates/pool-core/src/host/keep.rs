@@ -5,6 +5,7 @@ use core::slice;
 
 use super::{HostAcquireResult, HostArray};
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::nd_view::NdView;
 use crate::raw::Cursor;
@@ -18,8 +19,19 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// The slice does not move in memory, and nothing is copied or allocated: the slot that it lies in and the outer
     /// scope's next slot exchange their blocks. The slice may be part of what was acquired; the rest of the block
-    /// is then held with it. A slice that is none of the inner scope's (`body` can only have one that lives for
-    /// `'static`) is copied; an empty slice takes no slot.
+    /// is then held with it. A slice that is not the inner scope's (one that `body` captured: of this scope, of another
+    /// pool, a static) is copied; an empty slice takes no slot.
+    ///
+    /// `body` returns a slice. A vector is made one by [`into_slice`](crate::PoolVec::into_slice); the compiler suggests to
+    /// borrow it instead, which does not live long enough.
+    ///
+    /// # What it holds
+    ///
+    /// A block that is kept changes places with the one of the outer scope's next slot. In a loop over `keep` the
+    /// temporaries of each pass therefore find the blocks of other slots, and a temporary that is much larger than what
+    /// is kept grows one slot after the other: 100 arrays of 64 bytes, each kept beside a temporary of 1 MiB, grow for
+    /// 100 runs of the loop, and then hold 101 MiB. Acquire such a temporary once, before the loop, or turn on
+    /// [`best_fit`](crate::PoolConfig::best_fit), with which the loop holds 1 MiB.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -38,7 +50,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// With the text of the error that [`try_keep`](Self::try_keep) returns.
     #[track_caller]
-    pub fn keep<T: Copy + 's>(
+    pub fn keep<T: HostElement + 's>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> &'inner mut [T],
     ) -> &'s mut [T] {
@@ -52,16 +64,18 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// What `body` returns, and, where its slice has to be copied, as [`try_acquire`](Self::try_acquire). No slot is
     /// taken then.
-    pub fn try_keep<T: Copy + 's, E: From<PoolError<B::Error>>>(
+    pub fn try_keep<T: HostElement + 's, E: From<PoolError<B::Error>>>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<&'inner mut [T], E>,
     ) -> Result<&'s mut [T], E> {
         let slice = body(self.scope())?;
         // From here on only its address and length are used: the inner scope has ended.
         let (start, length) = (slice.as_mut_ptr(), slice.len());
-        // SAFETY: the inner scope has ended, and all that is left of it is the slice of `length` elements at `start`:
-        // `body` is ignorant of the lifetime `'inner`, so it could put a view of the inner scope nowhere but in its
-        // answer.
+        // SAFETY: the inner scope has ended, and `body` knows nothing of the lifetime `'inner`, so a view of the inner
+        // scope can be nowhere but in what `body` returned. Hence no slot at or above the cursor has a view but the slice.
+        // That is all that is known of the slice: it may as well lie in a slot below the cursor, in another pool or in a
+        // static, because `body` may return any `&'a mut [&'a T]` that it captured (the bounds that the type implies make
+        // `'a` long enough). Wherever it lies, it is the only reference to valid elements, and it was given up.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
@@ -84,7 +98,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`keep`](Self::keep).
     #[track_caller]
-    pub fn keep_nd<T: Copy + 's, const N: usize>(
+    pub fn keep_nd<T: HostElement + 's, const N: usize>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> HostArray<'inner, T, N>,
     ) -> HostArray<'s, T, N> {
@@ -97,7 +111,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// As [`try_keep`](Self::try_keep).
-    pub fn try_keep_nd<T: Copy + 's, E: From<PoolError<B::Error>>, const N: usize>(
+    pub fn try_keep_nd<T: HostElement + 's, E: From<PoolError<B::Error>>, const N: usize>(
         &mut self,
         body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<HostArray<'inner, T, N>, E>,
     ) -> Result<HostArray<'s, T, N>, E> {
@@ -115,9 +129,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # Safety
     ///
-    /// The slice is valid, for as long as nothing is acquired or freed, and nobody else uses it. It lies in a block
-    /// of a slot that is not handed out, of which there is no other view, or in memory that the pool does not hand
-    /// out.
+    /// The slice is valid as long as nothing is acquired or freed at or above the cursor, and nothing else uses it. No
+    /// slot at or above the cursor has another view.
     unsafe fn keep_slice<T: Copy + 's>(
         &self,
         start: *mut T,
@@ -130,10 +143,11 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         }
         let Some((slot, used)) = self.cursor.find_idle(start.cast(), length * size_of::<T>())
         else {
-            // SAFETY: the slice is valid (caller), and in no block that growth could free.
+            // SAFETY: the slice is valid (caller): it is in no block of a slot at or above the cursor, and only those are
+            // handed out, grown and freed by the copy.
             return self.try_acquire_copy(unsafe { slice::from_raw_parts(start, length) });
         };
-        // SAFETY: of the slot there is no view but the slice (caller).
+        // SAFETY: the slot, at or above the cursor, has no view but the slice (caller).
         unsafe { self.cursor.step_with_block_of(slot, used) };
         // SAFETY: the slice is valid; its block is now that of a slot below the cursor, which has no other view, and
         // stays allocated for `'s`.

@@ -7,6 +7,7 @@ use core::{ptr, slice};
 use super::fixed_vec::FixedVec;
 use super::plain::is_known_plain;
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::raw::{Cursor, FirstUse, SlotPointer};
 use crate::scope::Scope;
@@ -22,8 +23,9 @@ const LEAST: usize = 4;
 /// vector's slot has the large block from the start when the scope is next run through. Then nothing is copied or
 /// allocated.
 ///
-/// It borrows its scope, which may go on acquiring, but not open an inner scope; where that is needed, use a
-/// [`FixedVec`].
+/// It borrows its scope, which may go on acquiring, but not open an inner scope ("cannot borrow `scope` as mutable because
+/// it is also borrowed as immutable"); where that is needed, use a [`FixedVec`], by
+/// [`acquire_fixed_vec`](Scope::acquire_fixed_vec).
 ///
 /// ```
 /// # use pool_conformance::HeapBackend as Memory;
@@ -59,7 +61,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_vec`](Self::try_acquire_vec) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_vec<T: Copy + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
+    pub fn acquire_vec<T: HostElement + 's>(&self, capacity: usize) -> PoolVec<'_, 's, B, T> {
         self.try_acquire_vec(capacity).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -68,7 +70,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// # Errors
     ///
     /// As [`try_acquire`](Self::try_acquire).
-    pub fn try_acquire_vec<T: Copy + 's>(
+    pub fn try_acquire_vec<T: HostElement + 's>(
         &self,
         capacity: usize,
     ) -> Result<PoolVec<'_, 's, B, T>, PoolError<B::Error>> {
@@ -217,8 +219,8 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         self.slot
     }
 
-    /// Makes room for `additional` more elements, and for as many as there are: in the slot's own block, or else
-    /// in the next slot's.
+    /// Makes room for `additional` more elements, and for twice the elements that there are where memory allows it: in
+    /// the slot's own block, or else in the next slot's.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, additional: usize) -> Result<(), PoolError<B::Error>> {
@@ -228,16 +230,27 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
             return Err(overflow);
         };
         let wanted = needed.max(self.elements.length().saturating_mul(2)).max(LEAST);
-        if self.slot.capacity::<T>() < needed {
-            self.take_next_block(wanted).or_else(|_| self.take_next_block(needed))?;
+        if self.capacity() == 0 {
+            self.hand_out(wanted).or_else(|error| retry(error, || self.hand_out(needed)))?;
+        } else if self.slot.capacity::<T>() < needed {
+            let taken = self.take_next_block(wanted);
+            taken.or_else(|error| retry(error, || self.take_next_block(needed)))?;
         }
         self.use_block(wanted.min(self.slot.capacity::<T>()));
         Ok(())
     }
 
+    /// Hands out the slot's block for `capacity` elements: the first use of a vector without capacity, whose slot was
+    /// taken without its block.
+    fn hand_out(&self, capacity: usize) -> Result<(), PoolError<B::Error>> {
+        // SAFETY: the scope's cursor has stepped past the vector's slot, and the vector, which alone has a view of it,
+        // has no byte of the block.
+        unsafe { self.scope.cursor.hand_out_taken::<T>(self.slot, capacity) }
+    }
+
     /// Takes the block of the next slot, which holds `capacity` elements; the old block is then the next slot's, and
     /// has the elements until the new one is used (`use_block`).
-    fn take_next_block(&mut self, capacity: usize) -> Result<(), PoolError<B::Error>> {
+    fn take_next_block(&self, capacity: usize) -> Result<(), PoolError<B::Error>> {
         // The block that the elements are in is below the cursor: it is neither freed nor handed out here.
         // SAFETY: the pool lives for `'s`.
         let next = unsafe { self.scope.cursor.try_reserve::<T>(capacity, FirstUse::Write) }?;
@@ -269,6 +282,19 @@ impl<'s, B: HostBackend, T: Copy + 's> PoolVec<'_, 's, B, T> {
         let room = unsafe { self.slot.host_slice(capacity) };
         // SAFETY: as many elements are initialised: in this block before, or copied to it.
         self.elements = unsafe { FixedVec::new(room, length) };
+    }
+}
+
+/// Asks for less memory after an error that says that there is too little of it.
+fn retry<E>(
+    error: PoolError<E>,
+    again: impl FnOnce() -> Result<(), PoolError<E>>,
+) -> Result<(), PoolError<E>> {
+    match error {
+        PoolError::SizeOverflow { .. }
+        | PoolError::LimitExceeded { .. }
+        | PoolError::OutOfMemory { .. } => again(),
+        other => Err(other),
     }
 }
 

@@ -5,6 +5,7 @@ use core::ptr;
 use super::HostAcquireResult;
 use super::plain::is_known_plain;
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::error::PoolError;
 use crate::raw::{Cursor, FirstUse, SlotPointer};
 use crate::scope::Scope;
@@ -41,7 +42,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_with<T: Copy + 's>(
+    pub fn acquire_with<T: HostElement + 's>(
         &self,
         length: usize,
         element: impl FnMut(usize) -> T,
@@ -55,7 +56,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire); `element` is then not called.
     #[inline]
-    pub fn try_acquire_with<T: Copy + 's>(
+    pub fn try_acquire_with<T: HostElement + 's>(
         &self,
         length: usize,
         element: impl FnMut(usize) -> T,
@@ -87,7 +88,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_copy`](Self::try_acquire_copy) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_copy<T: Copy + 's>(&self, source: &[T]) -> &'s mut [T] {
+    pub fn acquire_copy<T: HostElement + 's>(&self, source: &[T]) -> &'s mut [T] {
         self.try_acquire_copy(source).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -97,7 +98,10 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_copy<T: Copy + 's>(&self, source: &[T]) -> HostAcquireResult<'s, B, T> {
+    pub fn try_acquire_copy<T: HostElement + 's>(
+        &self,
+        source: &[T],
+    ) -> HostAcquireResult<'s, B, T> {
         let copy = |slot: SlotPointer<'s, B>| {
             // SAFETY: taken for as many elements (`acquire_written`); a live slice is no part of a block that
             // nothing views; `T` is `Copy`.
@@ -125,7 +129,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_repeat`](Self::try_acquire_repeat) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_repeat<T: Copy + 's>(&self, length: usize, value: T) -> &'s mut [T] {
+    pub fn acquire_repeat<T: HostElement + 's>(&self, length: usize, value: T) -> &'s mut [T] {
         self.try_acquire_repeat(length, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -135,7 +139,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_repeat<T: Copy + 's>(
+    pub fn try_acquire_repeat<T: HostElement + 's>(
         &self,
         length: usize,
         value: T,

@@ -4,6 +4,7 @@ use core::mem::MaybeUninit;
 
 use super::{HostAcquireResult, HostArray, HostArrayResult};
 use crate::backend::HostBackend;
+use crate::element::HostElement;
 use crate::lengths::element_count;
 use crate::nd_view::NdView;
 use crate::raw::Cursor;
@@ -30,7 +31,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_uninit`](Self::try_acquire_uninit) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_uninit<T: Copy + 's>(&self, length: usize) -> &'s mut [MaybeUninit<T>] {
+    pub fn acquire_uninit<T: HostElement + 's>(&self, length: usize) -> &'s mut [MaybeUninit<T>] {
         self.try_acquire_uninit(length).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
@@ -40,7 +41,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_uninit<T: Copy + 's>(
+    pub fn try_acquire_uninit<T: HostElement + 's>(
         &self,
         length: usize,
     ) -> HostAcquireResult<'s, B, MaybeUninit<T>> {
@@ -67,7 +68,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// With the text of the error that [`try_acquire_nd_uninit`](Self::try_acquire_nd_uninit) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_nd_uninit<T: Copy + 's, const N: usize>(
+    pub fn acquire_nd_uninit<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
     ) -> HostArray<'s, MaybeUninit<T>, N> {
@@ -80,7 +81,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire_nd`](Self::try_acquire_nd).
     #[inline]
-    pub fn try_acquire_nd_uninit<T: Copy + 's, const N: usize>(
+    pub fn try_acquire_nd_uninit<T: HostElement + 's, const N: usize>(
         &self,
         dims: [usize; N],
     ) -> HostArrayResult<'s, B, MaybeUninit<T>, N> {

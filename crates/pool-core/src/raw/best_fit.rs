@@ -13,26 +13,37 @@ fn misfit(bytes: usize, needed: usize) -> (bool, usize, Reverse<usize>) {
     if is_too_small { (true, 0, Reverse(bytes)) } else { (false, bytes, Reverse(0)) }
 }
 
-/// Exchanges the slot's block for that of the idle slot whose block fits `needed` bytes best. What was sampled goes
-/// with the block, because a slot has another one at each use.
+/// Exchanges the slot's block for that of the idle slot whose block fits `needed` bytes best. The slots from number
+/// `idle_from` on are idle. What was sampled goes with the block, because a slot has another one at each use.
 ///
 /// Nothing of the backend runs, and nothing can fail.
 ///
 /// # Safety
 ///
-/// The slot and all above it are idle.
-pub(super) unsafe fn take_best_fit<B: PoolBackend>(slot: SlotPointer<'_, B>, needed: usize) {
+/// Nothing views the slot's block, and the slots from `idle_from` on are idle.
+pub(super) unsafe fn take_best_fit<B: PoolBackend>(
+    slot: SlotPointer<'_, B>,
+    idle_from: usize,
+    needed: usize,
+) {
     // SAFETY: the records are live, and nothing else holds a reference to them while it is read.
     let bytes = |slot: &SlotPointer<'_, B>| unsafe { (*slot.record().as_ptr()).real };
+    // Its own block first: a slot whose block is as good as another keeps it.
+    let (mut best, mut least) = (slot, misfit(bytes(&slot), needed));
     // A slot that was never handed out has no block.
-    let most = slot.state().high_water().saturating_sub(slot.number());
-    let idle = slot.state().slots_from(slot.number()).take(most);
-    // The first of equals, so that a slot whose own block is as good keeps it.
-    let Some(best) = idle.min_by_key(|slot| misfit(bytes(slot), needed)) else { return };
+    let first = idle_from.max(slot.number() + 1);
+    let most = slot.state().high_water().saturating_sub(first);
+    for other in slot.state().slots_from(first).take(most) {
+        let fit = misfit(bytes(&other), needed);
+        if fit < least {
+            (best, least) = (other, fit);
+        }
+    }
     if best.number() == slot.number() {
         return;
     }
-    // SAFETY: both are idle (caller): no view, no handle, and nothing borrowed from their shape sets is in use.
+    // SAFETY: nothing views either block (caller), no handle has them, and nothing borrowed from their shape sets is in
+    // use.
     unsafe { slot.exchange_blocks(best) };
     // SAFETY: the records are live and distinct, and nothing else holds a reference to them.
     let own = unsafe { slot.record().as_mut() };

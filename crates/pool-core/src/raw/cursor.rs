@@ -4,8 +4,9 @@
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use super::cold::{self, FirstUse};
+use super::cold;
 use super::fits::fits;
+use super::hand_out::FirstUse;
 use super::idle;
 use super::place::{Place, assert_aligned};
 use super::slot::SlotPointer;
@@ -16,11 +17,18 @@ use crate::backend::PoolBackend;
 use crate::config::Compaction;
 use crate::error::{PoolError, panic_with};
 use crate::stats::ReleaseReport;
+use crate::threads::ScopeMayLeaveItsThread;
 
 /// The address of the next slot, or of the sentinel that ends its table.
 pub(crate) struct Cursor<B: PoolBackend> {
     slot: Cell<NonNull<Slot<B>>>,
 }
+
+// SAFETY: no type meets the condition (invariant 7).
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for Cursor<B> {}
+
+// SAFETY: as above.
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for Cursor<B> {}
 
 impl<B: PoolBackend> Cursor<B> {
     /// # Safety
@@ -147,6 +155,26 @@ impl<B: PoolBackend> Cursor<B> {
         if self.slot.get() == unsafe { taken.slot.add(1) } {
             self.slot.set(taken.slot);
         }
+    }
+
+    /// Hands out the block of a slot that was taken for no elements, for `length` elements of `T` which are then written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`try_reserve`](Self::try_reserve); the slot stays taken.
+    ///
+    /// # Safety
+    ///
+    /// This cursor has stepped past `taken`, and no view has a byte of its block.
+    pub(crate) unsafe fn hand_out_taken<T>(
+        &self,
+        taken: SlotPointer<'_, B>,
+        length: usize,
+    ) -> Result<(), PoolError<B::Error>> {
+        const { assert_aligned::<B, T>() };
+        // SAFETY: the slot is below the cursor and not viewed (caller); no view of the cursor's slot or of one above it
+        // is in use (`new`).
+        unsafe { cold::hand_out_taken(taken, self.slot.get(), length, size_of::<T>()) }
     }
 
     /// How many slots are before the cursor, over all tables.

@@ -25,13 +25,32 @@ impl LiveBytes {
         self.peak.get()
     }
 
+    /// Notes that slot `number` is handed out with `bytes` bytes, where the slots from `idle_from` on are not handed
+    /// out: the slot is the next one, or was handed out before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`note`](Self::note).
+    pub(super) fn hand_out(
+        &self,
+        number: usize,
+        idle_from: usize,
+        bytes: usize,
+    ) -> Result<(), usize> {
+        if number >= idle_from {
+            return self.note(number, bytes);
+        }
+        self.change(number, idle_from, bytes);
+        Ok(())
+    }
+
     /// Notes that slot `number` is handed out with `bytes` bytes, which ends what is known of slots above it. Slots
     /// below it that were handed out without being counted count for nothing.
     ///
     /// # Errors
     ///
     /// The bytes that the host has no memory for; then nothing is noted.
-    pub(super) fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
+    fn note(&self, number: usize, bytes: usize) -> Result<(), usize> {
         // The allocator may run code that reads the pool's numbers, so nothing is borrowed meanwhile.
         let mut ends = self.ends.take();
         ends.truncate(number);

@@ -20,6 +20,10 @@
 //!    that grows has the only view of its slot, and exchanges the slot's block for that of an idle slot
 //!    (`exchange`); so does what keeps an array of an inner scope that has ended. Two idle slots may exchange theirs
 //!    at any acquire (`best_fit`).
+//!    A vector that was acquired without capacity has taken its slot, and no byte of its block: until the block is
+//!    handed out, at the vector's first use, nothing views it, and it may be grown, freed and exchanged as an idle one.
+//!    **No block is handed out but by `hand_out`**, or by the hot path, for a slot that advertises its block and so has
+//!    no duty.
 //! 6. A slot is emptied (advertised, real, serial, shape set) before its block is freed, and filled
 //!    only after its new block was allocated: a panic or an error at any point leaves it valid.
 //! 7. Everything here runs on the thread that owns the pool: `Pool` is not `Sync`, and scopes and
@@ -47,9 +51,9 @@
 //! | place | what may run | state of the pool |
 //! |---|---|---|
 //! | `State::push_table` | the global allocator (table, longer list, old list) | busy; the cursor at a sentinel |
-//! | `cold::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
+//! | `hand_out::grow` | the allocator and the backend (`allocate`), a `tracing` subscriber (span) | busy; the slot keeps its old block and advertises nothing |
 //! | `block::install` | `reuse`, `free`, `Drop` of descriptors | busy; the new block is in its slot |
-//! | `cold::provide` | `reuse`, `set_bytes` (a marked block, poison) | busy |
+//! | `hand_out::put_in_order` | `reuse`, `set_bytes` (a marked block, poison) | busy |
 //! | `LiveBytes::note` | the allocator (a count that the configuration asks for) | busy; the slot has its block |
 //! | `State::note_use` | a `tracing` subscriber (event) | busy; the slot has its block |
 //! | `shape_cache::insert` | the allocator, `Default` and `Drop` of descriptors | busy; a set changes only between calls |
@@ -67,6 +71,7 @@ mod cold;
 mod cursor;
 mod exchange;
 mod fits;
+mod hand_out;
 mod host;
 mod identity;
 mod idle;
@@ -84,8 +89,8 @@ mod table_list;
 mod tables;
 mod words;
 
-pub(crate) use cold::FirstUse;
 pub(crate) use cursor::Cursor;
+pub(crate) use hand_out::FirstUse;
 pub(crate) use place::Place;
 pub(crate) use root::Root;
 pub(crate) use shape_set::Way;

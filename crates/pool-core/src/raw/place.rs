@@ -5,8 +5,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::cold::{self, FirstUse};
+use super::cold;
 use super::fits::fits;
+use super::hand_out::FirstUse;
 use super::shape_cache;
 use super::shape_set::Way;
 use super::slot::SlotPointer;

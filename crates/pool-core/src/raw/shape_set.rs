@@ -54,6 +54,7 @@ impl<B: PoolBackend> ShapeSet<B> {
     }
 
     /// Puts a way where there is room, or in place of the next victim; returns where, and the victim.
+    #[inline]
     pub(super) fn put(&mut self, way: Way<B>) -> (usize, Option<Way<B>>) {
         let count = self.ways.len();
         if count < self.capacity {

@@ -14,12 +14,19 @@ use crate::backend::{HostBackend, PoolBackend};
 use crate::element::Element;
 use crate::error::PoolError;
 use crate::slot_ref::SlotRef;
+use crate::threads::ScopeMayLeaveItsThread;
 
 /// A slot whose block an acquire of the length in hand may use, for the time `'s` of its scope.
 pub struct SlotPointer<'s, B: PoolBackend> {
     pub(super) slot: NonNull<Slot<B>>,
     scope: PhantomData<&'s ()>,
 }
+
+// SAFETY: no type meets the condition (invariant 7).
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Send for SlotPointer<'_, B> {}
+
+// SAFETY: as above.
+unsafe impl<B: PoolBackend + ScopeMayLeaveItsThread> Sync for SlotPointer<'_, B> {}
 
 impl<B: PoolBackend> Clone for SlotPointer<'_, B> {
     fn clone(&self) -> Self {

@@ -66,11 +66,11 @@ fn views_find_their_context_and_block() {
     let count = slots_per_table() + 5;
     for number in 1..=count {
         let view: ArmingView<&mut [u64]> = scope.acquire(10);
-        assert_eq!(view.blocks_of_its_pool(), number);
+        assert_eq!(view.context().live_blocks(), number);
         let start = view.as_ptr().addr();
         let (before, after) = view.try_split_at(4).unwrap();
         assert_eq!((before.block_address(), after.block_address()), (start, start));
     }
     let empty: ArmingView<&mut [u64]> = scope.acquire(0);
-    assert_eq!(empty.blocks_of_its_pool(), count);
+    assert_eq!(empty.context().live_blocks(), count);
 }

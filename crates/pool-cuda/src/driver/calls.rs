@@ -10,10 +10,12 @@ use std::ptr::NonNull;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::answer::{answer, unless_gone};
+use crate::driver::answer::answer;
 use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::context::{bind, bound_handle};
+use crate::driver::captures_under_way::ContextWait;
+use crate::driver::context::{bind, bound_handle, is_active};
 use crate::driver::error::{CudaError, MemoryInfo};
+use crate::driver::gone::is_current_gone;
 
 /// An address on a device.
 pub(crate) type Address = sys::CUdeviceptr;
@@ -25,8 +27,16 @@ pub(crate) fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaErr
     Ok(MemoryInfo { free, total })
 }
 
-/// Waits, on the host, for all work of a context.
-pub(crate) fn synchronize_context(context: &CudaContext) -> Result<(), CudaError> {
+/// Waits, on the host, for all work of a context, because of an unknown use of its memory on a stream.
+///
+/// # Errors
+///
+/// [`CudaError::UnknownUse`] with that stream while a session captures: the driver is not asked then.
+pub(crate) fn synchronize_context(
+    context: &CudaContext,
+    stream: Option<u64>,
+) -> Result<(), CudaError> {
+    let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
     synchronize_current()
 }
@@ -37,24 +47,20 @@ fn synchronize_current() -> Result<(), CudaError> {
 
 /// Waits, on the host, for all work of the other devices' primary contexts, where those devices have one. Another
 /// context may be current afterwards.
+///
+/// # Errors
+///
+/// As [`synchronize_context`]. A device is passed over only where a second call confirms that its context is gone.
 pub(crate) fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
+    let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
     for ordinal in 0..count {
         let device = answer("cuDeviceGet", result::device::get(ordinal))?;
         if device != own && is_active(device)? {
-            unless_gone(synchronize_device(device))?;
+            synchronize_device(device)?;
         }
     }
     Ok(())
-}
-
-/// Whether somebody holds a device's primary context.
-fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
-    let (mut flags, mut active) = (0, 0);
-    // SAFETY: both places outlive the call.
-    let asked = unsafe { sys::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active) };
-    answer("cuDevicePrimaryCtxGetState", asked.result())?;
-    Ok(active != 0)
 }
 
 fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
@@ -63,7 +69,10 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
         answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
     // SAFETY: the context is live, because it was just retained.
     let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
-    let waited = bound.and_then(|()| synchronize_current());
+    let waited = bound.and_then(|()| match synchronize_current() {
+        Err(error) if is_current_gone(&error) => Ok(()),
+        waited => waited,
+    });
     // SAFETY: retained above.
     let released =
         answer("cuDevicePrimaryCtxRelease", unsafe { result::primary_ctx::release(device) });

@@ -29,13 +29,6 @@ impl DriverCode {
         Some(NAMES[index].1)
     }
 
-    /// Whether the code says that the object behind a handle is gone, with its context or with the driver. Then there
-    /// is nothing left to give back, and nothing runs any more.
-    #[must_use]
-    pub const fn says_gone(self) -> bool {
-        self.is_sticky() || matches!(self.0, 4 | 201 | 400)
-    }
-
     /// Whether the code says that the device's context is lost: every later call on that context answers this code
     /// again, and only a new process gets a working context.
     #[must_use]

@@ -27,6 +27,15 @@ pub(crate) fn bound_handle(stream: &CudaStream) -> Result<sys::CUstream, CudaErr
     Ok(stream.cu_stream())
 }
 
+/// Whether a device has a primary context.
+pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: both places outlive the call.
+    let asked = unsafe { sys::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active) };
+    answer("cuDevicePrimaryCtxGetState", asked.result())?;
+    Ok(active != 0)
+}
+
 /// The ordinal of a context's device.
 pub(crate) fn ordinal(context: &CudaContext) -> u32 {
     // cudarc was given the ordinal as a number of 32 bits.

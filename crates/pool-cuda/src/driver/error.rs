@@ -109,6 +109,13 @@ pub enum CudaError {
         /// What was to be done.
         operation: &'static str,
     },
+    /// Memory of the pool was used on a stream that the pool does not know, that use left no event, and a session
+    /// captures a graph now. Waiting for all work of the context would invalidate that capture.
+    #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
+    UnknownUse {
+        /// The handle of the stream; `None` for a stream of another device.
+        stream: Option<u64>,
+    },
     /// The [source](crate::BlockSource) that the pool was given has no block of this size.
     #[error("there is no block of {requested} bytes: {why}")]
     NoBlock {
@@ -172,10 +179,43 @@ impl CudaError {
         }
     }
 
+    /// Whether a capture is in the way, now: the same may be done when it has ended.
+    pub(crate) fn is_of_capture(&self) -> bool {
+        matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
+    }
+
     /// Whether the device's context is lost; see [`DriverCode::is_sticky`].
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         self.code().is_some_and(DriverCode::is_sticky)
+    }
+}
+
+/// What the pool would have to do about an unknown use of its memory.
+struct UnknownUse(Option<u64>);
+
+impl fmt::Display for UnknownUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(stream) => write!(
+                f,
+                "was used on the stream {stream:#x}, which was not announced, so the pool must wait for its context"
+            ),
+            None => {
+                f.write_str("was copied to another device, so the pool must wait for all devices")
+            }
+        }
+    }
+}
+
+/// What to do instead of an unknown use.
+fn advice(stream: Option<u64>) -> &'static str {
+    match stream {
+        Some(_) => {
+            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread default stream cannot \
+             be announced)"
+        }
+        None => "copy between devices with `copy_from`",
     }
 }
 
@@ -221,6 +261,8 @@ mod tests {
             (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
             (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
             (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
+            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
+            (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),
             (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
         ] {
             let text = error.to_string();

@@ -11,7 +11,7 @@ use crate::driver::capture_mode::with_relaxed_capture_mode;
 use crate::driver::code::DriverCode;
 use crate::driver::context::{bind, bound_handle};
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, Resource, ResourceOwner};
+use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
 pub(crate) struct Event(ResourceOwner<EventHandle>);
@@ -26,6 +26,12 @@ struct EventHandle {
 unsafe impl Send for EventHandle {}
 
 impl Resource for EventHandle {
+    const KIND: LeftoverKind = LeftoverKind::Event;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
     /// Destroys the event. What was recorded with it stays in its stream, and whoever waits for it still does.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(&self.context)?;

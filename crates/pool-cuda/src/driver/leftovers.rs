@@ -1,9 +1,11 @@
 //! The leftovers of the process: resources of the driver's that could not be given back when their owners were
-//! dropped, because a stream was captured or because the driver refused. They wait in one queue, and giving them
-//! back is tried again whenever a pool allocates or is dropped.
+//! dropped, because a capture was under way or because the driver refused. They wait in one queue. Giving them back is
+//! tried again whenever a pool allocates or is dropped, and when a capture of `pool-graph` ends.
 //!
 //! A drop cannot ask for memory, which the host may not have then. So the place that a resource takes in the queue
 //! is made before the resource is ([`Place::new`]), and is kept beside it by the resource's owner.
+//!
+//! Public for `pool-graph`, whose graphs, streams and memory wait in the same queue.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -11,11 +13,20 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::driver::answer::unless_gone;
+use cudarc::driver::CudaContext;
+
 use crate::driver::error::CudaError;
+use crate::driver::gone::unless_gone;
+pub use crate::driver::leftover_kind::{LeftoverKind, Leftovers};
 
 /// Something of the driver's that is given back when its owner is dropped, or later.
-pub(crate) trait Resource: Send + 'static {
+pub trait Resource: Send + 'static {
+    /// What [`Leftovers`] counts the resource as.
+    const KIND: LeftoverKind;
+
+    /// The context that the resource ends with; `None` where its parts tell that themselves.
+    fn context(&self) -> Option<&CudaContext>;
+
     /// Gives the resource back to the driver.
     ///
     /// # Errors
@@ -25,13 +36,14 @@ pub(crate) trait Resource: Send + 'static {
     ///
     /// # Safety
     ///
-    /// Nobody but the caller has the resource. Once this has succeeded, the value is dropped and not used
-    /// otherwise.
+    /// Only the caller has the resource. Once this has succeeded, or failed because the context is gone, the value is
+    /// dropped and not used otherwise.
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
 }
 
 /// The owner of a resource, which gives it back when it is dropped, or leaves it over.
-pub(crate) struct ResourceOwner<T: Resource> {
+#[must_use = "the resource is given back when its owner is dropped"]
+pub struct ResourceOwner<T: Resource> {
     resource: ManuallyDrop<T>,
     place: ManuallyDrop<Place<T>>,
 }
@@ -40,7 +52,7 @@ pub(crate) struct ResourceOwner<T: Resource> {
 ///
 /// The link is alone in an array, because a box of an array can be made of a `Vec`, and memory for a `Vec` can be
 /// asked for without ending the process where the host has none.
-pub(crate) struct Place<T>(Box<[Link<T>; 1]>);
+pub struct Place<T>(Box<[Link<T>; 1]>);
 
 /// A link of the queue: a resource that has no owner any more, and the rest of the queue behind it.
 struct Link<T> {
@@ -56,12 +68,14 @@ type Queue = Option<Box<dyn Leftover>>;
 trait Leftover: Send {
     fn next(&mut self) -> &mut Queue;
 
-    /// Gives the resource of the link back; as [`Resource::give_back`].
+    /// Gives the resource of the link back; as [`Resource::give_back`], and a success where its context is gone.
     ///
     /// # Safety
     ///
     /// As for [`Resource::give_back`].
     unsafe fn give_back(&mut self) -> Result<(), CudaError>;
+
+    fn kind(&self) -> LeftoverKind;
 }
 
 impl<T: Resource> Leftover for [Link<T>; 1] {
@@ -73,10 +87,20 @@ impl<T: Resource> Leftover for [Link<T>; 1] {
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let [link] = self;
         match &mut link.resource {
-            // SAFETY: the caller's promise.
-            Some(resource) => unsafe { resource.give_back() },
+            Some(resource) => {
+                // SAFETY: the caller's promise.
+                let given_back = unsafe { resource.give_back() };
+                match resource.context() {
+                    Some(context) => unless_gone(context, given_back),
+                    None => given_back,
+                }
+            }
             None => Ok(()),
         }
+    }
+
+    fn kind(&self) -> LeftoverKind {
+        T::KIND
     }
 }
 
@@ -86,7 +110,7 @@ impl<T: Resource> Place<T> {
     /// # Errors
     ///
     /// [`CudaError::Bookkeeping`] where the host has none.
-    pub(crate) fn new() -> Result<Self, CudaError> {
+    pub fn new() -> Result<Self, CudaError> {
         let no_memory = CudaError::Bookkeeping { requested: size_of::<Link<T>>() };
         let mut link = Vec::new();
         link.try_reserve_exact(1).map_err(|_| no_memory)?;
@@ -96,7 +120,7 @@ impl<T: Resource> Place<T> {
     }
 
     /// The owner of a resource, which has this place for it.
-    pub(crate) fn own(self, resource: T) -> ResourceOwner<T> {
+    pub fn own(self, resource: T) -> ResourceOwner<T> {
         ResourceOwner { resource: ManuallyDrop::new(resource), place: ManuallyDrop::new(self) }
     }
 
@@ -108,13 +132,34 @@ impl<T: Resource> Place<T> {
     }
 }
 
-impl<T: Resource> Drop for ResourceOwner<T> {
-    fn drop(&mut self) {
-        // SAFETY: the owner is being dropped, so the resource is not used again.
+impl<T: Resource> ResourceOwner<T> {
+    /// Gives the resource back now. Where that cannot be, it is left over, and the error is returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Resource::give_back`].
+    pub fn give_back(self) -> Result<(), CudaError> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the owner is not used again, and its destructor does not run.
+        unsafe { this.end() }
+    }
+
+    /// # Safety
+    ///
+    /// The owner is not used again.
+    unsafe fn end(&mut self) -> Result<(), CudaError> {
+        // SAFETY: the owner is not used again (caller).
         let resource = unsafe { ManuallyDrop::take(&mut self.resource) };
         // SAFETY: the same holds for the place.
         let place = unsafe { ManuallyDrop::take(&mut self.place) };
-        give_back_or_keep(place.leftover(resource));
+        give_back_or_keep(place.leftover(resource))
+    }
+}
+
+impl<T: Resource> Drop for ResourceOwner<T> {
+    fn drop(&mut self) {
+        // SAFETY: the owner is being dropped. What could not be given back is in the queue, and counted there.
+        let _left_over = unsafe { self.end() };
     }
 }
 
@@ -132,6 +177,12 @@ impl<T: Resource> DerefMut for ResourceOwner<T> {
     }
 }
 
+impl<T> fmt::Debug for Place<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
 impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.resource.fmt(f)
@@ -141,29 +192,30 @@ impl<T: Resource + fmt::Debug> fmt::Debug for ResourceOwner<T> {
 /// Locked for linking and unlinking alone.
 static QUEUE: Mutex<Queue> = Mutex::new(None);
 
-/// How many leftovers there are, for callers that only want to know that there are none.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// How many leftovers there are of each kind.
+static COUNTS: [AtomicUsize; LeftoverKind::ALL.len()] =
+    [const { AtomicUsize::new(0) }; LeftoverKind::ALL.len()];
 
 fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives a resource back, or puts it into the queue.
-fn give_back_or_keep(mut leftover: Box<dyn Leftover>) {
-    // SAFETY: nobody has the resource but its leftover, which is dropped here where this succeeds.
+fn give_back_or_keep(mut leftover: Box<dyn Leftover>) -> Result<(), CudaError> {
+    // SAFETY: only its leftover has the resource, and is dropped here where this succeeds.
     let given_back = unsafe { leftover.give_back() };
-    if unless_gone(given_back).is_ok() {
-        return;
+    if given_back.is_err() {
+        COUNTS[leftover.kind() as usize].fetch_add(1, Ordering::Relaxed);
+        let mut queue = queue();
+        *leftover.next() = queue.take();
+        *queue = Some(leftover);
     }
-    COUNT.fetch_add(1, Ordering::Relaxed);
-    let mut queue = queue();
-    *leftover.next() = queue.take();
-    *queue = Some(leftover);
+    given_back
 }
 
 /// Tries again to give back every leftover; returns how many are left.
-pub(crate) fn give_back_leftovers() -> usize {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+pub fn give_back_leftovers() -> usize {
+    if leftovers().total() == 0 {
         return 0;
     }
     // The lock is not held meanwhile: a leftover that is given back may own another resource, which is left over in
@@ -171,10 +223,16 @@ pub(crate) fn give_back_leftovers() -> usize {
     let mut rest = mem::take(&mut *queue());
     while let Some(mut leftover) = rest {
         rest = leftover.next().take();
-        COUNT.fetch_sub(1, Ordering::Relaxed);
-        give_back_or_keep(leftover);
+        COUNTS[leftover.kind() as usize].fetch_sub(1, Ordering::Relaxed);
+        // What is refused again is in the queue again, and counted.
+        let _left_over = give_back_or_keep(leftover);
     }
-    COUNT.load(Ordering::Relaxed)
+    leftovers().total()
+}
+
+/// What is left over now.
+pub(crate) fn leftovers() -> Leftovers {
+    Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }
 
 #[cfg(test)]
@@ -182,14 +240,22 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use cudarc::driver::CudaContext;
+
     use crate::driver::error::CudaError;
 
-    use super::{Place, Resource, give_back_leftovers};
+    use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 
     /// Refuses to be given back so many times.
     struct Stubborn(Arc<AtomicUsize>);
 
     impl Resource for Stubborn {
+        const KIND: LeftoverKind = LeftoverKind::Event;
+
+        fn context(&self) -> Option<&CudaContext> {
+            None
+        }
+
         unsafe fn give_back(&mut self) -> Result<(), CudaError> {
             let take = |refusals: usize| refusals.checked_sub(1);
             match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
@@ -207,8 +273,11 @@ mod tests {
         }
         let owners = || refusals.each_ref().map(|count| Arc::strong_count(count) - 1);
         assert_eq!(owners(), [0, 1, 1]);
+        assert_eq!(leftovers().of(LeftoverKind::Event), 2);
+        assert_eq!(leftovers().to_string(), "2 events");
         assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
         assert_eq!((give_back_leftovers(), owners()), (1, [0, 0, 1]));
         assert_eq!((give_back_leftovers(), owners()), (0, [0, 0, 0]));
+        assert_eq!(leftovers().to_string(), "nothing");
     }
 }

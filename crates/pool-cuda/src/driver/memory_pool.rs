@@ -9,7 +9,7 @@ use crate::driver::answer::answer;
 use crate::driver::capture_mode::with_relaxed_capture_mode;
 use crate::driver::context::bind;
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, Resource, ResourceOwner};
+use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 use crate::driver::versioned::create_memory_pool;
 
 /// The memory pool of one [`CudaDevice`](crate::CudaDevice).
@@ -30,6 +30,12 @@ struct MemoryPoolHandle {
 unsafe impl Send for MemoryPoolHandle {}
 
 impl Resource for MemoryPoolHandle {
+    const KIND: LeftoverKind = LeftoverKind::MemoryPool;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
     /// Destroys the memory pool. The driver gives its memory back once the last block of it is freed.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         bind(&self.context)?;

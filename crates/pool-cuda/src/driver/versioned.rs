@@ -81,6 +81,8 @@ type GetEdges = unsafe extern "C" fn(
     *mut usize,
 ) -> sys::CUresult;
 
+type EventElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+
 type CreateMemoryPool =
     unsafe extern "C" fn(*mut sys::CUmemoryPool, *const MemoryPoolProperties) -> sys::CUresult;
 
@@ -104,6 +106,10 @@ static UPDATE_CAPTURE_DEPENDENCIES: EntryPoint<UpdateCaptureDependencies> =
 
 // SAFETY: the form of `cuGraphGetEdges_v2` in `cuda.h`.
 static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEdges", EDGE_DATA) };
+
+// SAFETY: the form of `cuEventElapsedTime` in `cuda.h`.
+static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
+    unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
 
 // SAFETY: the form of `cuMemPoolCreate` in `cuda.h`, whose structure has grown at the cost of bytes that had to
 // be zero.
@@ -142,6 +148,29 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
         unsafe { call(stream, status, id, graph, nodes, count) }
     };
     answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
+}
+
+/// Whether an event that measures time was ever recorded. An event that was not counts as complete everywhere else;
+/// here, "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned"
+/// (driver API, `cuEventElapsedTime`).
+///
+/// # Errors
+///
+/// [`CudaError::Call`] for any other refusal: nothing is known of the event then.
+///
+/// # Safety
+///
+/// The event is live, and was made without `CU_EVENT_DISABLE_TIMING`.
+pub(crate) unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
+    let call = EVENT_ELAPSED_TIME.function()?;
+    let mut milliseconds = 0.0;
+    // SAFETY: the event is live (caller), and the place outlives the call.
+    let asked = unsafe { call(&raw mut milliseconds, event, event) };
+    match asked {
+        sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
+        sys::CUresult::CUDA_ERROR_NOT_READY => Ok(true),
+        _ => answer("cuEventElapsedTime", asked.result()).map(|()| true),
+    }
 }
 
 /// Makes a captured stream come behind no node of its capture.

@@ -24,11 +24,17 @@ fn is_of(entry: &Weak<CudaStream>, stream: &CudaStream) -> bool {
 ///
 /// cudarc's traits pass streams as `&CudaStream`. A stream that was announced is kept alive for as long
 /// as a pool must be able to wait for it. Pools announce their own streams, and those that
-/// [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use) get. For any other
-/// stream a pool must wait, on the host, for all work of the context before it hands the memory out
-/// again, and before yet another stream uses it: correct, and slow; and refused by the driver, and
-/// spoiling it, while anything in the context is captured. Where the host has no memory for the note, the
-/// stream is not announced.
+/// [`DeviceView::on`](crate::DeviceView::on) and [`record_use`](crate::record_use) get.
+///
+/// A use on any other stream ends with an event that cudarc records, and the pool's stream waits for that event. Each
+/// such use costs an event. If the guard beside the pointer was forgotten, if cudarc's event tracking is off, and for a
+/// launch with [`on`](crate::DeviceView::on) on a per-thread default stream, there is no event: the host waits for all
+/// work of the context before the memory is used again, which would spoil a capture in that context. While a session of
+/// `pool-graph` captures, the pool therefore does not wait, and the use fails with
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse), which names the stream to announce. Captures that are made by
+/// hand are not known to a pool.
+///
+/// Where the host has no memory for the note, the stream is not announced.
 pub fn announce(stream: &Arc<CudaStream>) {
     if announced().iter().any(|entry| is_of(entry, stream)) {
         return;

@@ -68,7 +68,7 @@ impl DeviceStream {
             Ok(()) => self.deferred().drop_spare(),
             Err(_) => self.deferred().put_off(address),
         }
-        if matches!(freed, Err(CudaError::Capturing { .. })) { Ok(()) } else { freed }
+        unless_of_capture(freed)
     }
 
     /// Frees memory at its place in the stream's order.
@@ -85,7 +85,7 @@ impl DeviceStream {
     fn free_deferred(&self) {
         // SAFETY: `free` was promised that these addresses may be freed.
         let free = |address| unsafe { self.free_now(address) };
-        self.deferred().free_each(free, |freed| self.keep_unanswered(freed));
+        self.deferred().free_each(free, |freed| self.keep_unanswered(unless_of_capture(freed)));
     }
 
     /// Waits until all memory that was freed is free, and gives it back to the device. Does nothing in a capture.
@@ -97,4 +97,9 @@ impl DeviceStream {
         calls::synchronize(self.stream())?;
         self.device().memory_pool().map_or(Ok(()), MemoryPool::trim)
     }
+}
+
+/// The result of a free that was put off where it failed: a capture that was in the way is no error.
+fn unless_of_capture(freed: Result<(), CudaError>) -> Result<(), CudaError> {
+    if freed.is_err_and(|error| error.is_of_capture()) { Ok(()) } else { freed }
 }

@@ -4,14 +4,14 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::answer::unless_gone;
 use crate::driver::calls::{self, Address};
 use crate::driver::capture::is_capturing;
 use crate::driver::chain::Chain;
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::Resource;
+use crate::driver::gone::unless_gone;
+use crate::driver::leftovers::{LeftoverKind, Resource};
 use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;
@@ -131,6 +131,12 @@ pub(crate) struct OrphanBlocks {
 }
 
 impl Resource for OrphanBlocks {
+    const KIND: LeftoverKind = LeftoverKind::PoolBlocks;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(self.device.context())
+    }
+
     /// Frees as many blocks as can be; the others stay.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         let Self { addresses, slabs, other_streams, stream, device } = self;
@@ -139,8 +145,9 @@ impl Resource for OrphanBlocks {
         }
         // SAFETY: a pool left the block, and its views are gone with it; what uses it is in the stream or noted.
         let free = |address| unsafe { free_block(address, other_streams, stream, device) };
-        let freed = free_links(addresses, |address| free(*address));
-        freed.and(free_links(slabs, |slab| free(slab.address())))
+        let context = device.context();
+        let freed = free_links(addresses, |address| unless_gone(context, free(*address)));
+        freed.and(free_links(slabs, |slab| unless_gone(context, free(slab.address()))))
     }
 }
 
@@ -151,7 +158,7 @@ fn free_links<T>(
 ) -> Result<(), CudaError> {
     let (mut kept, mut last) = (Chain::new(), Ok(()));
     while let Some(one) = blocks.pop() {
-        let freed = unless_gone(one.iter().try_for_each(&free));
+        let freed = one.iter().try_for_each(&free);
         if freed.is_err() {
             kept.add(one);
             last = freed;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaStream};
 
 use crate::driver::default_stream::{is_default, is_per_thread};
+use crate::driver::guard_event::UseEnd;
 use crate::stream::announced_streams::{announce, find_announced};
 
 /// Who uses a block.
@@ -12,10 +13,28 @@ use crate::stream::announced_streams::{announce, find_announced};
 pub(crate) enum BlockUser {
     /// A stream, kept alive as long as this value.
     Stream(Arc<CudaStream>),
-    /// A stream of a context that cannot be kept alive: what waits for the stream waits for the whole context.
-    UnknownStream(Arc<CudaContext>),
-    /// A stream of another device, nobody knows which device: what waits for the stream waits for all of them.
+    /// A stream of a context that cannot be kept alive.
+    UnknownStream(UnknownStream),
+    /// A stream of another device, not known of which one: the host waits for all of them.
     UnknownDevice,
+}
+
+/// What is kept of a stream that cannot be kept alive.
+#[derive(Clone, Debug)]
+pub(crate) struct UnknownStream {
+    pub(crate) context: Arc<CudaContext>,
+    /// The stream's handle, for an error that names it. The stream may be gone.
+    pub(crate) handle: u64,
+    /// The event that ends the use. Where there is none, or where it was not recorded because the guard was forgotten, the
+    /// host waits for the whole context.
+    pub(crate) end: Option<UseEnd>,
+}
+
+impl UnknownStream {
+    fn new(stream: &CudaStream) -> Self {
+        let (context, handle) = (Arc::clone(stream.context()), stream.cu_stream().addr() as u64);
+        Self { context, handle, end: None }
+    }
 }
 
 impl BlockUser {
@@ -23,7 +42,7 @@ impl BlockUser {
     pub(crate) fn of_borrowed(stream: &CudaStream) -> Self {
         match find_announced(stream) {
             Some(stream) if !is_per_thread(&stream) => Self::Stream(stream),
-            _ => Self::UnknownStream(Arc::clone(stream.context())),
+            _ => Self::UnknownStream(UnknownStream::new(stream)),
         }
     }
 
@@ -31,7 +50,7 @@ impl BlockUser {
     pub(crate) fn of_shared(stream: &Arc<CudaStream>) -> Self {
         if is_per_thread(stream) {
             // It is another stream on another thread, where the pool may be when it waits.
-            return Self::UnknownStream(Arc::clone(stream.context()));
+            return Self::UnknownStream(UnknownStream::new(stream));
         }
         announce(stream);
         Self::Stream(Arc::clone(stream))
@@ -42,22 +61,17 @@ impl BlockUser {
         matches!((self, other), (Self::Stream(one), Self::Stream(two)) if one == two)
     }
 
-    /// Whether waiting for one user is waiting for the other. Two unknown streams of one context may be two:
-    /// they are waited for together, and not ordered.
+    /// Whether waiting for one user is waiting for the other. Two unknown streams of one context may be two: the host
+    /// waits for them together, and they are not ordered.
     pub(crate) fn is_waited_for_with(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::UnknownStream(one), Self::UnknownStream(two)) => one.cu_ctx() == two.cu_ctx(),
+            (Self::UnknownStream(one), Self::UnknownStream(two)) => {
+                one.context.cu_ctx() == two.context.cu_ctx()
+                    && one.end.is_none()
+                    && two.end.is_none()
+            }
             (Self::UnknownDevice, Self::UnknownDevice) => true,
             _ => self.is_same_stream(other),
-        }
-    }
-
-    /// Whether the user's work is all in one context.
-    pub(crate) fn is_within(&self, context: &CudaContext) -> bool {
-        match self {
-            Self::Stream(stream) => stream.context().cu_ctx() == context.cu_ctx(),
-            Self::UnknownStream(theirs) => theirs.cu_ctx() == context.cu_ctx(),
-            Self::UnknownDevice => false,
         }
     }
 

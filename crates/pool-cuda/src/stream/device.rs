@@ -150,9 +150,11 @@ impl CudaDevice {
         if let Some(first) = self.0.first.as_ref().and_then(FirstStream::take) {
             return Ok(first);
         }
-        // An error that earlier calls left with the context is not this call's.
-        let _ = self.0.context.check_err();
-        answer("cuStreamCreate", self.0.context.new_stream())
+        // An error that earlier calls left with the context is not this call's. The context keeps it.
+        let earlier = self.0.context.check_err();
+        let made = self.0.context.new_stream();
+        self.0.context.record_err(earlier);
+        answer("cuStreamCreate", made)
     }
 
     pub(crate) fn peers(&self) -> &Peers {

@@ -219,12 +219,6 @@ impl DeviceStream {
         self.other_streams.join_all(&self.stream)
     }
 
-    /// Waits, on the host, for all work of the context.
-    pub(crate) fn wait_for_all(&self) -> Result<(), CudaError> {
-        self.refuse_with_source("be waited for")?;
-        calls::synchronize_context(self.device.context())
-    }
-
     pub(crate) fn other_streams(&self) -> &OtherStreams {
         &self.other_streams
     }

@@ -11,6 +11,7 @@ pub(crate) mod block_watch;
 pub(crate) mod copy_completion;
 pub(crate) mod device;
 pub(crate) mod device_stream;
+pub(crate) mod guard_events;
 pub(crate) mod other_streams;
 pub(crate) mod page_locked;
 mod peer_access;

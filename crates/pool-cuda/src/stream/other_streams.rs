@@ -6,29 +6,40 @@
 //! there meanwhile, and the pool's stream waits for it. So it does not matter when the work was
 //! enqueued, nor whether a guard or view was dropped or forgotten.
 //!
+//! A stream that the pool cannot keep alive is the exception: cudarc's guard records an event behind the use
+//! ([`GuardEvents`]). Where the guard was forgotten, the host waits for the whole context instead.
+//!
 //! A note is kept until the block is handed out again or freed: until then work may still be enqueued with the
-//! pointer that was given out. The note goes earlier where its stream was waited for *after* nobody else had that
-//! stream, nor could get it: see [`BlockUser::seems_alone`].
+//! pointer that was given out. The note goes earlier where its stream was waited for *after* the pool had the only
+//! reference to it and no other could be made ([`BlockUser::seems_alone`]), and where the use ended in an event that was
+//! waited for.
+//!
+//! A call that fails here fails the use (the rule is in `driver/gone.rs`). Only of a stream whose context is gone, which
+//! a second call confirms, is it known that nothing runs there.
 
 use std::cell::{Cell, OnceCell};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
-use crate::driver::answer::unless_gone;
 use crate::driver::calls::{self, Address};
 use crate::driver::capture::{Capture, capture_of};
 use crate::driver::context::bind;
 use crate::driver::default_stream::is_per_thread;
 use crate::driver::error::CudaError;
 use crate::driver::event::Event;
-use crate::stream::block_user::BlockUser;
+use crate::driver::gone::is_gone;
+use crate::stream::block_user::{BlockUser, UnknownStream};
 use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
+use crate::stream::guard_events::{Bytes, GuardEvents};
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]
 pub(crate) struct OtherStreams {
     uses: BlockUses,
+    /// The events that end uses on streams that are not known.
+    guards: GuardEvents,
     /// An event of the pool's own context, made when it is first needed.
     event: OnceCell<Event>,
     /// Whether the pool orders other streams at all.
@@ -50,6 +61,7 @@ impl Default for OtherStreams {
     fn default() -> Self {
         Self {
             uses: BlockUses::default(),
+            guards: GuardEvents::default(),
             event: OnceCell::new(),
             on: Cell::new(true),
             asked: Cell::default(),
@@ -103,18 +115,84 @@ impl OtherStreams {
             return Ok(());
         }
         let ordered = self.order(block, &to, own);
-        let noted = match ordered {
-            Ok(capture) => Some(capture),
-            // Where the driver failed to order the streams, the host may wait instead, and the block is then used.
-            Err(CudaError::Call { .. }) => Some(None),
-            Err(_) => None,
-        };
-        if let Some(capture) = noted {
+        // Where a call of the driver failed, the caller gets the error, and the borrower counts as a user all the same: a
+        // wait too many is harmless.
+        if let Ok(capture) | Err((capture, CudaError::Call { .. })) =
+            ordered.map_err(|error| (None, error))
+        {
             self.note(BlockUse { block, user: to.user, capture })?;
         }
-        // cudarc made the stream's context the current one, asked for the pointer, and goes on with the stream's
-        // bare handle.
-        ordered.map(drop).and(bind(to.stream.context()))
+        ordered?;
+        keep_current(to.stream)
+    }
+
+    /// As [`lend`](Self::lend), for a pointer that goes together with a guard of cudarc's: the event for that guard, where
+    /// the stream is not known. Cudarc records it behind the use when the guard is dropped.
+    pub(crate) fn lend_with_guard(
+        &self,
+        bytes: Bytes,
+        mut to: Borrower<'_>,
+        own: &CudaStream,
+    ) -> Result<Option<NonNull<CudaEvent>>, CudaError> {
+        if !self.on.get() {
+            return Ok(None);
+        }
+        let capture = self.order(bytes.block, &to, own)?;
+        let mut event = None;
+        if let (BlockUser::UnknownStream(user), None) = (&mut to.user, capture) {
+            let given = self.guards.give(bytes, to.stream.context())?;
+            user.end = given.map(|(end, _)| end);
+            event = given.map(|(_, event)| event);
+        }
+        self.note(BlockUse { block: bytes.block, user: to.user, capture })?;
+        keep_current(to.stream)?;
+        Ok(event)
+    }
+
+    /// Notes a use of a block on a stream that could not be ordered by an event, after the host has waited for the pool's
+    /// stream and for all other streams that use the block.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Capturing`] where a stream is captured, which waiting would spoil; and why it cannot be waited for.
+    pub(crate) fn lend_by_waiting(
+        &self,
+        block: Address,
+        to: &CudaStream,
+        user: BlockUser,
+        own: &CudaStream,
+    ) -> Result<(), CudaError> {
+        self.wait_for_users(block, own)?;
+        self.note(BlockUse { block, user, capture: None })?;
+        keep_current(to)
+    }
+
+    /// Waits, on the host, for the pool's stream `own` and for all other streams that use the block.
+    ///
+    /// # Errors
+    ///
+    /// As [`lend_by_waiting`](Self::lend_by_waiting).
+    pub(crate) fn wait_for_users(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
+        let mut from = 0;
+        while let Some(UseCopy { number, block_use: used, .. }) =
+            self.uses.next(from, |used| used.block == block)
+        {
+            match &used.user {
+                BlockUser::Stream(stream) => wait_outside_capture(stream)?,
+                _ => drop(self.join_one(&used, own, None)?),
+            }
+            from = number + 1;
+        }
+        wait_outside_capture(own)
+    }
+
+    /// Destroys the events of guards that have ended, because a view has these bytes exclusively.
+    pub(crate) fn end_guards(&self, bytes: &Bytes) {
+        self.guards.end_overlapping(bytes, |end| {
+            self.uses.any(
+                |used| matches!(&used.user, BlockUser::UnknownStream(user) if user.end == Some(end)),
+            )
+        });
     }
 
     fn order(
@@ -164,7 +242,7 @@ impl OtherStreams {
                 before.capture == used.capture && before.user.is_waited_for_with(&used.user)
             };
             if !self.uses.any_before(number, is_like_it) {
-                unless_gone(self.join_one(&used, own, capture))?;
+                self.join_one(&used, own, capture)?;
             }
             from = number + 1;
         }
@@ -179,16 +257,12 @@ impl OtherStreams {
         Ok(())
     }
 
-    /// Whether all users of a block use it in one context.
-    pub(crate) fn are_within(&self, block: Address, context: &CudaContext) -> bool {
-        !self.uses.any(|used| used.block == block && !used.user.is_within(context))
-    }
-
-    /// Removes the notes of a block.
+    /// Removes the notes of a block, whose views have ended.
     pub(crate) fn forget(&self, block: Address) {
         while let Some(first) = self.uses.next(0, |used| used.block == block) {
             self.uses.remove(first.number);
         }
+        self.guards.end_block(block);
     }
 
     fn join_where(
@@ -204,8 +278,8 @@ impl OtherStreams {
         while let Some(UseCopy { number, block_use: used, is_ended }) =
             self.uses.next(from, &wanted)
         {
-            unless_gone(self.join_one(&used, own, capture))?;
-            if capture.is_none() && is_ended {
+            let joined = self.join_one(&used, own, capture)?;
+            if capture.is_none() && (is_ended || joined == Joined::End) {
                 self.uses.remove(number);
             }
             from = number + 1;
@@ -214,28 +288,51 @@ impl OtherStreams {
         bind(own.context())
     }
 
+    /// Makes the pool's stream `own` come after one user. An error is excused only where the user's context is gone,
+    /// which a second call confirms: then none of its work runs.
     fn join_one(
         &self,
         used: &BlockUse,
         own: &CudaStream,
         capture: Capture,
-    ) -> Result<(), CudaError> {
+    ) -> Result<Joined, CudaError> {
+        let joined = self.try_join_one(used, own, capture);
+        let context = match &used.user {
+            BlockUser::Stream(stream) => stream.context(),
+            BlockUser::UnknownStream(user) => &user.context,
+            BlockUser::UnknownDevice => return joined,
+        };
+        match joined {
+            Err(error) if is_gone(context, &error) => Ok(Joined::UntilNow),
+            _ => joined,
+        }
+    }
+
+    fn try_join_one(
+        &self,
+        used: &BlockUse,
+        own: &CudaStream,
+        capture: Capture,
+    ) -> Result<Joined, CudaError> {
         let refused = Err(CudaError::Capturing { operation: "wait for another stream" });
         if capture.is_some() && capture != used.capture {
             return refused;
         }
         match &used.user {
-            BlockUser::Stream(stream) if capture_of(stream)? != capture => refused,
+            BlockUser::Stream(stream) if capture_of(stream)? != capture => return refused,
             BlockUser::Stream(stream) if stream.context().cu_ctx() == own.context().cu_ctx() => {
                 let event = self.event(own.context())?;
                 event.record(stream)?;
-                event.hold_back(own)
+                event.hold_back(own)?;
             }
-            BlockUser::Stream(stream) => wait_across_contexts(stream, own),
-            _ if capture.is_some() => refused,
-            BlockUser::UnknownStream(context) => calls::synchronize_context(context),
-            BlockUser::UnknownDevice => calls::synchronize_other_devices(own.context().cu_device()),
+            BlockUser::Stream(stream) => wait_across_contexts(stream, own)?,
+            _ if capture.is_some() => return refused,
+            BlockUser::UnknownStream(user) => return join_unknown(user, own),
+            BlockUser::UnknownDevice => {
+                calls::synchronize_other_devices(own.context().cu_device())?;
+            }
         }
+        Ok(Joined::UntilNow)
     }
 
     fn event(&self, context: &Arc<CudaContext>) -> Result<&Event, CudaError> {
@@ -247,9 +344,47 @@ impl OtherStreams {
     }
 }
 
-/// Waits, on the host, for a pool's stream, before its memory is used on the per-thread default stream. Whoever has
-/// the pointer may send it to another thread, whose default stream is another one; work that any thread enqueues
-/// after the wait is behind the pool's stream.
+/// How far a user was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joined {
+    /// For the work that is enqueued until now.
+    UntilNow,
+    /// For the end of the use.
+    End,
+}
+
+/// Makes the stream `own` come after a use on a stream that is not known: behind the event that ends the use. Where there
+/// is no such event, or its guard was forgotten, the host waits for the context.
+fn join_unknown(user: &UnknownStream, own: &CudaStream) -> Result<Joined, CudaError> {
+    if let Some(end) = user.end {
+        // SAFETY: the event lives until the notes of its block are forgotten, and this note is there.
+        if unsafe { end.is_recorded() }? {
+            // SAFETY: as above.
+            unsafe { end.hold_back(own) }?;
+            return Ok(Joined::End);
+        }
+    }
+    calls::synchronize_context(&user.context, Some(user.handle))?;
+    Ok(Joined::UntilNow)
+}
+
+/// Waits, on the host, for a stream that is not captured.
+fn wait_outside_capture(stream: &CudaStream) -> Result<(), CudaError> {
+    match capture_of(stream)? {
+        Some(_) => Err(CudaError::Capturing { operation: "wait for another stream" }),
+        None => calls::synchronize(stream),
+    }
+}
+
+/// Makes the context of a stream the current one, once the stream was ordered: cudarc made it so, asked for the pointer,
+/// and goes on with the stream's bare handle.
+fn keep_current(stream: &CudaStream) -> Result<(), CudaError> {
+    bind(stream.context())
+}
+
+/// Waits, on the host, for a pool's stream, before its memory is used on the per-thread default stream. The pointer may
+/// go to another thread, whose default stream is another one. Work that any thread enqueues after the wait is behind the
+/// pool's stream.
 fn wait_for_every_thread(own: &CudaStream, capture: Capture) -> Result<Capture, CudaError> {
     if capture.is_some() {
         return Err(CudaError::Capturing { operation: "wait for its stream" });

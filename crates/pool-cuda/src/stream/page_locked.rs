@@ -10,7 +10,7 @@ use cudarc::driver::{CudaContext, CudaStream};
 use crate::driver::calls::{self, Address};
 use crate::driver::context::bind;
 use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, Resource, ResourceOwner};
+use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 use crate::stream::copy_completion::CopyCompletion;
 
 /// Where the bytes of a buffer begin: at a multiple of this.
@@ -213,6 +213,12 @@ impl Buffer {
 }
 
 impl Resource for Buffer {
+    const KIND: LeftoverKind = LeftoverKind::HostMemory;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
     /// Waits for the buffer's copies, and frees its memory.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
         self.wait()?;

@@ -7,14 +7,13 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDro
 use pool_core::PodElement;
 
 use crate::view::device_view::{DeviceView, DeviceViewMut};
-
-/// The guard that cudarc wants beside a pointer. It has nothing to do, because nothing may depend on a destructor.
-const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
+use crate::view::region::ViewAccess;
 
 /// cudarc's `memcpy_dtod` to another device does not say which stream of that device it uses. A pool notices how
 /// `memcpy_dtod` asks, and where such a copy may be pending, the pool waits, on the host, for all other devices (for
-/// their primary contexts) before the memory is used again. [`DeviceViewMut::copy_from`] orders such copies on
-/// the devices.
+/// their primary contexts) before the memory is used again. While a session of `pool-graph` captures, that use fails
+/// with [`CudaError::UnknownUse`](crate::CudaError::UnknownUse). [`DeviceViewMut::copy_from`] orders such copies on the
+/// devices, and waits for nothing.
 impl<T> DeviceSlice<T> for DeviceView<'_, T> {
     fn len(&self) -> usize {
         self.len()
@@ -41,6 +40,12 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// The address, for work on `stream` that comes after what the pool's stream holds; before the memory
 /// is used again, the pool's stream waits for `stream`. On the pool's own stream, nothing is called.
 ///
+/// Drop the guard after the work is enqueued, as cudarc's own functions do. On a stream that was
+/// [announced](crate::announce) it does nothing. On any other stream it records the event that the pool's stream waits
+/// for. If that guard is forgotten, or cudarc's event tracking is off, the host waits for all work of the context instead;
+/// while a session of `pool-graph` captures, the next use fails with
+/// [`CudaError::UnknownUse`](crate::CudaError::UnknownUse).
+///
 /// Where streams cannot be ordered the address is 0, and
 /// [`DeviceStream::take_unanswered`](crate::DeviceStream::take_unanswered) has the reason. The driver refuses
 /// copies and fills at this address, so cudarc's fail with an error. A library that launches kernels with it
@@ -61,20 +66,20 @@ impl<T> DeviceSlice<T> for DeviceViewMut<'_, T> {
 /// ```
 impl<T: PodElement> DevicePtr<T> for DeviceView<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
-        (self.region().address_for(stream), NOTHING_TO_DO)
+        self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
 /// As for [`DeviceView`].
 impl<T: PodElement> DevicePtr<T> for DeviceViewMut<'_, T> {
     fn device_ptr<'a>(&'a self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
-        (self.region().address_for(stream), NOTHING_TO_DO)
+        self.region().pointer_for(stream, ViewAccess::Shared)
     }
 }
 
 /// As for [`DevicePtr`].
 impl<T> DevicePtrMut<T> for DeviceViewMut<'_, T> {
     fn device_ptr_mut<'a>(&'a mut self, stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
-        (self.region().address_for(stream), NOTHING_TO_DO)
+        self.region().pointer_for(stream, ViewAccess::Exclusive)
     }
 }

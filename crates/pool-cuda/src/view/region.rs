@@ -1,9 +1,10 @@
 //! What every view is made of: an address in a slot's block, and a reference to the slot, through which the pool's
 //! stream is found and other streams are noted.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
 use pool_core::SlotRef;
 
 use crate::cuda::Cuda;
@@ -11,8 +12,21 @@ use crate::driver::calls::Address;
 use crate::driver::error::CudaError;
 use crate::stream::block_user::BlockUser;
 use crate::stream::device_stream::DeviceStream;
+use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
+
+/// The guard that has nothing to end: the pool's own stream needs no event, and of a stream that is known the pool finds
+/// out by itself what it holds.
+const NOTHING_TO_DO: SyncOnDrop<'static> = SyncOnDrop::Sync(None);
+
+/// How a view that gives out a pointer is borrowed meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ViewAccess {
+    Shared,
+    /// No other view of the bytes is in use, nor a guard that another one gave.
+    Exclusive,
+}
 
 /// Part of a block that a view covers.
 ///
@@ -96,35 +110,81 @@ impl Region {
         if self.bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the region's view is in use, on the pool's thread (type).
-        unsafe { self.slot.arm() };
         let own = self.stream();
-        let admitted = own.admit(stream)?;
-        own.other_streams().lend(self.block(), Borrower { stream, user, admitted }, own.stream())
+        own.other_streams().lend(self.block(), self.borrower(stream, user)?, own.stream())
     }
 
-    /// The address for work on a stream, which is ordered with the pool's stream. Where the two cannot be ordered,
-    /// the address is 0, at which the driver refuses copies and fills, and the reason is kept for
-    /// [`DeviceStream::take_unanswered`].
-    pub(crate) fn address_for(&self, stream: &CudaStream) -> Address {
+    /// Arms the slot, and asks whether the stream may use its block.
+    fn borrower<'b>(
+        &self,
+        stream: &'b CudaStream,
+        user: BlockUser,
+    ) -> Result<Borrower<'b>, CudaError> {
+        // SAFETY: the region's view is in use, on the pool's thread (type).
+        unsafe { self.slot.arm() };
+        Ok(Borrower { stream, user, admitted: self.stream().admit(stream)? })
+    }
+
+    /// The address for work on a stream, which is ordered with the pool's stream, and the guard that ends the work. Where
+    /// the two cannot be ordered, the address is 0, at which the driver refuses copies and fills, and the reason is kept
+    /// for [`DeviceStream::take_unanswered`].
+    pub(crate) fn pointer_for<'a>(
+        &'a self,
+        stream: &'a CudaStream,
+        access: ViewAccess,
+    ) -> (Address, SyncOnDrop<'a>) {
         let other_streams = self.stream().other_streams();
         let may_be_elsewhere = other_streams.may_be_for_another_device(self.block());
-        if !self.is_own(stream) {
-            let reached = self.stream().device().check_reach(stream);
-            let ordered =
-                reached.and_then(|()| self.lend_to(stream, BlockUser::of_borrowed(stream)));
-            return self.address_if(ordered);
+        if self.is_own(stream) {
+            return (self.own_address_for(may_be_elsewhere), NOTHING_TO_DO);
         }
+        let reached = self.stream().device().check_reach(stream);
+        match reached.and_then(|()| self.guarded(stream, access)) {
+            Ok(None) => (self.address, NOTHING_TO_DO),
+            Ok(Some(event)) => {
+                // SAFETY: the event lives until the views of these bytes have ended, and the guard borrows from one.
+                let event = unsafe { event.as_ref() };
+                (self.address, SyncOnDrop::Record(Some((event, stream))))
+            }
+            Err(error) => {
+                let user = BlockUser::of_borrowed(stream);
+                let waited = self.in_spite_of(error, |own| {
+                    other_streams.lend_by_waiting(self.block(), stream, user, own)
+                });
+                (if waited { self.address } else { 0 }, NOTHING_TO_DO)
+            }
+        }
+    }
+
+    /// Orders a stream that is not the pool's, for a pointer that goes together with a guard.
+    fn guarded(
+        &self,
+        stream: &CudaStream,
+        access: ViewAccess,
+    ) -> Result<Option<NonNull<CudaEvent>>, CudaError> {
+        if self.bytes == 0 {
+            return Ok(None);
+        }
+        let own = self.stream();
+        let bytes = Bytes { block: self.block(), start: self.address, length: self.bytes };
+        if access == ViewAccess::Exclusive {
+            own.other_streams().end_guards(&bytes);
+        }
+        let to = self.borrower(stream, BlockUser::of_borrowed(stream))?;
+        own.other_streams().lend_with_guard(bytes, to, own.stream())
+    }
+
+    fn own_address_for(&self, may_be_elsewhere: bool) -> Address {
         let joined = self.join();
-        if may_be_elsewhere && self.bytes > 0 {
-            // SAFETY: the region's view is in use, on the pool's thread (type).
-            unsafe { self.slot.arm() };
-            let noted = other_streams.note_another_device(self.block());
-            // Noting the other device may have run code of others, which may have made another context current, and
-            // cudarc goes on with its stream's bare handle.
-            return self.address_if(joined.and(noted).and(self.stream().bind()));
+        if !may_be_elsewhere || self.bytes == 0 {
+            return self.address_if(joined);
         }
-        self.address_if(joined)
+        // SAFETY: the region's view is in use, on the pool's thread (type).
+        unsafe { self.slot.arm() };
+        let noted = self.stream().other_streams().note_another_device(self.block());
+        // Noting the other device may have run code of others, which may have made another context current, and
+        // cudarc goes on with its stream's bare handle.
+        self.address_if(joined.and(noted).and(self.stream().bind()))
     }
 
     /// Notes that cudarc asked for the pool's stream, with which a copy to another device begins.
@@ -132,7 +192,7 @@ impl Region {
         self.stream().other_streams().note_question(self.block());
     }
 
-    /// The address for work on the pool's own stream; as [`address_for`](Self::address_for).
+    /// The address for work on the pool's own stream; as [`pointer_for`](Self::pointer_for).
     #[inline]
     pub(crate) fn own_address(&self) -> &Address {
         static REFUSED: Address = 0;
@@ -150,15 +210,25 @@ impl Region {
         }
     }
 
-    /// The address after the streams could not be ordered. Where the driver failed to order streams of one context,
-    /// the host waits for all work of that context instead, and the address is good; else it is 0.
+    /// The address for the pool's own stream after that could not be ordered.
     #[cold]
     fn address_in_spite_of(&self, error: CudaError) -> Address {
-        let stream = self.stream();
-        stream.keep_unanswered(Err(error));
-        let is_made_up_for = matches!(error, CudaError::Call { .. })
-            && stream.other_streams().are_within(self.block(), stream.device().context())
-            && stream.wait_for_all().is_ok();
-        if is_made_up_for { self.address } else { 0 }
+        let other_streams = self.stream().other_streams();
+        let waited = self.in_spite_of(error, |own| {
+            other_streams.wait_for_users(self.block(), own).and_then(|()| self.stream().bind())
+        });
+        if waited { self.address } else { 0 }
+    }
+
+    /// Keeps the error of streams that could not be ordered. Where it was a call of the driver that failed, the host waits
+    /// for the same streams instead, one by one: that is an order, too, by other calls. Returns whether it did.
+    #[cold]
+    fn in_spite_of(
+        &self,
+        error: CudaError,
+        wait: impl FnOnce(&CudaStream) -> Result<(), CudaError>,
+    ) -> bool {
+        self.stream().keep_unanswered(Err(error));
+        matches!(error, CudaError::Call { .. }) && wait(self.stream().stream()).is_ok()
     }
 }

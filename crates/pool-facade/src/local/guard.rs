@@ -1,7 +1,6 @@
 //! The guard that owns a pool of its thread, and the functions that make one.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use pool_core::{
@@ -24,9 +23,24 @@ use super::slot_watch::SlotWatch;
 pub struct LocalGuard<B: LocalPool> {
     pool: ManuallyDrop<Pool<B>>,
     slots: SlotWatch,
-    /// The idle pools that `stats`, `trim` and `clear` reach are those of this thread.
-    thread: PhantomData<*mut ()>,
 }
+
+/// Implemented for nothing, so that [`LocalGuard`] is neither [`Send`] nor [`Sync`]: the idle pools that its methods reach
+/// are those of one thread.
+#[diagnostic::on_unimplemented(
+    message = "a guard of `local()` belongs to one thread, the one whose pool it has",
+    label = "a guard, or a scope of `with_pool!`, gets to another thread here",
+    note = "call `local()` or `with_pool!` on the other thread, which has pools of its own",
+    note = "a `Pool` that you make yourself can be moved to another thread",
+    note = "in a future that is `Send`, close the block of `with_pool!` before each `.await`"
+)]
+pub trait GuardMayLeaveItsThread {}
+
+// SAFETY: no type meets the condition.
+unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Send for LocalGuard<B> {}
+
+// SAFETY: as above.
+unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 
 /// A pool of this thread: the function form of [`with_pool!`](crate::with_pool), and the place for
 /// statistics, trimming and configuration.
@@ -90,7 +104,7 @@ impl<B: LocalPool> LocalGuard<B> {
     #[inline]
     fn of(pool: Pool<B>) -> Self {
         let slots = SlotWatch::begin(&pool);
-        Self { pool: ManuallyDrop::new(pool), slots, thread: PhantomData }
+        Self { pool: ManuallyDrop::new(pool), slots }
     }
 
     /// Opens a scope in the guard's pool.

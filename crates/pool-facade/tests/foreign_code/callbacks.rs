@@ -103,6 +103,26 @@ fn growth_is_not_entered_again() {
     assert_eq!(seen.calls, 2, "the new block, and the old one");
 }
 
+/// The vector's slot is below the cursor, and the one at the cursor has a block that an acquire would fit.
+#[test]
+fn the_first_use_of_a_vector_is_not_entered_again() {
+    let pool = endless_pool(PoolConfig::new());
+    {
+        let scope = pool.scope();
+        scope.acquire::<u8>(100);
+        scope.acquire::<u8>(10_000);
+    }
+    let scope = endless_scope(pool);
+    let mut vector = scope.acquire_vec::<u8>(0);
+    let seen = run(scope, || {
+        vector.extend_from_slice(&[7; 1_000]);
+        None
+    });
+    assert_refused(seen);
+    LIVE.with_borrow_mut(|live| live.take(vector.into_slice(), 7));
+    LIVE.with_borrow(Live::verify);
+}
+
 #[test]
 fn a_new_table_is_not_entered_again() {
     let pool = endless_pool(PoolConfig::new());

@@ -2,38 +2,10 @@
 //! that runs this test, offline, with the versions of the workspace's lock file; its output is searched
 //! for our text and for error codes, not for the compiler's own wording.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Once;
-
-/// A program, and what of this crate it is built with.
-struct Program {
-    name: &'static str,
-    features: &'static str,
-    source: &'static str,
-}
-
-/// The manifest of the programs: it forwards the features that they are built with.
-const MANIFEST: &str = r#"
-[package]
-name = "diagnostics"
-version = "0.0.0"
-edition = "2024"
-publish = false
-
-[features]
-cpu = ["pool-facade/cpu"]
-ndarray = ["cpu", "pool-facade/ndarray"]
-
-[dependencies.pool-facade]
-path = "FACADE"
-default-features = false
-
-[workspace]
-"#;
+use crate::programs::{Program, accepted, refused};
 
 /// Programs that are right: without them a wrong manifest would look like a refusal.
-const ACCEPTED: Program = Program {
+const ACCEPTED: Program<'static> = Program {
     name: "accepted",
     features: "ndarray",
     source: r#"
@@ -50,7 +22,7 @@ const ACCEPTED: Program = Program {
     "#,
 };
 
-const ACCEPTED_WITHOUT_BACKEND: Program = Program {
+const ACCEPTED_WITHOUT_BACKEND: Program<'static> = Program {
     name: "accepted_without_backend",
     features: "",
     source: r#"
@@ -60,7 +32,7 @@ const ACCEPTED_WITHOUT_BACKEND: Program = Program {
     "#,
 };
 
-const CPU_WITHOUT_ITS_FEATURE: Program = Program {
+const CPU_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     name: "cpu_without_its_feature",
     features: "",
     source: r#"
@@ -69,7 +41,7 @@ const CPU_WITHOUT_ITS_FEATURE: Program = Program {
     "#,
 };
 
-const LOCAL_WITHOUT_ITS_FEATURE: Program = Program {
+const LOCAL_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     name: "local_without_its_feature",
     features: "",
     source: r#"
@@ -77,7 +49,7 @@ const LOCAL_WITHOUT_ITS_FEATURE: Program = Program {
     "#,
 };
 
-const CUDA_WITHOUT_ITS_FEATURE: Program = Program {
+const CUDA_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     name: "cuda_without_its_feature",
     features: "cpu",
     source: r#"
@@ -86,7 +58,7 @@ const CUDA_WITHOUT_ITS_FEATURE: Program = Program {
     "#,
 };
 
-const WGPU_WITHOUT_ITS_FEATURE: Program = Program {
+const WGPU_WITHOUT_ITS_FEATURE: Program<'static> = Program {
     name: "wgpu_without_its_feature",
     features: "cpu",
     source: r#"
@@ -95,7 +67,7 @@ const WGPU_WITHOUT_ITS_FEATURE: Program = Program {
     "#,
 };
 
-const NOT_PLAIN_DATA: Program = Program {
+const NOT_PLAIN_DATA: Program<'static> = Program {
     name: "not_plain_data",
     features: "cpu",
     source: r#"
@@ -108,7 +80,7 @@ const NOT_PLAIN_DATA: Program = Program {
     "#,
 };
 
-const NOT_RECYCLABLE: Program = Program {
+const NOT_RECYCLABLE: Program<'static> = Program {
     name: "not_recyclable",
     features: "cpu",
     source: r#"
@@ -117,7 +89,7 @@ const NOT_RECYCLABLE: Program = Program {
     "#,
 };
 
-const NOT_RECYCLABLE_ARRAY: Program = Program {
+const NOT_RECYCLABLE_ARRAY: Program<'static> = Program {
     name: "not_recyclable_array",
     features: "cpu",
     source: r#"
@@ -142,10 +114,10 @@ macro_rules! acquiring {
     };
 }
 
-const RECYCLED_TUPLE: Program = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
+const RECYCLED_TUPLE: Program<'static> = acquiring!("recycled_tuple", "acquire::<(u32, u32)>(3)");
 
 /// Types that are no elements, with what the compiler calls them.
-const NO_ELEMENTS: [(&str, Program); 4] = [
+const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("(u32, u8)", acquiring!("filled_tuple", "acquire_filled(3, (1_u32, 2_u8))")),
     ("Option<u8>", acquiring!("filled_option", "acquire_filled(3, None::<u8>)")),
     ("&str", acquiring!("filled_reference", "acquire_filled(3, \"static\")")),
@@ -177,14 +149,14 @@ macro_rules! swapped {
     };
 }
 
-const SWAPPED: [Program; 4] = [
+const SWAPPED: [Program<'static>; 4] = [
     swapped!("swapped_layouts", "LayoutRef", "std::mem::swap(left, right);"),
     swapped!("swapped_raws", "RawRef", "std::mem::swap(left, right);"),
     swapped!("replaced_layout", "LayoutRef", "let _ = std::mem::replace(left, *right);"),
     swapped!("assigned_layout", "LayoutRef", "*left = *right;"),
 ];
 
-const SWAPPED_ARRAYS: Program = Program {
+const SWAPPED_ARRAYS: Program<'static> = Program {
     name: "swapped_arrays",
     features: "ndarray",
     source: r#"
@@ -217,7 +189,7 @@ macro_rules! reaching {
     };
 }
 
-const REACHING: [(&str, Program); 7] = [
+const REACHING: [(&str, Program<'static>); 7] = [
     (
         "take",
         reaching!("reaching_take", "B::with_idle_pools(|idle| { let _ = (mine, idle.take()); });"),
@@ -244,59 +216,6 @@ const REACHING: [(&str, Program); 7] = [
         reaching!("reaching_access", "let _ = unsafe { pool_facade::ListAccess::<B>::direct() };"),
     ),
 ];
-
-/// The package that the programs are in, written once.
-fn package() -> PathBuf {
-    static WRITTEN: Once = Once::new();
-    let facade = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let package = Path::new(env!("CARGO_TARGET_TMPDIR")).join("diagnostics");
-    WRITTEN.call_once(|| {
-        let programs = package.join("src/bin");
-        std::fs::create_dir_all(&programs).unwrap();
-        let manifest = MANIFEST.replace("FACADE", &facade.display().to_string().replace('\\', "/"));
-        std::fs::write(package.join("Cargo.toml"), manifest).unwrap();
-        std::fs::copy(facade.join("../../Cargo.lock"), package.join("Cargo.lock")).unwrap();
-        // Cargo wants one program that is always there.
-        std::fs::write(programs.join("empty.rs"), "fn main() {}\n").unwrap();
-    });
-    package
-}
-
-/// Whether the compiler accepts a program, and what it said.
-fn check(program: &Program) -> (bool, String) {
-    let package = package();
-    let file = package.join("src/bin").join(format!("{}.rs", program.name));
-    std::fs::write(&file, program.source).unwrap();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["check", "--quiet", "--offline", "--color", "never", "--bin", program.name])
-        .args(["--features", program.features])
-        .arg("--manifest-path")
-        .arg(package.join("Cargo.toml"))
-        .env("CARGO_TARGET_DIR", package.join("target"))
-        // Flags of this test's own build, such as a sanitizer's, are not for the programs.
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("CARGO_BUILD_TARGET")
-        .output()
-        .unwrap();
-    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-#[track_caller]
-fn accepted(program: &Program) {
-    let (accepted, said) = check(program);
-    assert!(accepted, "{} is right, but: {said}", program.name);
-}
-
-#[track_caller]
-fn refused(program: &Program, texts: &[&str]) {
-    let (accepted, said) = check(program);
-    assert!(!accepted, "{} must not compile", program.name);
-    for text in texts {
-        assert!(said.contains(text), "{}: no {text:?} in:\n{said}", program.name);
-    }
-}
 
 #[test]
 #[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]

@@ -2,11 +2,13 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::panic,
     clippy::unwrap_used,
     reason = "a check that fails panics, also in what the tests share"
 )]
 
 mod asynchronous;
+mod compiler_errors;
 mod diagnostics;
 mod elements;
 mod guard_orders;
@@ -15,6 +17,7 @@ mod local_pools;
 mod macro_forms;
 mod many_slots;
 mod own_backend;
+mod programs;
 mod repetition;
 #[cfg(feature = "tracing")]
 mod subscribers;

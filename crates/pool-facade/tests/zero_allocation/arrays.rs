@@ -174,3 +174,25 @@ fn four_shapes_on_one_slot() {
     });
     assert_eq!(pool.stats().shape_misses, 4);
 }
+
+/// The attack `steady`: eviction goes round robin, so a cycle of one shape more than there are ways finds none of them.
+/// `PoolConfig::ways` says so, and names the way out.
+#[test]
+fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
+    let shape = |pass: usize| [pass % 5, 2, 3];
+    let mut pass = 0;
+    let mut next = |pool: &mut Pool<Cpu>| {
+        pass += 1;
+        pool.scope().acquire_nd::<f64, _>(&shape(pass)[..]);
+    };
+    let mut four = Pool::<Cpu>::new(());
+    (0..10).for_each(|_| next(&mut four));
+    let (before, growths) = (Calls::so_far(), four.stats().growths);
+    (0..100).for_each(|_| next(&mut four));
+    assert_eq!(Calls::since(before), Calls { allocations: 100, frees: 100 });
+    assert_eq!((four.stats().growths, four.stats().shape_hits), (growths, 0));
+
+    let mut five = Pool::<Cpu>::try_new((), PoolConfig::new().ways(5)).unwrap();
+    (0..10).for_each(|_| next(&mut five));
+    stays_warm(|| next(&mut five));
+}

@@ -6,16 +6,23 @@ use std::sync::Arc;
 use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::CudaContext;
 
-use crate::driver::HostBuffer;
+use crate::driver::{HostBuffer, HostPlace};
 
 /// The buffer of the last copy, for the next one, and those that may be copied to or from still.
 #[derive(Debug, Default)]
 pub(crate) struct CopyBuffers {
+    /// The place of the first buffer, so that making that buffer takes no memory of the host's own.
+    place: Option<HostPlace>,
     ready: Option<HostBuffer>,
     pending: Vec<HostBuffer>,
 }
 
 impl CopyBuffers {
+    /// No buffer yet, and the place of the first one.
+    pub(crate) fn new() -> Result<Self, CudaError> {
+        Ok(Self { place: Some(HostPlace::new()?), ..Self::default() })
+    }
+
     /// A buffer of as many bytes or more, with bytes of its own in it; the context is bound.
     pub(crate) fn take(
         &mut self,
@@ -24,7 +31,10 @@ impl CopyBuffers {
     ) -> Result<HostBuffer, CudaError> {
         match self.ready.take().filter(|ready| ready.len() >= bytes.len()) {
             Some(ready) => Ok(ready),
-            None => HostBuffer::new(bytes, context),
+            None => {
+                let place = self.place.take().map_or_else(HostPlace::new, Ok)?;
+                HostBuffer::in_place(place, bytes, context)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use super::temporary_name::TemporaryName;
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
 use crate::base::room::NoRoom;
-use crate::driver::{NodeKind, UpdateRefusal};
+use crate::driver::{NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
 /// The error of sessions and captured graphs. After any of them the stream and the device are as
@@ -217,6 +217,18 @@ pub enum CaptureError {
     MemoryNodes {
         /// How many such nodes there are.
         nodes: usize,
+    },
+    /// The memory that a node uses cannot be told from the graph, so that it cannot be verified: the node is of a kind
+    /// that is not supported, as a conditional one, or a copy or fill whose addresses cannot be computed.
+    #[error(
+        "the memory of a node of kind {kind:?} cannot be verified: {reason}. Use kernels, fills and copies instead, \
+         or run the work outside the graph"
+    )]
+    UnreadableNode {
+        /// The kind of the node.
+        kind: NodeKind,
+        /// Why its memory cannot be told.
+        reason: UnreadableReason,
     },
     /// The capture was invalidated while its body ran, or ended or begun anew past the session: by a call in the
     /// body, or of another thread where the [mode](crate::CaptureMode) allows none.

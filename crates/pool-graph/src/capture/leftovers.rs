@@ -1,29 +1,28 @@
-//! What is left of graphs, destroyed once no capture of the process is under way: a graph that is destroyed during a
-//! capture may invalidate it, whichever thread does it.
-//!
-//! Under the lock there is only linking; what is unlinked is dropped after. A drop needs no room.
+//! What is left of graphs. It goes through the queue of `pool-cuda` for all that could not be given back: it is destroyed
+//! once no capture of the process is under way, because a graph that is destroyed during a capture may invalidate it,
+//! whichever thread does it.
 
 use std::mem;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use pool_cuda::Chain;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
+use pool_cuda::{
+    CudaError, LeftoverKind, Place, Resource, give_back_leftovers, is_capture_under_way,
+};
 
 use super::copy_buffers::CopyBuffers;
 use super::error::CaptureError;
-use super::registry::{CapturedStreams, is_any_captured};
+use super::registry::CapturedStreams;
 use super::resources::SessionResources;
 use super::sharing::Shares;
 use crate::driver::{Executable, Graph, HostBuffer};
 
-/// What waits for the end of the captures under way.
-static DEFERRED: Mutex<Chain<Option<GraphLeftovers>>> = Mutex::new(Chain::new());
-
-/// What is left of a dropped graph, or of one whose parameters were replaced: destroyed in this order. Only what the
-/// driver destroys waits for the captures of others; memory and blocks are given back as soon as nothing runs.
+/// What is left of a dropped graph, or of one whose parameters were replaced: dropped in this order. Only handles of the
+/// driver's wait for the captures of others; memory and blocks are given back as soon as nothing runs.
 #[derive(Debug)]
+#[expect(dead_code, reason = "most of it is kept for the order of its destructors alone")]
 pub(crate) struct GraphLeftovers {
+    // Do not reorder: the executable goes before the graph, both before the memory that they name.
     pub(crate) executable: Option<Executable>,
     pub(crate) graph: Graph,
     pub(crate) host: Vec<Option<HostBuffer>>,
@@ -37,22 +36,36 @@ pub(crate) struct GraphLeftovers {
 }
 
 /// A place for leftovers, made before there are any: a drop then needs no memory.
-#[derive(Debug, Default)]
-pub(crate) struct LeftoversPlace(Chain<Option<GraphLeftovers>>);
+pub(crate) type LeftoversPlace = Place<GraphLeftovers>;
 
-impl LeftoversPlace {
-    pub(crate) fn new() -> Result<Self, CaptureError> {
-        Ok(Self(Chain::of(None)?))
+impl GraphLeftovers {
+    /// Destroys them, now or when the last capture of the process ends. The runs of the graph are waited for first: its
+    /// state goes after it.
+    pub(crate) fn end(self, place: LeftoversPlace) {
+        drop(place.own(self));
+        give_back_leftovers();
+    }
+}
+
+impl Resource for GraphLeftovers {
+    const KIND: LeftoverKind = LeftoverKind::GraphRuns;
+
+    fn context(&self) -> Option<&CudaContext> {
+        None
     }
 
-    /// Destroys leftovers, now or when the last capture of the process ends. What of the graph still runs is
-    /// waited for first: its state goes after it.
-    pub(crate) fn end(mut self, leftovers: GraphLeftovers) {
-        if let Some(place) = self.0.iter_mut().next() {
-            *place = Some(leftovers);
+    /// Waits for the runs. The parts are dropped with the value: each is given back by itself, or left over.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        if let Some(resources) = &self.resources {
+            resources.come_to_rest()?;
         }
-        end_each(self.0);
-        end_deferred();
+        if is_capture_under_way() {
+            // Others may want these, and giving them back invalidates no capture.
+            let given_back = (mem::take(&mut self.shares), self.resources.take());
+            drop(given_back);
+            return Err(CudaError::Capturing { operation: "destroy a graph" });
+        }
+        Ok(())
     }
 }
 
@@ -80,49 +93,6 @@ struct DeferredDestruction;
 
 impl Drop for DeferredDestruction {
     fn drop(&mut self) {
-        end_deferred();
-    }
-}
-
-/// Destroys those that had to wait, as far as that may be now.
-fn end_deferred() {
-    if is_any_captured() {
-        return;
-    }
-    let due = mem::take(&mut *DEFERRED.lock());
-    end_each(due);
-}
-
-/// Destroys what may be destroyed, and defers the others.
-fn end_each(mut due: Chain<Option<GraphLeftovers>>) {
-    while let Some(mut one) = due.pop() {
-        for place in one.iter_mut() {
-            *place = place.take().and_then(GraphLeftovers::destroy);
-        }
-        if one.iter().any(Option::is_some) {
-            DEFERRED.lock().add(one);
-        }
-    }
-}
-
-impl GraphLeftovers {
-    /// Destroys them, unless a capture is under way: then they only give back what others may want.
-    fn destroy(mut self) -> Option<Self> {
-        if self.resources.as_ref().is_some_and(|resources| !resources.come_to_rest()) {
-            return Some(self);
-        }
-        if is_any_captured() {
-            let given_back = (mem::take(&mut self.shares), self.resources.take());
-            drop(given_back);
-            return Some(self);
-        }
-        let Self { executable, graph, host, doubtful, staged, shares, resources, streams } = self;
-        drop(executable);
-        drop(graph);
-        drop((host, doubtful, staged));
-        drop(shares);
-        drop(resources);
-        drop(streams);
-        None
+        give_back_leftovers();
     }
 }

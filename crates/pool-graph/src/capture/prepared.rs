@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::body::Capture;
+use super::copy_buffers::CopyBuffers;
 use super::error::CaptureError;
 use super::graph::CapturedGraph;
 use super::leftovers::LeftoversPlace;
@@ -72,7 +73,7 @@ impl PreparedCapture {
     /// [`CaptureError::MemoryNodes`], [`CaptureError::Unordered`], [`CaptureError::Layout`],
     /// [`CaptureError::Invalidated`],
     /// [`CaptureError::ForeignWork`], [`CaptureError::ForeignMemory`], [`CaptureError::ForeignNode`],
-    /// [`CaptureError::SharedBlock`],
+    /// [`CaptureError::UnreadableNode`], [`CaptureError::SharedBlock`],
     /// [`StaleLease`](crate::GraphMemoryError::StaleLease) where the arena was reset since it was given
     /// to the session; and what the driver refuses.
     pub fn capture<S, E: From<CaptureError>>(
@@ -101,12 +102,12 @@ impl PreparedCapture {
         };
         let ready = self.setup.examine(outcome, purpose).and_then(|verified_graph| {
             let executable = verified_graph.graph.instantiate()?;
-            Ok((executable, verified_graph, LeftoversPlace::new()?))
+            Ok((executable, verified_graph, LeftoversPlace::new()?, CopyBuffers::new()?))
         });
         match ready {
-            Ok((executable, verified_graph, place)) => {
+            Ok((executable, verified_graph, place, staged)) => {
                 let setup = Arc::clone(&self.setup);
-                Ok(CapturedGraph::new(executable, verified_graph, setup, state, place))
+                Ok(CapturedGraph::new(executable, verified_graph, setup, state, (place, staged)))
             }
             Err(error) => Err(FailedCapture { error: error.into(), state }),
         }

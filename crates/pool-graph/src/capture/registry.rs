@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{CudaError, DriverCode, is_capturing};
+use pool_cuda::{CaptureUnderWay, CudaError, is_capturing, unless_gone};
 
 use super::error::CaptureError;
 use crate::base::room::{NoRoom, lock_with_room};
@@ -120,14 +120,13 @@ fn wait(mut captures: MutexGuard<'_, Registry>) {
     }
 }
 
-/// Whether a session captures any stream.
-pub(crate) fn is_any_captured() -> bool {
-    !CAPTURES.lock().session_streams.is_empty()
-}
-
 /// Streams that are captured by a session, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct CapturedStreams(Vec<Key>);
+pub(crate) struct CapturedStreams {
+    keys: Vec<Key>,
+    /// Keeps eager pools from waiting for a whole context.
+    _under_way: CaptureUnderWay,
+}
 
 impl CapturedStreams {
     /// Takes all of them, which no other session captures and no graph uses.
@@ -145,7 +144,7 @@ impl CapturedStreams {
             let new = |&stream: &Key| SessionStream { stream, is_settled: false };
             captures.session_streams.extend(keys.iter().map(new));
             drop(captures);
-            return Ok(Self(keys));
+            return Ok(Self { keys, _under_way: CaptureUnderWay::begin() });
         }
     }
 
@@ -168,14 +167,14 @@ impl CapturedStreams {
         let own = captures
             .session_streams
             .iter_mut()
-            .filter(|captured| self.0.contains(&captured.stream));
+            .filter(|captured| self.keys.contains(&captured.stream));
         own.for_each(|captured| captured.is_settled = true);
     }
 }
 
 impl Drop for CapturedStreams {
     fn drop(&mut self) {
-        CAPTURES.lock().session_streams.retain(|captured| !self.0.contains(&captured.stream));
+        CAPTURES.lock().session_streams.retain(|captured| !self.keys.contains(&captured.stream));
         CHANGED.notify_all();
     }
 }
@@ -222,9 +221,13 @@ pub(crate) fn give_arena_back(address: u64) {
     CAPTURES.lock().arenas.retain(|&taken| taken != address);
 }
 
-/// Waits for all that a stream holds, and for nothing that is being captured on it; false where that
-/// cannot be, because somebody captures the stream by hand, or the driver does not answer.
-pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> bool {
+/// Waits for all that a stream holds, and for nothing that is being captured on it.
+///
+/// # Errors
+///
+/// [`CudaError::Capturing`] where the stream is captured by hand, and why the driver does not wait: then something may
+/// run there still.
+pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> Result<(), CudaError> {
     // Each time round, a session had the stream, and has given it up without waiting for it: it was refused,
     // and does not come back by itself.
     loop {
@@ -232,23 +235,22 @@ pub(crate) fn come_to_rest(runs_on: &RunStream, stream: &CudaStream) -> bool {
             return rest(stream);
         }
         if wait_until_settled(runs_on) {
-            return true;
+            return Ok(());
         }
     }
 }
 
-/// Waits for a stream that no session captures. Where its context is gone, nothing runs there any more; after any
-/// other error something may.
-fn rest(stream: &CudaStream) -> bool {
+/// Waits for a stream that no session captures. Where its context is gone, which a second call confirms, nothing runs
+/// there any more. After any other error something may.
+fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let is_captured = bind(stream.context()).and_then(|()| is_capturing(stream));
     let waited = match is_captured {
-        Ok(true) => return false,
+        Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
         // Somebody may capture it from here on: then it is not waited for, and that is an error.
         Ok(false) => wait_for(stream),
         Err(error) => Err(error),
     };
-    let is_gone = |error: CudaError| error.code().is_some_and(DriverCode::says_gone);
-    waited.map_or_else(is_gone, |()| true)
+    unless_gone(stream.context(), waited)
 }
 
 /// Waits until a session has waited for what the stream held before; false where it gave up.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::CudaStream;
 
 use super::memory::GraphMemory;
@@ -49,8 +50,12 @@ impl SessionResources {
         &self.memory
     }
 
-    /// Waits for all that the stream of the graphs holds; false where that cannot be.
-    pub(crate) fn come_to_rest(&self) -> bool {
+    /// Waits for all that the stream of the graphs holds.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be waited for: something may run there still.
+    pub(crate) fn come_to_rest(&self) -> Result<(), CudaError> {
         come_to_rest(&self.runs_on, self.stream())
     }
 }

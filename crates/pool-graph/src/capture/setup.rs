@@ -192,12 +192,22 @@ impl CaptureSetup {
         let BodyRecord { regions, spans, host, .. } = record;
         let memory = self.resources.memory();
         ClosedWorld { memory, host, spans, numbers: &numbers }.check(&contents)?;
+        if let Some((kind, reason)) = contents.unreadable {
+            return Err(CaptureError::UnreadableNode { kind, reason });
+        }
         let temporaries: Vec<(&Region, u64)> =
             regions.iter().filter_map(|region| Some((region, region.offset?))).collect();
         let layout: Vec<RegionLayout> =
             temporaries.iter().map(|&(region, offset)| laid_out(region, offset, number)).collect();
         let arena = &self.resources.memory().arena;
         let (base, capacity) = (arena.address(), arena.arena().capacity());
+        // The arena is one piece of memory, and no copy may go on from one to the next.
+        let before = |&&(_, address, bytes): &&(usize, u64, u64)| {
+            address < base && address.saturating_add(bytes) > base
+        };
+        if let Some(&(_, address, bytes)) = contents.accesses.iter().find(before) {
+            return Err(CaptureError::ForeignMemory { address, bytes });
+        }
         let in_arena = |&(node, address, bytes): &(usize, u64, u64)| {
             let offset = address.checked_sub(base).filter(|&offset| offset < capacity)?;
             Some(Access { node, offset, bytes })

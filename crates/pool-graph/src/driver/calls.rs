@@ -1,5 +1,9 @@
 //! The driver's calls on streams of a capture: waiting, fills and copies.
 //!
+//! A call that orders (recording an event, waiting for one, waiting on the host, asking whether a stream is captured) is
+//! never excused: where it fails, the use that needed it fails, whatever the code is. Only a context that is gone, which
+//! `pool_cuda::is_gone` confirms by a second call, has nothing that runs and nothing to give back.
+//!
 //! This room, `source/device.rs` and `arena/installed.rs` call the driver. What the proofs of this room rely on:
 //!
 //! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that they are asked through is borrowed, and

@@ -6,11 +6,11 @@ use std::mem::MaybeUninit;
 
 use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::sys;
-use sys::CUmemorytype_enum as MemoryType;
 
 use super::calls::answer;
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::handles::Graph;
+use super::node_memory::{self, NamedMemory, UnreadableReason};
 use super::refusal::NodeKind;
 use crate::verify::{GraphOrder, OrderEdge};
 
@@ -26,6 +26,8 @@ pub(crate) struct Contents {
     pub(crate) host_accesses: Vec<(usize, u64, u64)>,
     /// How many nodes allocate or free memory, those of graphs in nodes included.
     pub(crate) memory_nodes: usize,
+    /// The first node, or node of a graph in one, whose memory cannot be told.
+    pub(crate) unreadable: Option<(NodeKind, UnreadableReason)>,
 }
 
 /// A node of a graph.
@@ -96,7 +98,8 @@ impl Contents {
             NodeKind::Allocate | NodeKind::Free => self.memory_nodes += 1,
             NodeKind::Fill => self.read_fill(number, node)?,
             NodeKind::Copy => self.read_copy(number, node)?,
-            _ => {}
+            _ if kind.tells_its_memory() => {}
+            _ => self.note_unreadable(kind, UnreadableReason::Kind),
         }
         Ok(kind)
     }
@@ -107,10 +110,10 @@ impl Contents {
         // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
         let asked = unsafe { sys::cuGraphMemsetNodeGetParams(node, &raw mut fill) };
         answer("cuGraphMemsetNodeGetParams", asked.result())?;
-        // What a node says is not ours: no number of it may overflow.
-        let row = (fill.width as u64).saturating_mul(u64::from(fill.elementSize));
-        let rows_before_last = (fill.height.max(1) as u64 - 1).saturating_mul(fill.pitch as u64);
-        self.accesses.push((number, fill.dst, rows_before_last.saturating_add(row)));
+        match node_memory::of_fill(&fill) {
+            Ok(named) => self.note(number, named),
+            Err(reason) => self.note_unreadable(NodeKind::Fill, reason),
+        }
         Ok(())
     }
 
@@ -119,28 +122,20 @@ impl Contents {
         // SAFETY: the node is one of a graph that is borrowed (1), the place good (3).
         let asked = unsafe { sys::cuGraphMemcpyNodeGetParams(node, place.as_mut_ptr()) };
         answer("cuGraphMemcpyNodeGetParams", asked.result())?;
-        // SAFETY: the call has succeeded, so it wrote all of it.
-        let copy = unsafe { place.assume_init() };
-        let (rows, planes) = (copy.Height.max(1) as u64, copy.Depth.max(1) as u64);
-        let extent = |pitch: usize, height: usize| {
-            let before = (planes - 1).saturating_mul(height as u64).saturating_add(rows - 1);
-            before.saturating_mul(pitch as u64).saturating_add(copy.WidthInBytes as u64)
-        };
-        let is_device = |kind| kind != MemoryType::CU_MEMORYTYPE_HOST;
-        if is_device(copy.srcMemoryType) {
-            let from = copy.srcDevice.saturating_add(copy.srcXInBytes as u64);
-            self.accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
-        } else {
-            let from = (copy.srcHost.addr() as u64).saturating_add(copy.srcXInBytes as u64);
-            self.host_accesses.push((number, from, extent(copy.srcPitch, copy.srcHeight)));
-        }
-        if is_device(copy.dstMemoryType) {
-            let to = copy.dstDevice.saturating_add(copy.dstXInBytes as u64);
-            self.accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
-        } else {
-            let to = (copy.dstHost.addr() as u64).saturating_add(copy.dstXInBytes as u64);
-            self.host_accesses.push((number, to, extent(copy.dstPitch, copy.dstHeight)));
+        match node_memory::of_copy(&place) {
+            Ok(both) => both.into_iter().for_each(|named| self.note(number, named)),
+            Err(reason) => self.note_unreadable(NodeKind::Copy, reason),
         }
         Ok(())
+    }
+
+    fn note(&mut self, number: usize, named: NamedMemory) {
+        let NamedMemory { is_host, address, bytes } = named;
+        let list = if is_host { &mut self.host_accesses } else { &mut self.accesses };
+        list.push((number, address, bytes));
+    }
+
+    fn note_unreadable(&mut self, kind: NodeKind, reason: UnreadableReason) {
+        self.unreadable.get_or_insert((kind, reason));
     }
 }

@@ -9,7 +9,7 @@ use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;
 
 /// Whether a graph forks, or a graph in one of its nodes does: whether the order in which it was captured is not the
-/// order of its nodes.
+/// order of its nodes. A node of a kind that cannot be read, as a conditional one, counts as a fork.
 ///
 /// # Safety
 ///
@@ -25,7 +25,11 @@ pub(crate) unsafe fn forks(graph: sys::CUgraph) -> Result<bool, CudaError> {
         }
         for node in nodes {
             // SAFETY: the node is of that graph.
-            if unsafe { kind_of(node) }? == NodeKind::ChildGraph {
+            let kind = unsafe { kind_of(node) }?;
+            if !kind.tells_its_memory() {
+                return Ok(true);
+            }
+            if kind == NodeKind::ChildGraph {
                 // SAFETY: as above, and it is of that kind.
                 open.push(unsafe { child_graph(node) }?);
             }

@@ -1,4 +1,4 @@
-//! The driver's handles of a captured graph: owned, launched, and destroyed once.
+//! The driver's handles of a captured graph: owned, launched, and destroyed once, now or as leftovers.
 //!
 //! What the proofs rely on:
 //!
@@ -13,21 +13,56 @@ use std::ptr;
 use std::sync::Arc;
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, sys};
-use pool_cuda::{CudaError, with_relaxed_capture_mode};
+use pool_cuda::{
+    CudaError, LeftoverKind, Place, Resource, ResourceOwner, is_capture_under_way,
+    with_relaxed_capture_mode,
+};
 
 use super::calls::{answer, bind};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// A graph: what the executable was made from.
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub(crate) struct Graph(ResourceOwner<GraphHandle>);
+
+/// The place among the leftovers for a graph that is yet to be made.
+pub(crate) type GraphPlace = Place<GraphHandle>;
+
+/// What the driver knows a graph by.
+#[derive(Debug)]
+pub(crate) struct GraphHandle {
     handle: sys::CUgraph,
     context: Arc<CudaContext>,
 }
 
 // SAFETY: the driver's calls on a graph may be made from any thread, one at a time, which `&mut` and
 // the lack of `Sync` see to.
-unsafe impl Send for Graph {}
+unsafe impl Send for GraphHandle {}
+
+impl Resource for GraphHandle {
+    const KIND: LeftoverKind = LeftoverKind::Graph;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    /// Destroys the graph, once no session captures: that may invalidate a capture, whichever thread does it.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        check_no_capture()?;
+        bind(&self.context)?;
+        // SAFETY: the handle is good, and this is its last use (caller).
+        let destroyed = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(self.handle) });
+        answer("cuGraphDestroy", destroyed.result())
+    }
+}
+
+/// Checks that no session of the process captures.
+fn check_no_capture() -> Result<(), CudaError> {
+    match is_capture_under_way() {
+        true => Err(CudaError::Capturing { operation: "destroy a graph" }),
+        false => Ok(()),
+    }
+}
 
 impl Graph {
     /// Takes a graph of the driver over; none where the handle is 0.
@@ -35,30 +70,28 @@ impl Graph {
     /// # Safety
     ///
     /// The handle is 0, or that of a graph of this context that nobody else has.
-    pub(crate) unsafe fn new(handle: sys::CUgraph, context: &Arc<CudaContext>) -> Option<Self> {
-        (!handle.is_null()).then(|| Self { handle, context: Arc::clone(context) })
+    pub(crate) unsafe fn new(
+        handle: sys::CUgraph,
+        context: &Arc<CudaContext>,
+        place: GraphPlace,
+    ) -> Option<Self> {
+        let context = Arc::clone(context);
+        (!handle.is_null()).then(|| Self(place.own(GraphHandle { handle, context })))
     }
 
     /// The handle, for tests that change an unverified graph.
     pub(crate) fn handle(&self) -> sys::CUgraph {
-        self.handle
+        self.0.handle
     }
 
     /// Makes the graph executable.
     pub(crate) fn instantiate(&self) -> Result<Executable, CudaError> {
-        let mut handle = ptr::null_mut();
+        let (place, mut handle) = (Place::new()?, ptr::null_mut());
         // SAFETY: the graph is good (1), the place, too (3).
-        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle, 0) };
+        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut handle, self.handle(), 0) };
         answer("cuGraphInstantiate", made.result())?;
-        Ok(Executable { handle, context: Arc::clone(&self.context) })
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the handle is good, and this is its last use (1).
-        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphDestroy(self.handle) });
+        let context = Arc::clone(&self.0.context);
+        Ok(Executable(place.own(ExecutableHandle { handle, context })))
     }
 }
 
@@ -73,26 +106,48 @@ struct UpdateResultInfo {
 
 /// A graph ready to be launched. Never given out.
 #[derive(Debug)]
-pub(crate) struct Executable {
+pub(crate) struct Executable(ResourceOwner<ExecutableHandle>);
+
+/// What the driver knows an executable by.
+#[derive(Debug)]
+struct ExecutableHandle {
     handle: sys::CUgraphExec,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: as for `Graph`.
-unsafe impl Send for Executable {}
+// SAFETY: as for `GraphHandle`.
+unsafe impl Send for ExecutableHandle {}
+
+impl Resource for ExecutableHandle {
+    const KIND: LeftoverKind = LeftoverKind::Executable;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    /// Destroys the executable, once no session captures.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        check_no_capture()?;
+        bind(&self.context)?;
+        // SAFETY: the handle is good, and this is its last use (caller).
+        let destroyed =
+            with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
+        answer("cuGraphExecDestroy", destroyed.result())
+    }
+}
 
 impl Executable {
     /// Enqueues a run; the context is bound.
     pub(crate) fn launch(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: the executable is good (1), and the stream while its owner is borrowed.
-        let launched = unsafe { sys::cuGraphLaunch(self.handle, stream.cu_stream()) };
+        let launched = unsafe { sys::cuGraphLaunch(self.0.handle, stream.cu_stream()) };
         answer("cuGraphLaunch", launched.result())
     }
 
     /// Sends to the device what a launch needs there; the context is bound.
     pub(crate) fn upload(&mut self, stream: &CudaStream) -> Result<(), CudaError> {
         // SAFETY: as above.
-        let uploaded = unsafe { sys::cuGraphUpload(self.handle, stream.cu_stream()) };
+        let uploaded = unsafe { sys::cuGraphUpload(self.0.handle, stream.cu_stream()) };
         answer("cuGraphUpload", uploaded.result())
     }
 
@@ -118,20 +173,12 @@ impl Executable {
             UpdateResultInfo { result: 0, node: ptr::null_mut(), _from: ptr::null_mut() };
         let place = (&raw mut told).cast();
         // SAFETY: both graphs are good (1); the place is laid out as the call writes it (3).
-        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.handle, graph.handle, place) };
+        let updated = unsafe { sys::cuGraphExecUpdate_v2(self.0.handle, graph.handle(), place) };
         if updated != sys::CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE {
             return answer("cuGraphExecUpdate", updated.result()).map(Ok);
         }
         let (reason, node) = (UpdateReason::of_driver(told.result), told.node.addr() as u64);
         // Only compared: the driver may name one of its own.
         Ok(Err(UpdateRefusal { reason, node: kind_of(node) }))
-    }
-}
-
-impl Drop for Executable {
-    fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the handle is good, and this is its last use (1).
-        let _ = with_relaxed_capture_mode(|| unsafe { sys::cuGraphExecDestroy(self.handle) });
     }
 }

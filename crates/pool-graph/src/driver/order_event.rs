@@ -2,30 +2,50 @@
 
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_cuda::{CudaError, LeftoverKind, Place, Resource, ResourceOwner};
 
 use super::calls::{answer, bind};
 
 /// The event through which streams of a capture wait for each other: one is enough, for a wait means
 /// the record before it.
 #[derive(Debug)]
-pub(crate) struct OrderEvent {
+pub(crate) struct OrderEvent(ResourceOwner<EventHandle>);
+
+// SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
+unsafe impl Sync for OrderEvent {}
+
+/// What the driver knows the event by.
+#[derive(Debug)]
+struct EventHandle {
     event: sys::CUevent,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
-unsafe impl Send for OrderEvent {}
 // SAFETY: as above.
-unsafe impl Sync for OrderEvent {}
+unsafe impl Send for EventHandle {}
+
+impl Resource for EventHandle {
+    const KIND: LeftoverKind = LeftoverKind::Event;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the event is live, and this is its last use (caller).
+        answer("cuEventDestroy", unsafe { result::event::destroy(self.event) })
+    }
+}
 
 impl OrderEvent {
     /// An event of a context, which is bound and captures nothing yet.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
         let event = answer("cuEventCreate", result::event::create(flags))?;
-        Ok(Self { event, context: Arc::clone(context) })
+        Ok(Self(place.own(EventHandle { event, context: Arc::clone(context) })))
     }
 
     /// Makes a stream wait for all that another one holds now.
@@ -45,19 +65,11 @@ impl OrderEvent {
         earlier: sys::CUstream,
     ) -> Result<(), CudaError> {
         // SAFETY: the event is live, and the stream by the caller's promise.
-        let recorded = unsafe { result::event::record(self.event, earlier) };
+        let recorded = unsafe { result::event::record(self.0.event, earlier) };
         answer("cuEventRecord", recorded)?;
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: as above.
-        let waited = unsafe { result::stream::wait_event(later, self.event, flags) };
+        let waited = unsafe { result::stream::wait_event(later, self.0.event, flags) };
         answer("cuStreamWaitEvent", waited)
-    }
-}
-
-impl Drop for OrderEvent {
-    fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the event is live, and this is its last use.
-        let _ = unsafe { result::event::destroy(self.event) };
     }
 }

@@ -69,6 +69,12 @@ pub enum NodeKind {
     Free,
     /// Runs parts of itself or not.
     Conditional,
+    /// Signals semaphores of another API.
+    ExternalSignal,
+    /// Waits for semaphores of another API.
+    ExternalWait,
+    /// Writes words of memory, or waits for them.
+    BatchMemoryOperations,
     /// Does something that this crate has no name for: a `CUgraphNodeType`.
     Other(u32),
 }
@@ -98,11 +104,27 @@ impl NodeKind {
             5 => Self::Empty,
             6 => Self::Wait,
             7 => Self::Record,
+            8 => Self::ExternalSignal,
+            9 => Self::ExternalWait,
             10 => Self::Allocate,
             11 => Self::Free,
+            12 => Self::BatchMemoryOperations,
             13 => Self::Conditional,
             other => Self::Other(other),
         }
+    }
+
+    /// Whether the driver tells the memory that a node of this kind uses, or the caller of
+    /// [`enqueue`](crate::Capture::enqueue) has promised it. docs/graphs.md has the table.
+    pub(super) fn tells_its_memory(self) -> bool {
+        !matches!(
+            self,
+            Self::Conditional
+                | Self::ExternalSignal
+                | Self::ExternalWait
+                | Self::BatchMemoryOperations
+                | Self::Other(_)
+        )
     }
 }
 
@@ -137,6 +159,22 @@ impl fmt::Display for AtNode {
 #[cfg(test)]
 mod tests {
     use super::{NodeKind, UpdateReason, UpdateRefusal};
+
+    /// `CUgraphNodeType` to CUDA 13, each with a name, and what a later driver may add, by its number.
+    #[test]
+    fn every_kind_of_node_is_known_or_refused_by_its_number() {
+        let unread = [8, 9, 12, 13];
+        for number in 0..14 {
+            let kind = NodeKind::of_driver(number);
+            assert!(!matches!(kind, NodeKind::Other(_)), "{number}");
+            assert_eq!(kind.tells_its_memory(), !unread.contains(&number), "{kind:?}");
+        }
+        for number in [14, 15, 99, u32::MAX] {
+            let kind = NodeKind::of_driver(number);
+            assert_eq!(kind, NodeKind::Other(number));
+            assert!(!kind.tells_its_memory());
+        }
+    }
 
     #[test]
     fn a_refusal_names_reason_and_node() {

@@ -7,12 +7,14 @@ use std::sync::{Arc, Weak};
 
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
 use pool_cuda::versioned::set_behind_nothing;
-use pool_cuda::{CudaError, with_relaxed_capture_mode};
+use pool_cuda::{
+    CudaError, LeftoverKind, Place, Resource, ResourceOwner, with_relaxed_capture_mode,
+};
 use result::stream::StreamKind;
 
 use super::calls::{answer, bind};
 use super::graph_reading::{self, capture_under_way};
-use super::handles::Graph;
+use super::handles::{Graph, GraphPlace};
 use super::order_event::OrderEvent;
 
 /// Which calls of other threads invalidate a capture.
@@ -42,51 +44,72 @@ impl CaptureMode {
 /// `CUDA_ERROR_STREAM_CAPTURE_UNMATCHED` ("the capture was not initiated in this stream", driver API), and
 /// invalidates the capture.
 #[derive(Debug)]
-struct Origin {
+struct Origin(ResourceOwner<StreamHandle>);
+
+// SAFETY: the driver's calls on a stream may be made from any thread; the value itself never changes.
+unsafe impl Sync for Origin {}
+
+/// What the driver knows the origin by.
+#[derive(Debug)]
+struct StreamHandle {
     stream: sys::CUstream,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the driver's calls on a stream may be made from any thread; the value itself never changes.
-unsafe impl Send for Origin {}
 // SAFETY: as above.
-unsafe impl Sync for Origin {}
+unsafe impl Send for StreamHandle {}
+
+impl Resource for StreamHandle {
+    const KIND: LeftoverKind = LeftoverKind::Stream;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the stream is live, and this is its last use (caller).
+        let destroyed =
+            with_relaxed_capture_mode(|| unsafe { result::stream::destroy(self.stream) });
+        answer("cuStreamDestroy", destroyed)
+    }
+}
 
 impl Origin {
     /// A stream of a context, which is bound.
     fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
         let made = with_relaxed_capture_mode(|| result::stream::create(StreamKind::NonBlocking));
-        Ok(Self { stream: answer("cuStreamCreate", made)?, context: Arc::clone(context) })
+        let (stream, context) = (answer("cuStreamCreate", made)?, Arc::clone(context));
+        Ok(Self(place.own(StreamHandle { stream, context })))
+    }
+
+    fn stream(&self) -> sys::CUstream {
+        self.0.stream
     }
 
     /// Sets the origin behind no node again.
     fn let_go(&self) -> Result<(), CudaError> {
         // SAFETY: the stream is live (1).
-        unsafe { set_behind_nothing(self.stream) }
+        unsafe { set_behind_nothing(self.stream()) }
     }
 
-    fn is_captured(&self) -> bool {
+    /// Whether the capture may be under way still: also where the driver does not say.
+    fn may_be_captured(&self) -> bool {
         // SAFETY: the stream is live (1).
-        let status = unsafe { result::stream::is_capturing(self.stream) };
-        status
-            .is_ok_and(|status| status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        let status = unsafe { result::stream::is_capturing(self.stream()) };
+        status != Ok(sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    fn ask_to_end(&self) -> Result<Option<Graph>, CudaError> {
+    /// Ends the capture. The graph takes the place among the leftovers, where there is a graph.
+    fn ask_to_end(&self, place: &mut Option<GraphPlace>) -> Result<Option<Graph>, CudaError> {
         let mut graph = ptr::null_mut();
         // SAFETY: the stream is live (1), the place good (2).
-        let ended = unsafe { sys::cuStreamEndCapture(self.stream, &raw mut graph) };
+        let ended = unsafe { sys::cuStreamEndCapture(self.stream(), &raw mut graph) };
         answer("cuStreamEndCapture", ended.result())?;
+        let Some(place) = place.take() else { return Ok(None) };
         // SAFETY: the driver gave it this moment, and nobody else has it.
-        Ok(unsafe { Graph::new(graph, &self.context) })
-    }
-}
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        let _ = bind(&self.context);
-        // SAFETY: the stream is live, and this is its last use.
-        let _ = with_relaxed_capture_mode(|| unsafe { result::stream::destroy(self.stream) });
+        Ok(unsafe { Graph::new(graph, &self.0.context, place) })
     }
 }
 
@@ -97,6 +120,8 @@ pub(crate) struct StreamCapture {
     stream: Arc<CudaStream>,
     event: Arc<OrderEvent>,
     id: u64,
+    /// The place among the leftovers for the graph; none once the capture was ended with one.
+    place: Option<GraphPlace>,
     ended: bool,
 }
 
@@ -107,16 +132,17 @@ impl StreamCapture {
         mode: CaptureMode,
         event: &Arc<OrderEvent>,
     ) -> Result<Option<Self>, CudaError> {
+        let place = Some(GraphPlace::new()?);
         let origin = Origin::new(stream.context())?;
         // SAFETY: the stream is live (1).
-        let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream, mode.of_driver()) };
+        let begun = unsafe { sys::cuStreamBeginCapture_v2(origin.stream(), mode.of_driver()) };
         answer("cuStreamBeginCapture", begun.result())?;
         let (stream, event) = (Arc::clone(stream), Arc::clone(event));
         // From here on its drop ends it.
         let origin = Arc::new(origin);
-        let mut under_way = Self { origin, stream, event, id: 0, ended: false };
+        let mut under_way = Self { origin, stream, event, id: 0, place, ended: false };
         // SAFETY: both streams are live (1).
-        unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream) }?;
+        unsafe { under_way.event.order_handles(under_way.cu_stream(), under_way.origin.stream()) }?;
         let Some(capture) = capture_under_way(&under_way.stream)? else { return Ok(None) };
         under_way.id = capture.id;
         Ok(Some(under_way))
@@ -131,7 +157,7 @@ impl StreamCapture {
     /// Ends the capture behind what its stream holds now; none where it was invalidated without an error.
     pub(crate) fn end(mut self) -> Result<Option<Graph>, CudaError> {
         // SAFETY: both streams are live (1).
-        unsafe { self.event.order_handles(self.origin.stream, self.cu_stream()) }?;
+        unsafe { self.event.order_handles(self.origin.stream(), self.cu_stream()) }?;
         self.end_once()
     }
 
@@ -141,10 +167,10 @@ impl StreamCapture {
 
     fn end_once(&mut self) -> Result<Option<Graph>, CudaError> {
         self.ended = true;
-        let ended = self.origin.ask_to_end();
-        // Whatever the driver says, the streams must not be left captured.
-        if ended.is_err() && self.origin.is_captured() {
-            drop(self.origin.ask_to_end());
+        let ended = self.origin.ask_to_end(&mut self.place);
+        // Whatever the driver says, the streams must not be left captured. The graph, if there is one, is destroyed.
+        if ended.is_err() && self.origin.may_be_captured() {
+            drop(self.origin.ask_to_end(&mut self.place));
         }
         ended
     }
@@ -154,7 +180,9 @@ impl StreamCapture {
 impl Drop for StreamCapture {
     fn drop(&mut self) {
         if !self.ended {
-            let _ = bind(self.stream.context());
+            // Where the context cannot be made the current one, ending fails by itself; the driver's capture is then
+            // ended with its origin.
+            let _unbound = bind(self.stream.context());
             drop(self.end_once());
         }
     }
@@ -196,11 +224,11 @@ impl CaptureObserver {
             return Ok(StreamPosition::Elsewhere);
         }
         // SAFETY: both streams are live (1).
-        unsafe { self.event.order_handles(origin.stream, stream.cu_stream()) }?;
+        unsafe { self.event.order_handles(origin.stream(), stream.cu_stream()) }?;
         // SAFETY: the stream is live (1). Nobody else has its handle: the body that is captured is one
         // thread's, and asks under the lock of its account. The capture, which ends there alone, is ended
         // by that thread, after the body.
-        let nodes = unsafe { graph_reading::frontier(origin.stream) };
+        let nodes = unsafe { graph_reading::frontier(origin.stream()) };
         origin.let_go()?;
         let handles = |nodes: Vec<sys::CUgraphNode>| nodes.iter().map(handle).collect();
         Ok(nodes?.map_or(StreamPosition::Outside, |nodes| StreamPosition::Behind(handles(nodes))))

@@ -73,8 +73,8 @@ pub struct CUDAGraphMemoryPool<M: MemorySource = DeviceMemory> {
 pub struct Disposal {
     /// Bytes that are back at the source.
     pub freed_bytes: u64,
-    /// Bytes that go there later: when their last lease goes, or when another thread that is fetching
-    /// them right now has them.
+    /// Bytes that go there later: when their last lease goes, when another thread that is fetching them right now has
+    /// them, or when the driver takes back what it refused.
     pub kept_bytes: u64,
 }
 
@@ -170,16 +170,15 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.book.lock().reset()
     }
 
-    /// Gives chunks without any block back to the source; how many bytes.
+    /// Gives chunks without any block back to the source; returns how many bytes are free now. A chunk that the driver
+    /// refuses to free does not count: it is left over (`Cuda::give_back_leftovers`), and no longer the pool's.
     ///
     /// # Errors
     ///
     /// After [`dispose`](Self::dispose).
     pub fn trim(&self) -> GraphMemoryResult<u64, M> {
         let idle = self.shared.book.lock().trim()?;
-        let bytes = idle.bytes;
-        self.shared.give_back(idle);
-        Ok(bytes)
+        Ok(self.shared.give_back(idle))
     }
 
     /// Frees everything that no lease holds, and answers every later call with
@@ -188,9 +187,9 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// Memory under a lease is freed when its last lease goes. Dropping the pool does the same.
     pub fn dispose(&self) -> Disposal {
         let idle = self.shared.book.lock().dispose();
-        let freed_bytes = idle.bytes;
-        self.shared.give_back(idle);
-        Disposal { freed_bytes, kept_bytes: self.allocated_bytes() }
+        let bytes = idle.bytes;
+        let freed_bytes = self.shared.give_back(idle);
+        Disposal { freed_bytes, kept_bytes: self.allocated_bytes() + (bytes - freed_bytes) }
     }
 
     /// What the pool and its leases have together.

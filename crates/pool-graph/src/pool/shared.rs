@@ -32,22 +32,25 @@ impl<M: MemorySource> Shared<M> {
         room::lock_with(lock, |book| book.lacks(growth), MissingRoom::make, put)
     }
 
-    /// Gives pieces that the book has let go back to the source, one by one.
-    pub(crate) fn give_back(&self, mut leaving: LeavingPieces) {
+    /// Gives pieces that the book has let go back to the source, one by one; returns how many bytes are free now.
+    pub(crate) fn give_back(&self, mut leaving: LeavingPieces) -> u64 {
         if leaving.pieces == 0 {
-            return;
+            return 0;
         }
+        let mut freed_bytes = 0;
         let _call = SourceCall::begin();
         let mut next = self.book.lock().next_leaving(&mut leaving);
         while let Some(piece) = next {
             // SAFETY: the book lets go what the source gave, once, as it was given, and only where no
             // block is in it: whoever returned the last one says that nothing uses it, and a captured
             // graph that does holds a lease, which is a block.
-            unsafe { self.source.free(piece.address, piece.bytes) };
+            let is_free = unsafe { self.source.free(piece.address, piece.bytes) };
+            freed_bytes += if is_free { piece.bytes } else { 0 };
             let mut book = self.book.lock();
             book.gave_back(piece);
             next = book.next_leaving(&mut leaving);
         }
         self.changed.notify_all();
+        freed_bytes
     }
 }

@@ -41,14 +41,15 @@ pub unsafe trait MemorySource {
     /// When there is none to be had. Nothing is allocated then.
     fn allocate(&self, bytes: u64) -> Result<u64, Self::Error>;
 
-    /// Takes memory back. It must not unwind.
+    /// Takes memory back; returns whether it is free now. A source that cannot free memory now keeps it, and frees it
+    /// later. It must not unwind.
     ///
     /// # Safety
     ///
     /// `address` and `bytes` are those of one [`allocate`](Self::allocate) of this source (or of a
     /// clone of it that shares its memory), were not freed before, and nothing uses the range any
     /// more: no work that was enqueued, and no graph.
-    unsafe fn free(&self, address: u64, bytes: u64);
+    unsafe fn free(&self, address: u64, bytes: u64) -> bool;
 }
 
 /// Whether a source may give this address for so many bytes, by the second point of its contract.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pool_core::Device;
 use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{CudaDevice, CudaError, with_relaxed_capture_mode};
+use pool_cuda::{
+    Chain, CudaDevice, CudaError, LeftoverKind, Place, Resource, with_relaxed_capture_mode,
+};
 
 use super::contract::MemorySource;
 use crate::driver::{answer, bind};
@@ -35,6 +37,31 @@ use crate::driver::{answer, bind};
 pub struct DeviceMemory {
     context: Arc<CudaContext>,
     unanswered: Arc<Mutex<Option<CudaError>>>,
+    /// A place among the leftovers for each allocation, made before it: a free then needs no host memory. Locked for
+    /// linking and unlinking.
+    places: Arc<Mutex<Chain<Option<Place<Allocation>>>>>,
+}
+
+/// One allocation that is being freed.
+#[derive(Debug)]
+struct Allocation {
+    address: u64,
+    context: Arc<CudaContext>,
+}
+
+impl Resource for Allocation {
+    const KIND: LeftoverKind = LeftoverKind::DeviceMemory;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        let address = self.address;
+        // SAFETY: the address came from `cuMemAlloc`, is freed once, and nothing uses it (caller).
+        answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
+    }
 }
 
 impl DeviceMemory {
@@ -47,7 +74,7 @@ impl DeviceMemory {
     /// The memory of the device of a context.
     #[must_use]
     pub fn of_context(context: Arc<CudaContext>) -> Self {
-        Self { context, unanswered: Arc::default() }
+        Self { context, unanswered: Arc::default(), places: Arc::default() }
     }
 
     /// cudarc's context of the device.
@@ -56,7 +83,8 @@ impl DeviceMemory {
         &self.context
     }
 
-    /// Takes the last error of a free, which cannot answer one. Clones share it.
+    /// Takes the last error of a free, which returns none. Clones share it. The memory is
+    /// [left over](pool_cuda::Cuda::give_back_leftovers), and freed later.
     #[must_use]
     pub fn take_unanswered(&self) -> Option<CudaError> {
         self.unanswered.lock().take()
@@ -85,6 +113,7 @@ unsafe impl MemorySource for DeviceMemory {
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64, CudaError> {
+        let place = Chain::of(Some(Place::new()?))?;
         self.bind()?;
         let Ok(bytes) = usize::try_from(bytes) else {
             return Err(Self::out_of_memory(usize::MAX));
@@ -95,18 +124,26 @@ unsafe impl MemorySource for DeviceMemory {
             Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
                 Err(Self::out_of_memory(bytes))
             }
-            _ => answer("cuMemAlloc", allocated),
+            _ => {
+                let address = answer("cuMemAlloc", allocated)?;
+                self.places.lock().add(place);
+                Ok(address)
+            }
         }
     }
 
-    unsafe fn free(&self, address: u64, _: u64) {
-        let freed = self.bind().and_then(|()| {
-            // SAFETY: the address came from `cuMemAlloc`, is freed once, and nothing uses it (caller).
-            answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
-        });
+    unsafe fn free(&self, address: u64, _: u64) -> bool {
+        let mut allocation = Allocation { address, context: Arc::clone(&self.context) };
+        let mut link = self.places.lock().pop().unwrap_or_default();
+        let freed = match link.iter_mut().find_map(Option::take) {
+            Some(place) => place.own(allocation).give_back(),
+            // SAFETY: the address is freed once, and nothing uses it (caller).
+            None => unsafe { allocation.give_back() },
+        };
         if let Err(error) = freed {
             *self.unanswered.lock() = Some(error);
         }
+        freed.is_ok()
     }
 }
 

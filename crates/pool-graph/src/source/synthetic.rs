@@ -188,13 +188,14 @@ impl State {
         Ok(address)
     }
 
-    fn free(&mut self, address: u64, bytes: u64) {
+    fn free(&mut self, address: u64, bytes: u64) -> bool {
         let Ok(place) = self.pieces.binary_search(&(address, bytes)) else {
             self.mistakes += 1;
-            return;
+            return false;
         };
         self.pieces.remove(place);
         self.held -= bytes;
+        true
     }
 }
 
@@ -220,7 +221,7 @@ unsafe impl MemorySource for SyntheticMemory {
         room.map_err(no_room)?.allocate(bytes)
     }
 
-    unsafe fn free(&self, address: u64, bytes: u64) {
-        self.state().free(address, bytes);
+    unsafe fn free(&self, address: u64, bytes: u64) -> bool {
+        self.state().free(address, bytes)
     }
 }

@@ -23,7 +23,7 @@ unsafe impl MemorySource for DeviceMemory {
         match *self {}
     }
 
-    unsafe fn free(&self, _: u64, _: u64) {
+    unsafe fn free(&self, _: u64, _: u64) -> bool {
         match *self {}
     }
 }

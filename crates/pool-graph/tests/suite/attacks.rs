@@ -67,10 +67,10 @@ unsafe impl MemorySource for Interrupted {
         self.inner.allocate(bytes)
     }
 
-    unsafe fn free(&self, address: u64, bytes: u64) {
+    unsafe fn free(&self, address: u64, bytes: u64) -> bool {
         act(&self.before_free);
         // SAFETY: the caller's promise.
-        unsafe { self.inner.free(address, bytes) };
+        unsafe { self.inner.free(address, bytes) }
     }
 }
 

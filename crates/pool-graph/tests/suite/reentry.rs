@@ -44,10 +44,10 @@ unsafe impl MemorySource for Curious {
         self.inner.allocate(bytes)
     }
 
-    unsafe fn free(&self, address: u64, bytes: u64) {
+    unsafe fn free(&self, address: u64, bytes: u64) -> bool {
         self.ask();
         // SAFETY: the caller's promise.
-        unsafe { self.inner.free(address, bytes) };
+        unsafe { self.inner.free(address, bytes) }
     }
 }
 
@@ -100,9 +100,10 @@ unsafe impl MemorySource for Wrong {
         Ok(self.0)
     }
 
-    unsafe fn free(&self, address: u64, _: u64) {
+    unsafe fn free(&self, address: u64, _: u64) -> bool {
         assert_eq!(address, self.0);
         self.1.fetch_sub(1, Ordering::Relaxed);
+        true
     }
 }
 

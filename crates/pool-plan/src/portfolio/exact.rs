@@ -13,23 +13,24 @@ use crate::search::{
 const LASTING_STEPS: u64 = 4_000;
 /// Steps of a search by niches in the first round; they double from round to round.
 const NICHE_STEPS: u64 = 1_000;
-/// How often they double, without a capacity, where other searches are as useful, and with one.
+/// Doublings of the steps of a niche search: [without, with] a capacity. Without one, other searches are as useful.
 const NICHE_DOUBLINGS: [u64; 2] = [4, 6];
-/// Items and sections that such a search looks at in a round, likewise.
+/// Items and sections that a niche search may look at in a round: [without, with] a capacity.
 const NICHE_WORK: [u64; 2] = [MOST_WORK, MOST_WORK << 2];
 /// Steps of a search that starts anew in each round, times the round's term of Luby's sequence.
 const RESTART_STEPS: u64 = 2_000;
-/// Searches that start anew: for the goal, and for an easier capacity.
+/// Searches that start anew in each round: [for the goal, for an easier capacity].
 const RESTARTS: [usize; 2] = [3, 3];
 /// Steps between two looks at the clock.
 const STEPS_UNWATCHED: u64 = 256;
 /// Items and sections that a search looks at between two looks at the clock: about a millisecond.
 const WORK_UNWATCHED: u64 = 1 << 18;
-/// Items and sections that a search of a round looks at.
+/// Items and sections that a search may look at in a round, for up to [`MANY_ITEMS`] items.
 const MOST_WORK: u64 = 1 << 24;
-/// The same, where there are many items: then a search is of little use, and may not take the time of repairs.
+/// Items and sections that a search may look at in a round, for more than [`MANY_ITEMS`] items: a search of so many is of
+/// little use, and leaves the time to repairs.
 const LITTLE_WORK: u64 = 1 << 21;
-/// How many items are many.
+/// The number of items up to which exact searches get most of a round.
 pub(super) const MANY_ITEMS: usize = 2_048;
 
 /// The outcome of a search in one round.

@@ -20,7 +20,7 @@ use crate::tasks;
 
 /// Conflicts that each repair of a round looks at for each item, within the limits below.
 const REPAIR_WORK_PER_ITEM: u64 = 1 << 9;
-/// The least and the most conflicts that each repair of a round looks at.
+/// Limits of the conflicts that each repair of a round looks at: [least, most].
 const REPAIR_WORK: [u64; 2] = [1 << 20, 1 << 24];
 /// Recipes of greedy plans that a round tries, where not all were tried before.
 const RECIPES: usize = 4;

@@ -1,7 +1,5 @@
 //! Numbers at the ends of their ranges: a typed error or a valid plan, never a panic.
 
-#[cfg(feature = "csv")]
-use pool_plan::csv::{CsvOptions, read};
 use pool_plan::{
     Buffer, Edge, EdgeKind, Gap, GraphBuffer, HappensBeforeProblem, IntervalProblem, Options,
     PlanError, Role,
@@ -128,12 +126,6 @@ proptest! {
             }
         }
     }
-
-    #[cfg(feature = "csv")]
-    #[test]
-    fn any_text_is_read_or_refused(text in "(id,lower,upper,size,gaps\n)?([0-9a,\u{fe0f}\n \"@-]|é|18446744073709551615){0,60}") {
-        let _ = read(&text, CsvOptions::default());
-    }
 }
 
 #[test]
@@ -182,24 +174,6 @@ fn operations_that_nothing_names_are_no_matter() {
     };
     assert_eq!(peak(vec![]), 16);
     assert_eq!(peak(vec![Edge::full(0, 5), Edge::full(5, usize::MAX - 1)]), 8);
-}
-
-#[cfg(feature = "csv")]
-#[test]
-fn wrong_lines_are_named() {
-    let place = |text: &str| {
-        let options = CsvOptions { fixed: true, ..CsvOptions::default() };
-        match read(text, options) {
-            Err(PlanError::Line { line, column, .. }) => (line, column),
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(place("id,lower,upper,size\n\na,0,1,1\nb,5, 3,8\n"), (4, 6));
-    assert_eq!(place("id,lower,upper,size\na,0,1,1\nb,0,1,1\na,0,1,1\n"), (4, 1));
-    assert_eq!(place("id,lower,upper,size\na,0,1,18446744073709551615\n"), (2, 7));
-    assert_eq!(place("id,lower,upper,size,alignment\na,0,1,1,1\nb,0,1,1,24\n"), (3, 9));
-    assert_eq!(place("id,lower,upper,size,gaps\na,0,4,1,2-6\n"), (2, 9));
-    assert_eq!(place("offset,id,lower,upper,size\n0,a,0,4,8\n4,b,0,4,8\n"), (3, 1));
 }
 
 /// A buffer that is live later than it begins, because of a gap, comes after one that it is placed before.

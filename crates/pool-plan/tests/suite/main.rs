@@ -1,5 +1,5 @@
 //! Tests of the planner: against brute force, on public traces, on random captures, with mutated
-//! plans, bad input and the command.
+//! plans and bad input.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,46 +13,26 @@
 mod capture;
 #[path = "../support/families.rs"]
 mod families;
-#[cfg(feature = "csv")]
 #[path = "../support/held_out.rs"]
 mod held_out;
 #[path = "../support/naive.rs"]
 mod naive;
-#[cfg(feature = "csv")]
 #[path = "../support/synthetic.rs"]
 mod synthetic;
+#[path = "../support/trace.rs"]
+mod trace;
 
-#[cfg(feature = "cli")]
-mod attacks;
 mod brute;
 mod captures;
-#[cfg(feature = "cli")]
-mod command;
 mod errors;
-#[cfg(feature = "csv")]
-mod files;
 mod generated;
 mod hostile;
-#[cfg(feature = "cli")]
-mod memory;
-#[cfg(feature = "cli")]
-mod memory_viz;
 mod mutations;
 mod optimum;
-#[cfg(feature = "cli")]
-mod outside;
-#[cfg(feature = "cli")]
-mod records;
-#[cfg(feature = "cli")]
-mod replay;
-#[cfg(feature = "csv")]
-mod round_trips;
-#[cfg(feature = "csv")]
+#[cfg(feature = "serde")]
+mod serialized;
 mod solving;
 mod textbook;
-#[cfg(feature = "cli")]
-mod trace_events;
-#[cfg(feature = "csv")]
 mod traces;
 
 use std::cell::Cell;

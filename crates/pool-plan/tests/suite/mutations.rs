@@ -117,11 +117,9 @@ fn every_edge_of_a_chain_is_relied_on() {
     assert!(matches!(cut.validate(&offsets), Err(Violation::Unordered { .. })));
 }
 
-#[cfg(feature = "csv")]
 #[test]
 fn one_byte_is_enough() {
-    let text = include_str!("../data/A.1048576.csv");
-    let problem = pool_plan::csv::read(text, Default::default()).unwrap();
+    let problem = super::trace::trace("A.1048576.csv");
     let plan = problem.solve(&quick()).unwrap();
     let mut caught = 0;
     for index in 0..plan.offsets.len() {

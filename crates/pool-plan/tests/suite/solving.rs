@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pool_plan::{Buffer, IntervalProblem, Monitor, Options, PlanError};
 
-use super::traces::trace;
+use super::trace::trace;
 
 #[test]
 fn same_seed_same_plan_on_any_number_of_threads() {

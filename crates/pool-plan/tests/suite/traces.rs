@@ -1,17 +1,11 @@
 //! Public traces: solved as well as their figures say, whatever time that takes here.
 
-use std::path::Path;
 use std::time::Duration;
 
-use pool_plan::{IntervalProblem, Options, csv};
+use pool_plan::Options;
 
 use super::held_out;
-
-pub(crate) fn trace(name: &str) -> IntervalProblem {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-    let text = std::fs::read_to_string(path).unwrap();
-    csv::read(&text, csv::CsvOptions::default()).unwrap()
-}
+use super::trace::trace;
 
 fn options() -> Options {
     Options { budget: Duration::from_secs(300), ..Options::default() }

@@ -38,9 +38,9 @@ impl Recorder<'_> {
         let is_of_words = [from.1, to.1, bytes].iter().all(|number| number.is_multiple_of(4));
         if is_of_words && !self.is_in_pass() {
             #[cfg(not(test))]
-            let encoder = self.encoder()?;
+            let encoder = self.encoder(&[from.0, to.0])?;
             #[cfg(test)]
-            let encoder = self.encoder_with(Flaw::CopiesOvertake)?;
+            let encoder = self.encoder_with(&[from.0, to.0], Flaw::CopiesOvertake)?;
             encoder.copy_buffer_to_buffer(&from.0.buffer, from.1, &to.0.buffer, to.1, bytes);
             return Ok(());
         }
@@ -135,6 +135,7 @@ impl Recorder<'_> {
         };
         let buffer = self.setup.calls.create_buffer(&descriptor, self.setup.limits.buffer)?;
         self.setup.counters.staging_buffers_created.step();
-        Ok(Allocation::new(buffer, self.setup.number))
+        let identity = Allocation::new_identity(buffer.size());
+        Ok(Allocation::new(buffer, identity, self.setup.number))
     }
 }

@@ -1,9 +1,12 @@
 //! Dispatches: a kernel, its bindings, its parameters.
 
-use super::{OpenPass, Recorder, open};
+use super::Recorder;
+use super::batch::OpenPass;
+use crate::bind_groups::KeptGroup;
 use crate::binding::Binding;
 use crate::error::WgpuError;
 use crate::kernel::{Kernel, PARAMETER_BYTES};
+use crate::parameters::Parameters;
 use crate::setup::Setup;
 
 impl Recorder<'_> {
@@ -21,39 +24,72 @@ impl Recorder<'_> {
     ) -> Result<(), WgpuError> {
         kernel.check(self.setup.number, bindings)?;
         check_sizes(self.setup, parameters, groups)?;
+        for binding in bindings {
+            self.check_block(binding.allocation)?;
+        }
         self.make_room()?;
         let Self { setup, recording } = self;
         let (number, layout) = kernel.layout();
-        let kept =
-            recording.bind_groups.find(number, bindings, || bind(setup, layout, bindings))?;
-        let open_pass = match &mut recording.pass {
-            Some(pass) => pass,
-            none => {
-                let encoder = open(setup, &mut recording.encoder);
-                let descriptor = wgpu::ComputePassDescriptor::default();
-                let mut pass = encoder.begin_compute_pass(&descriptor).forget_lifetime();
-                pass.set_bind_group(1, &recording.parameters.group, &[0]);
-                none.insert(OpenPass { pass, kernel: None, group: None })
-            }
-        };
-        if open_pass.kernel != Some(kernel.number()) {
-            open_pass.pass.set_pipeline(kernel.pipeline());
-            open_pass.kernel = Some(kernel.number());
-            open_pass.group = None;
+        let places = bindings.iter().map(Binding::place);
+        let kept = recording.bind_groups.find(number, places, || bind(setup, layout, bindings))?;
+        let batch = &mut recording.batch;
+        let set = batch.pass.as_ref().map(|open| (open.kernel, open.group));
+        if set != Some((Some(kernel.number()), Some(kept.number))) {
+            try_together(setup, &recording.parameters, kernel, kept)?;
         }
-        if open_pass.group != Some(kept.number) {
-            open_pass.pass.set_bind_group(0, &kept.group, &[]);
-            open_pass.group = Some(kept.number);
+        batch.count();
+        if batch.pass.is_none() {
+            let descriptor = wgpu::ComputePassDescriptor::default();
+            let mut pass = batch.encoder(setup).begin_compute_pass(&descriptor).forget_lifetime();
+            pass.set_bind_group(1, &recording.parameters.group, &[0]);
+            batch.pass = Some(OpenPass { pass, kernel: None, group: None, parameters: 0 });
         }
-        if !parameters.is_empty() {
-            let offset = recording.parameters.push(parameters);
-            open_pass.pass.set_bind_group(1, &recording.parameters.group, &[offset]);
+        let Some(open) = &mut batch.pass else { return Ok(()) };
+        if open.kernel != Some(kernel.number()) {
+            open.pass.set_pipeline(kernel.pipeline());
+            open.kernel = Some(kernel.number());
+            open.group = None;
+        }
+        if open.group != Some(kept.number) {
+            open.pass.set_bind_group(0, kept.group.as_ref(), &[]);
+            open.group = Some(kept.number);
+        }
+        let offset = batch.parameters.push(parameters);
+        if open.parameters != offset {
+            open.pass.set_bind_group(1, &recording.parameters.group, &[offset]);
+            open.parameters = offset;
         }
         let [x, y, z] = groups;
-        open_pass.pass.dispatch_workgroups(x, y, z);
+        open.pass.dispatch_workgroups(x, y, z);
         setup.counters.dispatches.step();
         Ok(())
     }
+}
+
+/// Has wgpu look at a kernel with a bind group when they meet first, in an encoder of their own: in the batch's encoder a
+/// mistake would be found when the batch is submitted, and would spoil all of it.
+#[inline]
+fn try_together(
+    setup: &Setup,
+    parameters: &Parameters,
+    kernel: &Kernel,
+    kept: &mut KeptGroup,
+) -> Result<(), WgpuError> {
+    if kernel.is_own() || kept.is_tried(kernel.number()) {
+        return Ok(());
+    }
+    setup.calls.accepted(|| {
+        let mut encoder = setup.calls.device.create_command_encoder(&Default::default());
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_pipeline(kernel.pipeline());
+        pass.set_bind_group(0, kept.group.as_ref(), &[]);
+        pass.set_bind_group(1, &parameters.group, &[0]);
+        pass.dispatch_workgroups(0, 0, 0);
+        drop(pass);
+        drop(encoder.finish());
+    })?;
+    kept.note_tried(kernel.number());
+    Ok(())
 }
 
 #[inline]

@@ -71,9 +71,9 @@ impl Recorder<'_> {
             return self.repeat(allocation, start, end, &[0; 4]);
         }
         #[cfg(not(test))]
-        let encoder = self.encoder()?;
+        let encoder = self.encoder(&[allocation])?;
         #[cfg(test)]
-        let encoder = self.encoder_with(Flaw::ZeroesOvertake)?;
+        let encoder = self.encoder_with(&[allocation], Flaw::ZeroesOvertake)?;
         encoder.clear_buffer(&allocation.buffer, start, Some(end - start));
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Recorder<'_> {
         if let Some(kernel) = which(&mut self.recording.kernels) {
             return Ok(kernel.clone());
         }
-        let kernel = self.setup.compiler.compile(&self.setup.calls, source, "main", accesses)?;
+        let kernel = self.setup.compiler.compile_own(&self.setup.calls, source, accesses)?;
         *which(&mut self.recording.kernels) = Some(kernel.clone());
         Ok(kernel)
     }

@@ -1,6 +1,7 @@
-//! Recording: one encoder, into which everything goes in the order in which it is called for. A compute pass stays open
-//! over dispatches that follow one another.
+//! Recording: one batch, into which everything goes in the order of the calls. A compute pass stays open over
+//! dispatches that follow one another.
 
+mod batch;
 mod copy;
 mod dispatch;
 mod fill;
@@ -17,35 +18,23 @@ use crate::parameters::{BATCH, Parameters};
 use crate::setup::Setup;
 use crate::staging::Uploads;
 
+use batch::{Batch, Owed};
+
+pub(crate) use batch::record_apart;
+
 /// What is recorded and not submitted, and what is kept for what is recorded next.
 #[derive(Debug)]
 pub(crate) struct Recording {
-    // A pass is dropped before its encoder.
-    pass: Option<OpenPass>,
-    encoder: Option<wgpu::CommandEncoder>,
-    /// How many commands the encoder holds.
-    commands: usize,
+    batch: Batch,
+    owed: Owed,
     parameters: Parameters,
     bind_groups: BindGroups,
     uploads: Uploads,
-    /// What overtakes the encoder where that is a planted mistake.
-    #[cfg(test)]
-    overtaking: Option<wgpu::CommandEncoder>,
     kernels: ByteKernels,
     /// Through which bytes go that are copied within a buffer too large for one binding.
     scratch: Option<Allocation>,
-    /// An error that could not be told when it came up.
-    unreported: Option<WgpuError>,
-}
-
-/// A compute pass that is open.
-#[derive(Debug)]
-struct OpenPass {
-    pass: wgpu::ComputePass<'static>,
-    /// The number of the kernel that is set.
-    kernel: Option<u64>,
-    /// The number of the bind group that is set for it.
-    group: Option<u64>,
+    /// How many batches were refused. Blocks are checked at their next use after each.
+    refusals: u64,
 }
 
 /// The stream's own kernels, compiled when they are needed first.
@@ -64,17 +53,14 @@ impl Recording {
     /// Those of [`Parameters::new`].
     pub(crate) fn new(setup: &Setup) -> Result<Self, WgpuError> {
         Ok(Self {
-            pass: None,
-            encoder: None,
-            commands: 0,
+            batch: Batch::default(),
+            owed: Owed::default(),
             parameters: Parameters::new(&setup.calls, &setup.compiler)?,
             bind_groups: BindGroups::default(),
             uploads: Uploads::new(),
-            #[cfg(test)]
-            overtaking: None,
             kernels: ByteKernels::default(),
             scratch: None,
-            unreported: None,
+            refusals: 0,
         })
     }
 }
@@ -96,82 +82,89 @@ impl<'a> Recorder<'a> {
         Self { setup, recording }
     }
 
-    /// Whether a compute pass is open.
+    /// Reports that a compute pass is open.
     fn is_in_pass(&self) -> bool {
-        self.recording.pass.is_some()
+        self.recording.batch.pass.is_some()
     }
 
-    /// Counts one more command; a batch that is full is submitted before.
+    /// Makes room for one more command: a full batch is submitted.
     #[inline]
     fn make_room(&mut self) -> Result<(), WgpuError> {
         self.setup.calls.check()?;
-        if self.recording.commands >= BATCH {
-            self.submit([])?;
+        if self.recording.batch.commands >= BATCH {
+            self.submit(Vec::new())?;
         }
-        self.recording.commands += 1;
         Ok(())
     }
 
-    /// The encoder, outside of a pass, for one command.
-    fn encoder(&mut self) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
+    /// The encoder, outside of a pass, for one command on these buffers.
+    fn encoder(&mut self, used: &[&Allocation]) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
+        for allocation in used {
+            self.check_block(allocation)?;
+        }
         self.make_room()?;
+        self.recording.batch.count();
         self.setup.counters.copies.step();
-        self.recording.pass = None;
-        Ok(open(self.setup, &mut self.recording.encoder))
+        self.recording.batch.pass = None;
+        Ok(self.recording.batch.encoder(self.setup))
     }
 
     /// As [`encoder`](Self::encoder), or, where the mistake is planted, one that is submitted before it.
     #[cfg(test)]
-    fn encoder_with(&mut self, mistake: Flaw) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
-        self.encoder()?;
-        let (right, wrong) = (&mut self.recording.encoder, &mut self.recording.overtaking);
-        Ok(open(self.setup, if flaw::is_planted(mistake) { wrong } else { right }))
+    fn encoder_with(
+        &mut self,
+        used: &[&Allocation],
+        mistake: Flaw,
+    ) -> Result<&mut wgpu::CommandEncoder, WgpuError> {
+        self.encoder(used)?;
+        let batch = &mut self.recording.batch;
+        if !flaw::is_planted(mistake) {
+            return Ok(batch.encoder(self.setup));
+        }
+        let device = &self.setup.calls.device;
+        Ok(batch
+            .overtaking
+            .get_or_insert_with(|| device.create_command_encoder(&Default::default())))
     }
 
-    /// Lets code of others record into the encoder.
+    /// Checks that the user has not destroyed a block's buffer. wgpu says so of a whole batch alone; once it has
+    /// refused one, each block is tried at its next use.
     ///
     /// # Errors
     ///
-    /// [`WgpuError::DeviceLost`], [`WgpuError::ExchangedEncoder`], and those of a submission where a batch was full.
-    pub(crate) fn record<R>(
-        &mut self,
-        code: impl FnOnce(&mut wgpu::CommandEncoder) -> R,
-    ) -> Result<R, WgpuError> {
-        self.make_room()?;
-        self.recording.pass = None;
-        // It stays in its place, so that a panic of the code loses nothing.
-        let encoder = open(self.setup, &mut self.recording.encoder);
-        let before = identity(encoder);
-        let answer = code(encoder);
-        if identity(encoder) != before {
-            self.recording.encoder = None;
-            return Err(WgpuError::ExchangedEncoder);
+    /// [`WgpuError::BufferDestroyed`].
+    #[inline]
+    fn check_block(&self, allocation: &Allocation) -> Result<(), WgpuError> {
+        if allocation.is_checked(self.recording.refusals) {
+            Ok(())
+        } else {
+            self.try_block(allocation)
         }
-        Ok(answer)
+    }
+
+    #[cold]
+    fn try_block(&self, allocation: &Allocation) -> Result<(), WgpuError> {
+        let calls = &self.setup.calls;
+        let tried = calls.scoped(|| {
+            let mut encoder = calls.device.create_command_encoder(&Default::default());
+            // Of no bytes: wgpu looks at the buffer all the same.
+            encoder.clear_buffer(&allocation.buffer, 0, Some(0));
+            calls.queue.submit([encoder.finish()]);
+        });
+        match tried {
+            Err(wgpu::Error::Validation { .. }) => {
+                let (identity, bytes) = (allocation.identity, allocation.bytes);
+                Err(WgpuError::BufferDestroyed { identity, bytes })
+            }
+            _ => {
+                allocation.note_checked(self.recording.refusals);
+                Ok(())
+            }
+        }
     }
 
     /// How many commands are recorded and not submitted.
     pub(crate) fn pending(&self) -> usize {
-        self.recording.commands
+        self.recording.batch.commands
     }
-}
-
-/// The encoder of a batch, which is made with the batch's first command.
-#[inline]
-fn open<'a>(
-    setup: &Setup,
-    encoder: &'a mut Option<wgpu::CommandEncoder>,
-) -> &'a mut wgpu::CommandEncoder {
-    encoder.get_or_insert_with(|| {
-        let descriptor = wgpu::CommandEncoderDescriptor { label: Some("pool-wgpu") };
-        setup.calls.device.create_command_encoder(&descriptor)
-    })
-}
-
-/// What tells an encoder from others: wgpu hashes its identity.
-fn identity(encoder: &wgpu::CommandEncoder) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    encoder.hash(&mut hasher);
-    hasher.finish()
 }

@@ -63,14 +63,15 @@ impl Recorder<'_> {
         let mut at = offset;
         for piece in source.chunks(usize_of(PIECE)) {
             let bytes = piece.len() as u64;
-            if self.recording.uploads.staged + bytes > STAGED {
-                self.submit([])?;
+            if self.recording.batch.staged.bytes + bytes > STAGED {
+                self.submit(Vec::new())?;
             }
-            self.encoder()?;
+            self.encoder(&[allocation])?;
             let (setup, recording) = (self.setup, &mut *self.recording);
-            let (staged, from) = recording.uploads.stage(&setup.calls, &setup.counters, piece)?;
-            let encoder = super::open(setup, &mut recording.encoder);
-            encoder.copy_buffer_to_buffer(staged, from, &allocation.buffer, at, bytes);
+            let (calls, staged) = (&setup.calls, &mut recording.batch.staged);
+            let (buffer, from) = recording.uploads.stage(calls, &setup.counters, staged, piece)?;
+            let encoder = recording.batch.encoder(setup);
+            encoder.copy_buffer_to_buffer(&buffer, from, &allocation.buffer, at, bytes);
             at += bytes;
         }
         Ok(())
@@ -80,7 +81,8 @@ impl Recorder<'_> {
     ///
     /// # Errors
     ///
-    /// [`WgpuError::OutOfMemory`], [`WgpuError::DeviceLost`] and [`WgpuError::Refused`].
+    /// [`WgpuError::OutOfMemory`], [`WgpuError::BufferDestroyed`], [`WgpuError::DeviceLost`] and
+    /// [`WgpuError::SubmissionRefused`].
     pub(crate) fn download(
         &mut self,
         allocation: &Allocation,
@@ -90,9 +92,9 @@ impl Recorder<'_> {
     ) -> Result<wgpu::Buffer, WgpuError> {
         let (start, end) = (offset & !3, (offset + bytes).next_multiple_of(4));
         let staging = pool.take(&self.setup.calls, &self.setup.counters, end - start)?;
-        let encoder = self.encoder()?;
+        let encoder = self.encoder(&[allocation])?;
         encoder.copy_buffer_to_buffer(&allocation.buffer, start, &staging, 0, end - start);
-        self.submit([])?;
+        self.submit(Vec::new())?;
         Ok(staging)
     }
 }

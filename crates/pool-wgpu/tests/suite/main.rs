@@ -9,12 +9,17 @@
     reason = "tests"
 )]
 
+mod apart;
 mod bytes;
+mod callbacks;
 mod conformance;
+mod endings;
 mod faults;
+mod fuzz;
 mod kernels;
 mod limits;
 mod lost;
+mod misuse;
 mod opening;
 mod reading;
 mod support;

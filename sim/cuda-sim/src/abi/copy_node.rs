@@ -1,8 +1,9 @@
 //! Nodes that copy and nodes that call the host: added by hand, and read back.
 
+use super::copy_rows::copy_of_planes;
 use super::foreign::{In, Out};
 use super::sys::{self, MEMORY_OF_DEVICE, MEMORY_OF_HOST};
-use crate::world::{Code, Copy, End, HostCall, Outcome, Work};
+use crate::world::{Code, Copy, Corner, End, HostCall, Outcome, Volume, Work};
 
 /// `CUDA_HOST_NODE_PARAMS`, its pointers as numbers.
 #[derive(Clone, Copy)]
@@ -12,43 +13,32 @@ struct HostNode {
     data: u64,
 }
 
-/// A copy of one row; arrays, and copies of several rows, are not modelled.
-fn copy(wanted: &sys::CUDA_MEMCPY3D) -> Outcome<Copy> {
-    let starts = [wanted.srcY, wanted.srcZ, wanted.dstY, wanted.dstZ];
-    if starts != [0; 4] || wanted.Height > 1 || wanted.Depth > 1 {
-        return Err(crate::world::unmodelled("copies of several rows"));
-    }
-    let (source, target) = (wanted.srcMemoryType, wanted.dstMemoryType);
-    let from = end(source, wanted.srcHost, wanted.srcDevice, wanted.srcXInBytes)?;
-    let to = end(target, wanted.dstHost, wanted.dstDevice, wanted.dstXInBytes)?;
-    Ok(Copy { to, from, bytes: wanted.WidthInBytes })
-}
-
-fn end(kind: u32, host: u64, device: u64, offset: usize) -> Outcome<End> {
-    match kind {
-        MEMORY_OF_HOST => Ok(End::Host(host + offset as u64)),
-        MEMORY_OF_DEVICE => Ok(End::Device(device + offset as u64)),
-        _ => Err(crate::world::unmodelled("copies of arrays and of unified addresses")),
-    }
-}
-
 fn copy_parameters(copy: &Copy) -> Outcome<sys::CUDA_MEMCPY3D> {
     let (source, from_host, from_device) = told(&copy.from)?;
     let (target, to_host, to_device) = told(&copy.to)?;
+    let packed = Corner::packed(copy.bytes, 1);
+    let row = Volume { height: 1, depth: 1, to: packed, from: packed };
+    let Volume { height, depth, to, from } = copy.volume.as_deref().copied().unwrap_or(row);
     Ok(sys::CUDA_MEMCPY3D {
+        srcXInBytes: from.x,
+        srcY: from.y,
+        srcZ: from.z,
         srcMemoryType: source,
         srcHost: from_host,
         srcDevice: from_device,
-        srcPitch: copy.bytes,
-        srcHeight: 1,
+        srcPitch: from.pitch,
+        srcHeight: from.height,
+        dstXInBytes: to.x,
+        dstY: to.y,
+        dstZ: to.z,
         dstMemoryType: target,
         dstHost: to_host,
         dstDevice: to_device,
-        dstPitch: copy.bytes,
-        dstHeight: 1,
+        dstPitch: to.pitch,
+        dstHeight: to.height,
         WidthInBytes: copy.bytes,
-        Height: 1,
-        Depth: 1,
+        Height: height,
+        Depth: depth,
         ..sys::CUDA_MEMCPY3D::default()
     })
 }
@@ -70,15 +60,13 @@ driver_calls! {
         wanted: In<sys::CUDA_MEMCPY3D>,
         _context: u64,
     ) |session| {
-        let work = Work::Copy(copy(&wanted.get()?)?);
+        let copy = session.with_ends_known(copy_of_planes(&wanted.get()?)?);
+        let work = Work::Copy(copy);
         place.put(session.add_node(graph, &after.array(count)?, work)?)
     }
 
     fn cuGraphMemcpyNodeGetParams(node: u64, place: Out<sys::CUDA_MEMCPY3D>) |session| {
-        match session.work_of(node)? {
-            Work::Copy(copy) => place.put(copy_parameters(copy)?),
-            _ => Err(Code::INVALID_VALUE),
-        }
+        place.put(copy_parameters(&session.copy_of(node)?)?)
     }
 
     fn cuGraphAddHostNode(

@@ -36,6 +36,10 @@ driver_calls! {
         session.reach(goal)
     }
 
+    fn cuEventElapsedTime(place: Out<f32>, start: u64, end: u64) |session| {
+        place.put(session.elapsed(start, end)?)
+    }
+
     fn cuEventElapsedTime_v2(place: Out<f32>, start: u64, end: u64) |session| {
         place.put(session.elapsed(start, end)?)
     }

@@ -24,6 +24,7 @@ mod background;
 mod context;
 mod control;
 mod copy_node;
+mod copy_rows;
 mod direct;
 mod entry;
 mod environment;
@@ -58,6 +59,7 @@ pub use direct::{
 const CALLS: &[&[entry::Entry]] = &[
     context::CALLS,
     copy_node::CALLS,
+    copy_rows::CALLS,
     entry::CALLS,
     error::CALLS,
     event::CALLS,

@@ -73,6 +73,9 @@ fn add_node(
 ) -> Outcome<u64> {
     const CHILD: u32 = NodeKind::Child as u32;
     const CONDITIONAL: u32 = NodeKind::Conditional as u32;
+    const SIGNAL: u32 = NodeKind::ExternalSignal as u32;
+    const WAIT: u32 = NodeKind::ExternalWait as u32;
+    const BATCH: u32 = NodeKind::BatchOperations as u32;
     // Nodes of other kinds have fewer parameters, so those are looked at once it is known.
     match parameters.of::<u32>().get()? {
         CHILD => {
@@ -92,6 +95,9 @@ fn add_node(
             parameters.put(ConditionalNode { shown, ..asked })?;
             Ok(node)
         }
+        SIGNAL => session.add_node(graph, after, Work::Opaque(NodeKind::ExternalSignal)),
+        WAIT => session.add_node(graph, after, Work::Opaque(NodeKind::ExternalWait)),
+        BATCH => session.add_node(graph, after, Work::Opaque(NodeKind::BatchOperations)),
         _ => Err(crate::world::unmodelled("cuGraphAddNode for nodes of this kind")),
     }
 }

@@ -10,6 +10,10 @@
 pub(super) const MEMORY_OF_HOST: u32 = 1;
 /// `CU_MEMORYTYPE_DEVICE`.
 pub(super) const MEMORY_OF_DEVICE: u32 = 2;
+/// `CU_MEMORYTYPE_ARRAY`.
+pub(super) const MEMORY_OF_ARRAY: u32 = 3;
+/// `CU_MEMORYTYPE_UNIFIED`.
+pub(super) const MEMORY_OF_EITHER: u32 = 4;
 
 /// What an edge of a graph says beside its ends.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,30 @@ pub(super) struct CUDA_MEMSET_NODE_PARAMS {
     pub(super) height: usize,
 }
 
-/// A copy as a node of a graph.
+/// A copy of rows.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct CUDA_MEMCPY2D {
+    pub(super) srcXInBytes: usize,
+    pub(super) srcY: usize,
+    pub(super) srcMemoryType: u32,
+    pub(super) srcHost: u64,
+    pub(super) srcDevice: u64,
+    pub(super) srcArray: u64,
+    pub(super) srcPitch: usize,
+    pub(super) dstXInBytes: usize,
+    pub(super) dstY: usize,
+    pub(super) dstMemoryType: u32,
+    pub(super) dstHost: u64,
+    pub(super) dstDevice: u64,
+    pub(super) dstArray: u64,
+    pub(super) dstPitch: usize,
+    pub(super) WidthInBytes: usize,
+    pub(super) Height: usize,
+}
+
+/// A copy of planes of rows, by a call or as a node of a graph. `CUDA_MEMCPY3D_PEER` has contexts where this has what is
+/// reserved.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct CUDA_MEMCPY3D {
@@ -88,6 +115,8 @@ mod tests {
         same! {
             CUgraphEdgeData: from_port, to_port, type_, reserved;
             CUDA_MEMSET_NODE_PARAMS: dst, pitch, value, elementSize, width, height;
+            CUDA_MEMCPY2D: srcXInBytes, srcY, srcMemoryType, srcHost, srcDevice, srcArray, srcPitch, dstXInBytes, dstY,
+                dstMemoryType, dstHost, dstDevice, dstArray, dstPitch, WidthInBytes, Height;
             CUDA_MEMCPY3D: srcXInBytes, srcY, srcZ, srcLOD, srcMemoryType, srcHost, srcDevice, srcArray, reserved0,
                 srcPitch, srcHeight, dstXInBytes, dstY, dstZ, dstLOD, dstMemoryType, dstHost, dstDevice, dstArray,
                 reserved1, dstPitch, dstHeight, WidthInBytes, Height, Depth;

@@ -3,11 +3,11 @@
 use crate::world::{Copy, End, Fill, is_device_address};
 
 fn copy(to: End, from: End, bytes: usize) -> Copy {
-    Copy { to, from, bytes }
+    Copy::row(to, from, bytes)
 }
 
 /// An address that may be of the device or of the host: none is both.
-fn anywhere(address: u64) -> End {
+pub(super) fn anywhere(address: u64) -> End {
     if is_device_address(address) { End::Device(address) } else { End::Host(address) }
 }
 

@@ -34,12 +34,8 @@ unmodelled! {
     cuCtxGetCacheConfig
     cuCtxSetCacheConfig
     cuMemAllocManaged
-    cuMemAllocPitch_v2
     cuMemPrefetchAsync_v2
     cuMemAdvise_v2
-    cuMemcpy2D_v2
-    cuMemcpy2DAsync_v2
-    cuMemcpy3D_v2
     cuMemPoolExportToShareableHandle
     cuImportExternalMemory
     cuDestroyExternalMemory

@@ -77,6 +77,9 @@ impl Flat<'_> {
         let work = self.world.nodes[node].work.clone();
         match work {
             Work::Conditional(_) => Err(unmodelled("an executable graph with a choice in it")),
+            Work::Opaque(kind) => {
+                Err(unmodelled(&format!("an executable graph with a node of kind {}", kind as u32)))
+            }
             Work::Child(child) => {
                 let begin = self.push(node, work, edges);
                 let mut last = self.add_graph(child, Some(begin))?;

@@ -12,6 +12,7 @@ mod child;
 mod clock;
 mod code;
 mod conditional;
+mod copy;
 mod device;
 mod event;
 mod exec;
@@ -51,6 +52,7 @@ pub(crate) use capture::Mode;
 pub(crate) use child::Ownership;
 pub(crate) use code::{Code, Outcome, unmodelled};
 pub(crate) use conditional::Choice;
+pub(crate) use copy::{Copy, Corner, End, Volume};
 pub(crate) use graph::EdgeData;
 pub(crate) use handle::Kind;
 pub(crate) use kernel::{KernelCall, Shape};
@@ -61,7 +63,7 @@ pub(crate) use random::Random;
 pub(crate) use report::Mistake;
 pub(crate) use schedule::{Goal, Step};
 pub(crate) use stream::{HostCall, Order};
-pub(crate) use work::{Copy, End, Fill, NodeKind, Work};
+pub(crate) use work::{Fill, NodeKind, Work};
 
 /// The host: its own memory, which copies read and write, and where it prints.
 pub(crate) trait HostMemory: Send {

@@ -4,7 +4,7 @@ mod linking;
 mod mapped;
 
 use super::conditional::{Choice, IF, SWITCH, WHILE};
-use super::work::{Copy, End};
+use super::copy::{Copy, End};
 use super::{Code, Fill, Goal, HostCall, HostMemory, Mode, Order, Outcome, Settings, Step, World};
 
 /// Host memory that reads as fives and forgets what is written.
@@ -81,7 +81,7 @@ fn a_copy_takes_small_host_memory_at_once() {
     let mut world = world(0);
     let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
     let address = world.allocate_plain(THREAD, 16).unwrap();
-    let copy = Copy { to: End::Device(address), from: End::Host(64), bytes: 16 };
+    let copy = Copy::row(End::Device(address), End::Host(64), 16);
     let goal = world.copy_async(THREAD, stream, copy, "copy").unwrap();
     assert!(world.is_reached(&goal));
     wait_for(&mut world, stream).unwrap();
@@ -95,7 +95,7 @@ fn page_locked_memory_is_kept_until_its_copies_are_waited_for() {
         let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
         let (host, device) =
             (world.allocate_host(THREAD, 16).unwrap(), world.allocate_plain(THREAD, 16).unwrap());
-        let copy = Copy { to: End::Device(device), from: End::Host(host), bytes: 16 };
+        let copy = Copy::row(End::Device(device), End::Host(host), 16);
         world.copy_async(THREAD, stream, copy, "copy").unwrap();
         if waits {
             wait_for(&mut world, stream).unwrap();

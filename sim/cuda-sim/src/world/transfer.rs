@@ -2,9 +2,10 @@
 
 use super::World;
 use super::code::{Code, Outcome, unmodelled};
+use super::copy::{Copy, Corner, End, Rows, Volume};
 use super::schedule::Goal;
 use super::stream::{Body, HostCall};
-use super::work::{Copy, End, Fill, Work};
+use super::work::{Fill, Work};
 
 /// Copies from ordinary host memory up to here are taken when the call is made.
 const STAGED: usize = 64 << 10;
@@ -23,13 +24,16 @@ impl World {
 
     /// A driver may look at addresses already when a copy or a fill is captured.
     fn refuse_made_up_addresses(&self, work: &Work) -> Outcome<()> {
-        let is_there = |end: &End| match end {
-            End::Device(address) => self.memory.was_given(*address),
+        let is_there = |end: &End, first: u64| match end {
+            End::Device(_) => self.memory.was_given(first),
             End::Host(_) | End::Staged(_) => true,
         };
         let all_there = match work {
             Work::Fill(fill) => self.memory.was_given(fill.address),
-            Work::Copy(copy) => is_there(&copy.from) && is_there(&copy.to),
+            Work::Copy(copy) => {
+                is_there(&copy.from, copy.read().start())
+                    && is_there(&copy.to, copy.written().start())
+            }
             _ => true,
         };
         if all_there || !self.other_answers { Ok(()) } else { Err(Code::INVALID_VALUE) }
@@ -89,11 +93,17 @@ impl World {
 
     /// A fill of page-locked memory, whose bytes are none of a device's.
     fn fill_of_the_host(&self, fill: Fill) -> Option<Copy> {
-        let bytes = fill.width.checked_mul(fill.element).filter(|bytes| *bytes > 0)?;
-        self.memory.pinned(fill.address, bytes)?;
+        let rows = fill.rows();
+        self.memory.pinned(fill.address, rows.hull()).filter(|_| rows.hull() > 0)?;
         let element = &fill.value.to_le_bytes()[..fill.element];
-        let staged = End::Staged(element.repeat(fill.width));
-        Some(Copy { to: End::Host(fill.address), from: staged, bytes })
+        let (bytes, height) = (fill.width * fill.element, fill.height);
+        let staged = End::Staged(element.repeat(fill.width * height));
+        if height == 1 {
+            return Some(Copy::row(End::Host(fill.address), staged, bytes));
+        }
+        let to = Corner { pitch: fill.pitch, ..Corner::default() };
+        let volume = Volume { height, depth: 1, to, from: Corner::packed(bytes, height) };
+        Copy::of_rows(End::Host(fill.address), staged, bytes, volume).ok()
     }
 
     /// Goes behind the legacy stream. The host waits for it where it is memory of the host that is filled, and not where
@@ -101,6 +111,9 @@ impl World {
     pub(crate) fn fill(&mut self, thread: u64, fill: Fill, what: &'static str) -> Outcome<Goal> {
         self.current(thread)?;
         self.refuse_unsafe_call(thread)?;
+        if !fill.is_valid() {
+            return Err(Code::INVALID_VALUE);
+        }
         let waits = self.fill_of_the_host(fill).is_some();
         self.fill_async(thread, 0, fill, what)?;
         let stream = self.stream(thread, 0)?;
@@ -143,40 +156,40 @@ impl World {
     }
 
     /// Page-locked memory of the host has the same address on a device.
-    fn with_ends_known(&self, copy: Copy) -> Copy {
-        let bytes = copy.bytes;
-        let known = |end: End| match end {
-            End::Device(address) if self.memory.pinned(address, bytes).is_some() => {
+    pub(crate) fn with_ends_known(&self, copy: Copy) -> Copy {
+        let (written, read) = (copy.written(), copy.read());
+        let known = |end: End, first: u64, bytes: usize| match end {
+            End::Device(address) if self.memory.pinned(first, bytes).is_some() => {
                 End::Host(address)
             }
             end => end,
         };
-        Copy { to: known(copy.to), from: known(copy.from), bytes }
+        let Copy { to, from, bytes, volume } = copy;
+        let to = known(to, written.start(), written.hull());
+        Copy { to, from: known(from, read.start(), read.hull()), bytes, volume }
     }
 
     /// Whether one of its ends is ordinary host memory.
     fn is_pageable(&self, copy: &Copy) -> bool {
-        let pageable = |end: &End| match end {
-            End::Host(address) => self.memory.pinned(*address, copy.bytes.max(1)).is_none(),
+        let pageable = |end: &End, rows: Rows| match end {
+            End::Host(_) => self.memory.pinned(rows.start(), rows.hull().max(1)).is_none(),
             End::Device(_) | End::Staged(_) => false,
         };
-        pageable(&copy.from) || pageable(&copy.to)
+        pageable(&copy.from, copy.read()) || pageable(&copy.to, copy.written())
     }
 
     /// The host need not wait for its bytes to arrive: they are read now and arrive later.
     fn may_be_staged(&self, copy: &Copy) -> bool {
-        matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.bytes <= STAGED
+        matches!(copy.from, End::Host(_)) && !stays_on_the_host(copy) && copy.total() <= STAGED
     }
 
     fn staged(&self, copy: Copy) -> Copy {
-        let End::Host(address) = copy.from else { return copy };
-        let mut bytes = vec![0; copy.bytes];
-        if self.memory.host_trouble(address, copy.bytes).is_some() {
+        let (End::Host(_), rows) = (&copy.from, copy.read()) else { return copy };
+        if self.memory.host_trouble(rows.start(), rows.hull()).is_some() {
             // Left for `prepare` to refuse: nobody may read it.
-            return Copy { from: End::Host(address), ..copy };
+            return copy;
         }
-        self.host.read(address, &mut bytes);
-        Copy { from: End::Staged(bytes), ..copy }
+        Copy { from: End::Staged(self.read_host(rows.each())), ..copy }
     }
 }
 

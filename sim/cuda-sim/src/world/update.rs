@@ -4,14 +4,16 @@
 //! - The number of nodes, their edges and their kinds (driver API, `cuGraphExecUpdate`).
 //! - Memsets: "Changing other aspects of the memset (width, height, element size or pitch) may cause the update to be
 //!   rejected", and "Zero sized operations are not supported" (`cuGraphExecMemsetNodeSetParams`).
-//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`).
+//! - Copies: "Changing either the source or destination memory type" (`cuGraphExecUpdate`). Those of several rows stay
+//!   as they are: "either the original or new memory operands are multidimensional" (`cuGraphExecMemcpyNodeSetParams`).
 //! - Both: the device that an operand is on; kernels: the context of the function (`cuGraphExecUpdate`).
 
 use super::World;
 use super::code::Outcome;
+use super::copy::{Copy, End};
 use super::exec::ExecNode;
 use super::handle::Kind;
-use super::work::{Copy, End, NodeKind, Work};
+use super::work::{NodeKind, Work};
 
 /// Why an executable graph does not take another one's parameters, as CUDA tells it.
 #[derive(Debug)]
@@ -110,7 +112,9 @@ impl World {
             (End::Device(_), _) | (_, End::Device(_)) => false,
             _ => true,
         };
-        new.bytes > 0 && ends(&old.from, &new.from) && ends(&old.to, &new.to)
+        let is_row = old.volume.is_none() && new.volume.is_none();
+        let may_change = new.bytes > 0 && ends(&old.from, &new.from) && ends(&old.to, &new.to);
+        if is_row { may_change } else { old == new }
     }
 
     /// Whether an address is on the device that another one is on, as far as they are known.

@@ -4,6 +4,7 @@
 //! bytes that it touches become accesses for the race checker.
 
 use super::World;
+use super::copy::{Copy, End, Rows};
 use super::kernel::{KernelCall, ReadyKernel};
 use super::memory::{POISON_FREED, Piece, Region, Trouble};
 use super::report::Mistake;
@@ -22,6 +23,8 @@ pub(crate) enum Work {
     /// Runs graphs of its own or not; those are shown by their handles. It is captured and read back, and not made
     /// executable.
     Conditional(Vec<u64>),
+    /// Something with resources of other APIs. It is added by hand and read back, and not made executable.
+    Opaque(NodeKind),
     /// Waits for an event from outside, at each launch of a graph.
     Wait(usize),
     /// Records one, at each launch of a graph.
@@ -49,23 +52,6 @@ pub(crate) struct Fill {
     pub(crate) height: usize,
 }
 
-/// Bytes from one place to another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Copy {
-    pub(crate) to: End,
-    pub(crate) from: End,
-    pub(crate) bytes: usize,
-}
-
-/// One end of a copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Device(u64),
-    Host(u64),
-    /// Bytes that were taken when the call was made.
-    Staged(Vec<u8>),
-}
-
 /// The kind of a node, by its number in CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -78,8 +64,11 @@ pub(crate) enum NodeKind {
     Empty = 5,
     Wait = 6,
     Record = 7,
+    ExternalSignal = 8,
+    ExternalWait = 9,
     Allocate = 10,
     Free = 11,
+    BatchOperations = 12,
     Conditional = 13,
 }
 
@@ -111,7 +100,8 @@ pub(crate) enum Unit {
 #[derive(Debug)]
 pub(crate) enum Place {
     Device(Vec<Piece>),
-    Host(u64, usize),
+    /// Rows, by address and length.
+    Host(Vec<(u64, usize)>),
     Staged(Vec<u8>),
 }
 
@@ -128,6 +118,7 @@ impl Work {
         match self {
             Self::Child(_) => NodeKind::Child,
             Self::Conditional(_) => NodeKind::Conditional,
+            Self::Opaque(kind) => *kind,
             Self::Empty => NodeKind::Empty,
             Self::Fill(_) => NodeKind::Fill,
             Self::Copy(_) => NodeKind::Copy,
@@ -153,12 +144,21 @@ impl Fill {
         shape(self) == shape(other)
     }
 
+    /// Its rows; good where it [is valid](Self::is_valid).
+    pub(super) fn rows(&self) -> Rows {
+        Rows::in_plane(self.address, self.width * self.element, self.height, self.pitch)
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         let Some(row) = self.width.checked_mul(self.element) else { return false };
         matches!(self.element, 1 | 2 | 4)
             && self.address % self.element as u64 == 0
-            && (self.height <= 1 || self.pitch >= row)
-            && self.pitch.checked_mul(self.height).is_some()
+            && (self.height <= 1 || (self.pitch >= row && self.pitch % self.element == 0))
+            && self
+                .pitch
+                .checked_mul(self.height)
+                .is_some_and(|bytes| self.address.checked_add(bytes.max(row) as u64).is_some())
+            && row.checked_mul(self.height).is_some()
     }
 }
 
@@ -172,8 +172,8 @@ impl World {
         match work {
             Work::Fill(fill) => self.prepare_fill(fill, visible),
             Work::Copy(copy) => {
-                let (from, mut accesses) = self.end(&copy.from, copy.bytes, false, visible)?;
-                let (to, written) = self.end(&copy.to, copy.bytes, true, visible)?;
+                let (from, mut accesses) = self.end(&copy.from, &copy.read(), false, visible)?;
+                let (to, written) = self.end(&copy.to, &copy.written(), true, visible)?;
                 accesses.extend(written);
                 Ok((Unit::Copy { to, from }, accesses))
             }
@@ -188,6 +188,7 @@ impl World {
             Work::Empty
             | Work::Child(_)
             | Work::Conditional(_)
+            | Work::Opaque(_)
             | Work::Wait(_)
             | Work::Record(_)
             | Work::Allocate { .. }
@@ -201,9 +202,10 @@ impl World {
         visible: &[Region],
     ) -> Result<(Unit, Vec<Access>), Trouble> {
         let mut pieces = Vec::new();
-        for row in 0..fill.height {
-            let address = fill.address.saturating_add((row * fill.pitch) as u64);
-            pieces.extend(self.locate(address, fill.width * fill.element, visible)?);
+        let rows = fill.rows();
+        self.locate(rows.start(), rows.hull(), visible)?;
+        for (address, bytes) in rows.each() {
+            pieces.extend(self.locate(address, bytes, visible)?);
         }
         let access = |piece: &Piece| Access { piece: *piece, writes: true, node: None };
         let accesses = pieces.iter().map(access).collect();
@@ -211,27 +213,31 @@ impl World {
         Ok((Unit::Fill { pieces, element }, accesses))
     }
 
+    /// The pieces that the rows of an end are, and an access for each. All rows lie in one allocation.
     fn end(
         &self,
         end: &End,
-        bytes: usize,
+        rows: &Rows,
         writes: bool,
         visible: &[Region],
     ) -> Result<(Place, Vec<Access>), Trouble> {
+        let access = |piece: Piece| Access { piece, writes, node: None };
         match end {
-            End::Device(address) => {
-                let pieces = self.locate(*address, bytes, visible)?;
-                let access = |piece: &Piece| Access { piece: *piece, writes, node: None };
-                let accesses = pieces.iter().map(access).collect();
+            End::Device(_) => {
+                self.locate(rows.start(), rows.hull(), visible)?;
+                let mut pieces = Vec::new();
+                for (address, bytes) in rows.each() {
+                    pieces.extend(self.locate(address, bytes, visible)?);
+                }
+                let accesses = pieces.iter().copied().map(access).collect();
                 Ok((Place::Device(pieces), accesses))
             }
-            End::Host(address) => {
-                if let Some(trouble) = self.memory.host_trouble(*address, bytes) {
+            End::Host(_) => {
+                if let Some(trouble) = self.memory.host_trouble(rows.start(), rows.hull()) {
                     return Err(trouble);
                 }
-                let piece = self.memory.pinned(*address, bytes);
-                let access = |piece| Access { piece, writes, node: None };
-                Ok((Place::Host(*address, bytes), piece.map(access).into_iter().collect()))
+                let pieces = rows.each().filter_map(|(at, bytes)| self.memory.pinned(at, bytes));
+                Ok((Place::Host(rows.each().collect()), pieces.map(access).collect()))
             }
             End::Staged(staged) => Ok((Place::Staged(staged.clone()), Vec::new())),
         }
@@ -289,18 +295,32 @@ impl World {
     fn run_copy(&mut self, to: &Place, from: Place) -> usize {
         let bytes = match from {
             Place::Device(pieces) => self.memory.gather(&pieces),
-            Place::Host(address, len) => {
-                let mut bytes = vec![0; len];
-                self.host.read(address, &mut bytes);
-                bytes
-            }
+            Place::Host(rows) => self.read_host(rows.into_iter()),
             Place::Staged(bytes) => bytes,
         };
         match to {
             Place::Device(pieces) => self.memory.scatter(pieces, &bytes),
-            Place::Host(address, _) => self.host.write(*address, &bytes),
+            Place::Host(rows) => {
+                let mut left = &bytes[..];
+                for (address, len) in rows {
+                    let (row, others) = left.split_at((*len).min(left.len()));
+                    self.host.write(*address, row);
+                    left = others;
+                }
+            }
             Place::Staged(_) => {}
         }
         bytes.len()
+    }
+
+    /// Reads rows of the host, one after the other, and nothing between them.
+    pub(super) fn read_host(&self, rows: impl Iterator<Item = (u64, usize)>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (address, len) in rows {
+            let start = bytes.len();
+            bytes.resize(start + len, 0);
+            self.host.read(address, &mut bytes[start..]);
+        }
+        bytes
     }
 }

@@ -2,12 +2,12 @@
 
 use std::ptr;
 
-use cudarc::driver::sys;
+use cudarc::driver::{result, sys};
 
-use super::refusal::Outcome;
+use super::refusal::{Outcome, outcome};
 use super::stream::Stream;
 
-/// An event of the current context, without timing.
+/// An event of the current context, without timing unless it says so.
 #[derive(Debug)]
 pub struct Event(sys::CUevent);
 
@@ -28,6 +28,31 @@ impl Event {
         // SAFETY: the place outlives the call.
         unsafe { call!(cuEventCreate(&raw mut event, flags)) }?;
         Ok(Self(event))
+    }
+
+    /// Makes one that measures time, never recorded.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn timed() -> Outcome<Self> {
+        let mut event = ptr::null_mut();
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT as u32;
+        // SAFETY: the place outlives the call.
+        unsafe { call!(cuEventCreate(&raw mut event, flags)) }?;
+        Ok(Self(event))
+    }
+
+    /// Asks for the time from the event to itself: the question whether it was ever recorded.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn elapsed(&self) -> Outcome<()> {
+        // cudarc has the form of the call that its version of CUDA has.
+        // SAFETY: the event is live (1).
+        let asked = unsafe { result::event::elapsed(self.0, self.0) };
+        outcome(asked.map_or_else(|error| error.0, |_| sys::CUresult::CUDA_SUCCESS))
     }
 
     /// Makes one and records it.

@@ -14,9 +14,9 @@ use super::Place;
 use super::driver::Driver;
 use crate::TaskError;
 use crate::adopt::source;
-use crate::checks::{Checks, same};
 use crate::kernels::{Compiler, Toolkit, headers, short_sum};
 use crate::sim_test::simulated_driver;
+use tasks::checks::{Checks, same};
 
 const VERSION: &str = "0.11.1";
 /// How the kernels are compiled, as the crate's build script does for a device of this compute capability.

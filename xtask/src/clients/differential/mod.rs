@@ -36,9 +36,9 @@ use values::{Bound, TYPES, agrees};
 use super::Place;
 use super::driver::{Driver, Module, Parameters, Shape};
 use crate::TaskError;
-use crate::checks::Checks;
 use crate::kernels::{Compiler, Toolkit, headers};
 use crate::sim_test::simulated_driver;
+use tasks::checks::Checks;
 
 const NAME: &str = "differential";
 /// Threads, each with inputs of its own.

@@ -19,9 +19,9 @@ use self::results::Result as TestResult;
 use super::Place;
 use super::listed::{Ending, List};
 use crate::TaskError;
-use crate::checks::{Checks, same};
-use crate::programs::output;
 use crate::sim_test::simulated_driver;
+use tasks::checks::{Checks, same};
+use tasks::programs::output;
 
 /// The tests that cannot pass, and why.
 const LIST: &str = include_str!("list.tsv");

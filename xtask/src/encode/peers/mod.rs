@@ -22,8 +22,8 @@ use self::process::Process;
 pub(super) use self::shape::Shape;
 use self::way::Way;
 use crate::TaskError;
-use crate::programs;
-use crate::test::workspace::Workspace;
+use tasks::programs;
+use tasks::workspace::Workspace;
 
 /// What is encoded: English, and in every checkout the same.
 const TEXT: &str = "LICENSE-APACHE";

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::TaskError;
-use crate::programs;
-use crate::test::workspace::Workspace;
+use tasks::programs;
+use tasks::workspace::Workspace;
 
 /// Ours, as in tables and as the program's argument: the first one's temporaries are those of a pool.
 const OURS: [(&str, &str); 3] =

@@ -141,3 +141,30 @@ fn m1_a_trait_of_the_callers_does_not_take_over() {
         assert_eq!(second, Ok(2));
     });
 }
+
+/// A variable of a macro cannot shadow a static: with a static of its name in scope, the macro would not compile.
+#[allow(non_upper_case_globals, reason = "names of variables that a macro might have")]
+mod callers_names {
+    use super::*;
+
+    static guard: usize = 1;
+    static result: usize = 2;
+    static value: usize = 3;
+    static error: usize = 4;
+
+    /// A macro of this name is not the compiler's.
+    #[allow(unused_macros, reason = "that it is not used is what is tested")]
+    macro_rules! compile_error {
+        ($($text:tt)*) => {};
+    }
+
+    #[test]
+    fn the_callers_names_are_the_callers_in_a_body() {
+        let sum = returns_its_pool(|| {
+            let first = with_pool!(|scope| { scope.active_slots() + guard + result });
+            let second = try_with_pool!(Cpu, |scope| { scope.active_slots() + value + error });
+            first + second.unwrap()
+        });
+        assert_eq!(sum, 10);
+    }
+}

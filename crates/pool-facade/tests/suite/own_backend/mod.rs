@@ -7,14 +7,48 @@ use pool_facade::prelude::*;
 use self::shelf::{Shelf, ShelfError};
 use crate::support::{forget, on_fresh_thread};
 
-/// What a crate writes that has a backend.
+/// What a crate writes that has a backend. Its own names are those that a macro might use: the attack `hyg1`.
 #[forbid(unsafe_code)]
+#[allow(non_upper_case_globals, reason = "names of variables that a macro might have")]
 mod pools {
+    use std::cell::Cell;
+
     use super::shelf::{Place, Shelf};
 
-    pool_facade::local_pools! {
-        Shelf, context: Place::of_thread, is_of_thread: Place::is_chosen
+    thread_local! {
+        pub(super) static IDLE: Cell<usize> = const { Cell::new(0) };
+        pub(super) static CLOSER: Cell<usize> = const { Cell::new(0) };
     }
+
+    pub(super) static context: usize = 1;
+    pub(super) static is_of_thread: usize = 1;
+    pub(super) static f: usize = 1;
+
+    /// A backend that is named like a type parameter.
+    type R = Shelf;
+
+    pool_facade::local_pools! {
+        R,
+        context: || {
+            IDLE.set(IDLE.get() + context);
+            Place::of_thread()
+        },
+        is_of_thread: |place| {
+            CLOSER.set(CLOSER.get() + is_of_thread * f);
+            Place::is_chosen(place)
+        },
+    }
+}
+
+#[test]
+fn the_callers_names_are_the_callers_where_pools_are_made() {
+    on_fresh_thread(|| {
+        for _ in 0..3 {
+            with_pool!(Shelf, |scope| { scope.acquire_zeroed::<u8>(1)[0] = 1 });
+        }
+        let counted = (pools::IDLE.get(), pools::CLOSER.get());
+        assert_eq!(counted, (1, 2), "contexts made, and idle pools asked for");
+    });
 }
 
 #[test]

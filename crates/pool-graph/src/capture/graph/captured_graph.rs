@@ -176,13 +176,13 @@ impl<S> CapturedGraph<S> {
         verified_graph: VerifiedGraph,
         setup: Arc<CaptureSetup>,
         state: S,
-        place: LeftoversPlace,
+        (place, staged): (LeftoversPlace, CopyBuffers),
     ) -> Self {
         #[cfg(feature = "record")]
         let record = verified_graph.record;
         let VerifiedGraph { graph, host, arguments, pattern, shares, footprint, verified, .. } =
             verified_graph;
-        let (doubtful, staged) = (Vec::new(), CopyBuffers::default());
+        let doubtful = Vec::new();
         let parts = Parts { executable, graph, host, arguments, doubtful, staged, shares };
         let runs = Runs::new(parts, Arc::clone(setup.resources()), place);
         Self {
@@ -251,7 +251,7 @@ impl<S> CapturedGraph<S> {
     /// driver refuses to wait.
     #[expect(clippy::result_large_err, reason = "it is the value that the caller gave")]
     pub fn into_state(mut self) -> Result<S, Self> {
-        if !self.setup.resources().come_to_rest() {
+        if self.setup.resources().come_to_rest().is_err() {
             return Err(self);
         }
         let state = self.state.take();
@@ -318,8 +318,11 @@ pub(super) fn state_of<S>(state: &mut Option<S>) -> Result<&mut S, CaptureError>
 
 impl<S> Drop for CapturedGraph<S> {
     fn drop(&mut self) {
-        // A run that cannot be waited for may use the state for ever.
-        if self.state.is_some() && !self.setup.resources().come_to_rest() {
+        // A run that cannot be waited for may use the state for ever. The driver is asked twice, because a state, unlike
+        // what is left over, cannot wait.
+        let resources = self.setup.resources();
+        let rest = || resources.come_to_rest().or_else(|_| resources.come_to_rest());
+        if self.state.is_some() && rest().is_err() {
             std::mem::forget(self.state.take());
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct Runs {
     pub(super) of: Option<Parts>,
     pub(super) resources: Arc<SessionResources>,
     /// The place for what is left when the graph is dropped.
-    pub(super) place: LeftoversPlace,
+    pub(super) place: Option<LeftoversPlace>,
 }
 
 /// What an update replaces, and the executable that it changes.
@@ -35,10 +35,8 @@ pub(super) struct Parts {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        let Some(Parts { executable, graph, host, doubtful, staged, shares, .. }) = self.of.take()
-        else {
-            return;
-        };
+        let (Some(parts), Some(place)) = (self.of.take(), self.place.take()) else { return };
+        let Parts { executable, graph, host, doubtful, staged, shares, .. } = parts;
         let (executable, resources) = (Some(executable), Some(Arc::clone(&self.resources)));
         let streams = self.resources.all_streams();
         let remains = GraphLeftovers {
@@ -51,7 +49,7 @@ impl Drop for Runs {
             resources,
             streams,
         };
-        std::mem::take(&mut self.place).end(remains);
+        remains.end(place);
     }
 }
 
@@ -61,7 +59,7 @@ impl Runs {
         resources: Arc<SessionResources>,
         place: LeftoversPlace,
     ) -> Self {
-        Self { of: Some(parts), resources, place }
+        Self { of: Some(parts), resources, place: Some(place) }
     }
 
     /// The executable and what belongs to it, which are there until the drop.

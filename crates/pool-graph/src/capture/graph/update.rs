@@ -115,6 +115,6 @@ impl Runs {
             resources,
             streams,
         };
-        place.end(remains);
+        remains.end(place);
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use pool_core::{CopyView, DynamicPool, Handle, PoolView};
-use pool_wgpu::{Binding, BufferView, BufferViewMut, Stream, Wgpu, wgpu};
+use pool_wgpu::{BufferView, BufferViewMut, Stream, Wgpu};
 
 /// Bytes that are gathered before they are read.
 const BYTES: usize = 1 << 18;
@@ -72,24 +72,8 @@ impl Snapshots {
     }
 }
 
-/// Copies a view to a place of another one: as a user's command where the view can be bound, which is all of a block,
-/// else by the library, whose kernels begin at any byte.
+/// Copies a view to a place of another one.
 fn copy(view: BufferView<'_, u8>, start: usize, mut copies: BufferViewMut<'_, u8>) {
-    let Ok(from) = view.binding() else {
-        let mut to = copies.slice_mut(start..start + view.len()).unwrap();
-        return to.try_copy_from(view).unwrap();
-    };
-    let (from, to) = (buffer(from), buffer(copies.binding().unwrap()));
-    let (start, bytes) = (start as u64, (view.len() as u64).next_multiple_of(4));
-    let record = |encoder: &mut wgpu::CommandEncoder| {
-        encoder.copy_buffer_to_buffer(from.buffer, from.offset, to.buffer, start, bytes);
-    };
-    view.stream().record(record).unwrap();
-}
-
-fn buffer(binding: Binding<'_>) -> wgpu::BufferBinding<'_> {
-    match binding.resource() {
-        wgpu::BindingResource::Buffer(binding) => binding,
-        other => panic!("{other:?}"),
-    }
+    let mut to = copies.slice_mut(start..start + view.len()).unwrap();
+    to.try_copy_from(view).unwrap();
 }

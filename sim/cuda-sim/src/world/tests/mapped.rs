@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::super::copy::{Copy, End};
 use super::super::pointer::Fact;
-use super::super::work::{Copy, End};
 use super::super::{Code, Fill, HostMemory, Order, Outcome, Settings, Shape, World};
 use super::{THREAD, bytes, reach};
 
@@ -108,7 +108,7 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     assert_eq!(host.0.lock().unwrap()[..66], [[2, 1].repeat(32), vec![0, 0]].concat());
     let goal = world.fill(THREAD, Fill::row(device, 7, 1, 64), "fill").unwrap();
     assert!(world.is_reached(&goal));
-    let copy = Copy { to: End::Device(device), from: End::Device(pinned), bytes: 32 };
+    let copy = Copy::row(End::Device(device), End::Device(pinned), 32);
     let goal = world.copy(THREAD, copy, "copy").unwrap();
     reach(&mut world, goal).unwrap();
     finish(&mut world).unwrap();
@@ -116,7 +116,7 @@ fn copies_and_fills_take_it_by_its_address_on_a_device() {
     // From there to other memory of the host, of which the device knows nothing: the host waits.
     let stream = world.create_stream(THREAD, Order::NonBlocking, 0).unwrap();
     for asynchronous in [false, true] {
-        let copy = Copy { to: End::Host(START + 64), from: End::Device(pinned), bytes: 8 };
+        let copy = Copy::row(End::Host(START + 64), End::Device(pinned), 8);
         let goal = match asynchronous {
             false => world.copy(THREAD, copy, "copy").unwrap(),
             true => world.copy_async(THREAD, stream, copy, "copy").unwrap(),
@@ -150,7 +150,7 @@ fn memory_of_the_program_is_registered_and_goes_on_without() {
     assert_eq!(end(&mut world, 16), Err(Code::HOST_MEMORY_NOT_REGISTERED));
     // It is ordinary memory again, and no stale address.
     let device = world.allocate_plain(THREAD, 16).unwrap();
-    let copy = Copy { to: End::Device(device), from: End::Host(START + 16), bytes: 16 };
+    let copy = Copy::row(End::Device(device), End::Host(START + 16), 16);
     let goal = world.copy(THREAD, copy, "copy").unwrap();
     reach(&mut world, goal).unwrap();
     assert_eq!(world.reports.text(), "");

@@ -284,10 +284,10 @@ fn an_event_that_fails_is_made_up_for_by_waiting() {
     }
 }
 
-/// Waiting for the pool's own device is no waiting for another one.
+/// The host waits for the stream that could not be ordered, also where that is a stream of another device.
 #[test]
 #[ignore = "needs a process of its own: cargo xtask sim-test"]
-fn an_event_that_fails_is_not_made_up_for_across_devices() {
+fn an_event_that_fails_is_made_up_for_across_devices() {
     let simulator = start();
     for seed in 0..orders() {
         start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
@@ -299,9 +299,8 @@ fn an_event_that_fails_is_not_made_up_for_across_devices() {
         to.copy_from(&from.as_view()).unwrap();
         let stream = Arc::clone(near.context().stream());
         simulator.fail_call("cuEventCreate", 1, 999);
-        assert_eq!(from.device_ptr_mut(&stream).0, 0, "an address that the driver refuses");
-        assert!(near.context().take_unanswered().is_some());
         stream.memset_zeros(&mut from).unwrap();
+        assert!(near.context().take_unanswered().is_some());
         assert_eq!(to.to_vec().unwrap(), [1; N]);
         simulator.assert_clean();
     }

@@ -10,6 +10,8 @@ mod conformance;
 mod contents;
 mod contexts;
 mod facade;
+mod failed_order;
+mod failed_order_sweep;
 mod faults;
 mod foreign;
 mod hostile;
@@ -22,5 +24,8 @@ mod shrink;
 mod steady;
 mod subscribers;
 mod support;
+#[path = "../sweep.rs"]
+mod sweep;
 mod threads;
+mod unknown_streams;
 mod views;

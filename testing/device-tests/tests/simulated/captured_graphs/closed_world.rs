@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_sim_control::Simulator;
 use cudarc::driver::CudaStream;
-use pool_graph::{Capture, CaptureError, CaptureSession, NodeKind};
+use pool_graph::{Capture, CaptureError, CaptureSession, NodeKind, UnreadableReason};
 
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};
 use crate::hand_made::{Foreign, KINDS, Kind};
@@ -149,6 +149,9 @@ fn outcome(kind: Kind, place: Place, by_another: bool) -> String {
         Err(CaptureError::ForeignMemory { .. }) => "ForeignMemory".to_owned(),
         Err(CaptureError::ForeignNode { kind }) => format!("ForeignNode {kind:?}"),
         Err(CaptureError::MemoryNodes { .. }) => "MemoryNodes".to_owned(),
+        Err(CaptureError::UnreadableNode { kind, reason: UnreadableReason::Kind }) => {
+            format!("UnreadableNode {kind:?}")
+        }
         Err(CaptureError::Driver(error)) => format!("{error}"),
         Err(other) => panic!("{kind:?} {place:?}: {other:?}"),
     }
@@ -163,9 +166,13 @@ fn is_right(kind: Kind, place: Place, outcome: &str) -> bool {
         (Place::InWork, Kind::Allocate) => outcome == "MemoryNodes",
         // Not hung onto any stream.
         (Place::InWork, Kind::Empty) => outcome == "ForeignNode Empty",
-        // On a branch, what made that a part of the capture is refused first.
-        (Place::OnBranch, Kind::Conditional) => outcome == "ForeignWork",
-        (_, Kind::Conditional) => outcome == "ForeignNode Conditional",
+        (
+            Place::InWork,
+            Kind::Conditional
+            | Kind::ExternalSignal
+            | Kind::ExternalWait
+            | Kind::BatchMemoryOperations,
+        ) => outcome == format!("UnreadableNode {kind:?}"),
         (Place::InWork, _) => accounted,
         _ => !accounted && !outcome.contains("cuGraphInstantiate"),
     }

@@ -27,9 +27,12 @@ pub(crate) enum Kind {
     /// With its free.
     Allocate,
     Conditional,
+    ExternalSignal,
+    ExternalWait,
+    BatchMemoryOperations,
 }
 
-pub(crate) const KINDS: [Kind; 10] = [
+pub(crate) const KINDS: [Kind; 13] = [
     Kind::Kernel,
     Kind::Copy,
     Kind::Fill,
@@ -40,6 +43,9 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Record,
     Kind::Allocate,
     Kind::Conditional,
+    Kind::ExternalSignal,
+    Kind::ExternalWait,
+    Kind::BatchMemoryOperations,
 ];
 
 /// Of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: a node, and not an order of the capture.
@@ -107,6 +113,13 @@ impl Foreign {
             }
             Kind::Empty => self.add_empty(),
             Kind::Conditional => self.add_conditional(),
+            Kind::ExternalSignal => {
+                self.add(sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL)
+            }
+            Kind::ExternalWait => self.add(sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT),
+            Kind::BatchMemoryOperations => {
+                self.add(sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+            }
             Kind::Wait => {
                 // SAFETY: event and stream are live.
                 unsafe { sys::cuStreamWaitEvent(stream, self.event, EXTERNAL) }.result()
@@ -144,10 +157,10 @@ impl Foreign {
         unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0) }.result()
     }
 
-    /// The same.
+    /// Behind what the stream holds, as its last node.
     fn add_conditional(&self) -> Result<(), DriverError> {
         let (graph, context) = (self.captured_graph()?, self.stream.context().cu_ctx());
-        let (mut handle, mut node) = (0, ptr::null_mut());
+        let mut handle = 0;
         // SAFETY: the graph is that of a capture under way, and the place outlives the call.
         unsafe { sys::cuGraphConditionalHandleCreate(&raw mut handle, graph, context, 0, 0) }
             .result()?;
@@ -162,13 +175,92 @@ impl Foreign {
         let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
         parameters.type_ = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL;
         parameters.__bindgen_anon_1.conditional = conditional;
-        let place = &raw mut parameters;
-        // SAFETY: as above; no dependencies are given.
-        unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, ptr::null(), ptr::null(), 0, place) }
+        self.add_with(parameters)
+    }
+
+    /// A node of a kind that the simulated driver takes without looking at it.
+    fn add(&self, kind: sys::CUgraphNodeType) -> Result<(), DriverError> {
+        // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
+        let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
+        parameters.type_ = kind;
+        self.add_with(parameters)
+    }
+
+    fn add_with(&self, mut parameters: sys::CUgraphNodeParams) -> Result<(), DriverError> {
+        let (graph, before) = self.captured()?;
+        let (mut node, place) = (ptr::null_mut(), &raw mut parameters);
+        let (first, count) = (before.as_ptr(), before.len());
+        // SAFETY: the graph is that of a capture under way, the nodes are its own, and the places outlive the call.
+        unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, first, ptr::null(), count, place) }
+            .result()?;
+        self.set_last(node)
+    }
+
+    /// An empty node behind what the stream holds, as its last node.
+    pub(crate) fn put_empty(&self) {
+        let (graph, before) = self.captured().unwrap();
+        let mut node = ptr::null_mut();
+        let (first, count) = (before.as_ptr(), before.len());
+        // SAFETY: the graph is that of a capture under way, the nodes are its own, and the place outlives the call.
+        unsafe { sys::cuGraphAddEmptyNode(&raw mut node, graph, first, count) }.result().unwrap();
+        self.set_last(node).unwrap();
+    }
+
+    /// Behind the node of a captured graph, or of one that was captured.
+    pub(crate) fn add_behind(graph: sys::CUgraph, kind: sys::CUgraphNodeType) {
+        let (mut before, mut node, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
+        // SAFETY: the graph lives, and has one node, for which there is room.
+        unsafe { sys::cuGraphGetNodes(graph, &raw mut before, &raw mut count) }.result().unwrap();
+        // SAFETY: integers and pointers: all zero is a value, of the first kind of nodes.
+        let mut parameters: sys::CUgraphNodeParams = unsafe { std::mem::zeroed() };
+        parameters.type_ = kind;
+        let (place, none) = (&raw mut parameters, ptr::null());
+        // SAFETY: the graph lives, the node is its own, and the places outlive the call.
+        unsafe { sys::cuGraphAddNode_v2(&raw mut node, graph, &raw const before, none, 1, place) }
             .result()
+            .unwrap();
+    }
+
+    /// A copy of a graph in a node behind what the stream holds, as its last node.
+    pub(crate) fn put_child(&self, child: sys::CUgraph) {
+        let (graph, before) = self.captured().unwrap();
+        let mut node = ptr::null_mut();
+        let (first, count) = (before.as_ptr(), before.len());
+        // SAFETY: both graphs live, the nodes are of the first, and the place outlives the call.
+        unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, first, count, child) }
+            .result()
+            .unwrap();
+        self.set_last(node).unwrap();
+    }
+
+    /// A graph of a node with a copy of another one. The caller destroys it.
+    pub(crate) fn around(child: sys::CUgraph) -> sys::CUgraph {
+        let (mut graph, mut node) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the place outlives the call.
+        unsafe { sys::cuGraphCreate(&raw mut graph, 0) }.result().unwrap();
+        // SAFETY: both graphs live, and the place outlives the call.
+        unsafe { sys::cuGraphAddChildGraphNode(&raw mut node, graph, ptr::null(), 0, child) }
+            .result()
+            .unwrap();
+        graph
+    }
+
+    fn set_last(&self, mut node: sys::CUgraphNode) -> Result<(), DriverError> {
+        let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+        let (stream, place) = (self.stream.cu_stream(), &raw mut node);
+        // SAFETY: the stream is in a capture, and the node in its graph.
+        unsafe {
+            sys::cuStreamUpdateCaptureDependencies_v2(stream, place, ptr::null(), 1, set as u32)
+        }
+        .result()
     }
 
     fn captured_graph(&self) -> Result<sys::CUgraph, DriverError> {
+        self.captured().map(|(graph, _)| graph)
+    }
+
+    /// The graph of the stream's capture, and the nodes that the next one comes behind.
+    fn captured(&self) -> Result<(sys::CUgraph, Vec<sys::CUgraphNode>), DriverError> {
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut id, mut graph, mut count) = (0, ptr::null_mut(), 0);
         let (mut nodes, mut data) = (ptr::null(), ptr::null());
@@ -185,7 +277,11 @@ impl Foreign {
             )
         };
         asked.result()?;
-        Ok(graph)
+        if count == 0 {
+            return Ok((graph, Vec::new()));
+        }
+        // SAFETY: so many handles, until the next call on the stream.
+        Ok((graph, unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()))
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "this is how tests fail"
 )]
 
+mod arenas_and_pools;
 mod attack_four;
 mod attacks;
 mod blocks;
@@ -19,18 +20,26 @@ mod child_graphs;
 mod closed_world;
 mod common;
 mod doubtful;
+mod eager_pools;
+mod failed_order_sweep;
 mod faults;
 mod feeding;
 mod fills;
 mod hand_made;
+mod host_functions;
 mod hostile;
+mod in_between;
 mod lent;
 mod model;
+mod node_kinds;
 mod onlookers;
+mod peers;
 mod programmatic;
 mod random;
 mod records;
+mod refused_destroys;
 mod right_bodies;
+mod rows;
 mod scopes;
 mod shapes;
 mod wild;
@@ -47,3 +56,5 @@ mod steps;
 #[path = "../backend/support.rs"]
 #[allow(dead_code, reason = "what the other tests need is in it, too")]
 mod support;
+#[path = "../sweep.rs"]
+mod sweep;

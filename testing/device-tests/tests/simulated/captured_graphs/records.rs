@@ -14,7 +14,7 @@ use crate::random::{in_random_orders, options, with_policy};
 use crate::support::start;
 
 /// What is written and read again.
-fn round_trip(record: &GraphRecord) -> GraphRecord {
+pub(crate) fn round_trip(record: &GraphRecord) -> GraphRecord {
     let mut file = Vec::new();
     record.write_to(&mut file).unwrap();
     let read = GraphRecord::from_json(std::str::from_utf8(&file).unwrap()).unwrap();

@@ -75,6 +75,11 @@ impl Failure {
                 PoolError::OutOfMemory { source, .. } | PoolError::Backend { source, .. },
             ) => of_cuda(source),
             Self::Cuda(source) | Self::Capture(CaptureError::Driver(source)) => of_cuda(source),
+            // The place among the leftovers that the source makes for each allocation.
+            Self::Memory(GraphMemoryError::OutOfMemory { source, .. })
+            | Self::Capture(CaptureError::Memory(GraphMemoryError::OutOfMemory {
+                source, ..
+            })) => of_cuda(source),
             Self::Memory(GraphMemoryError::Bookkeeping { requested })
             | Self::Capture(CaptureError::Memory(GraphMemoryError::Bookkeeping { requested })) => {
                 Some(*requested)

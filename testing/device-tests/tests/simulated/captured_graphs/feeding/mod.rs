@@ -3,6 +3,7 @@
 
 mod attacks;
 mod faults;
+mod forgotten;
 mod lost;
 mod ownership;
 mod steady;

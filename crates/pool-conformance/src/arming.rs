@@ -1,0 +1,279 @@
+//! Host memory whose views can arm the slot that they came from, as the views of a device do when they are used where
+//! the pool cannot see it; and a record of the calls of `reuse` that follow.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::slice;
+
+use pool_core::{
+    Advice, CopyView, Device, Element, HostBackend, LendView, LendViewMut, PodElement, PoolBackend,
+    PoolView, PoolViewMut, Reuse, ShapeError, SlotRef, ViewError,
+};
+
+/// The memory of a host backend, with [`ArmingView`]s. The memory is `B`'s; its views are not used.
+pub struct ArmingBackend<B>(PhantomData<B>);
+
+impl<B> fmt::Debug for ArmingBackend<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ArmingBackend")
+    }
+}
+
+thread_local! {
+    /// The first bytes of the blocks that were ordered, while a test asks for them.
+    static ORDERED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Runs `body`, and returns its result with the first byte that each block had when `reuse` was called for it, in the
+/// order of the calls.
+///
+/// `body` orders blocks of an [`ArmingBackend`] whose first byte is initialised.
+pub fn first_bytes_at_reuse<R>(body: impl FnOnce() -> R) -> (R, Vec<u8>) {
+    ORDERED.set(Some(Vec::new()));
+    let result = body();
+    (result, ORDERED.take().unwrap_or_default())
+}
+
+/// The elements `E`, a slice, and the slot that they are in.
+pub struct ArmingView<B: HostBackend, E> {
+    elements: E,
+    slot: SlotRef<ArmingBackend<B>>,
+}
+
+impl<B: HostBackend, E: Clone> Clone for ArmingView<B, E> {
+    fn clone(&self) -> Self {
+        Self { elements: self.elements.clone(), slot: self.slot }
+    }
+}
+
+impl<B: HostBackend, E: Copy> Copy for ArmingView<B, E> {}
+
+impl<B: HostBackend, E: fmt::Debug> fmt::Debug for ArmingView<B, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArmingView").field("elements", &self.elements).finish_non_exhaustive()
+    }
+}
+
+impl<B: HostBackend, E> ArmingView<B, E> {
+    /// Arms the slot, as a use on a foreign stream would.
+    pub fn arm(&self) {
+        // SAFETY: the view is in use: its elements are borrowed for its `'s`, which the borrow of
+        // `self` is within. A `SlotRef` is not `Send`, so this is the thread that owns the pool.
+        unsafe { self.slot.arm() };
+    }
+
+    /// The context of the view's pool, found through the slot.
+    #[must_use]
+    pub fn context(&self) -> &B::Context {
+        // SAFETY: as in `arm`.
+        unsafe { self.slot.context() }
+    }
+
+    /// The address of the slot's block.
+    #[must_use]
+    pub fn block_address(&self) -> usize {
+        // SAFETY: as in `arm`.
+        let block = unsafe { self.slot.block() };
+        B::host_pointer(block).addr()
+    }
+}
+
+impl<B: HostBackend, E: Deref> Deref for ArmingView<B, E> {
+    type Target = E::Target;
+
+    fn deref(&self) -> &E::Target {
+        &self.elements
+    }
+}
+
+impl<B: HostBackend, E: DerefMut> DerefMut for ArmingView<B, E> {
+    fn deref_mut(&mut self) -> &mut E::Target {
+        &mut self.elements
+    }
+}
+
+impl<B: HostBackend, E: PoolView> PoolView for ArmingView<B, E> {
+    type Element = E::Element;
+    type Error = E::Error;
+
+    fn try_copy_to_host(&self, destination: &mut [E::Element]) -> Result<(), E::Error>
+    where
+        E::Element: PodElement,
+    {
+        self.elements.try_copy_to_host(destination)
+    }
+
+    fn try_to_vec(&self) -> Result<Vec<E::Element>, E::Error>
+    where
+        E::Element: PodElement,
+    {
+        self.elements.try_to_vec()
+    }
+
+    fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    fn try_split_at(self, index: usize) -> Result<(Self, Self), ShapeError> {
+        let (before, after) = self.elements.try_split_at(index)?;
+        let slot = self.slot;
+        Ok((Self { elements: before, slot }, Self { elements: after, slot }))
+    }
+}
+
+impl<B: HostBackend, E: PoolViewMut> PoolViewMut for ArmingView<B, E> {
+    fn try_fill(&mut self, value: E::Element) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_fill(value)
+    }
+
+    fn try_zero(&mut self) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_zero()
+    }
+
+    fn try_copy_from_host(&mut self, source: &[E::Element]) -> Result<(), E::Error>
+    where
+        E::Element: Element,
+    {
+        self.elements.try_copy_from_host(source)
+    }
+}
+
+impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &[T]> {
+    type Shared = ArmingView<B, &'a [T]>;
+
+    fn as_view(&'a self) -> ArmingView<B, &'a [T]> {
+        *self
+    }
+}
+
+impl<'a, B: HostBackend, T> LendView<'a> for ArmingView<B, &mut [T]> {
+    type Shared = ArmingView<B, &'a [T]>;
+
+    fn as_view(&'a self) -> ArmingView<B, &'a [T]> {
+        ArmingView { elements: self.elements, slot: self.slot }
+    }
+}
+
+impl<'a, B: HostBackend, T> LendViewMut<'a> for ArmingView<B, &mut [T]> {
+    type Exclusive = ArmingView<B, &'a mut [T]>;
+
+    fn reborrow(&'a mut self) -> ArmingView<B, &'a mut [T]> {
+        ArmingView { elements: self.elements, slot: self.slot }
+    }
+}
+
+impl<'a, B: HostBackend, T> CopyView<ArmingView<B, &'a [T]>> for ArmingView<B, &mut [T]> {
+    fn try_copy_from(&mut self, source: ArmingView<B, &'a [T]>) -> Result<(), ViewError>
+    where
+        T: Element,
+    {
+        self.elements.try_copy_from(source.elements)
+    }
+}
+
+// SAFETY: the memory is that of a backend which keeps the contract; a view is a slice of it, through the pointer that a
+// `HostBackend` promises, and the slot.
+unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
+    type Context = B::Context;
+    type Block = B::Block;
+    type View<'s, T: Element> = ArmingView<B, &'s mut [T]>;
+    type ViewRef<'s, T: Element> = ArmingView<B, &'s [T]>;
+    type Descriptor = ();
+    type Error = B::Error;
+    type ViewError = ViewError;
+
+    const ALIGN: usize = B::ALIGN;
+    const DANGLING: B::Block = B::DANGLING;
+
+    fn device(context: &B::Context) -> Device {
+        B::device(context)
+    }
+
+    fn allocate(context: &B::Context, bytes: usize, advice: Advice) -> Result<B::Block, B::Error> {
+        B::allocate(context, bytes, advice)
+    }
+
+    unsafe fn free(context: &B::Context, block: B::Block, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { B::free(context, block, bytes) };
+    }
+
+    fn settle(context: &B::Context) {
+        B::settle(context);
+    }
+
+    unsafe fn view<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> ArmingView<B, &'s mut [T]> {
+        // SAFETY: the caller answers for `length` valid elements, exclusively for `'s`; a block is as aligned as `T`
+        // may ask (`HostBackend`).
+        let elements = unsafe { slice::from_raw_parts_mut(B::host_pointer(block).cast(), length) };
+        ArmingView { elements, slot }
+    }
+
+    unsafe fn view_ref<'s, T: Element>(
+        block: B::Block,
+        slot: SlotRef<Self>,
+        length: usize,
+    ) -> ArmingView<B, &'s [T]> {
+        // SAFETY: as in `view`, shared.
+        let elements = unsafe { slice::from_raw_parts(B::host_pointer(block).cast(), length) };
+        ArmingView { elements, slot }
+    }
+
+    unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
+        ORDERED.with_borrow_mut(|ordered| {
+            // SAFETY: a block with a view has bytes, the first of which is initialised (`first_bytes_at_reuse`), and
+            // nothing views it (caller).
+            ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
+        });
+        // SAFETY: the caller's promise.
+        unsafe { B::reuse(context, block, why) }
+    }
+
+    unsafe fn set_bytes(
+        context: &B::Context,
+        block: B::Block,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::set_bytes(context, block, value, bytes) }
+    }
+
+    unsafe fn fill<T: Element>(
+        context: &B::Context,
+        block: B::Block,
+        value: T,
+        length: usize,
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::fill(context, block, value, length) }
+    }
+
+    unsafe fn copy_from_host<T: Element>(
+        context: &B::Context,
+        block: B::Block,
+        source: &[T],
+    ) -> Result<(), B::Error> {
+        // SAFETY: the caller's promise.
+        unsafe { B::copy_from_host(context, block, source) }
+    }
+}
+
+// SAFETY: the blocks are those of `B`, and so are their pointers.
+unsafe impl<B: HostBackend> HostBackend for ArmingBackend<B> {
+    fn host_pointer(block: B::Block) -> *mut u8 {
+        B::host_pointer(block)
+    }
+}

@@ -1,0 +1,11 @@
+//! The condition under which what belongs to one thread would be `Send` or `Sync`. Nothing meets it, and the compiler says
+//! why: without it, an error is about a pointer in a private type.
+
+/// Implemented for nothing, so that [`Scope`](crate::Scope) is neither [`Send`] nor [`Sync`].
+#[diagnostic::on_unimplemented(
+    message = "a scope belongs to one thread, the one that has its pool",
+    label = "a scope, or a vector of a scope, gets to another thread here",
+    note = "open a scope on the other thread: by `with_pool!` or `local()`, or of a `Pool` that is moved there",
+    note = "to work on one array in several threads, acquire it here, and give each thread a part of the slice"
+)]
+pub trait ScopeMayLeaveItsThread {}

@@ -1,0 +1,106 @@
+//! `keep` in a loop, and with slices that are not the inner scope's: what the pages of `keep` say of both.
+
+use pool_conformance::HeapBackend;
+use pool_core::{PoolConfig, Scope};
+
+use crate::support::{address, heap_pool, heap_pool_with, rounds};
+
+/// Bytes of the temporary beside which each array is kept.
+const LARGE: usize = 1 << 16;
+
+/// One pass: arrays of 64 bytes, each kept beside a large temporary.
+fn keep_beside_a_temporary(scope: &mut Scope<'_, HeapBackend>, arrays: usize) {
+    for _ in 0..arrays {
+        scope.keep(|inner| {
+            inner.acquire::<u8>(LARGE);
+            inner.acquire::<u8>(64)
+        });
+    }
+}
+
+/// The attack `keep_rotation`: the largest block gets into every slot, unless the pool looks for the best fit.
+#[test]
+fn a_loop_over_keep_grows_every_slot_that_a_temporary_meets() {
+    for (best_fit, arrays) in [(false, 1), (false, 30), (true, 30)] {
+        let (mut pool, _) = heap_pool_with(PoolConfig::new().best_fit(best_fit));
+        let (mut growths, mut last_growth) = (0, 0);
+        let passes = rounds(3, 1) * (arrays + 3);
+        for pass in 1..=passes {
+            keep_beside_a_temporary(&mut pool.scope(), arrays);
+            if pool.stats().growths > growths {
+                (growths, last_growth) = (pool.stats().growths, pass);
+            }
+        }
+        let held = pool.stats().reserved_bytes;
+        let large_blocks = if best_fit { 1 } else { arrays + 1 };
+        assert!(
+            held > large_blocks * LARGE && held < large_blocks * (LARGE + 1_024) + arrays * 256,
+            "{arrays} arrays, best fit {best_fit}: {held} bytes, {large_blocks} large blocks"
+        );
+        let expected = if best_fit { 1 } else { arrays };
+        assert!(
+            last_growth.abs_diff(expected) <= 1,
+            "{arrays} arrays, best fit {best_fit}: the last growth was in pass {last_growth}"
+        );
+    }
+}
+
+/// The way out that the page of `keep` names.
+#[test]
+fn a_temporary_before_the_loop_is_held_once() {
+    let (mut pool, _) = heap_pool();
+    for _ in 0..rounds(100, 5) {
+        let mut scope = pool.scope();
+        let temporary = scope.acquire::<u8>(LARGE);
+        for number in 0..30 {
+            scope.keep(|inner| {
+                temporary[0] = number;
+                inner.acquire::<u8>(64)
+            });
+        }
+    }
+    assert!(pool.stats().reserved_bytes < LARGE + 31 * 256, "{}", pool.stats());
+}
+
+/// The attack `keep_implied`: the bounds that `&'s mut [&'s u8]` implies let a body return a slice of the outer scope, of
+/// another pool, or a local one. Each is copied.
+#[test]
+fn a_body_returns_what_implied_bounds_let_it_return() {
+    type Memory<'s> = Scope<'s, HeapBackend>;
+
+    fn local<'s>(scope: &mut Memory<'s>, own: &'s mut [&'s u8]) -> &'s mut [&'s u8] {
+        scope.keep(|_| own)
+    }
+    fn of_the_outer<'s>(scope: &mut Memory<'s>, byte: &'s u8) -> [usize; 3] {
+        let array = scope.acquire_repeat(3, byte);
+        let at = address(array);
+        let kept = scope.keep(|inner| {
+            inner.acquire::<u8>(100).fill(0xFF);
+            array
+        });
+        let next = scope.acquire_filled::<u64>(3, u64::MAX);
+        assert!(kept.iter().all(|&&byte| byte == 3), "{kept:?}");
+        [at, address(kept), address(next)]
+    }
+    fn of_another_pool<'s>(
+        scope: &mut Memory<'s>,
+        other: &mut Memory<'s>,
+        byte: &'s u8,
+    ) -> &'s mut [&'s u8] {
+        let array = other.acquire_repeat(3, byte);
+        scope.keep(|_| array)
+    }
+
+    let byte = 3;
+    let mut own = [&byte; 3];
+    let ((mut pool, _), (mut other, _)) = (heap_pool(), heap_pool());
+    let mut scope = pool.scope();
+    let [at, kept, next] = of_the_outer(&mut scope, &byte);
+    assert!(at != kept && at != next && kept != next, "a copy, in a slot of its own");
+    assert_eq!(scope.active_slots(), 3);
+    let mut beside = other.scope();
+    let of_other = of_another_pool(&mut scope, &mut beside, &byte);
+    let of_own = local(&mut scope, &mut own);
+    beside.acquire_filled::<u64>(3, u64::MAX);
+    assert_eq!((of_other, of_own), (&mut [&3_u8; 3][..], &mut [&3_u8; 3][..]));
+}

@@ -1,0 +1,283 @@
+//! The memory that a fill or a copy of a graph names: from the first byte to the last.
+//!
+//! The driver API gives the addresses ("cuMemcpy3D"): row `y` of plane `z` begins at
+//! `base + (z * height + y) * pitch + x`. What lies between two rows counts as used. Every number is the graph's, so every
+//! sum is checked.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+use pool_cuda::cudarc::driver::sys;
+
+/// Why the memory that a node uses cannot be told from the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UnreadableReason {
+    /// The driver API does not tell what a node of this kind uses, or this crate does not know the kind.
+    Kind,
+    /// The copy is from or to a CUDA array, which has no address.
+    Array,
+    /// A `CUmemorytype` that this crate has no name for.
+    MemoryType(u32),
+    /// Several rows without a pitch, or several planes without a height.
+    Pitch,
+    /// The addresses do not fit 64 bits.
+    Overflow,
+}
+
+impl fmt::Display for UnreadableReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kind => "the driver does not tell what it uses",
+            Self::Array => "it copies from or to a CUDA array",
+            Self::MemoryType(kind) => return write!(f, "its memory is of type {kind}"),
+            Self::Pitch => "it has several rows, and no pitch or height",
+            Self::Overflow => "its addresses do not fit 64 bits",
+        })
+    }
+}
+
+/// Memory that a node names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NamedMemory {
+    pub(super) is_host: bool,
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+}
+
+/// A box of rows in memory of a pitch and a height.
+#[derive(Clone, Copy, Debug)]
+struct RowBox {
+    base: u64,
+    /// Where the box begins: bytes, rows, planes.
+    begin: [u64; 3],
+    /// Bytes of a row, rows, planes.
+    size: [u64; 3],
+    pitch: u64,
+    height: u64,
+}
+
+/// One end of a copy as the driver tells it.
+struct End {
+    kind: u32,
+    host: u64,
+    rows: RowBox,
+}
+
+/// The memory that a fill writes (driver API, `CUDA_MEMSET_NODE_PARAMS`: "Pitch of destination device pointer. Unused if
+/// height is 1").
+pub(super) fn of_fill(
+    fill: &sys::CUDA_MEMSET_NODE_PARAMS,
+) -> Result<NamedMemory, UnreadableReason> {
+    let row = (fill.width as u64).checked_mul(fill.elementSize.into());
+    let rows = RowBox {
+        base: fill.dst,
+        begin: [0; 3],
+        size: [row.ok_or(UnreadableReason::Overflow)?, fill.height.max(1) as u64, 1],
+        pitch: fill.pitch as u64,
+        height: 0,
+    };
+    rows.hull(false)
+}
+
+/// The memory that a copy reads, and that which it writes.
+///
+/// The types of memory are read as numbers: a driver may know more of them than the bindings, whose enum is `repr(u32)`.
+pub(super) fn of_copy(
+    place: &MaybeUninit<sys::CUDA_MEMCPY3D>,
+) -> Result<[NamedMemory; 2], UnreadableReason> {
+    let copy = place.as_ptr();
+    // SAFETY: in bounds of the place; no reference is made, and nothing is read.
+    let source = unsafe { &raw const (*copy).srcMemoryType };
+    // SAFETY: as above.
+    let target = unsafe { &raw const (*copy).dstMemoryType };
+    // SAFETY: the place was zeroed before the driver wrote there, so that it is a number, of the enum's size.
+    let source = unsafe { source.cast::<u32>().read() };
+    // SAFETY: as above.
+    let target = unsafe { target.cast::<u32>().read() };
+    check_type(source)?;
+    check_type(target)?;
+    // SAFETY: both types are values of their enum, and every other field is an integer or a raw pointer.
+    let copy = unsafe { place.assume_init_ref() };
+    let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
+    let rows = |base, begin: [usize; 3], pitch, height| RowBox {
+        base,
+        begin: begin.map(|begin| begin as u64),
+        size,
+        pitch: pitch as u64,
+        height: height as u64,
+    };
+    let read = End {
+        kind: source,
+        host: copy.srcHost.addr() as u64,
+        rows: rows(
+            copy.srcDevice,
+            [copy.srcXInBytes, copy.srcY, copy.srcZ],
+            copy.srcPitch,
+            copy.srcHeight,
+        ),
+    };
+    let written = End {
+        kind: target,
+        host: copy.dstHost.addr() as u64,
+        rows: rows(
+            copy.dstDevice,
+            [copy.dstXInBytes, copy.dstY, copy.dstZ],
+            copy.dstPitch,
+            copy.dstHeight,
+        ),
+    };
+    Ok([read.memory()?, written.memory()?])
+}
+
+/// `CU_MEMORYTYPE_HOST`.
+const HOST: u32 = 1;
+
+/// A `CUmemorytype` that has addresses: of the host, of a device, or unified, which is either and in `srcDevice` or
+/// `dstDevice`.
+fn check_type(kind: u32) -> Result<(), UnreadableReason> {
+    match kind {
+        HOST | 2 | 4 => Ok(()),
+        3 => Err(UnreadableReason::Array),
+        other => Err(UnreadableReason::MemoryType(other)),
+    }
+}
+
+impl End {
+    fn memory(self) -> Result<NamedMemory, UnreadableReason> {
+        let is_host = self.kind == HOST;
+        let base = if is_host { self.host } else { self.rows.base };
+        RowBox { base, ..self.rows }.hull(is_host)
+    }
+}
+
+impl RowBox {
+    /// From the first byte to the last.
+    fn hull(self, is_host: bool) -> Result<NamedMemory, UnreadableReason> {
+        let [_, y, z] = self.begin;
+        let [_, rows, planes] = self.size;
+        let needs_height = planes > 1 || z > 0;
+        let needs_pitch = needs_height || rows > 1 || y > 0;
+        if (needs_pitch && self.pitch == 0) || (needs_height && self.height == 0) {
+            return Err(UnreadableReason::Pitch);
+        }
+        let (address, bytes) = self.range().ok_or(UnreadableReason::Overflow)?;
+        Ok(NamedMemory { is_host, address, bytes })
+    }
+
+    fn range(self) -> Option<(u64, u64)> {
+        let [x, y, z] = self.begin;
+        let [row, rows, planes] = self.size;
+        let offset = |z: u64, y: u64, x: u64| {
+            let row = z.checked_mul(self.height)?.checked_add(y)?;
+            row.checked_mul(self.pitch)?.checked_add(x)
+        };
+        let address = self.base.checked_add(offset(z, y, x)?)?;
+        let bytes = offset(planes - 1, rows - 1, row)?;
+        address.checked_add(bytes)?;
+        Some((address, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    use pool_cuda::cudarc::driver::sys;
+    use sys::CUmemorytype_enum as MemoryType;
+
+    use super::{NamedMemory, UnreadableReason, of_copy, of_fill};
+
+    /// Two planes of two rows of eight bytes, from the host to a device.
+    fn copy() -> sys::CUDA_MEMCPY3D {
+        sys::CUDA_MEMCPY3D {
+            srcXInBytes: 1,
+            srcY: 1,
+            srcZ: 1,
+            srcLOD: 0,
+            srcMemoryType: MemoryType::CU_MEMORYTYPE_HOST,
+            srcHost: ptr::without_provenance(500),
+            srcDevice: 0,
+            srcArray: ptr::null_mut(),
+            reserved0: ptr::null_mut(),
+            srcPitch: 10,
+            srcHeight: 3,
+            dstXInBytes: 2,
+            dstY: 1,
+            dstZ: 3,
+            dstLOD: 0,
+            dstMemoryType: MemoryType::CU_MEMORYTYPE_DEVICE,
+            dstHost: ptr::null_mut(),
+            dstDevice: 1000,
+            dstArray: ptr::null_mut(),
+            reserved1: ptr::null_mut(),
+            dstPitch: 20,
+            dstHeight: 4,
+            WidthInBytes: 8,
+            Height: 2,
+            Depth: 2,
+        }
+    }
+
+    /// The same with one field changed.
+    fn changed(change: impl FnOnce(&mut sys::CUDA_MEMCPY3D)) -> Result<(), UnreadableReason> {
+        let mut copy = copy();
+        change(&mut copy);
+        of_copy(&MaybeUninit::new(copy)).map(drop)
+    }
+
+    #[test]
+    fn a_copy_names_its_first_byte_to_its_last() {
+        let [read, written] = of_copy(&MaybeUninit::new(copy())).unwrap();
+        let host = NamedMemory { is_host: true, address: 500 + 41, bytes: 48 };
+        let device = NamedMemory { is_host: false, address: 1000 + 262, bytes: 108 };
+        assert_eq!((read, written), (host, device));
+    }
+
+    #[test]
+    fn a_copy_that_cannot_be_read_says_why() {
+        use UnreadableReason::{Array, Overflow, Pitch};
+        let array = MemoryType::CU_MEMORYTYPE_ARRAY;
+        assert_eq!(changed(|copy| copy.srcMemoryType = array), Err(Array));
+        assert_eq!(changed(|copy| copy.dstPitch = 0), Err(Pitch));
+        assert_eq!(changed(|copy| copy.srcHeight = 0), Err(Pitch));
+        assert_eq!(changed(|copy| copy.dstY = usize::MAX), Err(Overflow));
+        assert_eq!(changed(|copy| copy.dstZ = usize::MAX / 4), Err(Overflow));
+        assert_eq!(changed(|copy| copy.dstXInBytes = usize::MAX), Err(Overflow));
+        assert_eq!(changed(|copy| copy.dstDevice = u64::MAX - 300), Err(Overflow));
+        let unified = MemoryType::CU_MEMORYTYPE_UNIFIED;
+        assert_eq!(changed(|copy| copy.dstMemoryType = unified), Ok(()));
+        let mut place = MaybeUninit::new(copy());
+        // SAFETY: in bounds of the place; no reference is made.
+        let kind = unsafe { &raw mut (*place.as_mut_ptr()).dstMemoryType };
+        // SAFETY: a field of the place, written as the number that it is.
+        unsafe { kind.cast::<u32>().write(9) };
+        assert_eq!(of_copy(&place), Err(UnreadableReason::MemoryType(9)));
+    }
+
+    #[test]
+    fn a_fill_names_its_first_byte_to_its_last() {
+        let fill = sys::CUDA_MEMSET_NODE_PARAMS {
+            dst: 1000,
+            pitch: 20,
+            value: 0,
+            elementSize: 4,
+            width: 3,
+            height: 3,
+        };
+        let named = |address, bytes| Ok(NamedMemory { is_host: false, address, bytes });
+        assert_eq!(of_fill(&fill), named(1000, 52));
+        let row = sys::CUDA_MEMSET_NODE_PARAMS { pitch: 0, height: 1, ..fill };
+        assert_eq!(of_fill(&row), named(1000, 12));
+        let rows = sys::CUDA_MEMSET_NODE_PARAMS { pitch: 0, ..fill };
+        assert_eq!(of_fill(&rows), Err(UnreadableReason::Pitch));
+        for bad in [
+            sys::CUDA_MEMSET_NODE_PARAMS { width: usize::MAX / 2, ..fill },
+            sys::CUDA_MEMSET_NODE_PARAMS { pitch: usize::MAX, ..fill },
+            sys::CUDA_MEMSET_NODE_PARAMS { dst: u64::MAX - 51, ..fill },
+        ] {
+            assert_eq!(of_fill(&bad), Err(UnreadableReason::Overflow));
+        }
+    }
+}

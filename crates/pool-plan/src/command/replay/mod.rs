@@ -1,9 +1,0 @@
-//! `pool-plan replay`: a log is replayed, and what is said of it is printed.
-
-mod open;
-mod run;
-mod sparkline;
-mod table;
-
-pub(super) use open::open;
-pub(super) use run::run;

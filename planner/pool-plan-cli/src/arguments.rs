@@ -1,0 +1,194 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use pool_plan::Options;
+use pool_replay::{Allocator, Format};
+
+/// Plan memory: offsets for buffers with known lifetimes, and an exact lower bound.
+#[derive(Debug, Parser)]
+#[command(name = "pool-plan", version, about)]
+pub(crate) struct CommandLine {
+    /// The task of the command.
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+/// The task of the command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Plan one file.
+    ///
+    /// Exit codes: 0 a valid plan (within the capacity, if one is given), 1 none within the
+    /// capacity, 2 bad input.
+    Solve(Solve),
+    /// Replay the log of an allocator: peaks, failures and leaks by name, and what other allocators would have held.
+    ///
+    /// Exit codes: 0 a consistent log, for which an allocator that is shown does with the capacity, if one is given;
+    /// 1 none of them does; 2 bad input, or more to plan than is planned where only a plan is asked for; 3 a log that is
+    /// inconsistent.
+    Replay(Replay),
+    /// Write the log of an allocator in another form, for a viewer or as a problem.
+    ///
+    /// Exit codes: 0 written, 2 bad input, 3 a log that is inconsistent.
+    Export(Export),
+}
+
+/// How to plan a file.
+#[derive(Args, Debug)]
+pub(crate) struct Solve {
+    /// A CSV file with columns id, lower, upper, size [, alignment, gaps, offset], or a JSON file
+    /// with buffers, and with operations and edges for a happens-before problem.
+    pub(crate) file: PathBuf,
+    /// Find any plan within this many bytes.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) capacity: Option<u64>,
+    /// Align every buffer to at least this many bytes.
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
+    pub(crate) align: Option<u64>,
+    /// How long to plan, as in 10s or 1500ms; the first greedy plan is always finished.
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) budget: Duration,
+    /// Search for at most this many rounds, which makes the result independent of speed.
+    #[arg(long)]
+    pub(crate) rounds: Option<u32>,
+    /// A peak of at most this many times the bound is good enough.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) tolerance: f64,
+    /// The seed of the random choices.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads to search on.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Take the offsets of the file as given: these buffers must stay there.
+    #[arg(long)]
+    pub(crate) fixed: bool,
+    /// Write the file's columns with an offset column, or as JSON the problem with the offsets. With
+    /// `--fixed` it reads back as the plan; but a graph's CSV file is a table without its edges.
+    #[arg(long, value_name = "PLAN.csv|PLAN.json")]
+    pub(crate) out: Option<PathBuf>,
+    /// Draw time and addresses.
+    #[arg(long, value_name = "PICTURE.svg")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Solve {
+    /// The options of the planner.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            capacity: self.capacity,
+            budget: self.budget,
+            rounds: self.rounds,
+            tolerance: self.tolerance,
+            seed: self.seed,
+            threads: self.threads,
+        }
+    }
+}
+
+/// How to replay a log.
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
+    pub(crate) file: PathBuf,
+    /// The format of the file, which is otherwise found out by its first bytes.
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<Format>,
+    /// The allocators to simulate; all of them if none is named.
+    #[arg(long = "allocator", value_enum, value_delimiter = ',')]
+    allocators: Vec<Allocator>,
+    /// How many bytes each device has; for each allocator the first event is named that has no room.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) capacity: Option<u64>,
+    /// Align every buffer of the plan to at least this many bytes.
+    #[arg(long, value_name = "BYTES", value_parser = power_of_two)]
+    pub(crate) align: Option<u64>,
+    /// How long to plan each device, as in 10s or 1500ms.
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    budget: Duration,
+    /// Search for at most this many rounds, which makes the result independent of speed.
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// How many threads to search on.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Replay {
+    /// The replay of a log of a format; the allocators each once, in the order in which they are shown.
+    pub(crate) fn replay(&self, format: Format) -> pool_replay::Replay {
+        let is_asked =
+            |one: &Allocator| self.allocators.is_empty() || self.allocators.contains(one);
+        let (budget, rounds, threads) = (self.budget, self.rounds, self.threads);
+        pool_replay::Replay {
+            format: Some(format),
+            allocators: Allocator::ALL.into_iter().filter(is_asked).collect(),
+            capacity: self.capacity,
+            alignment: self.align.unwrap_or(1),
+            options: Options { budget, rounds, threads, ..Options::default() },
+        }
+    }
+}
+
+/// What a log is written as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Target {
+    /// A snapshot for PyTorch's viewer in the browser and `python -m torch.cuda._memory_viz`.
+    MemoryViz,
+    /// A trace for ui.perfetto.dev.
+    Perfetto,
+    /// The buffers of a device, `MiniMalloc`'s CSV.
+    Csv,
+    /// This project's own log, JSON lines.
+    Json,
+    /// A picture of time and addresses.
+    Svg,
+}
+
+/// How to export a log.
+#[derive(Args, Debug)]
+pub(crate) struct Export {
+    /// RMM's CSV, a memory snapshot of PyTorch's, `MiniMalloc`'s CSV, JSON lines, or the record of a capture.
+    pub(crate) file: PathBuf,
+    /// The form to write.
+    #[arg(long, value_enum)]
+    pub(crate) to: Target,
+    /// The format of the file, which is otherwise found out by its first bytes.
+    #[arg(long, value_enum)]
+    pub(crate) from: Option<Format>,
+    /// The device that a problem or picture is of; needed if there are several.
+    #[arg(long)]
+    pub(crate) device: Option<u32>,
+    /// Where to write; the standard output if it is not given.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// An alignment.
+fn power_of_two(text: &str) -> Result<u64, String> {
+    let alignment: u64 = text.parse().map_err(|_| format!("{text:?} is no number of bytes"))?;
+    if alignment.is_power_of_two() {
+        return Ok(alignment);
+    }
+    Err(format!("{alignment} is not a power of two"))
+}
+
+/// A time such as `10s`, `1.5s` or `1500ms`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => return Err("a time ends in s or ms, as in 10s".to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| format!("{number:?} is no number"))?;
+    Duration::try_from_secs_f64(number * unit).map_err(|error| error.to_string())
+}

@@ -1,0 +1,84 @@
+//! `pool-plan export`: reads a log, follows it, and writes it in another form.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use pool_plan::error_chain;
+use pool_replay::export::{Recording, RecordingError};
+
+use crate::arguments::{Export, Target};
+use crate::open::open;
+use crate::output::complain;
+
+const BAD_INPUT: u8 = 2;
+const INCONSISTENT: u8 = 3;
+
+/// Exports a log.
+pub(crate) fn run(arguments: &Export) -> ExitCode {
+    let name = arguments.file.display();
+    let recording = match read(arguments) {
+        Ok(recording) => recording,
+        Err(error) => {
+            complain(&format!("error: {name}: {}", error_chain(&error)));
+            let is_inconsistent = matches!(error, RecordingError::Inconsistent { .. });
+            return ExitCode::from(if is_inconsistent { INCONSISTENT } else { BAD_INPUT });
+        }
+    };
+    if let Err(message) = write(arguments, &recording) {
+        complain(&format!("error: {name}: {message}"));
+        return ExitCode::from(BAD_INPUT);
+    }
+    ExitCode::SUCCESS
+}
+
+fn read(arguments: &Export) -> Result<Recording, RecordingError> {
+    let (mut source, format) = open(&arguments.file, arguments.from)?;
+    let recording = Recording::read(&mut source, format)?;
+    source.into_inner().progress.finish_and_clear();
+    Ok(recording)
+}
+
+fn write(arguments: &Export, recording: &Recording) -> Result<(), String> {
+    // What cannot be written is found out before a file is made.
+    let device = device(arguments, recording)?;
+    let mut to: Box<dyn Write> = match &arguments.out {
+        Some(path) => {
+            let file =
+                File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+    };
+    let written = match arguments.to {
+        Target::MemoryViz => recording.write_memory_viz(&mut to),
+        Target::Perfetto => recording.write_perfetto(&mut to),
+        Target::Csv => recording.write_csv(device, &mut to),
+        Target::Json => recording.write_json(&mut to),
+        Target::Svg => recording.write_svg(device, &mut to),
+    };
+    written.map_err(|error| error.to_string())
+}
+
+/// The device that a problem or picture is of; 0 for the forms that have all devices.
+fn device(arguments: &Export, recording: &Recording) -> Result<u32, String> {
+    if !matches!(arguments.to, Target::Csv | Target::Svg) {
+        let refused = Err("--device is for csv and svg: the others have all devices".to_owned());
+        return if arguments.device.is_some() { refused } else { Ok(0) };
+    }
+    let devices: Vec<u32> = recording.devices().collect();
+    let device = match (arguments.device, &devices[..]) {
+        (Some(device), all) if all.contains(&device) => device,
+        (Some(device), _) => return Err(format!("there is no device {device}")),
+        (None, []) => 0,
+        (None, [only]) => *only,
+        (None, several) => {
+            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+            return Err(format!("--device says which of the devices: {}", names.join(", ")));
+        }
+    };
+    if recording.buffers(device) == 0 {
+        return Err("there are no buffers".to_owned());
+    }
+    Ok(device)
+}

@@ -1,0 +1,24 @@
+//! The command `pool-plan`: plans a file, prints how good the plan is, and writes or draws it; and replays and exports
+//! the logs of allocators.
+
+mod arguments;
+mod export;
+mod open;
+mod output;
+mod printable;
+mod replay;
+mod solve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{CommandLine, Task};
+
+fn main() -> ExitCode {
+    match CommandLine::parse().task {
+        Task::Solve(arguments) => solve::run(&arguments),
+        Task::Export(arguments) => export::run(&arguments),
+        Task::Replay(arguments) => replay::run(&arguments),
+    }
+}

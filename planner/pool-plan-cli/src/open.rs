@@ -1,0 +1,35 @@
+//! A log is opened, with a bar of progress on a terminal.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
+
+use pool_replay::{Format, LogError};
+
+/// Opens a log, with a bar of progress on a terminal, and finds its format out, unless it is given.
+pub(crate) fn open(
+    path: &Path,
+    format: Option<Format>,
+) -> Result<(BufReader<ProgressBarIter<File>>, Format), LogError> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let (length, is_file) = (metadata.len(), metadata.is_file());
+    let bar =
+        if io::stderr().is_terminal() { ProgressBar::new(length) } else { ProgressBar::hidden() };
+    let template = "{wide_bar} {bytes}/{total_bytes} {eta}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    let mut source = BufReader::with_capacity(1 << 16, bar.wrap_read(file));
+    let format = match format {
+        Some(format) => format,
+        None => Format::of(&mut source)?,
+    };
+    if format == Format::Pytorch && !is_file {
+        let why = "a snapshot is read twice, so it must be a file, and no pipe";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
+    }
+    Ok((source, format))
+}

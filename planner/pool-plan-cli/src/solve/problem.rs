@@ -1,0 +1,76 @@
+//! A problem of either kind, with what both kinds have in common.
+
+use std::path::Path;
+
+use pool_plan::{
+    GraphBuffer, GraphRecord, IntervalProblem, Monitor, Options, Plan, PlanError, Violation,
+};
+
+/// A problem of either kind.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// Buffers with lifetimes, and the text that they were read from if that was CSV.
+    Interval(IntervalProblem, Option<String>),
+    /// The record of a graph.
+    HappensBefore(GraphRecord),
+}
+
+impl Problem {
+    /// How many buffers there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Interval(problem, _) => problem.buffers().len(),
+            Self::HappensBefore(record) => record.problem().buffers().len(),
+        }
+    }
+
+    /// A buffer's name.
+    pub(crate) fn id(&self, index: usize) -> &str {
+        match self {
+            Self::Interval(problem, _) => &problem.buffers()[index].id,
+            Self::HappensBefore(record) => &record.problem().buffers()[index].id,
+        }
+    }
+
+    /// Plans it.
+    pub(crate) fn solve(&self, options: &Options, monitor: &Monitor) -> Result<Plan, PlanError> {
+        match self {
+            Self::Interval(problem, _) => problem.solve_watched(options, monitor),
+            Self::HappensBefore(record) => record.problem().solve_watched(options, monitor),
+        }
+    }
+
+    /// The peak of a plan that the validator accepts.
+    pub(crate) fn validate(&self, offsets: &[u64]) -> Result<u64, Violation> {
+        match self {
+            Self::Interval(problem, _) => problem.validate(offsets),
+            Self::HappensBefore(record) => record.problem().validate(offsets),
+        }
+    }
+
+    /// Each buffer's size, and the spans in which it is live: of time, or of operations from the
+    /// alloc marker to the last free marker.
+    pub(crate) fn spans(&self) -> Vec<(u64, Vec<(i64, i64)>)> {
+        match self {
+            Self::Interval(problem, _) => {
+                let spans = problem.buffers().iter();
+                spans.map(|buffer| (buffer.size, buffer.live_spans().collect())).collect()
+            }
+            Self::HappensBefore(record) => {
+                let problem = record.problem();
+                let end = problem.operations();
+                let span = |buffer: &GraphBuffer| {
+                    let last = buffer.freed_by.iter().max().map_or(end, |last| last + 1);
+                    let number = |operation| i64::try_from(operation).unwrap_or(i64::MAX);
+                    (buffer.size, vec![(number(buffer.allocated_by), number(last))])
+                };
+                problem.buffers().iter().map(span).collect()
+            }
+        }
+    }
+}
+
+/// Whether a file holds JSON, by the end of its name.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}

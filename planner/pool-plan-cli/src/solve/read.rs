@@ -1,0 +1,82 @@
+//! Reads the file of a problem: CSV, or JSON of either kind.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use pool_plan::{GraphRecord, IntervalProblem, PlanError, error_chain};
+use pool_replay::csv::{self, CsvOptions};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::arguments::Solve;
+
+use super::problem::{Problem, is_json};
+
+/// Bytes of a file that are read.
+const MOST_BYTES: usize = 1 << 28;
+
+/// The key by which the two kinds of problem differ in a JSON file.
+#[derive(Deserialize)]
+struct Kind {
+    operations: Option<IgnoredAny>,
+}
+
+/// Reads the file that the arguments name.
+pub(super) fn read(arguments: &Solve) -> Result<Problem, String> {
+    let path = &arguments.file;
+    let text = read_text(path)?;
+    let in_file = |error: String| format!("{} bytes: {error}", text.len());
+    if is_json(path) || is_object(&text) {
+        return from_json(&text, arguments).map_err(in_file);
+    }
+    let options = CsvOptions { fixed: arguments.fixed, alignment: arguments.align };
+    let problem = csv::read(&text, options).map_err(|error| in_file(error_chain(&error)))?;
+    Ok(Problem::Interval(problem, Some(text)))
+}
+
+fn from_json(text: &str, arguments: &Solve) -> Result<Problem, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let kind: Kind = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if kind.operations.is_some() {
+        let record = GraphRecord::from_json_with(text, |buffer| {
+            settle(&mut buffer.alignment, &mut buffer.offset, arguments);
+        });
+        return record.map(Problem::HappensBefore).map_err(|error| error_chain(&error));
+    }
+    let mut source = serde_json::Deserializer::from_str(text);
+    let problem = IntervalProblem::deserialize_with(&mut source, |buffer| {
+        settle(&mut buffer.alignment, &mut buffer.offset, arguments);
+    });
+    Ok(Problem::Interval(problem.map_err(|error| error.to_string())?, None))
+}
+
+/// Applies `--align` and `--fixed` to a buffer, before anything of it is checked.
+fn settle(alignment: &mut u64, offset: &mut Option<u64>, arguments: &Solve) {
+    *alignment = (*alignment).max(arguments.align.unwrap_or(1));
+    if !arguments.fixed {
+        *offset = None;
+    }
+}
+
+/// Whether a text begins as an object of JSON does, and no CSV: a pipe has no name with an extension.
+fn is_object(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with('{')
+}
+
+/// Reads a file up to what is taken of one: it may have no end.
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let length = file.metadata().map_or(0, |data| data.len());
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() <= MOST_BYTES {
+        return String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            format!("this is not UTF-8 from byte {at} on")
+        });
+    }
+    let count = usize::try_from(length).unwrap_or(usize::MAX).max(bytes.len());
+    Err(PlanError::TooMany { what: "bytes", count, limit: MOST_BYTES }.to_string())
+}

@@ -1,0 +1,81 @@
+//! Draws a plan: time to the right, addresses up, a line at the peak and one at the bound.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use pool_plan::Plan;
+use pool_replay::export::xml_text;
+
+use super::problem::Problem;
+
+const WIDTH: f64 = 1200.0;
+const HEIGHT: f64 = 700.0;
+const MARGIN: f64 = 40.0;
+
+/// Writes the picture.
+pub(crate) fn write(problem: &Problem, plan: &Plan, path: &Path) -> Result<(), String> {
+    let text = picture(problem, plan);
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+// Writing to a string cannot fail.
+#[expect(clippy::cast_precision_loss, reason = "pixels")]
+fn picture(problem: &Problem, plan: &Plan) -> String {
+    let buffers = problem.spans();
+    let spans = || buffers.iter().flat_map(|(_, spans)| spans);
+    let begin = spans().map(|span| span.0).min().unwrap_or(0);
+    let end = spans().map(|span| span.1).max().unwrap_or(1);
+    let (duration, top) = (end.abs_diff(begin).max(1) as f64, plan.certificate.peak.max(1) as f64);
+    let x = |time: i64| MARGIN + time.abs_diff(begin) as f64 / duration * WIDTH;
+    let y = |address: u64| MARGIN + (1.0 - address as f64 / top) * HEIGHT;
+    let (full_width, full_height) = (WIDTH + 2.0 * MARGIN, HEIGHT + 2.0 * MARGIN);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {full_width} {full_height}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"{full_width}\" height=\"{full_height}\" fill=\"white\"/>\n"
+    );
+    for (index, (size, spans)) in buffers.iter().enumerate() {
+        let (low, high) = (y(plan.offsets[index]), y(plan.offsets[index] + size));
+        // The golden angle keeps neighbours apart in colour.
+        let hue = (index as f64 * 137.508) % 360.0;
+        let id = xml_text(problem.id(index));
+        for &(lower, upper) in spans {
+            let (left, right) = (x(lower), x(upper));
+            let _ = writeln!(
+                text,
+                "<rect x=\"{left:.2}\" y=\"{high:.2}\" width=\"{:.2}\" height=\"{:.2}\" \
+                 fill=\"hsl({hue:.0},60%,70%)\" stroke=\"#333\" stroke-width=\"0.3\">\
+                 <title>{id}: {size} bytes at {}, [{lower}, {upper})</title></rect>",
+                right - left,
+                low - high,
+                plan.offsets[index],
+            );
+        }
+    }
+    line(&mut text, y(plan.certificate.peak), "#c00", &format!("peak {}", plan.certificate.peak));
+    let bound = format!("bound {}", plan.certificate.bound);
+    line(&mut text, y(plan.certificate.bound), "#06c", &bound);
+    let (bottom, right) = (MARGIN + HEIGHT, MARGIN + WIDTH);
+    let _ = writeln!(
+        text,
+        "<path d=\"M{MARGIN} {MARGIN}V{bottom}H{right}\" fill=\"none\" stroke=\"#333\"/>\
+         <text x=\"{MARGIN}\" y=\"{0}\">address 0, time {begin}</text>\
+         <text x=\"{right}\" y=\"{0}\" text-anchor=\"end\">time {end}</text>",
+        bottom + 16.0,
+    );
+    text.push_str("</svg>\n");
+    text
+}
+
+fn line(text: &mut String, y: f64, colour: &str, label: &str) {
+    let end = MARGIN + WIDTH;
+    // The labels of equal lines stand side by side.
+    let (anchor, x) = if colour == "#c00" { ("start", MARGIN) } else { ("end", end) };
+    let _ = writeln!(
+        text,
+        "<line x1=\"{MARGIN}\" x2=\"{end}\" y1=\"{y:.2}\" y2=\"{y:.2}\" stroke=\"{colour}\" \
+         stroke-width=\"1.5\" stroke-dasharray=\"6 3\"/>\
+         <text x=\"{x}\" y=\"{:.2}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{label}</text>",
+        y - 6.0,
+    );
+}

@@ -1,0 +1,74 @@
+//! Plans with a bar of progress, until Ctrl-C.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use pool_plan::{Monitor, Plan, PlanError};
+
+use crate::arguments::Solve;
+use crate::output::complain;
+
+use super::problem::Problem;
+
+/// As a shell has it of a process that an interrupt has ended.
+const INTERRUPTED: i32 = 130;
+
+/// Plans, and stops with the best plan so far on Ctrl-C. A second one ends the command.
+pub(super) fn solve(problem: &Problem, arguments: &Solve) -> Result<Plan, PlanError> {
+    let monitor = Arc::new(Monitor::new());
+    let stopper = Arc::clone(&monitor);
+    let stop = move || {
+        if stopper.is_cancelled() {
+            std::process::exit(INTERRUPTED);
+        }
+        stopper.cancel();
+    };
+    if let Err(error) = ctrlc::set_handler(stop) {
+        complain(&format!("warning: Ctrl-C will not return the best plan so far: {error}"));
+    }
+    let outcome = shown(problem, arguments, &monitor);
+    // From here on Ctrl-C ends the command.
+    monitor.cancel();
+    outcome
+}
+
+/// Plans, and shows how it goes on a terminal.
+fn shown(problem: &Problem, arguments: &Solve, monitor: &Monitor) -> Result<Plan, PlanError> {
+    let options = arguments.options();
+    if !std::io::stderr().is_terminal() {
+        return problem.solve(&options, monitor);
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Without a thread there is no bar.
+        let bar = || show(monitor, arguments.budget, &done);
+        drop(std::thread::Builder::new().spawn_scoped(scope, bar));
+        let outcome = problem.solve(&options, monitor);
+        done.store(true, Ordering::Release);
+        outcome
+    })
+}
+
+fn show(monitor: &Monitor, budget: Duration, done: &AtomicBool) {
+    let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    let start = Instant::now();
+    while !done.load(Ordering::Acquire) {
+        let passed = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        bar.set_position(passed.min(length));
+        let best = monitor.best().map_or_else(String::new, |peak| HumanBytes(peak).to_string());
+        let bound = HumanBytes(monitor.bound());
+        bar.set_message(format!(
+            "peak {best}, bound {bound}, {} steps",
+            HumanCount(monitor.steps())
+        ));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    bar.finish_and_clear();
+}

@@ -1,0 +1,31 @@
+//! Tests of the command `pool-plan`, as a user starts it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests: a check that fails panics, and their numbers are small"
+)]
+
+#[path = "../../../../crates/pool-plan/tests/support/capture.rs"]
+#[allow(dead_code, reason = "the solver's tests have other settings")]
+mod capture;
+#[path = "../../../pool-replay/tests/support/placed.rs"]
+mod placed;
+
+mod attacks;
+mod command;
+mod memory;
+mod memory_viz;
+mod outside;
+mod records;
+mod replay;
+mod round_trips;
+mod trace_events;
+
+/// `POOL_TEST_CASES`, or 1,000: how many random problems other properties are tried on.
+fn cases() -> u32 {
+    let given = std::env::var("POOL_TEST_CASES");
+    given.ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
+}

@@ -1,0 +1,241 @@
+//! `MiniMalloc`'s CSV: one buffer a line, columns named by a header.
+//!
+//! Columns: `id` (also `buffer`, `buffer_id`), `lower` (also `begin`, `start`), `upper` or the
+//! older `end`, which is inclusive, `size`, and optionally `alignment`, `gaps`
+//! (`2-5 8-9`, separated by spaces), `offset` and `hint`, which is ignored.
+//!
+//! Fields may be in quotes, with quotes in them doubled; blanks around other fields do not count, nor do
+//! blank lines. A lifetime is half-open: where `lower` is `upper` or more, the buffer is never live, and
+//! the file is refused.
+
+mod error;
+mod records;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use pool_plan::{Buffer, Gap, IntervalProblem, PlanError, Violation};
+
+pub use error::CsvError;
+pub use records::quoted;
+
+use records::{Field, Record, Records};
+
+/// The meaning of a column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Column {
+    Id,
+    Lower,
+    Upper,
+    /// The last time at which the buffer is live; `Upper` is the first time after it.
+    End,
+    Size,
+    Alignment,
+    Gaps,
+    Offset,
+    Hint,
+}
+
+impl Column {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "id" | "buffer" | "buffer_id" => Self::Id,
+            "lower" | "begin" | "start" => Self::Lower,
+            "upper" => Self::Upper,
+            "end" => Self::End,
+            "size" => Self::Size,
+            "alignment" => Self::Alignment,
+            "gaps" => Self::Gaps,
+            "offset" => Self::Offset,
+            "hint" => Self::Hint,
+            _ => return None,
+        })
+    }
+
+    /// The column that this one counts as: a file has `End` or `Upper`, not both.
+    fn role(self) -> Self {
+        if self == Self::End { Self::Upper } else { self }
+    }
+}
+
+/// How to read the columns that can mean two things.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct CsvOptions {
+    /// Offsets are where buffers must be placed; otherwise they are ignored.
+    pub fixed: bool,
+    /// The least alignment of every buffer, if not 1.
+    pub alignment: Option<u64>,
+}
+
+/// Reads a problem.
+///
+/// # Errors
+/// If the text is not such a file, with line and column; if there are more buffers than the planner
+/// takes; if they are no problem.
+pub fn read(text: &str, options: CsvOptions) -> Result<IntervalProblem, CsvError> {
+    let mut records = Records::new(text);
+    let columns = columns(&records.next().ok_or(CsvError::Problem(PlanError::Empty))?)?;
+    let mut buffers = Vec::new();
+    let mut spans = 0_usize;
+    while let Some(record) = records.next() {
+        if record.count != columns.len() {
+            let column = record.fields.get(columns.len()).map_or(record.end, |one| one.column);
+            let message = format!("{} fields for {} columns", record.count, columns.len());
+            return Err(CsvError::Field { line: record.line, column, message });
+        }
+        let buffer = buffer(&columns, &record.fields, options)?;
+        spans = spans.saturating_add(1 + buffer.gaps.len());
+        if spans > IntervalProblem::MOST_SPANS {
+            // The others are counted, and not kept.
+            let (count, limit) =
+                (spans.saturating_add(records.count()), IntervalProblem::MOST_SPANS);
+            return Err(PlanError::TooMany { what: "buffers and gaps", count, limit }.into());
+        }
+        buffers.push(buffer);
+    }
+    IntervalProblem::new(buffers).map_err(|error| located(error, &columns, text))
+}
+
+/// An error of the problem, with the line and the field that it is about.
+fn located(error: PlanError, columns: &[Column], text: &str) -> CsvError {
+    let at_id = columns.iter().position(|&column| column == Column::Id).unwrap_or(0);
+    let mut rows = Records::new(text).skip(1);
+    let mut named = |id: &str| {
+        rows.find(|record| record.fields.get(at_id).is_some_and(|field| field.text == id))
+    };
+    let (row, role) = match &error {
+        PlanError::InvertedLifetime { id, .. } => (named(id), Column::Upper),
+        PlanError::BadGap { id, .. } => (named(id), Column::Gaps),
+        PlanError::BadAlignment { id, .. } => (named(id), Column::Alignment),
+        PlanError::MisalignedOffset { id, .. } => (named(id), Column::Offset),
+        PlanError::SizeOverflow { id, .. } => (named(id), Column::Size),
+        PlanError::DuplicateId { second, .. }
+        | PlanError::FixedOverlap(Violation::LiveTogether { second, .. }) => {
+            let is_name = matches!(error, PlanError::DuplicateId { .. });
+            (rows.nth(*second), if is_name { Column::Id } else { Column::Offset })
+        }
+        _ => (None, Column::Id),
+    };
+    let Some(row) = row else { return error.into() };
+    // An alignment that the options ask for has no column.
+    let position = columns.iter().position(|column| column.role() == role).unwrap_or(at_id);
+    let (line, column) =
+        row.fields.get(position).map_or((row.line, 1), |field| (field.line, field.column));
+    CsvError::Buffer { line, column, error }
+}
+
+fn columns(header: &Record<'_>) -> Result<Vec<Column>, CsvError> {
+    let mut columns: Vec<Column> = Vec::new();
+    for field in &header.fields {
+        let column = Column::named(&field.text)
+            .ok_or_else(|| field.wrong(format!("unknown column {:?}", field.text)))?;
+        if columns.iter().any(|other| other.role() == column.role()) {
+            return Err(field.wrong(format!("a second column for {:?}", field.text)));
+        }
+        columns.push(column);
+    }
+    let needed = [
+        (Column::Id, "id"),
+        (Column::Lower, "lower"),
+        (Column::Upper, "upper"),
+        (Column::Size, "size"),
+    ];
+    for (role, name) in needed {
+        if !columns.iter().any(|column| column.role() == role) {
+            return Err(header.fields[0].wrong(format!("there is no column {name:?}")));
+        }
+    }
+    Ok(columns)
+}
+
+fn buffer(
+    columns: &[Column],
+    fields: &[Field<'_>],
+    options: CsvOptions,
+) -> Result<Buffer, CsvError> {
+    let mut buffer = Buffer::new("", 0, 0, 0);
+    let inclusive = i64::from(columns.contains(&Column::End));
+    for (column, field) in columns.iter().zip(fields) {
+        match column {
+            Column::Id => buffer.id = field.text.clone().into_owned(),
+            Column::Lower => buffer.lower = field.number("lower")?,
+            Column::Upper | Column::End => buffer.upper = end(field, inclusive)?,
+            Column::Size => buffer.size = field.number("size")?,
+            Column::Alignment => buffer.alignment = alignment(field)?,
+            Column::Gaps => buffer.gaps = gaps(field, inclusive)?,
+            Column::Offset if options.fixed && !field.text.is_empty() => {
+                buffer.offset = Some(field.number("offset")?);
+            }
+            Column::Offset | Column::Hint => {}
+        }
+    }
+    buffer.alignment = buffer.alignment.max(options.alignment.unwrap_or(1));
+    Ok(buffer)
+}
+
+/// One that is no power of two is refused with the problem; 0 would be lost among the options.
+fn alignment(field: &Field<'_>) -> Result<u64, CsvError> {
+    let alignment = field.number("alignment")?;
+    if alignment == 0 {
+        return Err(field.wrong("alignment 0 is not a power of two"));
+    }
+    Ok(alignment)
+}
+
+fn end(field: &Field<'_>, inclusive: i64) -> Result<i64, CsvError> {
+    let last: i64 = field.number("upper")?;
+    last.checked_add(inclusive).ok_or_else(|| field.wrong("the end is beyond all times"))
+}
+
+fn gaps(field: &Field<'_>, inclusive: i64) -> Result<Vec<Gap>, CsvError> {
+    let mut gaps = Vec::new();
+    for text in field.text.split_whitespace() {
+        if text.contains('@') {
+            return Err(field.wrong(format!("gap {text:?}: gaps with windows are not supported")));
+        }
+        // A lower bound may be negative: the dash that separates is not the first character.
+        let dash = text.char_indices().skip(1).find(|&(_, letter)| letter == '-');
+        let Some((at, _)) = dash else {
+            return Err(field.wrong(format!("gap {text:?} is not of the form 2-5")));
+        };
+        let part = |text| Field { text: Cow::Borrowed(text), ..*field };
+        let upper = end(&part(&text[at + 1..]), inclusive)?;
+        gaps.push(Gap { lower: part(&text[..at]).number("gap")?, upper });
+    }
+    Ok(gaps)
+}
+
+/// Writes a plan: the columns and lines of `text`, from which the problem was read, with the
+/// offsets in the column `offset`.
+///
+/// # Errors
+/// If the header does not hold the columns, or there is not one offset for each line.
+pub fn write(text: &str, offsets: &[u64]) -> Result<String, CsvError> {
+    let mut records = Records::new(text);
+    let header = records.next().ok_or(CsvError::Problem(PlanError::Empty))?;
+    let columns = columns(&header)?;
+    let kept: Vec<usize> =
+        (0..columns.len()).filter(|&one| columns[one] != Column::Offset).collect();
+    let mut output = String::new();
+    let mut add = |record: &Record<'_>, offset: &dyn std::fmt::Display| {
+        for field in kept.iter().filter_map(|&one| record.fields.get(one)) {
+            output.push_str(&quoted(&field.text));
+            output.push(',');
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(output, "{offset}");
+    };
+    add(&header, &"offset");
+    let mut lines = 0;
+    for record in records {
+        if let Some(offset) = offsets.get(lines) {
+            add(&record, offset);
+        }
+        lines += 1;
+    }
+    if lines != offsets.len() {
+        let message = format!("{} offsets for {lines} lines", offsets.len());
+        return Err(CsvError::Field { line: header.line, column: 1, message });
+    }
+    Ok(output)
+}

@@ -1,0 +1,16 @@
+//! A log in other forms: a snapshot for PyTorch's viewer, a trace for Perfetto, a problem, a log or a picture.
+
+mod bytes;
+mod forms;
+mod memory_viz;
+mod perfetto;
+mod pickler;
+mod picture;
+mod problem;
+mod recording;
+
+#[cfg(test)]
+mod tests;
+
+pub use picture::xml_text;
+pub use recording::{Recording, RecordingError};

@@ -1,0 +1,148 @@
+//! A consistent log, kept as a whole: its events, and the buffers that they make.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Seek};
+
+use thiserror::Error;
+
+use crate::log::{self, Event, Format, Frames, LogError, Place};
+use crate::replay::{Books, Change, Fault, Live};
+
+/// A buffer from its allocation to its free.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub(super) live: Live,
+    /// Which event of all allocated the buffer, and which one freed it; after the last one if none did.
+    pub(super) lower: usize,
+    pub(super) upper: usize,
+    pub(super) is_freed: bool,
+}
+
+/// A consistent log, kept as a whole, to be written in another form.
+///
+/// ```
+/// use pool_replay::{Format, export::Recording};
+/// use std::io::Cursor;
+///
+/// let log = r#"{"action":"alloc","address":0,"bytes":512}
+/// {"action":"free","address":0}"#;
+/// let recording = Recording::read(&mut Cursor::new(log), Format::Json)?;
+/// let mut problem = Vec::new();
+/// recording.write_csv(0, &mut problem)?;
+/// assert_eq!(problem, b"id,lower,upper,size\n0,0,1,512\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Recording {
+    pub(super) events: Vec<Event>,
+    pub(super) frames: Frames,
+    /// The buffers of each device, in order of allocation.
+    pub(super) devices: BTreeMap<u32, Vec<Buffer>>,
+}
+
+/// Why a log cannot be exported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The log has an event that cannot be, such as the free of a buffer that is not live.
+    #[error("{place}: {message}")]
+    Inconsistent {
+        /// The line, the place in a trace, or the operation.
+        place: String,
+        /// What is wrong with the event.
+        message: String,
+    },
+}
+
+impl Recording {
+    /// Reads a log of a format ([`Format::of`] finds it out) and follows its events.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is inconsistent.
+    pub fn read(
+        source: &mut (impl BufRead + Seek),
+        format: Format,
+    ) -> Result<Self, RecordingError> {
+        let (mut events, mut frames) = (Vec::new(), Frames::new());
+        log::read(source, format, &mut frames, &mut |event| events.push(event))?;
+        Self::new(events, frames).map_err(|fault| RecordingError::Inconsistent {
+            place: fault.event.place.to_string(),
+            message: fault.to_string(),
+        })
+    }
+
+    /// The devices of the log, ascending.
+    pub fn devices(&self) -> impl Iterator<Item = u32> + '_ {
+        self.devices.keys().copied()
+    }
+
+    /// The number of buffers that a device ever had; 0 for a device that the log does not name.
+    #[must_use]
+    pub fn buffers(&self, device: u32) -> usize {
+        self.buffers_of(device).len()
+    }
+
+    /// The buffers of a device, in order of allocation.
+    pub(super) fn buffers_of(&self, device: u32) -> &[Buffer] {
+        self.devices.get(&device).map_or(&[], Vec::as_slice)
+    }
+
+    /// Follows the events; the error is the first that cannot be.
+    pub(super) fn new(events: Vec<Event>, frames: Frames) -> Result<Self, Fault> {
+        let mut books: BTreeMap<u32, Books> = BTreeMap::new();
+        let mut devices: BTreeMap<u32, Vec<Buffer>> = BTreeMap::new();
+        for (index, &event) in events.iter().enumerate() {
+            let buffers = devices.entry(event.device).or_default();
+            let mut fault = None;
+            books.entry(event.device).or_default().enter(
+                event,
+                &mut |change| note(buffers, change, index, events.len()),
+                &mut |kind| fault = fault.or(Some(Fault { kind, event })),
+            );
+            if let Some(fault) = fault {
+                return Err(fault);
+            }
+        }
+        Ok(Self { events, frames, devices })
+    }
+
+    /// A time for each event, in microseconds from the first, if all have one and none goes back; else their numbers.
+    pub(super) fn times(&self) -> Vec<u64> {
+        let recorded = || self.events.iter().filter_map(|event| event.time);
+        let first = recorded().next().unwrap_or(0);
+        let mut times = Vec::with_capacity(self.events.len());
+        let mut last = Some(0);
+        for event in &self.events {
+            // What was there before the recording has no time, and begins with it.
+            let time = match event.time {
+                Some(time) => time.checked_sub(first).and_then(|time| u64::try_from(time).ok()),
+                None if event.place == Place::Before => Some(0),
+                None => None,
+            };
+            last = last.and_then(|last| time.filter(|&time| time >= last));
+            times.push(last.unwrap_or(0));
+        }
+        if last.is_some() && times.last() > Some(&0) {
+            return times;
+        }
+        (0..).take(self.events.len()).collect()
+    }
+}
+
+fn note(buffers: &mut Vec<Buffer>, change: Change, index: usize, end: usize) {
+    match change {
+        Change::Allocated(live) => {
+            buffers.push(Buffer { live, lower: index, upper: end, is_freed: false });
+        }
+        Change::Freed(live) => {
+            let at = usize::try_from(live.number).unwrap_or(usize::MAX);
+            if let Some(buffer) = buffers.get_mut(at) {
+                buffer.upper = index;
+                buffer.is_freed = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Logs of memory allocators, replayed: what was live, what the allocator held, what others would have held for the same
+//! requests, and how few bytes could do.
+//!
+//! Logs are RMM's CSV, PyTorch's memory snapshots, `MiniMalloc`'s CSV, JSON lines, and the records of captured CUDA graphs.
+//! [`Replay`] reads one and returns a [`Report`]; [`export`] writes it in the form of a viewer; [`csv`] reads and writes
+//! files of buffers for the planner, `pool-plan`.
+//!
+//! ```
+//! use pool_replay::{Allocator, Outcome, Replay};
+//! use std::io::Cursor;
+//!
+//! let log = r#"{"action":"alloc","address":0,"bytes":512}
+//! {"action":"alloc","address":512,"bytes":512}
+//! {"action":"free","address":0}
+//! {"action":"alloc","address":1024,"bytes":512}"#;
+//! let report = Replay::default().read("two at once", &mut Cursor::new(log))?;
+//! assert_eq!(report.outcome(), Outcome::Fits);
+//! let device = &report.devices[0];
+//! assert_eq!((device.peak_live, device.bound), (1024, Some(1024)));
+//! let held = |allocator| device.allocators.iter().find(|one| one.allocator == allocator)?.held;
+//! assert_eq!(held(Allocator::Bump), Some(1536));
+//! assert_eq!(held(Allocator::Planned), Some(1024));
+//! # Ok::<(), pool_replay::LogError>(())
+//! ```
+//!
+//! The command `pool-plan` (crate `pool-plan-cli`) prints the same for people. The formats and the rules of the simulated
+//! allocators are in `docs/replay.md` of the repository.
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `clap` | [`Format`] and [`Allocator`] are values of command lines (`clap::ValueEnum`) | clap |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+pub mod csv;
+pub mod export;
+mod log;
+mod policy;
+mod replay;
+
+pub use log::{Format, LogError, PickleError};
+pub use policy::Allocator;
+pub use replay::{
+    AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
+    LiveReport, Outcome, Replay, Report,
+};
+
+/// Compiles the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

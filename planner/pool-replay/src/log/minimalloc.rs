@@ -1,0 +1,53 @@
+//! `MiniMalloc`'s CSV as a log, or any buffers with lifetimes: at each time first the frees, then the allocations, in the order of the file.
+//!
+//! Buffers have no addresses there unless the file has a plan, whose offsets are taken, and are refused where they
+//! collide. Without offsets each buffer gets addresses of its own.
+
+use std::io::{BufRead, Read as _};
+
+use crate::csv::{self, CsvOptions};
+use pool_plan::{IntervalProblem, PlanError};
+
+use super::error::LogError;
+use super::event::{Action, Event, Place};
+
+/// Bytes of a file that are read: a problem is checked as a whole.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// Reads a file of buffers.
+pub(super) fn read(source: &mut impl BufRead, sink: &mut dyn FnMut(Event)) -> Result<(), LogError> {
+    let mut text = String::new();
+    source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        let limit = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+        return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
+    }
+    let problem = csv::read(&text, CsvOptions { fixed: true, alignment: None })?;
+    replay(&problem, sink);
+    Ok(())
+}
+
+/// Passes on when the buffers of a problem come and go.
+pub(super) fn replay(problem: &IntervalProblem, sink: &mut dyn FnMut(Event)) {
+    let has_plan = problem.buffers().iter().all(|buffer| buffer.offset.is_some());
+    let mut events: Vec<(i64, bool, u64, Event)> = Vec::new();
+    let mut end = 0_u64;
+    for (index, buffer) in (0_u64..).zip(problem.buffers()) {
+        // What has no bytes is never live, and its offset may be another buffer's.
+        if buffer.size == 0 {
+            continue;
+        }
+        let address = buffer.offset.filter(|_| has_plan).unwrap_or(end);
+        end = end.saturating_add(buffer.size);
+        let place = Place::Buffer(index + 1);
+        for (lower, upper) in buffer.live_spans() {
+            for (action, time) in [(Action::Allocate, lower), (Action::Free, upper)] {
+                let event = Event::new(action, place, address, buffer.size);
+                let event = Event { time: Some(time), ..event };
+                events.push((time, action == Action::Allocate, index, event));
+            }
+        }
+    }
+    events.sort_by_key(|&(time, is_allocation, index, _)| (time, is_allocation, index));
+    events.into_iter().for_each(|(.., event)| sink(event));
+}

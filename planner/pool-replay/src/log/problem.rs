@@ -1,0 +1,169 @@
+//! A problem of `pool-plan solve` in JSON as a log: a graph, such as the record of a capture, or buffers with lifetimes.
+//!
+//! The operations of a graph come in the order of their numbers, if its edges allow that: a capture numbers them in the
+//! order of the calls. A buffer is freed behind the last of its free markers, and one without any when the graph is over.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{BufRead, Read as _};
+
+use pool_plan::{GraphBuffer, GraphRecord, HappensBeforeProblem, IntervalProblem, PlanError, Role};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::error::LogError;
+use super::event::{Action, Event, Place};
+use super::frames::{Frame, Frames, Stack};
+use super::minimalloc;
+
+/// Bytes of a file that are read: a problem is checked as a whole.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// The keys that a problem may begin with. A line of JSON lines has none of them.
+pub(super) const KEYS: [&str; 6] =
+    ["operations", "edges", "buffers", "capacity", "streams", "callers"];
+
+/// Which of the two kinds of problem a file holds.
+#[derive(Deserialize)]
+struct Kind {
+    operations: Option<IgnoredAny>,
+}
+
+/// Reads a problem; that of a graph is answered, for its order says more than that of the events.
+pub(super) fn read(
+    source: &mut impl BufRead,
+    frames: &mut Frames,
+    sink: &mut dyn FnMut(Event),
+) -> Result<Option<HappensBeforeProblem>, LogError> {
+    let mut text = String::new();
+    source.by_ref().take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        let limit = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+        return Err(PlanError::TooMany { what: "bytes", count: text.len(), limit }.into());
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if serde_json::from_str::<Kind>(text).is_ok_and(|kind| kind.operations.is_none()) {
+        let problem: IntervalProblem =
+            serde_json::from_str(text).map_err(|error| LogError::json(&error))?;
+        minimalloc::replay(&problem, sink);
+        return Ok(None);
+    }
+    let record = GraphRecord::from_json(text)?;
+    GraphLog { record: &record, frames, sink }.replay();
+    Ok(Some(record.problem().clone()))
+}
+
+/// A graph that is passed on as a log.
+struct GraphLog<'a> {
+    record: &'a GraphRecord,
+    frames: &'a mut Frames,
+    sink: &'a mut dyn FnMut(Event),
+}
+
+/// The buffers that come and go at one step of the order.
+#[derive(Default)]
+struct Step {
+    allocated: Vec<usize>,
+    freed: Vec<usize>,
+}
+
+impl GraphLog<'_> {
+    fn replay(&mut self) {
+        let problem = self.record.problem();
+        let order = order(problem);
+        let places: BTreeMap<usize, usize> = order.iter().copied().zip(0..).collect();
+        let place = |operation: &usize| places.get(operation).copied().unwrap_or(0);
+        let end = order.len();
+        let mut steps: Vec<Step> = std::iter::repeat_with(Step::default).take(end + 1).collect();
+        // What has no bytes is never live, and its offset may be another buffer's.
+        let with_bytes = problem.buffers().iter().enumerate().filter(|(_, one)| one.size > 0);
+        for (index, buffer) in with_bytes {
+            let is_shared = buffer.role == Role::Temporary;
+            let first = if is_shared { place(&buffer.allocated_by) } else { 0 };
+            let last = buffer.freed_by.iter().map(place).max().filter(|_| is_shared);
+            steps[first].allocated.push(index);
+            // A free marker without an order with the alloc marker may come before it here.
+            steps[last.map_or(end, |last| last.max(first))].freed.push(index);
+        }
+        if let Some(capacity) = self.record.capacity() {
+            let event = Event::new(Action::Reserve, Place::Arena, 0, capacity);
+            (self.sink)(Event { time: Some(0), ..event });
+        }
+        let addresses = self.addresses();
+        for (at, step) in steps.iter().enumerate() {
+            let operation = order.get(at).copied();
+            for &buffer in &step.allocated {
+                self.event(Action::Allocate, buffer, addresses[buffer], (operation, at));
+            }
+            for &buffer in &step.freed {
+                // What the next operation allocates comes at the same time as what this one frees.
+                self.event(Action::Free, buffer, addresses[buffer], (operation, at + 1));
+            }
+        }
+    }
+
+    fn event(&mut self, action: Action, buffer: usize, address: u64, at: (Option<usize>, usize)) {
+        let (operation, time) = at;
+        let place = operation.map_or(Place::End, Place::Operation);
+        let bytes = self.record.problem().buffers()[buffer].size;
+        let event = Event::new(action, place, address, bytes);
+        let allocated_by = self.record.problem().buffers()[buffer].allocated_by;
+        let stream = self.record.stream(operation.unwrap_or(allocated_by)).unwrap_or(0);
+        let stack = self.stack(buffer);
+        let time = i64::try_from(time).ok();
+        (self.sink)(Event { stream: stream.into(), stack, time, ..event });
+    }
+
+    fn stack(&mut self, buffer: usize) -> Stack {
+        let Some(caller) = self.record.caller(buffer) else { return Stack::default() };
+        let filename = self.frames.text(&caller.filename);
+        let name = self.frames.text(&caller.name);
+        self.frames.stack(&[Frame { filename, line: caller.line.into(), name }])
+    }
+
+    /// The offsets of the plan. Without one, each buffer has addresses of its own.
+    fn addresses(&self) -> Vec<u64> {
+        self.record.offsets().unwrap_or_else(|| {
+            let mut end = 0_u64;
+            let mut place = |buffer: &GraphBuffer| {
+                let start = end;
+                end = end.saturating_add(buffer.size);
+                start
+            };
+            self.record.problem().buffers().iter().map(&mut place).collect()
+        })
+    }
+}
+
+/// The operations that edges or buffers name, each behind those that it comes after, and otherwise by their numbers.
+fn order(problem: &HappensBeforeProblem) -> Vec<usize> {
+    let mut waits: BTreeMap<usize, usize> = BTreeMap::new();
+    for buffer in problem.buffers() {
+        for &operation in buffer.freed_by.iter().chain([&buffer.allocated_by]) {
+            waits.entry(operation).or_default();
+        }
+    }
+    let mut edges: Vec<(usize, usize)> =
+        problem.edges().iter().map(|edge| (edge.from, edge.to)).collect();
+    edges.sort_unstable();
+    for &(from, to) in &edges {
+        waits.entry(from).or_default();
+        *waits.entry(to).or_default() += 1;
+    }
+    let mut ready: BinaryHeap<Reverse<usize>> =
+        waits.iter().filter(|&(_, &count)| count == 0).map(|(&one, _)| Reverse(one)).collect();
+    let mut order = Vec::with_capacity(waits.len());
+    while let Some(Reverse(operation)) = ready.pop() {
+        order.push(operation);
+        let first = edges.partition_point(|&(from, _)| from < operation);
+        let after = edges[first..].iter().take_while(|&&(from, _)| from == operation);
+        for (_, to) in after {
+            let Some(count) = waits.get_mut(to) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                ready.push(Reverse(*to));
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,65 @@
+//! What allocators of known rules would have held for the same requests: no memory, addresses alone.
+//!
+//! Each simulator stands for one device. It is told the number of each buffer that is allocated and freed, and answers
+//! with the buffer's address, or with [`Full`] where the rules find no room within the capacity.
+
+mod bump;
+mod caching;
+mod free_list;
+mod rmm_pool;
+mod simulator;
+mod slots;
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub(crate) use simulator::{Full, Simulator};
+
+/// The allocator that a simulator follows.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Allocator {
+    /// An arena: bytes after the last live buffer, which come back from the top alone.
+    Bump,
+    /// This project's pool: the i-th live buffer of a stream has the i-th block, which grows.
+    Slots,
+    /// RMM's pool: coalescing best fit, a list for each stream.
+    Pool,
+    /// PyTorch's caching allocator: segments of 2 MiB, 20 MiB or more, which are split.
+    Caching,
+    /// This planner: offsets that are found once all lifetimes are known.
+    Planned,
+}
+
+impl Allocator {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 5] = [Self::Bump, Self::Slots, Self::Pool, Self::Caching, Self::Planned];
+
+    /// The name as it stands on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bump => "bump",
+            Self::Slots => "slots",
+            Self::Pool => "pool",
+            Self::Caching => "caching",
+            Self::Planned => "planned",
+        }
+    }
+
+    /// A simulator, with so many bytes of memory on the device; none for the planner, which sees all buffers at once.
+    pub(crate) fn simulator(self, capacity: u64) -> Option<Box<dyn Simulator>> {
+        Some(match self {
+            Self::Bump => Box::new(bump::Bump::new(capacity)),
+            Self::Slots => Box::new(slots::Slots::new(capacity)),
+            Self::Pool => Box::new(rmm_pool::RmmPool::new(capacity)),
+            Self::Caching => Box::new(caching::Caching::new(capacity)),
+            Self::Planned => return None,
+        })
+    }
+}

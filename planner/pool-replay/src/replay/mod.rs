@@ -1,0 +1,24 @@
+//! A log replayed: the books of what is live, the policies beside it, the plan, and the report.
+
+mod books;
+mod curve;
+mod device;
+mod fault;
+mod outcome;
+mod planned;
+mod report;
+mod session;
+
+#[cfg(test)]
+mod tests;
+
+pub use outcome::Outcome;
+pub use report::{
+    AllocatorReport, At, BufferReport, CurveReport, DeviceReport, EventReport, FaultReport,
+    LiveReport, Report,
+};
+pub use session::Replay;
+
+pub(crate) use books::{Books, Change, Live};
+pub(crate) use fault::Fault;
+pub(crate) use report::frames_of;

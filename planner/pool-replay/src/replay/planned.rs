@@ -1,0 +1,81 @@
+//! The plan of a device's buffers, now that all lifetimes are known, or of a graph's.
+
+use pool_plan::{Buffer, Certificate, HappensBeforeProblem, IntervalProblem, Options, PlanError};
+
+use super::device::Lifetime;
+
+/// What the planner makes of the buffers of a device.
+#[derive(Debug)]
+pub(crate) enum Planned {
+    /// A plan, which the validator accepts.
+    Plan(Certificate),
+    /// There is nothing to plan.
+    Nothing,
+    /// There are more buffers than the planner takes.
+    TooMany,
+    /// There is no plan within the capacity, or none was found.
+    Refused(PlanError),
+}
+
+/// What orders the buffers of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order<'a> {
+    /// Their lifetimes in the log; none where there are more than are kept.
+    Sequence(Option<&'a [Lifetime]>),
+    /// The edges of a graph.
+    Graph(&'a HappensBeforeProblem),
+}
+
+/// Plans the buffers of a device in as few bytes as it can; if those are more than the capacity, within the capacity.
+pub(crate) fn plan(order: Order<'_>, alignment: u64, capacity: u64, options: &Options) -> Planned {
+    let solve = |options: &Options| match order {
+        Order::Sequence(None) => Ok(None),
+        Order::Sequence(Some(lifetimes)) => solve_sequence(lifetimes, alignment, options).map(Some),
+        Order::Graph(problem) => solve_graph(problem, alignment, options).map(Some),
+    };
+    if matches!(order, Order::Sequence(Some([]))) {
+        return Planned::Nothing;
+    }
+    let outcome = match solve(options) {
+        Ok(Some(certificate)) if certificate.peak > capacity => {
+            solve(&Options { capacity: Some(capacity), ..options.clone() })
+        }
+        outcome => outcome,
+    };
+    match outcome {
+        Ok(Some(certificate)) => Planned::Plan(certificate),
+        Ok(None) => Planned::TooMany,
+        Err(error) => Planned::Refused(error),
+    }
+}
+
+fn solve_sequence(
+    lifetimes: &[Lifetime],
+    alignment: u64,
+    options: &Options,
+) -> Result<Certificate, PlanError> {
+    let time = |time: u64| i64::try_from(time).unwrap_or(i64::MAX);
+    let buffer = |(index, one): (usize, &Lifetime)| {
+        let buffer = Buffer::new(index.to_string(), time(one.lower), time(one.upper), one.bytes);
+        Buffer { alignment, ..buffer }
+    };
+    let problem = IntervalProblem::new(lifetimes.iter().enumerate().map(buffer).collect())?;
+    let plan = problem.solve(options)?;
+    problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
+    Ok(plan.certificate)
+}
+
+/// Where a record has its buffers is no part of what is planned.
+fn solve_graph(
+    problem: &HappensBeforeProblem,
+    alignment: u64,
+    options: &Options,
+) -> Result<Certificate, PlanError> {
+    let mut buffers = problem.clone().without_offsets().buffers().to_vec();
+    buffers.iter_mut().for_each(|buffer| buffer.alignment = buffer.alignment.max(alignment));
+    let problem =
+        HappensBeforeProblem::new(problem.operations(), problem.edges().to_vec(), buffers)?;
+    let plan = problem.solve(options)?;
+    problem.validate(&plan.offsets).map_err(PlanError::Rejected)?;
+    Ok(plan.certificate)
+}

@@ -1,0 +1,310 @@
+//! What is said of a log, which is one JSON object for programs; the command prints the same for people.
+
+use pool_plan::{PlanError, error_chain};
+use serde::Serialize;
+
+use crate::log::{Event, Format, Frames, Stack};
+use crate::policy::Allocator;
+
+use super::device::{Device, MOST_LIFETIMES, NAMED, is_recorded};
+use super::fault::Fault;
+use super::planned::Planned;
+
+/// Points of the curves.
+const POINTS: usize = 64;
+
+/// A log.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The name of the log.
+    pub log: String,
+    /// Its format.
+    pub format: Format,
+    /// How many events there were.
+    pub events: u64,
+    /// How many operations a graph has, where the log is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<usize>,
+    /// Whether there is no event that cannot be.
+    pub consistent: bool,
+    /// How many bytes each device has, if that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
+    /// Each device, by its number.
+    pub devices: Vec<DeviceReport>,
+}
+
+/// One device of a log.
+#[derive(Debug, Serialize)]
+pub struct DeviceReport {
+    /// The number of the device.
+    pub device: u32,
+    /// How many events there were.
+    pub events: u64,
+    /// How many buffers there were.
+    pub buffers: u64,
+    /// How many streams allocated.
+    pub streams: usize,
+    /// Buffers whose free names another stream than their allocation.
+    pub freed_on_another_stream: u64,
+    /// Buffers whose bytes came back later than they were given up.
+    pub freed_late: u64,
+    /// The most bytes that were live at once, as they were asked for.
+    pub peak_live: u64,
+    /// The event that reached the peak, if one is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_at: Option<At>,
+    /// What the log's own allocator held at most, where the log says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by_log: Option<u64>,
+    /// What no allocator can be below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<u64>,
+    /// What each allocator would have held.
+    pub allocators: Vec<AllocatorReport>,
+    /// The largest buffers that were live at the peak.
+    pub largest_at_peak: Vec<BufferReport>,
+    /// What is live at the end.
+    pub live_at_end: LiveReport,
+    /// The first allocations that failed.
+    pub failures: Vec<EventReport>,
+    /// How many allocations failed.
+    pub failure_count: u64,
+    /// The first events that cannot be.
+    pub faults: Vec<FaultReport>,
+    /// How many events cannot be.
+    pub fault_count: u64,
+    /// Bytes over time.
+    pub curve: CurveReport,
+}
+
+/// Where an event is.
+#[derive(Clone, Debug, Serialize)]
+pub struct At {
+    /// The line, the place in a trace, or the operation.
+    pub place: String,
+    /// Microseconds, from a point in time that the log chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<i64>,
+}
+
+/// What an allocator would have held.
+#[derive(Debug, Serialize)]
+pub struct AllocatorReport {
+    /// The allocator.
+    pub allocator: Allocator,
+    /// The most bytes held; up to the failure, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// Bytes held for each byte live at the peak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// The first event for which there was no room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fails_at: Option<EventReport>,
+    /// Why there is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Whether no plan was sought, because there is more to plan than the planner takes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
+}
+
+/// A buffer.
+#[derive(Debug, Serialize)]
+pub struct BufferReport {
+    /// The bytes that were asked for.
+    pub bytes: u64,
+    /// Its address.
+    pub address: u64,
+    /// Its stream.
+    pub stream: u64,
+    /// Where the log allocates it.
+    pub at: At,
+    /// Who called, innermost first, `file:line name`.
+    pub frames: Vec<String>,
+}
+
+/// What is live at the end.
+#[derive(Debug, Serialize)]
+pub struct LiveReport {
+    /// How many buffers.
+    pub buffers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The largest of them.
+    pub largest: Vec<BufferReport>,
+}
+
+/// An event.
+#[derive(Debug, Serialize)]
+pub struct EventReport {
+    /// Where the log has it.
+    pub at: At,
+    /// The bytes that were asked for.
+    pub bytes: u64,
+    /// Its stream.
+    pub stream: u64,
+    /// Who called, innermost first, `file:line name`.
+    pub frames: Vec<String>,
+}
+
+/// An event that cannot be.
+#[derive(Debug, Serialize)]
+pub struct FaultReport {
+    /// A word for what is wrong.
+    pub fault: &'static str,
+    /// Where the log has it.
+    pub at: At,
+    /// What is wrong, with its numbers.
+    pub message: String,
+}
+
+/// Quantities over the events of the device, each point the most of its part.
+#[derive(Debug, Serialize)]
+pub struct CurveReport {
+    /// Bytes live.
+    pub live: Vec<u64>,
+    /// What the log's own allocator held, where the log says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by_log: Option<Vec<u64>>,
+    /// What each allocator would have held.
+    pub allocators: Vec<(Allocator, Vec<u64>)>,
+}
+
+fn at(event: &Event) -> At {
+    At { place: event.place.to_string(), time: event.time }
+}
+
+/// The frames of a stack, `file:line name`.
+pub(crate) fn frames_of(stack: Stack, frames: &Frames) -> Vec<String> {
+    let frame = |(file, line, name): (&str, i64, &str)| match (file, line) {
+        // PyTorch's profiler has no files.
+        ("", _) | ("none", 0) => name.to_owned(),
+        (file, 0) => format!("{file} {name}"),
+        (file, line) => format!("{file}:{line} {name}"),
+    };
+    frames.frames(stack).map(frame).collect()
+}
+
+fn buffer(event: &Event, frames: &Frames) -> BufferReport {
+    let (bytes, address, stream) = (event.asked(), event.address, event.stream);
+    BufferReport { bytes, address, stream, at: at(event), frames: frames_of(event.stack, frames) }
+}
+
+fn event_report(event: &Event, frames: &Frames) -> EventReport {
+    let frames = frames_of(event.stack, frames);
+    EventReport { at: at(event), bytes: event.asked(), stream: event.stream, frames }
+}
+
+fn fault(fault: &Fault) -> FaultReport {
+    let (fault_name, message) = (fault.kind.name(), fault.to_string());
+    FaultReport { fault: fault_name, at: at(&fault.event), message }
+}
+
+impl DeviceReport {
+    /// Bytes held for each byte live at the peak; none where nothing was live.
+    #[must_use]
+    pub fn ratio(&self, held: u64) -> Option<f64> {
+        ratio(held, self.peak_live)
+    }
+}
+
+/// Bytes held for each byte live, if any were.
+#[expect(clippy::cast_precision_loss, reason = "a ratio is shown with three digits")]
+fn ratio(held: u64, live: u64) -> Option<f64> {
+    (live > 0).then(|| held as f64 / live as f64)
+}
+
+/// The report of a device; `planned` is what the planner says, if it was asked.
+pub(crate) fn device(
+    number: u32,
+    device: &Device,
+    planned: Option<&Planned>,
+    frames: &Frames,
+) -> DeviceReport {
+    let peak = device.peak.bytes;
+    let points = device.curve.points(POINTS);
+    let column = |at: usize| points.iter().map(|point| point[at]).collect::<Vec<_>>();
+    let mut live: Vec<_> = device.books.live().collect();
+    let live_at_end = LiveReport {
+        buffers: live.len() as u64,
+        bytes: device.books.bytes(),
+        largest: {
+            live.sort_by_key(|one| std::cmp::Reverse((one.event.asked(), one.event.address)));
+            live.iter().take(NAMED).map(|one| buffer(&one.event, frames)).collect()
+        },
+    };
+    let mut allocators: Vec<AllocatorReport> = Vec::new();
+    for one in &device.simulations {
+        allocators.push(AllocatorReport {
+            allocator: one.allocator,
+            held: Some(one.held),
+            ratio: ratio(one.held, peak).filter(|_| one.failed.is_none()),
+            fails_at: one.failed.as_ref().map(|event| event_report(event, frames)),
+            message: None,
+            left_out: false,
+        });
+    }
+    allocators.extend(planned.map(|planned| planner(device, planned, frames)));
+    let curves = (2..).zip(&device.simulations).map(|(at, one)| (one.allocator, column(at)));
+    DeviceReport {
+        device: number,
+        events: device.books.events(),
+        buffers: device.books.buffers(),
+        streams: device.streams.len(),
+        freed_on_another_stream: device.freed_elsewhere,
+        freed_late: device.freed_late,
+        peak_live: peak,
+        peak_at: device.peak.event.as_ref().map(at),
+        held_by_log: device.reserved.map(|(_, most)| most),
+        bound: match planned {
+            Some(Planned::Plan(certificate)) => Some(certificate.bound),
+            _ => None,
+        },
+        allocators,
+        largest_at_peak: device.peak.largest.iter().map(|one| buffer(&one.event, frames)).collect(),
+        live_at_end,
+        failures: device.failures.first.iter().map(|one| event_report(one, frames)).collect(),
+        failure_count: device.failures.count,
+        faults: device.faults.first.iter().map(fault).collect(),
+        fault_count: device.faults.count,
+        curve: CurveReport {
+            live: column(0),
+            held_by_log: device.reserved.map(|_| column(1)),
+            allocators: curves.collect(),
+        },
+    }
+}
+
+fn planner(device: &Device, planned: &Planned, frames: &Frames) -> AllocatorReport {
+    let (held, message) = match planned {
+        Planned::Plan(certificate) => (Some(certificate.peak), None),
+        Planned::Nothing => (Some(0), None),
+        Planned::TooMany => {
+            (None, Some(format!("more than {MOST_LIFETIMES} buffers, the most that are planned")))
+        }
+        Planned::Refused(error) => (None, Some(error_chain(error))),
+    };
+    AllocatorReport {
+        allocator: Allocator::Planned,
+        held,
+        ratio: held.and_then(|held| ratio(held, device.peak.bytes)),
+        fails_at: device
+            .over
+            .as_ref()
+            .filter(|event| is_recorded(event))
+            .map(|event| event_report(event, frames)),
+        message,
+        left_out: match planned {
+            Planned::Plan(_) | Planned::Nothing => false,
+            Planned::TooMany => true,
+            Planned::Refused(error) => !matches!(
+                error,
+                PlanError::Infeasible { .. }
+                    | PlanError::ProvedInfeasible { .. }
+                    | PlanError::NotFound { .. }
+            ),
+        },
+    }
+}

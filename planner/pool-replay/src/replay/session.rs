@@ -1,0 +1,127 @@
+//! A log is read once, then its buffers are planned, then it is reported.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+use std::path::Path;
+
+use crate::log::{self, Event, Format, Frames, LogError};
+use crate::policy::Allocator;
+use pool_plan::{HappensBeforeProblem, Options};
+
+use super::device::Device;
+use super::planned::{Order, plan};
+use super::report::{self, Report};
+
+/// How a log is replayed.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The format of the log; if none is given, it is found out by its first bytes.
+    pub format: Option<Format>,
+    /// The allocators that are simulated, in the order in which they are reported.
+    pub allocators: Vec<Allocator>,
+    /// How many bytes each device has; with it the first event is named that has no room.
+    pub capacity: Option<u64>,
+    /// What the plan aligns every buffer to at least, in bytes, a power of two.
+    pub alignment: u64,
+    /// How each device is planned; the capacity in it is not looked at.
+    pub options: Options,
+}
+
+/// All allocators, no capacity, no alignment, and two seconds for the plan of each device.
+impl Default for Replay {
+    fn default() -> Self {
+        let budget = std::time::Duration::from_secs(2);
+        Self {
+            format: None,
+            allocators: Allocator::ALL.to_vec(),
+            capacity: None,
+            alignment: 1,
+            options: Options { budget, ..Options::default() },
+        }
+    }
+}
+
+impl Replay {
+    /// Replays a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not of the format; the error names the line, or the byte. What a log cannot
+    /// mean is no such error, but one of the faults of the report.
+    pub fn file(&self, path: impl AsRef<Path>) -> Result<Report, LogError> {
+        let path = path.as_ref();
+        let mut source = BufReader::with_capacity(1 << 16, File::open(path)?);
+        self.read(path.display().to_string(), &mut source)
+    }
+
+    /// Replays what a reader gives, under a name for the report.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn read(
+        &self,
+        name: impl Into<String>,
+        source: &mut (impl BufRead + Seek),
+    ) -> Result<Report, LogError> {
+        self.read_watched(name, source, &|| ())
+    }
+
+    /// As [`read`](Self::read), and calls `is_read` once the log is read, before the plans begin: a progress bar ends
+    /// there.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn read_watched(
+        &self,
+        name: impl Into<String>,
+        source: &mut (impl BufRead + Seek),
+        is_read: &dyn Fn(),
+    ) -> Result<Report, LogError> {
+        let format = match self.format {
+            Some(format) => format,
+            None => Format::of(source)?,
+        };
+        let capacity = self.capacity.unwrap_or(u64::MAX);
+        let mut frames = Frames::new();
+        let mut devices: BTreeMap<u32, Device> = BTreeMap::new();
+        let mut events = 0;
+        let mut sink = |event: Event| {
+            events += 1;
+            let new = || Device::new(&self.allocators, capacity);
+            devices.entry(event.device).or_insert_with(new).event(event);
+        };
+        let graph = log::read(source, format, &mut frames, &mut sink)?;
+        is_read();
+        let graph = graph.as_ref();
+        let report =
+            |(&number, device): (&u32, &mut Device)| self.device(number, device, graph, &frames);
+        let reports = devices.iter_mut().map(report).collect();
+        Ok(Report {
+            log: name.into(),
+            format,
+            events,
+            operations: graph.map(HappensBeforeProblem::operations),
+            consistent: devices.values().all(|device| device.faults.count == 0),
+            capacity: self.capacity,
+            devices: reports,
+        })
+    }
+
+    /// Ends a device, plans its buffers if that is asked for, and reports it.
+    fn device(
+        &self,
+        number: u32,
+        device: &mut Device,
+        graph: Option<&HappensBeforeProblem>,
+        frames: &Frames,
+    ) -> report::DeviceReport {
+        device.end();
+        let planned = self.allocators.contains(&Allocator::Planned).then(|| {
+            let lifetimes = device.lifetimes.as_deref();
+            let order = graph.map_or(Order::Sequence(lifetimes), Order::Graph);
+            let options = Options { capacity: None, ..self.options.clone() };
+            plan(order, self.alignment, self.capacity.unwrap_or(u64::MAX), &options)
+        });
+        report::device(number, device, planned.as_ref(), frames)
+    }
+}

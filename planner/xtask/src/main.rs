@@ -1,0 +1,48 @@
+//! The tasks of the planner's workspace: `cargo xtask <task>`, in the directory `planner`.
+
+mod features;
+mod test;
+mod wheel;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tasks::imports::Crate;
+use tasks::{TaskError, imports, links, steps};
+
+/// The crates whose modules are checked against ARCHITECTURE.md.
+const CRATES: &[Crate<'_>] = &[
+    Crate { name: "pool-replay", root: "pool-replay/src/lib.rs" },
+    Crate { name: "pool-plan-cli", root: "pool-plan-cli/src/main.rs" },
+];
+
+/// The command line of `cargo xtask`.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
+struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// The tasks of this workspace.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    Imports(imports::Arguments),
+    /// Follow every link of the documents.
+    Links,
+    /// Run every check of the workspace; the last line counts them.
+    Test(steps::Arguments),
+    /// Build the Python wheel, install it into an environment of its own, and test it there.
+    Wheel,
+}
+
+fn main() -> ExitCode {
+    let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
+        Task::Imports(arguments) => imports::run(&arguments, CRATES),
+        Task::Links => links::run(&[]),
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Wheel => wheel::run(),
+    };
+    tasks::finish(outcome)
+}

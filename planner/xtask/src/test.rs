@@ -1,0 +1,121 @@
+//! `cargo xtask test`: every check of the planner's workspace, in order, with one closing line of counts.
+
+use std::process::ExitCode;
+
+use tasks::TaskError;
+use tasks::steps::{self, Arguments, Invocation, Step};
+use tasks::toolchains::Toolchains;
+use tasks::workspace::{self, Workspace};
+
+use crate::features::{ALL_FEATURES, CLIPPY_SETS, PUBLISHED};
+
+/// Random problems and files per property test: the count that `POOL_TEST_CASES` carries.
+const CASES: u32 = 2_000;
+/// The same with `--full`.
+const CASES_IN_FULL: u32 = 20_000;
+
+/// All steps.
+const STEPS: &[Step<Setting>] = &[
+    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
+    Step::in_turn("clippy", "no warning in any listed feature set", clippy),
+    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
+    Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn("imports", "no import that ARCHITECTURE.md does not allow", imports),
+    Step::in_turn("tests", "unit, integration and documentation tests", tests),
+    Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
+    Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
+    Step::in_turn("wheel", "the Python module, installed and tested", wheel).in_full(),
+];
+
+/// The facts of a run.
+#[derive(Debug)]
+struct Setting {
+    workspace: Workspace,
+    /// The oldest supported Rust release, from the manifest of this task.
+    oldest_rust: &'static str,
+    toolchains: Toolchains,
+    full: bool,
+}
+
+impl steps::Setting for Setting {
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+}
+
+/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+///
+/// # Errors
+///
+/// When the run could not be made at all. A failed step is no such error: it is counted.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    steps::run(arguments, STEPS, || {
+        Ok(Setting {
+            workspace: workspace::describe()?,
+            oldest_rust: env!("CARGO_PKG_RUST_VERSION"),
+            toolchains: Toolchains::detect(),
+            full: arguments.full,
+        })
+    })
+}
+
+/// The Python module and the fuzz targets are workspaces of their own.
+fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let own = |manifest| Invocation::check("fmt --check --manifest-path").with([manifest]);
+    Ok(vec![
+        Invocation::check("fmt --all --check"),
+        own("python/Cargo.toml"),
+        own("pool-replay/fuzz/Cargo.toml"),
+    ])
+}
+
+fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let deny = ["--", "-D", "warnings"];
+    let lint = || Invocation::check("clippy --all-targets");
+    let whole = lint().with(["--workspace", "--features", ALL_FEATURES]).with(deny);
+    let sets = CLIPPY_SETS.iter().map(|set| lint().with(set.arguments()).with(deny));
+    Ok(sets.chain([whole]).collect())
+}
+
+fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let document = Invocation::check("doc --workspace --no-deps --document-private-items");
+    let document = document.with(["--features", ALL_FEATURES]);
+    Ok(vec![document.variable("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask links")])
+}
+
+fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask imports")])
+}
+
+fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --workspace --lib --bins --tests --benches --no-fail-fast");
+    let test = test.with(["--features", ALL_FEATURES]);
+    let cases = if setting.full { CASES_IN_FULL } else { CASES };
+    let examples = Invocation::tests("test --workspace --doc");
+    Ok(vec![test.variable("POOL_TEST_CASES", cases.to_string()), examples])
+}
+
+fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let toolchain = setting.toolchains.release(setting.oldest_rust)?;
+    let check = Invocation::check("check --features").with([ALL_FEATURES]).on(&toolchain);
+    Ok(vec![check.with(PUBLISHED.iter().flat_map(|name| ["--package", name]))])
+}
+
+/// Features are marked there by means that nightly alone has.
+fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&[])?;
+    let document = Invocation::check("doc --no-deps --lib --package pool-replay --features");
+    let document = document.with([ALL_FEATURES]).on(&nightly);
+    let directory = setting.workspace.target_directory.join("docs-rs").display().to_string();
+    let document = document.variable("CARGO_TARGET_DIR", directory);
+    Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
+}
+
+/// Where Python or pip's registry cannot be reached, the task says so and counts it.
+fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::counted_task("xtask wheel")])
+}

@@ -1,0 +1,181 @@
+//! Calls that order two streams, and fail: the use that needed the order fails, whatever the code is, or is ordered by
+//! another call. `attacks/device3/gone.rs` had races here for the codes of a context that is gone.
+
+use cuda_sim_control::{Settings, Simulator};
+use pool_core::Pool;
+use pool_cuda::{Cuda, announce};
+
+use crate::support::{pool, start, start_anew};
+
+/// Elements of the arrays.
+const N: usize = 5000;
+/// Orders of the device's work for each code.
+const SEEDS: u64 = 10;
+/// What a driver may return: of a call that was wrong, of memory, of a context that is gone or lost, and unknown.
+pub(crate) const CODES: [u32; 7] = [1, 2, 4, 201, 400, 700, 999];
+
+/// Copies from a pool to another one whose stream goes on reading, makes a call fail, and overwrites the source.
+fn overwritten_behind_a_failure(far: bool, call: &str, nth: u64) {
+    let simulator = start();
+    for code in CODES {
+        let mut refused = 0;
+        for seed in 0..SEEDS {
+            start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+            let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+            let [mut from, mut to] = [pool(&devices[0]), pool(&devices[usize::from(far)])];
+            refused += u64::from(!overwrite(simulator, [&mut from, &mut to], (call, nth, code)));
+            drop((from, to, devices));
+            assert_eq!(Cuda::give_back_leftovers(), 0, "code {code}: {}", Cuda::leftovers());
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+        println!("FIGURE: {call} number {nth} returns {code}: {refused} of {SEEDS} fills refused");
+    }
+}
+
+/// Whether the source could be overwritten. The copy has the former elements in either case.
+fn overwrite(
+    simulator: Simulator,
+    [from, to]: [&mut Pool<Cuda>; 2],
+    (call, nth, code): (&str, u64, u32),
+) -> bool {
+    let (from, to) = (from.scope(), to.scope());
+    let mut source = from.acquire_filled::<u32>(N, 1);
+    let mut copy = to.acquire_zeroed::<u32>(N);
+    copy.copy_from(&source.as_view()).unwrap();
+    simulator.fail_call(call, nth, code);
+    let filled = source.fill(9);
+    simulator.forget_failures();
+    assert_eq!(copy.to_vec().unwrap(), [1; N], "{call} {nth} {code}");
+    assert_eq!(source.to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
+    filled.is_ok()
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_event_that_is_not_recorded_fails_the_use() {
+    overwritten_behind_a_failure(false, "cuEventRecord", 1);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_event_that_is_not_recorded_fails_the_use_of_another_device() {
+    overwritten_behind_a_failure(true, "cuEventRecord", 1);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_event_that_is_not_waited_for_fails_the_use() {
+    overwritten_behind_a_failure(false, "cuStreamWaitEvent", 1);
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_context_that_is_not_told_fails_no_order() {
+    overwritten_behind_a_failure(false, "cuCtxGetCurrent", 4);
+}
+
+/// cudarc copies to a stream of the other device that nobody knows; then that device's context cannot be retained, made
+/// the current one, or waited for.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_device_that_is_not_waited_for_fails_the_use() {
+    let simulator = start();
+    let calls = [
+        "cuDevicePrimaryCtxRetain",
+        "cuDevicePrimaryCtxGetState",
+        "cuDeviceGetCount",
+        "cuCtxSetCurrent",
+        "cuCtxSynchronize",
+    ];
+    for (call, code) in calls.into_iter().flat_map(|call| CODES.map(|code| (call, code))) {
+        for seed in 0..SEEDS / 2 {
+            start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+            let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+            let mut pool = pool(&near);
+            let stream = far.context().new_stream().unwrap();
+            let mut there = stream.alloc_zeros::<u32>(N).unwrap();
+            let scope = pool.scope();
+            let mut source = scope.acquire_filled::<u32>(N, 1);
+            stream.memcpy_dtod(&source, &mut there).unwrap();
+            simulator.fail_call(call, 1, code);
+            let filled = source.fill(9);
+            simulator.forget_failures();
+            assert!(filled.is_err(), "{call} {code}");
+            assert_eq!(stream.clone_dtoh(&there).unwrap(), [1; N], "{call} {code}");
+            source.fill(9).unwrap();
+            drop((source, there, stream));
+            drop((pool, near, far));
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}
+
+/// The guard of an unknown stream has recorded its event, or could not; or it is not told which.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
+    let simulator = start();
+    let calls = ["cuEventRecord", "cuEventElapsedTime", "cuStreamWaitEvent", "cuCtxSynchronize"];
+    for (call, code) in calls.into_iter().flat_map(|call| CODES.map(|code| (call, code))) {
+        for seed in 0..SEEDS {
+            start_anew(simulator, Settings::default(), seed);
+            let device = Cuda::device(0).unwrap();
+            let mut pool = pool(&device);
+            let other = device.context().new_stream().unwrap();
+            let mut kept = other.alloc_zeros::<u32>(N).unwrap();
+            other.synchronize().unwrap();
+            let scope = pool.scope();
+            let mut view = scope.acquire_filled::<u32>(N, 1);
+            // Of the two records the first is the pool's own, and the guard's is the next.
+            simulator.fail_call(call, if call == "cuEventRecord" { 2 } else { 1 }, code);
+            if call == "cuStreamWaitEvent" {
+                simulator.forget_failures();
+            }
+            let copied = other.memcpy_dtod(&view, &mut kept).is_ok();
+            if call == "cuStreamWaitEvent" {
+                simulator.fail_call(call, 1, code);
+            }
+            let filled = view.fill(9);
+            simulator.forget_failures();
+            let _recorded = device.context().check_err();
+            if copied {
+                assert_eq!(other.clone_dtoh(&kept).unwrap(), [1; N], "{call} {code}");
+            }
+            assert_eq!(view.to_vec().unwrap(), [if filled.is_ok() { 9 } else { 1 }; N]);
+            drop((view, kept));
+            drop((pool, other, device));
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}");
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}
+
+/// A code alone does not excuse a free either: the block is left over, and freed later.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_free_that_fails_with_the_code_of_a_context_that_is_gone_is_made_later() {
+    let simulator = start();
+    for code in CODES {
+        for call in ["cuMemFreeAsync", "cuMemPoolDestroy", "cuEventDestroy_v2", "cuMemFreeHost"] {
+            start_anew(simulator, Settings::default(), 0);
+            let device = Cuda::device(0).unwrap();
+            let other = device.context().new_stream().unwrap();
+            announce(&other);
+            let mut pool = pool(&device);
+            {
+                let scope = pool.scope();
+                let mut view = scope.acquire_from(&[7_u8; N]);
+                other.memset_zeros(&mut view).unwrap();
+            }
+            simulator.fail_call(call, 1, code);
+            drop((pool, other, device));
+            simulator.forget_failures();
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}: {}", Cuda::leftovers());
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}

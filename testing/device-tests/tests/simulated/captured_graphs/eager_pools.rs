@@ -1,0 +1,210 @@
+//! Eager pools beside captures: whatever an eager pool does with memory that an unknown stream used, it spoils no capture
+//! of a session. The attacks are those of `att/hand.rs` and of `last.rs`, part 1.
+
+use std::mem;
+use std::sync::Arc;
+use std::thread;
+
+use cuda_sim_control::Settings;
+use cudarc::driver::{CudaStream, DevicePtrMut};
+use pool_core::Pool;
+use pool_cuda::{Cuda, CudaDevice, CudaError};
+use pool_graph::{
+    ArenaPolicy, Capture, CaptureError, CaptureMode, CaptureSession, CudaArena, DeviceMemory,
+};
+
+use crate::common::{BYTES, Made, arena, pool, stream};
+use crate::support::{start, start_anew};
+
+const N: usize = 100;
+const MODES: [CaptureMode; 3] =
+    [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
+
+/// How the memory of an eager pool is used past the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    Unannounced,
+    PerThread,
+    Default,
+    Forgotten,
+    AnotherDevice,
+}
+
+const ALL: [Past; 5] =
+    [Past::Unannounced, Past::PerThread, Past::Default, Past::Forgotten, Past::AnotherDevice];
+
+impl Past {
+    fn leaves_no_event(self) -> bool {
+        matches!(self, Self::Forgotten | Self::AnotherDevice)
+    }
+
+    fn stream(self, device: &CudaDevice) -> Arc<CudaStream> {
+        let context = device.context();
+        match self {
+            Self::PerThread => context.per_thread_stream(),
+            Self::Default => context.default_stream(),
+            _ => context.new_stream().unwrap(),
+        }
+    }
+}
+
+/// What an eager pool does in a capture: its memory is used past it, it fills, and it is dropped.
+fn eager(past: Past, [device, far]: &[CudaDevice; 2]) -> Result<(), CudaError> {
+    let mut eager = Pool::<Cuda>::new(device.new_stream()?);
+    let filled = {
+        let scope = eager.scope();
+        let mut view = scope.try_acquire_filled(N, 1.0_f32).unwrap();
+        let other = past.stream(device);
+        match past {
+            Past::AnotherDevice => {
+                let there = far.context().new_stream().unwrap();
+                let mut copy = there.alloc_zeros::<f32>(N).unwrap();
+                there.memcpy_dtod(&view, &mut copy).unwrap();
+            }
+            Past::Forgotten => mem::forget(view.device_ptr_mut(&other).1),
+            _ => other.memset_zeros(&mut view).unwrap(),
+        }
+        let filled = view.fill(2.0);
+        if filled.is_ok() {
+            assert_eq!(view.to_vec()?, [2.0; N]);
+        }
+        filled
+    };
+    drop(eager);
+    filled
+}
+
+/// `an_eager_pool_spoils_captures`: on another thread, in each mode, and on the capturing thread in the relaxed one.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_eager_pool_spoils_no_capture() {
+    let simulator = start();
+    for (seed, mode) in (0..4).flat_map(|seed| MODES.map(|mode| (seed, mode))) {
+        for (past, is_beside) in ALL.into_iter().flat_map(|past| [(past, true), (past, false)]) {
+            if !is_beside && mode != CaptureMode::Relaxed {
+                // The driver refuses the pool's calls to the capturing thread, and says so.
+                continue;
+            }
+            start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+            let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+            let (main, pool) = (stream(), pool());
+            let block = pool.allocate(BYTES).unwrap();
+            let lease = pool.lease(&[block.id()]).unwrap();
+            let session = CaptureSession::new(&main).unwrap().lease(lease).mode(mode);
+            let mut filled = Ok(());
+            let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
+                capture.fill_bytes(capture.main(), &mut capture.block::<f32>(&block)?, 1)?;
+                filled = match is_beside {
+                    true => thread::scope(|threads| {
+                        threads.spawn(|| eager(past, &devices)).join().unwrap()
+                    }),
+                    false => eager(past, &devices),
+                };
+                capture.fill_bytes(capture.main(), &mut capture.block::<f32>(&block)?, 2)
+            });
+            let mut graph = made.unwrap_or_else(|error| panic!("{mode:?} {past:?}: {error:?}"));
+            let is_unknown = matches!(filled, Err(CudaError::UnknownUse { .. }));
+            assert_eq!(is_unknown, past.leaves_no_event(), "{mode:?} {past:?}: {filled:?}");
+            graph.replay().unwrap();
+            graph.synchronize().unwrap();
+            drop((graph, main, pool, devices));
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}
+
+/// Row 5: the fill of device 0 after cudarc's copy to device 1, in the body of a capture on device 1.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_fill_on_one_device_spoils_no_capture_on_another() {
+    let simulator = start();
+    for seed in 0..20 {
+        start_anew(simulator, Settings { devices: 2, ..Settings::default() }, seed);
+        let [near, far] = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+        let main = far.context().new_stream().unwrap();
+        near.let_peer(&far).unwrap();
+        far.let_peer(&near).unwrap();
+        let mut pools = [&near, &far].map(|device| Pool::<Cuda>::new(device.new_stream().unwrap()));
+        let [from, to] = pools.each_mut().map(Pool::scope);
+        let mut source = from.acquire_filled::<u32>(N, 1);
+        let mut copy = to.acquire_zeroed::<u32>(N);
+        let other = far.context().new_stream().unwrap();
+        other.memcpy_dtod(&source, &mut copy).unwrap();
+        let arena = CudaArena::new(DeviceMemory::new(&far), 1 << 14, ArenaPolicy::Monotone);
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena.unwrap()).unwrap();
+        let made: Made = prepared.capture((), |capture: &Capture<'_>, ()| {
+            let mut view = capture.acquire::<u32>(N)?;
+            capture.fill_bytes(capture.main(), &mut view, 1)?;
+            assert_eq!(source.fill(3), Err(CudaError::UnknownUse { stream: None }));
+            assert_eq!(copy.as_view().to_vec()?, [1; N], "this one ended in an event");
+            capture.fill_bytes(capture.main(), &mut view, 2)
+        });
+        made.unwrap().replay().unwrap();
+        source.fill(3).unwrap();
+        assert_eq!(copy.to_vec().unwrap(), [1; N]);
+        drop((source, copy, from, to));
+        drop((prepared, pools, other, main, near, far));
+        assert_eq!(Cuda::give_back_leftovers(), 0);
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+/// `a_leftover_spoils_capture_after_capture`: blocks that are left over, with a user that cannot be waited for, are tried
+/// again by each pool that allocates in a capture. They go when the last capture is over.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_leftover_spoils_no_capture_after_capture() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let device = Cuda::device(0).unwrap();
+    let main = stream();
+    let mut others = vec![];
+    for round in 0..4 {
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
+        let made: Made = prepared.capture((), |capture, ()| {
+            let mut view = capture.acquire::<f32>(N)?;
+            capture.fill_bytes(capture.main(), &mut view, 1)?;
+            if round == 0 {
+                let other = stream();
+                let mut eager = Pool::<Cuda>::new(device.new_stream().unwrap());
+                mem::forget(eager.scope().acquire_filled(N, 1.0_f32).device_ptr_mut(&other).1);
+                drop(eager);
+                others.push(other);
+            }
+            let mut another = Pool::<Cuda>::new(device.new_stream().unwrap());
+            assert!(another.scope().try_acquire_filled(10, 1.0_f32).is_ok());
+            if round == 0 {
+                assert_eq!(Cuda::leftovers().total(), 1, "{}", Cuda::leftovers());
+            }
+            capture.fill_bytes(capture.main(), &mut view, 2)
+        });
+        assert_eq!(Cuda::leftovers().total(), 0, "the end of a capture gives it back");
+        made.unwrap().replay().unwrap();
+    }
+    drop((others, main, device));
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+/// An error of a pool in a body is the body's own to handle.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_unknown_use_is_an_error_of_the_body() {
+    let simulator = start();
+    start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+    let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+    let main = stream();
+    let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
+    let made: Made = prepared.capture((), |_, ()| Ok(eager(Past::AnotherDevice, &devices)?));
+    let error = made.map(drop).unwrap_err();
+    let unknown = CaptureError::Driver(CudaError::UnknownUse { stream: None });
+    assert_eq!(error, unknown);
+    assert!(error.to_string().contains("copy_from"), "{error}");
+    drop((prepared, main, devices));
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}

@@ -1,0 +1,239 @@
+//! Calls that destroy or free, refused: what is refused is left over in one queue, and given back later. The attacks are
+//! those of `last.rs`, part 2, of `att/hand.rs` (`a_free_is_refused_once`) and of `gone.rs`, part 2.
+
+use cuda_sim_control::{Settings, Simulator};
+use pool_core::Pool;
+use pool_cuda::{Cuda, LeftoverKind};
+use pool_graph::{
+    ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
+    DeviceMemory, GraphPoolConfig, StagingConfig, StagingPool,
+};
+
+use crate::common::{BYTES, arena, memory, pool, stream};
+use crate::support::{start, start_anew};
+
+const N: usize = 256;
+const CONFIG: GraphPoolConfig = GraphPoolConfig { initial: 0, maximum: 1 << 24 };
+
+/// The driver's calls that destroy what the crates make, and how many of each the program makes before cudarc makes one:
+/// what cudarc destroys (the streams of pools, its own events) is cudarc's to lose.
+const CALLS: [(&str, u64); 8] = [
+    ("cuGraphDestroy", 2),
+    ("cuGraphExecDestroy", 1),
+    ("cuStreamDestroy_v2", 2),
+    ("cuMemFreeHost", 3),
+    ("cuEventDestroy_v2", 3),
+    ("cuMemFree_v2", 2),
+    ("cuMemFreeAsync", 2),
+    ("cuMemPoolDestroy", 1),
+];
+
+/// Everything that is destroyed: a captured graph and an update of it, staging, tickets, blocks, arenas, eager pools.
+fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) {
+    let device = Cuda::device(0).unwrap();
+    let main = device.context().new_stream().unwrap();
+    let mut eager = Pool::<Cuda>::new(device.new_stream().unwrap());
+    let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), CONFIG);
+    let block = pool.allocate(1024).unwrap();
+    let lease = pool.lease(&[block.id()]).unwrap();
+    let prepared = CaptureSession::new(&main).unwrap().lease(lease).prepare(arena()).unwrap();
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        let mut view = capture.block::<u32>(&block)?;
+        capture.copy_from_host(capture.main(), &mut view, &[1; N])?;
+        capture.scope(capture.main(), |scope| {
+            scope.try_acquire_zeroed::<u32>(N)?;
+            Ok::<(), CaptureError>(())
+        })
+    };
+    simulator.fail_call(call, nth, code);
+    let mut graph = prepared.capture((), body).unwrap();
+    let config = StagingConfig { buffers: 2, bytes: 1024 };
+    let mut staging = StagingPool::new(device.context(), config).unwrap();
+    graph.enqueue_write(&mut staging, &block, &[1_u32; N]).unwrap();
+    graph.replay().unwrap();
+    let mut ticket = graph.enqueue_read::<u32>(&mut staging, &block, N).unwrap();
+    assert_eq!(ticket.wait().unwrap(), [1; N]);
+    graph.update(body).unwrap();
+    graph.write(&block, &[2_u32; N]).unwrap();
+    assert_eq!(eager.scope().acquire_zeroed::<u32>(9).len(), 9);
+    drop((ticket, staging, graph));
+    drop((prepared, pool));
+    let mut another = Pool::<Cuda>::new(device.new_stream().unwrap());
+    assert_eq!(another.scope().acquire_from(&[9_u32; 9]).len(), 9);
+    drop((another, eager));
+    drop((main, device));
+}
+
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn each_destroying_call_is_refused_once_and_nothing_leaks() {
+    let simulator = start();
+    for (call, most) in CALLS {
+        for (nth, code) in
+            (1..=most).flat_map(|nth| [2, 201, 400, 700, 999].map(|code| (nth, code)))
+        {
+            start_anew(simulator, Settings::default(), nth);
+            make_and_drop_all(simulator, (call, nth, code));
+            assert!(simulator.calls(call) >= nth, "{call} is not made {nth} times");
+            simulator.forget_failures();
+            let left = Cuda::give_back_leftovers();
+            assert_eq!(
+                left,
+                0,
+                "{call} refused the {nth}. time with {code}: {}",
+                Cuda::leftovers()
+            );
+            simulator.assert_clean();
+            let leaks = simulator.leaks();
+            assert!(leaks.is_empty(), "{call} refused the {nth}. time with {code}: {leaks:?}");
+        }
+    }
+}
+
+/// `a_free_is_refused_once`: what is left over is counted by its kind, and given back at the next call.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn leftovers_are_counted_by_kind() {
+    let simulator = start();
+    let refused: [(LeftoverKind, &str, fn()); 5] = [
+        (LeftoverKind::DeviceMemory, "cuMemFree_v2", || drop(arena())),
+        (LeftoverKind::DeviceMemory, "cuMemFree_v2", || {
+            let pool = pool();
+            let block = pool.allocate(BYTES).unwrap();
+            pool.deallocate(block.id()).unwrap();
+        }),
+        (LeftoverKind::PoolBlocks, "cuMemFreeAsync", || {
+            let mut pool = Pool::<Cuda>::new(Cuda::device(0).unwrap().new_stream().unwrap());
+            pool.scope().acquire_filled(10, 1.0_f32);
+        }),
+        (LeftoverKind::HostMemory, "cuMemFreeHost", || {
+            let config = StagingConfig { buffers: 1, bytes: 64 };
+            drop(StagingPool::new(Cuda::device(0).unwrap().context(), config).unwrap());
+        }),
+        (LeftoverKind::Event, "cuEventDestroy_v2", || {
+            let config = StagingConfig { buffers: 1, bytes: 64 };
+            drop(StagingPool::new(Cuda::device(0).unwrap().context(), config).unwrap());
+        }),
+    ];
+    for (kind, call, make_and_drop) in refused {
+        start_anew(simulator, Settings::default(), 0);
+        // The drop of a pool tries each of its blocks once more.
+        for nth in 1..=if kind == LeftoverKind::PoolBlocks { 2 } else { 1 } {
+            simulator.fail_call(call, nth, 999);
+        }
+        make_and_drop();
+        simulator.forget_failures();
+        let left = Cuda::leftovers();
+        assert_eq!((left.total(), left.of(kind)), (1, 1), "{call}: {left}");
+        assert_eq!(Cuda::give_back_leftovers(), 0);
+        simulator.assert_no_leaks();
+    }
+    let kinds = [
+        (LeftoverKind::Graph, "cuGraphDestroy"),
+        (LeftoverKind::Executable, "cuGraphExecDestroy"),
+        (LeftoverKind::Stream, "cuStreamDestroy_v2"),
+    ];
+    for (kind, call) in kinds {
+        start_anew(simulator, Settings::default(), 0);
+        let main = stream();
+        let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
+        let body = |capture: &Capture<'_>, (): &mut ()| {
+            capture.fill_bytes(capture.main(), &mut capture.acquire::<u8>(N)?, 1)
+        };
+        // The end of the capture, and that of the graph, try each leftover once more.
+        for nth in 1..=3 {
+            simulator.fail_call(call, nth, 999);
+        }
+        let graph = prepared.capture((), body).unwrap();
+        drop(graph);
+        simulator.forget_failures();
+        let left = Cuda::leftovers();
+        assert_eq!((left.total(), left.of(kind)), (1, 1), "{call}: {left}");
+        assert_eq!(Cuda::give_back_leftovers(), 0);
+        drop((prepared, main));
+        simulator.assert_no_leaks();
+    }
+}
+
+/// `trim` and `dispose` count what the driver took back, and no more; the pool goes on.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_trim_counts_only_what_was_freed() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let memory = memory();
+    let pool =
+        CUDAGraphMemoryPool::new(memory.clone(), GraphPoolConfig { initial: 0, maximum: 1 << 30 });
+    let [one, two] = [20 << 20, 40 << 20].map(|bytes| pool.allocate(bytes).unwrap());
+    for block in [one, two] {
+        pool.deallocate(block.id()).unwrap();
+    }
+    // The newest chunk is the first to go.
+    simulator.fail_call("cuMemFree_v2", 1, 999);
+    assert_eq!(pool.trim().unwrap(), 20 << 20);
+    assert!(memory.take_unanswered().is_some());
+    assert_eq!((pool.allocated_bytes(), Cuda::leftovers().of(LeftoverKind::DeviceMemory)), (0, 1));
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    let block = pool.allocate(1 << 20).unwrap();
+    simulator.fail_call("cuMemFree_v2", 1, 999);
+    pool.deallocate(block.id()).unwrap();
+    let disposal = pool.dispose();
+    assert_eq!((disposal.freed_bytes, disposal.kept_bytes), (0, 16 << 20));
+    assert_eq!(Cuda::give_back_leftovers(), 0);
+    simulator.assert_no_leaks();
+}
+
+/// `gone.rs`, part 2: a graph whose runs cannot be waited for keeps its block, whatever the code says; another graph on
+/// another stream gets the block when the runs are over.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_whose_runs_are_not_waited_for_keeps_its_memory() {
+    let simulator = start();
+    for (call, code) in ["cuStreamSynchronize", "cuStreamIsCapturing", "cuCtxGetCurrent"]
+        .into_iter()
+        .flat_map(|call| [1, 2, 4, 201, 400, 700, 999].map(|code| (call, code)))
+    {
+        for seed in 0..5 {
+            start_anew(simulator, Settings::default(), seed);
+            let (device, main, other) = (Cuda::device(0).unwrap(), stream(), stream());
+            let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), CONFIG);
+            let block = pool.allocate(BYTES).unwrap();
+            let on = |stream| {
+                let session = CaptureSession::new(stream).unwrap();
+                let session = session.lease(pool.lease(&[block.id()]).unwrap());
+                let arena =
+                    CudaArena::new(DeviceMemory::new(&device), 1 << 16, ArenaPolicy::Monotone);
+                session.prepare(arena.unwrap()).unwrap()
+            };
+            let body = |capture: &Capture<'_>, (): &mut ()| {
+                let mut view = capture.acquire::<u32>(1024)?;
+                capture.fill_bytes(capture.main(), &mut view, 3)?;
+                capture.copy(capture.main(), &mut capture.block(&block)?, &view)
+            };
+            // The arena stays with it: to free that would be to wait for the whole device.
+            let prepared = on(&main);
+            let mut graph = prepared.capture((), body).unwrap();
+            graph.replay().unwrap();
+            graph.replay().unwrap();
+            // Twice for the state, and once for the executable.
+            for nth in 1..=3 {
+                simulator.fail_call(call, nth, code);
+            }
+            drop(graph);
+            simulator.forget_failures();
+            let next = on(&other).capture((), body);
+            if let Ok(mut next) = next {
+                next.replay().unwrap();
+                next.synchronize().unwrap();
+            }
+            Cuda::give_back_leftovers();
+            assert!(prepared.capture((), body).is_ok(), "{call} {code}");
+            drop(prepared);
+            assert!(pool.deallocate(block.id()).is_ok(), "{call} {code}: {}", Cuda::leftovers());
+            drop((pool, main, other, device));
+            assert_eq!(Cuda::give_back_leftovers(), 0, "{call} {code}");
+            simulator.assert_clean();
+            simulator.assert_no_leaks();
+        }
+    }
+}

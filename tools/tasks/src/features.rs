@@ -1,0 +1,54 @@
+//! Feature sets that a step builds, as data.
+
+/// One crate with some of its features, and none of its default ones unless asked.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureSet {
+    /// The crate.
+    pub package: &'static str,
+    /// Whether its default features are on.
+    pub default_features: bool,
+    /// The other features that are on.
+    pub features: &'static [&'static str],
+}
+
+impl FeatureSet {
+    /// A crate with these features alone.
+    #[must_use]
+    pub const fn with(package: &'static str, features: &'static [&'static str]) -> Self {
+        Self { package, default_features: false, features }
+    }
+
+    /// A crate with its default features.
+    #[must_use]
+    pub const fn with_defaults(package: &'static str) -> Self {
+        Self { package, default_features: true, features: &[] }
+    }
+
+    /// The arguments of cargo that choose it.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--package".to_owned(), self.package.to_owned()];
+        if !self.default_features {
+            arguments.push("--no-default-features".to_owned());
+        }
+        if !self.features.is_empty() {
+            arguments.extend(["--features".to_owned(), self.features.join(",")]);
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FeatureSet;
+
+    #[test]
+    fn a_set_is_chosen_by_its_arguments() {
+        let set = FeatureSet::with("a", &["b", "c"]);
+        assert_eq!(
+            set.arguments(),
+            ["--package", "a", "--no-default-features", "--features", "b,c"]
+        );
+        assert_eq!(FeatureSet::with_defaults("a").arguments(), ["--package", "a"]);
+    }
+}

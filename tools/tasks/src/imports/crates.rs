@@ -1,0 +1,103 @@
+//! What the crates of the workspace may import: the last column of ARCHITECTURE's table of crates.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::TaskError;
+use crate::workspace;
+
+#[derive(Deserialize)]
+struct Manifests {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `dev` for those of its tests; nothing for those of the crate itself.
+    kind: Option<String>,
+}
+
+/// What there is against the manifests by the table.
+///
+/// # Errors
+///
+/// When cargo does not describe the workspace.
+pub(super) fn complaints(page: &str) -> Result<Vec<String>, TaskError> {
+    let manifests: Manifests = workspace::describe()?;
+    Ok(against(&table(page), &manifests))
+}
+
+fn against(table: &BTreeMap<&str, &str>, manifests: &Manifests) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for package in &manifests.packages {
+        let name = &package.name;
+        let Some(may) = table.get(name.as_str()) else {
+            complaints.push(format!("ARCHITECTURE's table of crates lacks `{name}`"));
+            continue;
+        };
+        let own = package.dependencies.iter().filter(|dependency| dependency.kind.is_none());
+        for dependency in own.filter(|dependency| !allows(may, &dependency.name)) {
+            complaints.push(format!("`{name}` may not import `{}`", dependency.name));
+        }
+    }
+    for name in table.keys() {
+        if !manifests.packages.iter().any(|package| package.name == *name) {
+            complaints.push(format!("ARCHITECTURE's table of crates has `{name}`, which is none"));
+        }
+    }
+    complaints
+}
+
+/// Whether a cell names a dependency, or lets everything in.
+fn allows(may: &str, dependency: &str) -> bool {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '-' || letter == '_';
+    may.trim() == "anything" || may.split(|letter| !is_name(letter)).any(|word| word == dependency)
+}
+
+/// The rows between the heading "The crates" and the next one, as name and last cell.
+fn table(page: &str) -> BTreeMap<&str, &str> {
+    let lines = page.lines().skip_while(|line| line.trim_start_matches('#').trim() != "The crates");
+    let rows = lines.skip(1).take_while(|line| !line.starts_with('#'));
+    rows.filter_map(|line| {
+        let name = line.strip_prefix("| `")?.split('`').next()?;
+        Some((name, line.trim_end().trim_end_matches('|').rsplit('|').next()?))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Manifests, against, table};
+
+    const PAGE: &str = "## The crates\n\n| crate | holds | may import |\n|---|---|---|\n\
+        | `a` | one | nothing |\n| `b` | two | a; serde behind a feature |\n| `c` | all | anything |\n";
+
+    fn complaints(manifests: &str) -> Vec<String> {
+        let manifests: Manifests = serde_json::from_str(manifests).unwrap();
+        against(&table(PAGE), &manifests)
+    }
+
+    #[test]
+    fn a_dependency_that_no_row_names_is_found() {
+        let manifests = r#"{ "packages": [
+            { "name": "a", "dependencies": [{ "name": "serde_json", "kind": null }, { "name": "x", "kind": "dev" }] },
+            { "name": "b", "dependencies": [{ "name": "serde", "kind": null }, { "name": "a", "kind": null }] },
+            { "name": "c", "dependencies": [{ "name": "y", "kind": null }] }
+        ] }"#;
+        assert_eq!(complaints(manifests), ["`a` may not import `serde_json`"]);
+    }
+
+    #[test]
+    fn crates_and_rows_are_the_same() {
+        let said = complaints(r#"{ "packages": [{ "name": "d", "dependencies": [] }] }"#);
+        assert_eq!(said.len(), 4, "{said:?}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The half of `cargo xtask` that knows nothing of the crates it works for.
+//!
+//! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets and
+//! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and holds [`imports`]
+//! against the tables of the workspace.
+
+pub mod checks;
+pub mod features;
+pub mod files;
+pub mod imports;
+pub mod links;
+pub mod programs;
+pub mod steps;
+pub mod tally;
+pub mod toolchains;
+pub mod workspace;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Why a task failed, in words for the person who started it.
+pub type TaskError = Box<dyn std::error::Error>;
+
+/// Ends a task: prints its error with the sources of it, and returns the exit code of the process.
+#[must_use]
+pub fn finish(outcome: Result<ExitCode, TaskError>) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {}", chain(&*error));
+        ExitCode::FAILURE
+    })
+}
+
+/// An error and its sources in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        // Writing to a string does not fail.
+        let _ = write!(text, ": {error}");
+        source = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::chain;
+
+    #[derive(Debug)]
+    struct Outer(io::Error);
+
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("the file cannot be read")
+        }
+    }
+
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn an_error_is_printed_with_its_sources() {
+        assert_eq!(chain(&Outer(io::Error::other("no disk"))), "the file cannot be read: no disk");
+    }
+}

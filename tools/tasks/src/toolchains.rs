@@ -1,0 +1,158 @@
+//! Which toolchains and components are installed here.
+//!
+//! Nothing is installed or updated by asking: `cargo +name` may fetch a missing toolchain, so the
+//! question goes to `rustup toolchain list` first. `.ci/run` is what installs.
+
+use std::process::{Command, Stdio};
+
+/// The toolchains that rustup knows, or none where there is no rustup.
+#[derive(Debug, Default)]
+pub struct Toolchains {
+    nightly: Option<Toolchain>,
+    installed: Vec<String>,
+}
+
+/// One installed toolchain.
+#[derive(Debug)]
+struct Toolchain {
+    name: String,
+    components: Vec<String>,
+}
+
+impl Toolchains {
+    /// Asks rustup.
+    #[must_use]
+    pub fn detect() -> Self {
+        let installed = first_words(&rustup(&["toolchain", "list"]));
+        let nightly = newest_nightly(&installed).map(|name| Toolchain {
+            components: first_words(&rustup(&[
+                "component",
+                "list",
+                "--toolchain",
+                name,
+                "--installed",
+            ])),
+            name: name.to_owned(),
+        });
+        Self { nightly, installed }
+    }
+
+    /// The nightly toolchain.
+    ///
+    /// # Errors
+    ///
+    /// The components that it lacks, or that there is none.
+    pub fn nightly_with(&self, components: &[&str]) -> Result<String, String> {
+        let nightly = self.nightly.as_ref().ok_or("no nightly toolchain")?;
+        let missing: Vec<&str> =
+            components.iter().copied().filter(|component| !nightly.has(component)).collect();
+        if missing.is_empty() {
+            return Ok(nightly.name.clone());
+        }
+        Err(format!("{} lacks {}", nightly.name, missing.join(", ")))
+    }
+
+    /// The toolchain of this release, such as `1.85`, in any patch version.
+    ///
+    /// # Errors
+    ///
+    /// The release, where it is not installed.
+    pub fn release(&self, version: &str) -> Result<String, String> {
+        let of_release = |name: &&String| {
+            name.strip_prefix(version).is_some_and(|rest| rest.starts_with(['.', '-']))
+        };
+        self.installed
+            .iter()
+            .find(of_release)
+            .cloned()
+            .ok_or_else(|| format!("toolchain {version} is not installed"))
+    }
+}
+
+impl Toolchain {
+    /// Whether a component is there: `rust-src` by its name, `miri` by its name and host.
+    fn has(&self, component: &str) -> bool {
+        self.components.iter().any(|installed| {
+            installed.strip_prefix(component).is_some_and(|rest| {
+                rest.is_empty() || (rest.starts_with('-') && self.name.ends_with(rest))
+            })
+        })
+    }
+}
+
+/// The nightly channel itself, else the newest dated nightly.
+fn newest_nightly(installed: &[String]) -> Option<&str> {
+    let is_dated = |name: &str| name.starts_with("nightly-2");
+    let nightlies = installed.iter().map(String::as_str).filter(|name| name.starts_with("nightly"));
+    nightlies.max_by_key(|name| (!is_dated(name), *name))
+}
+
+/// The first word of each line: rustup adds `(active, default)` and the like behind it.
+fn first_words(output: &str) -> Vec<String> {
+    output.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// What rustup answers; nothing where it is missing or refuses.
+fn rustup(arguments: &[&str]) -> String {
+    let answer = Command::new("rustup").args(arguments).stdin(Stdio::null()).output();
+    match answer {
+        Ok(answer) if answer.status.success() => {
+            String::from_utf8_lossy(&answer.stdout).into_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Toolchain, Toolchains, first_words, newest_nightly};
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().copied().map(str::to_owned).collect()
+    }
+
+    fn toolchains() -> Toolchains {
+        let nightly = Toolchain {
+            name: "nightly-x86_64-unknown-linux-gnu".to_owned(),
+            components: names(&["miri-x86_64-unknown-linux-gnu", "rust-src"]),
+        };
+        let installed = names(&["stable-x86_64-unknown-linux-gnu", "1.85.0-x86_64-pc-windows"]);
+        Toolchains { nightly: Some(nightly), installed }
+    }
+
+    #[test]
+    fn the_channel_comes_before_dated_nightlies() {
+        let installed = names(&["nightly-2026-05-01-x86", "nightly-x86", "nightly-2025-05-01-x86"]);
+        assert_eq!(newest_nightly(&installed), Some("nightly-x86"));
+        assert_eq!(
+            newest_nightly(&[installed[2].clone(), installed[0].clone()]),
+            Some("nightly-2026-05-01-x86")
+        );
+        assert_eq!(newest_nightly(&names(&["stable-x86"])), None);
+    }
+
+    #[test]
+    fn missing_components_are_named() {
+        let toolchains = toolchains();
+        assert!(toolchains.nightly_with(&["miri", "rust-src"]).is_ok());
+        let refusal = toolchains.nightly_with(&["miri", "clippy", "rust"]).unwrap_err();
+        assert!(refusal.ends_with("lacks clippy, rust"), "{refusal}");
+        let none = Toolchains::default().nightly_with(&[]).unwrap_err();
+        assert_eq!(none, "no nightly toolchain");
+    }
+
+    #[test]
+    fn a_release_is_found_in_any_patch_version() {
+        let toolchains = toolchains();
+        assert_eq!(toolchains.release("1.85").as_deref(), Ok("1.85.0-x86_64-pc-windows"));
+        assert!(toolchains.release("1.8").is_err());
+    }
+
+    #[test]
+    fn annotations_of_rustup_are_cut_off() {
+        assert_eq!(
+            first_words("stable-x86 (active, default)\n\nnightly-x86\n"),
+            ["stable-x86", "nightly-x86"]
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! The workspace as `cargo metadata` describes it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::TaskError;
+
+/// Where the workspace is, where it is built, and what is in it.
+#[derive(Debug, Deserialize)]
+pub struct Workspace {
+    /// The directory of the root manifest.
+    #[serde(rename = "workspace_root")]
+    pub root: PathBuf,
+    /// Where cargo builds, as the environment and the configuration say.
+    pub target_directory: PathBuf,
+    packages: Vec<Package>,
+}
+
+/// One crate of the workspace.
+#[derive(Debug, Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    /// The oldest compiler that the crate says it builds with.
+    rust_version: Option<String>,
+    targets: Vec<Target>,
+}
+
+/// A library, program, test or example of a crate.
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+    #[serde(default, rename = "required-features")]
+    required_features: Vec<String>,
+}
+
+/// An example of a crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example<'w> {
+    /// Its crate.
+    pub package: &'w str,
+    /// Its name.
+    pub name: &'w str,
+    /// The features of the crate that it is built with only.
+    pub required_features: &'w [String],
+}
+
+impl Workspace {
+    /// The version of a crate.
+    #[must_use]
+    pub fn version_of(&self, name: &str) -> Option<&str> {
+        let package = self.packages.iter().find(|package| package.name == name)?;
+        Some(&package.version)
+    }
+
+    /// The oldest compiler that a crate says it builds with.
+    #[must_use]
+    pub fn oldest_rust_of(&self, name: &str) -> Option<&str> {
+        self.packages.iter().find(|package| package.name == name)?.rust_version.as_deref()
+    }
+
+    /// Every example, in the order of the manifests.
+    pub fn examples(&self) -> impl Iterator<Item = Example<'_>> {
+        let is_example = |target: &&Target| target.kind.iter().any(|kind| kind == "example");
+        self.packages.iter().flat_map(move |package| {
+            let examples = package.targets.iter().filter(is_example);
+            examples.map(|target| Example {
+                package: &package.name,
+                name: &target.name,
+                required_features: &target.required_features,
+            })
+        })
+    }
+}
+
+/// Describes the workspace of the current directory.
+///
+/// # Errors
+///
+/// As [`describe_at`].
+pub fn describe<T: DeserializeOwned>() -> Result<T, TaskError> {
+    describe_at(Path::new("."))
+}
+
+/// Describes the workspace of a directory, by `cargo metadata`; the reader picks the fields by the type it asks for.
+///
+/// # Errors
+///
+/// When cargo cannot be run or refuses, and when its answer lacks a field.
+pub fn describe_at<T: DeserializeOwned>(directory: &Path) -> Result<T, TaskError> {
+    let answer = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !answer.status.success() {
+        return Err(format!("cargo metadata ended with {}", answer.status).into());
+    }
+    Ok(serde_json::from_slice(&answer.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Example, Workspace};
+
+    #[test]
+    fn examples_are_found_with_their_crates() {
+        let answer = r#"{
+            "workspace_root": "/w", "target_directory": "/w/target",
+            "packages": [
+                { "name": "a", "version": "1.0.0", "targets": [{ "name": "a", "kind": ["lib"] }] },
+                { "name": "b", "version": "2.0.0", "targets": [
+                    { "name": "first", "kind": ["example"] },
+                    { "name": "suite", "kind": ["test"] },
+                    { "name": "second", "kind": ["example"], "required-features": ["device"] }
+                ] }
+            ]
+        }"#;
+        let workspace: Workspace = serde_json::from_str(answer).unwrap();
+        let device = ["device".to_owned()];
+        let example = |name, required_features| Example { package: "b", name, required_features };
+        let expected = [example("first", &[]), example("second", &device)];
+        assert_eq!(workspace.examples().collect::<Vec<_>>(), expected);
+        assert_eq!((workspace.version_of("b"), workspace.version_of("c")), (Some("2.0.0"), None));
+    }
+}
