@@ -22,8 +22,8 @@ type Result<T = ()> = std::result::Result<T, CaptureError>;
 pub(super) struct World {
     pub(super) streams: Vec<Arc<CudaStream>>,
     pub(super) blocks: [GraphMemoryBlock; BLOCKS],
-    /// Writes so many numbers, in an order of its own.
-    pub(super) fill: CudaFunction,
+    /// Writes so many numbers; none where views are filled without it.
+    pub(super) fill: Option<CudaFunction>,
 }
 
 /// What a body noted.
@@ -327,7 +327,13 @@ impl<'b, 'c> Body<'b, 'c> {
         }
         self.log.next_view += 1;
         if region == self.log.lives.len() {
-            self.log.take(Life { address, taken_at, is_kept: true, ..Life::default() });
+            self.log.take(Life {
+                address,
+                taken_at,
+                is_kept: true,
+                pool: Some(on),
+                ..Life::default()
+            });
         }
         Ok(View { view, memory: Memory::Region(region), on })
     }
@@ -341,15 +347,15 @@ impl<'b, 'c> Body<'b, 'c> {
     ) -> Result {
         let Some(index) = which.checked_rem(views.len()) else { return Ok(()) };
         let one = &mut views[index];
-        let node = match (by, scope) {
-            (By::Cudarc(_), _) if self.capture.is_dry() => None,
-            (By::Cudarc(stream), _) => {
+        let node = match (by, scope, &self.world.fill) {
+            (By::Cudarc(_), ..) if self.capture.is_dry() => None,
+            (By::Cudarc(stream), ..) => {
                 self.world.streams[stream].memset_zeros(&mut one.view)?;
                 self.put_on(stream)
             }
-            (By::Launch, Some((on, scope))) if on == one.on => {
+            (By::Launch, Some((on, scope)), Some(fill)) if on == one.on => {
                 let (value, count) = (1.0_f32, one.view.len() as u64);
-                let mut launch = scope.launch(&self.world.fill);
+                let mut launch = scope.launch(fill);
                 launch.arg(&mut one.view).arg(&value).arg(&count);
                 // SAFETY: the parameters are those of `FILL`, and the view has so many elements.
                 unsafe { launch.launch(LaunchConfig::for_num_elems(64)) }?;

@@ -20,6 +20,8 @@ pub(super) struct Life {
     pub(super) returned_at: Vec<Vec<u64>>,
     /// Whether it is a scope's, or lent to a guard that was forgotten: it may be used to the end of the graph.
     pub(super) is_kept: bool,
+    /// The stream of the scope's pool that has it.
+    pub(super) pool: Option<usize>,
 }
 
 /// Which nodes are complete before which.

@@ -25,6 +25,8 @@ pub(super) enum Policy {
 pub(super) struct Setup {
     pub(super) streams: usize,
     pub(super) policy: Policy,
+    /// Whether kernels are launched, whose module takes longer to load than all else takes.
+    pub(super) launches: bool,
     /// Chooses the places of regions.
     pub(super) seed: u64,
 }
@@ -110,7 +112,7 @@ impl Setup {
             _ => Policy::Anywhere,
         };
         let streams = if policy == Policy::Linear { 1 } else { random.usize(1..=3) };
-        Self { streams, policy, seed: random.u64(..) }
+        Self { streams, policy, launches: random.u32(..6) == 0, seed: random.u64(..) }
     }
 }
 
