@@ -17,7 +17,7 @@ const OF_ALL_CRATES: &[&str] =
     &["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "clippy.toml", "rustfmt.toml"];
 
 /// A crate as quick checks see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crate {
     /// Its name.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Crate {
     /// Its integration tests that need no feature.
     pub suites: Vec<String>,
     /// The directories of the crates that it depends on by path.
-    dependencies: BTreeSet<PathBuf>,
+    pub(crate) dependencies: BTreeSet<PathBuf>,
 }
 
 /// All crates of a workspace and those of others that they depend on, by directory.

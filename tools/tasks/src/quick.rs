@@ -13,6 +13,9 @@ use crate::crates::{Crate, Crates, Touched};
 use crate::steps::{self, Invocation, Step};
 use crate::workspace::{self, Workspace};
 
+/// Random programs per property test: the value of `POOL_TEST_CASES`.
+const CASES: &str = "100";
+
 /// What `cargo xtask quick` accepts.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -204,7 +207,7 @@ fn suites(quick: &Quick) -> Result<Vec<Invocation>, String> {
         let suites = quick.fast_suites(of);
         let command = Invocation::tests("test --no-fail-fast").with(quick.choose(&[of]));
         let command = command.with(suites.iter().flat_map(|suite| ["--test", suite]));
-        (!suites.is_empty()).then_some(command)
+        (!suites.is_empty()).then(|| command.variable("POOL_TEST_CASES", CASES))
     };
     Ok(quick.changed.iter().filter_map(test).collect())
 }
@@ -228,4 +231,99 @@ fn other_files(quick: &Quick) -> Result<Vec<Invocation>, String> {
     }
     let files = quick.unchecked.join(", ");
     Err(format!("no quick check reads {files}: `cargo xtask test` does"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Crate, Profile, Quick, STEPS};
+    use crate::workspace::Workspace;
+
+    /// The commands of each step that a change of `changed` has, one line a command.
+    fn commands(quick: &Quick) -> Vec<String> {
+        let plans = STEPS.iter().map(|step| (step.plan)(quick));
+        let lines = plans.flat_map(|plan| match plan {
+            Ok(commands) => commands.iter().map(ToString::to_string).collect(),
+            Err(why) => vec![format!("SKIPPED: {why}")],
+        });
+        lines.collect()
+    }
+
+    fn library(name: &str, suites: &[&str]) -> Crate {
+        Crate {
+            name: name.to_owned(),
+            has_library: true,
+            suites: suites.iter().copied().map(str::to_owned).collect(),
+            ..Crate::default()
+        }
+    }
+
+    fn program(name: &str) -> Crate {
+        Crate { name: name.to_owned(), has_program: true, ..Crate::default() }
+    }
+
+    fn quick(changed: Vec<Crate>, dependents: Vec<Crate>) -> Quick {
+        let text = r#"{"workspace_root": "/r", "target_directory": "/r/target", "packages": []}"#;
+        let workspace: Workspace = serde_json::from_str(text).unwrap();
+        assert_eq!(workspace.root, PathBuf::from("/r"));
+        Quick {
+            workspace,
+            profile: Profile {
+                features: vec!["a/x", "ab/y", "b/z"],
+                slow_suites: &[("a", "slow")],
+                others: &["planner"],
+            },
+            revision: "main".to_owned(),
+            changed,
+            dependents,
+            follows_links: false,
+            others: Vec::new(),
+            unchecked: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn changed_crates_are_linted_and_dependents_tested() {
+        let quick = quick(vec![library("a", &["fast", "slow"])], vec![library("b", &["of_b"])]);
+        let expected = [
+            "cargo fmt --check --package a",
+            "cargo clippy --all-targets --package a --features a/x -- -D warnings",
+            "cargo test --no-fail-fast --lib --package a --package b --features a/x,b/z",
+            "POOL_TEST_CASES=100 cargo test --no-fail-fast --package a --features a/x --test fast",
+        ];
+        assert_eq!(commands(&quick), expected);
+    }
+
+    #[test]
+    fn programs_have_unit_tests_and_a_crate_of_neither_has_none() {
+        let quick = quick(vec![program("tool")], vec![Crate::default()]);
+        let expected = [
+            "cargo fmt --check --package tool",
+            "cargo clippy --all-targets --package tool -- -D warnings",
+            "cargo test --no-fail-fast --bins --package tool",
+        ];
+        assert_eq!(commands(&quick), expected);
+    }
+
+    #[test]
+    fn a_document_alone_has_its_links_followed() {
+        let document = Quick { follows_links: true, ..quick(Vec::new(), Vec::new()) };
+        assert_eq!(commands(&document), ["cargo xtask links"]);
+        assert_eq!(commands(&quick(Vec::new(), Vec::new())), [""; 0]);
+    }
+
+    #[test]
+    fn other_workspaces_check_themselves_and_other_files_are_told() {
+        let quick = Quick {
+            others: vec!["planner"],
+            unchecked: vec![".ci/run".to_owned()],
+            ..quick(Vec::new(), Vec::new())
+        };
+        let expected = [
+            "cd planner && cargo xtask quick --since main",
+            "SKIPPED: no quick check reads .ci/run: `cargo xtask test` does",
+        ];
+        assert_eq!(commands(&quick), expected);
+    }
 }

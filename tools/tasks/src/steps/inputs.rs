@@ -87,7 +87,12 @@ mod tests {
         Step::beside("planner", "", |()| Ok(Vec::new())),
     ];
 
-    const INPUTS: &[Inputs] = &[X];
+    const INPUTS: &[Inputs] = &[
+        ("formatting", &[&["*"]]),
+        ("documents", &[&["*.md"]]),
+        ("tests", &[&["crates/"], &["crates/a/page.md"]]),
+        ("planner", &[&["planner/", "planner/*.md", "crates/plan/"]]),
+    ];
 
     const ALL: [&str; 4] = ["formatting", "documents", "tests", "planner"];
 
