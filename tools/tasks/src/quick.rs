@@ -106,16 +106,16 @@ impl Quick {
         })
     }
 
-    /// The change in one line.
+    /// The change in three lines.
     fn summary(&self, changes: &Changes) -> String {
         let names = |crates: &[Crate]| {
             let names: Vec<&str> = crates.iter().map(|one| one.name.as_str()).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         format!(
-            "{} files differ from {}; changed crates: {}; their dependents: {}",
-            changes.files.len(),
+            "files that differ from {}: {}\nchanged crates: {}\ntheir dependents: {}",
             self.revision,
+            changes.files.len(),
             names(&self.changed),
             names(&self.dependents)
         )
