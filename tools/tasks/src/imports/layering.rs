@@ -53,7 +53,10 @@ impl Layering {
             return;
         };
         let (modules, may) = (names(modules), names(may));
-        if modules.is_empty() || may.is_empty() || !modules.iter().chain(&may).all(is_name) {
+        if modules.is_empty()
+            || may.is_empty()
+            || !modules.iter().chain(&may).all(|name| is_name(name))
+        {
             self.unreadable.push(row.to_owned());
             return;
         }
@@ -66,6 +69,8 @@ impl Layering {
         let mut faults = Vec::new();
         let unreadable = self.unreadable.iter();
         faults.extend(unreadable.map(|row| format!("the layering has an unreadable row: {row}")));
+        let missing = children.iter().filter(|module| self.of(module).is_none());
+        faults.extend(missing.map(|module| format!("the layering lacks `{module}`")));
         let mut above = BTreeSet::new();
         for (module, may) in &self.rows {
             if !children.contains(module.as_str()) {
@@ -78,9 +83,6 @@ impl Layering {
             if !above.insert(module.as_str()) {
                 faults.push(format!("the layering names `{module}` twice"));
             }
-        }
-        for module in children.iter().filter(|module| !above.contains(**module)) {
-            faults.push(format!("the layering lacks `{module}`"));
         }
         faults
     }
@@ -196,7 +198,7 @@ fn names(list: &str) -> Vec<String> {
 }
 
 /// True for a name that a module can have.
-fn is_name(name: &String) -> bool {
+fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
@@ -231,7 +233,7 @@ mod tests {
         let said = of(&[("", ROOT), A, B, ("d", "")]);
         assert_eq!(
             said,
-            ["x: the layering has `c`, which is no module", "x: the layering lacks `d`"]
+            ["x: the layering lacks `d`", "x: the layering has `c`, which is no module"]
         );
     }
 
