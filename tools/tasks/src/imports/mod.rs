@@ -2,7 +2,7 @@
 //!
 //! Modules that import each other in a circle can be understood, and changed, only together, so a published crate has
 //! none. A module may import what its row allows in the comment `// Layering:` of the file that declares it
-//! ([`layering`]). A crate may depend on what its row allows in ARCHITECTURE's table of crates ([`crates`]). Every module
+//! (`layering.rs`). A crate may depend on what its row allows in ARCHITECTURE's table of crates (`crates.rs`). Every module
 //! opens with a doc comment on its idea. The last line counts the checks: three for each crate, and one for the table.
 
 mod circles;
