@@ -55,7 +55,7 @@ enum Task {
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
-    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    /// Check the imports between modules and crates against the layering.
     Imports(tasks::imports::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use tasks::imports::Crate;
 use tasks::{TaskError, imports, links, quick, steps};
 
-/// The crates whose modules are checked against ARCHITECTURE.md.
+/// The crates whose modules are checked against their layering.
 const CRATES: &[Crate<'_>] = &[
     Crate { name: "pool-replay", root: "pool-replay/src/lib.rs" },
     Crate { name: "pool-plan-cli", root: "pool-plan-cli/src/main.rs" },
@@ -27,7 +27,7 @@ struct CommandLine {
 /// The tasks of this workspace.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    /// Check the imports between modules and crates against the layering.
     Imports(imports::Arguments),
     /// Follow every link of the documents.
     Links,

@@ -21,7 +21,11 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document leads somewhere", links),
-    Step::in_turn("imports", "no import that ARCHITECTURE.md does not allow", imports),
+    Step::in_turn(
+        "imports",
+        "no circle of imports, and none that the layering does not allow",
+        imports,
+    ),
     Step::in_turn("tests", "unit, integration and documentation tests", tests),
     Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
     Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),

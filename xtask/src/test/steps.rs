@@ -23,7 +23,7 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::in_turn("links", "every link of every document leads somewhere", links),
     Step::in_turn(
         "imports",
-        "no circle of imports, and none that ARCHITECTURE does not allow",
+        "no circle of imports, and none that the layering does not allow",
         imports,
     ),
     Step::in_turn(

@@ -28,9 +28,11 @@ pub(super) struct DryStream {
 impl DryStream {
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, CaptureError> {
         bind(context)?;
-        // What earlier calls left with the context is not this call's.
-        let _ = context.check_err();
-        let stream = with_relaxed_capture_mode(|| context.new_stream())?;
+        // An error that earlier calls left with the context is not this call's. The context keeps it.
+        let earlier = context.check_err();
+        let made = with_relaxed_capture_mode(|| context.new_stream());
+        context.record_err(earlier);
+        let stream = made?;
         let event = Arc::new(OrderEvent::new(context)?);
         let under_way = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
             .ok_or(CaptureError::Invalidated)?;
