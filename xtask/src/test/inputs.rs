@@ -27,7 +27,7 @@ const PAGES: &[&str] = &[
     "crates/pool-facade/src/compiler_errors.md",
     "crates/pool-facade/README.md",
     "crates/pool-plan/README.md",
-    "examples/README.md",
+    "README.md",
 ];
 
 /// The document that a test on the simulated driver reads.
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_document_runs_the_steps_of_documents() {
         let documents = ["formatting", "links", "document-tests"];
-        assert_eq!(after("README.md"), documents);
+        assert_eq!(after("CONTRIBUTING.md"), documents);
         assert_eq!(after("docs/planner.md"), documents);
         assert!(after("docs/cookbook.md").contains(&"cookbook"));
         let page = after("crates/pool-facade/README.md");
