@@ -127,7 +127,7 @@ fn two_encoders_are_the_record_in_the_repository() {
         .filter(|&buffer| record.caller(buffer).unwrap().name == "scope");
     assert_eq!(scopes.count(), 1);
 
-    let path = "../../crates/pool-plan/tests/data/capture.json";
+    let path = "../../planner/data/capture.json";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("POOL_WRITE_RECORD").is_some() {
         record.write_to(std::fs::File::create(&path).unwrap()).unwrap();
