@@ -7,8 +7,17 @@ use tasks::quick::{self, Arguments, Profile};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 
-/// Integration tests that take longer than ten seconds of processor time, or need the simulated driver to say anything.
-const SLOW_SUITES: &[(&str, &str)] = &[];
+/// Integration tests that do not run after each edit: one takes 22 s of processor time; one is empty without `cfg(loom)`;
+/// all others are ignored, but for single ones, unless `cargo xtask sim-test` runs them on the simulated driver. The suites
+/// left take at most 17 s, with as many random programs as [`tasks::quick`] asks for.
+const SLOW_SUITES: &[(&str, &str)] = &[
+    ("pool-graph", "large_graphs"),
+    ("pool-graph", "interleavings"),
+    ("cuda-sim-control", "simulator"),
+    ("driver-conformance", "driver_conformance"),
+    ("device-tests", "*"),
+    ("pool-encoder", "*"),
+];
 
 /// Checks the changed crates.
 ///
@@ -19,4 +28,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let profile =
         Profile { features: ALL_FEATURES.to_vec(), slow_suites: SLOW_SUITES, others: &["planner"] };
     quick::run(arguments, profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tasks::crates::Crates;
+
+    use super::SLOW_SUITES;
+
+    #[test]
+    fn every_slow_suite_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+        let crates = Crates::of(&root).unwrap();
+        for &(package, suite) in SLOW_SUITES {
+            let of_name = crates.iter().find(|one| one.name == package && one.workspace == root);
+            let suites = &of_name.unwrap_or_else(|| panic!("no crate {package}")).suites;
+            assert!(
+                suites.iter().any(|own| own == suite || suite == "*"),
+                "{package} has no {suite}"
+            );
+        }
+    }
 }

@@ -115,6 +115,11 @@ impl Crates {
         self.0.get(directory)
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Crate> {
+        self.0.values()
+    }
+
     /// The crates of a workspace among these.
     #[must_use]
     pub fn of_workspace<'c>(

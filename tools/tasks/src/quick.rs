@@ -29,7 +29,7 @@ pub struct Arguments {
 pub struct Profile {
     /// Features that crates are checked with, each as `crate/feature`.
     pub features: Vec<&'static str>,
-    /// Integration tests that are too slow to run after each edit, each as a crate and a test.
+    /// Integration tests that do not run after each edit, each as a crate and a test; `*` is every test of the crate.
     pub slow_suites: &'static [(&'static str, &'static str)],
     /// Directories of other workspaces of the repository, from the root of this one, whose own `cargo xtask quick` runs
     /// when a change touches them.
@@ -137,7 +137,8 @@ impl Quick {
 
     /// The integration tests of a crate that run after each edit.
     fn fast_suites<'c>(&self, of: &'c Crate) -> Vec<&'c str> {
-        let slow = |suite: &str| self.profile.slow_suites.contains(&(of.name.as_str(), suite));
+        let is_named = |name| self.profile.slow_suites.contains(&(of.name.as_str(), name));
+        let slow = |suite| is_named(suite) || is_named("*");
         of.suites.iter().map(String::as_str).filter(|suite| !slow(suite)).collect()
     }
 }
@@ -195,7 +196,7 @@ fn unit_tests(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let programs: Vec<&Crate> =
         tested().filter(|one| !one.has_library && one.has_program).collect();
     let test = |kind: &str, crates: &[&Crate]| {
-        let command = Invocation::tests("test --no-fail-fast").with([kind]);
+        let command = Invocation::tests_if_any("test --no-fail-fast").with([kind]);
         for_crates(command, crates, quick.choose(crates))
     };
     Ok([test("--lib", &libraries), test("--bins", &programs)].concat())
@@ -205,7 +206,7 @@ fn unit_tests(quick: &Quick) -> Result<Vec<Invocation>, String> {
 fn suites(quick: &Quick) -> Result<Vec<Invocation>, String> {
     let test = |of: &Crate| {
         let suites = quick.fast_suites(of);
-        let command = Invocation::tests("test --no-fail-fast").with(quick.choose(&[of]));
+        let command = Invocation::tests_if_any("test --no-fail-fast").with(quick.choose(&[of]));
         let command = command.with(suites.iter().flat_map(|suite| ["--test", suite]));
         (!suites.is_empty()).then(|| command.variable("POOL_TEST_CASES", CASES))
     };
@@ -271,7 +272,7 @@ mod tests {
             workspace,
             profile: Profile {
                 features: vec!["a/x", "ab/y", "b/z"],
-                slow_suites: &[("a", "slow")],
+                slow_suites: &[("a", "slow"), ("of-devices", "*")],
                 others: &["planner"],
             },
             revision: "main".to_owned(),
@@ -304,6 +305,15 @@ mod tests {
             "cargo test --no-fail-fast --bins --package tool",
         ];
         assert_eq!(commands(&quick), expected);
+    }
+
+    #[test]
+    fn a_crate_of_slow_suites_has_its_unit_tests() {
+        let commands = commands(&quick(vec![library("of-devices", &["one", "two"])], Vec::new()));
+        assert_eq!(
+            commands.last().unwrap(),
+            "cargo test --no-fail-fast --lib --package of-devices"
+        );
     }
 
     #[test]

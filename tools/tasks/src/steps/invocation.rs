@@ -29,8 +29,10 @@ pub struct Invocation {
 pub(super) enum Counting {
     /// The command is one check.
     AsOne,
-    /// Its output says how many tests ran.
+    /// Its output says how many tests ran, and there must be one.
     Tests,
+    /// Its output says how many tests ran, and there may be none.
+    TestsIfAny,
     /// Its last line says it.
     ClosingLine,
 }
@@ -52,6 +54,12 @@ impl Invocation {
     #[must_use]
     pub fn tests(words: &str) -> Self {
         Self { counting: Counting::Tests, ..Self::check(words) }
+    }
+
+    /// The same of crates that may have no test.
+    #[must_use]
+    pub fn tests_if_any(words: &str) -> Self {
+        Self { counting: Counting::TestsIfAny, ..Self::check(words) }
     }
 
     /// A task of ours that closes with its counts.
@@ -104,7 +112,7 @@ impl Invocation {
         let output = read_from(&mut log, start)?;
         let tally = match self.counting {
             Counting::AsOne => Tally::of_one_check(succeeded),
-            Counting::Tests => Tally::of_tests(&output, succeeded),
+            Counting::Tests | Counting::TestsIfAny => Tally::of_tests(&output, succeeded),
             Counting::ClosingLine => Tally::of_closing_line(&output, succeeded),
         };
         Ok((tally, output))
