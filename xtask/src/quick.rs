@@ -16,7 +16,7 @@ const SLOW_SUITES: &[(&str, &str)] = &[
     ("cuda-sim-control", "simulator"),
     ("driver-conformance", "driver_conformance"),
     ("device-tests", "*"),
-    ("pool-encoder", "*"),
+    ("pool-encoder", "device_encoder"),
 ];
 
 /// Checks the changed crates.
