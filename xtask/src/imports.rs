@@ -1,4 +1,4 @@
-//! `cargo xtask imports`: the modules of the published crates, held against the tables of ARCHITECTURE.md.
+//! `cargo xtask imports`: checks the imports of the published crates against their layering.
 
 use std::process::ExitCode;
 

@@ -17,6 +17,7 @@ mod kernels;
 mod mutants;
 mod packages;
 mod progress;
+mod quick;
 mod sim_test;
 mod test;
 
@@ -54,7 +55,7 @@ enum Task {
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
     GpuTest(gpu_test::Arguments),
-    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    /// Check the imports between modules and crates against the layering.
     Imports(tasks::imports::Arguments),
     /// Make the PTX of the CUDA kernels, or check the committed one, and say what kernels need.
     Kernels(kernels::Arguments),
@@ -64,6 +65,8 @@ enum Task {
     Mutants(mutants::Arguments),
     /// Package what is published, and build a user's crate with the packages alone.
     Packages(packages::Arguments),
+    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    Quick(tasks::quick::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
     SimTest(sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Task::Links => tasks::links::run(&["planner"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),
+        Task::Quick(arguments) => quick::run(&arguments),
         Task::SimTest(arguments) => sim_test::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
     };

@@ -68,6 +68,23 @@
     reason = "a crate of tests: a check that fails panics, and what is skipped is printed"
 )]
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// arming, element, panics, sources, toy: nothing
+// host: arming, element
+// ledger: panics
+// adapted, heap: ledger
+// probe: host, ledger
+// adapted_probe: adapted, ledger, probe
+// cases: element, ledger, panics, probe, sources
+// deferred: ledger, probe
+// heap_probe: heap, ledger, probe
+// ledgered: adapted, ledger
+// programs: element, host, ledger, panics, probe
+// toy_probe: ledger, ledgered, probe, toy
+// liars: adapted, adapted_probe, cases, deferred, heap, heap_probe, ledger, ledgered, panics, probe, sources, toy,
+//     toy_probe
+
 pub mod adapted;
 mod adapted_probe;
 pub mod arming;

@@ -50,6 +50,25 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// device, element, error, slot_ref, soundness, threads: nothing
+// config, lengths: error
+// stats: device
+// view: element, error
+// backend: device, element, error, slot_ref, view
+// nd_view: error, lengths, view
+// raw: backend, config, element, error, lengths, slot_ref, stats, threads
+// scope: backend, config, raw, stats
+// shape: backend, element, error, lengths, raw
+// acquire: backend, element, error, raw, scope, view
+// acquire_nd: backend, element, error, lengths, nd_view, raw, scope, shape, view
+// described: backend, element, error, lengths, raw, scope, slot_ref
+// host: backend, element, error, lengths, nd_view, raw, scope
+// pool: backend, config, error, raw, scope, stats
+// dynamic: backend, config, element, error, pool, raw, scope, stats, view
+// free_list: backend, pool, raw
+
 mod acquire;
 mod acquire_nd;
 mod backend;

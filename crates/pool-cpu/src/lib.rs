@@ -44,6 +44,14 @@
 
 extern crate alloc;
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// block, error, into_ndarray: nothing
+// header: error
+// backend: block, error, header
+// shaped: backend, error
+// array: backend, error, shaped
+
 #[cfg(feature = "ndarray")]
 mod array;
 mod backend;

@@ -53,8 +53,9 @@ impl Cuda {
     }
 
     /// Tries again to give back what could not be given back when its owner was dropped: blocks of pools that ended
-    /// during a capture, and every resource that the driver refused to take back (streams, events, graphs, executables,
-    /// page-locked and device memory). Returns how many are left; [`leftovers`](Self::leftovers) has them by kind.
+    /// during a capture, and every resource that the driver refused to take back (streams that captures began on, events,
+    /// graphs, executables, page-locked and device memory). Returns how many are left; [`leftovers`](Self::leftovers) has
+    /// them by kind. The streams of pools and of probes are cudarc's, whose destructor does not try again.
     ///
     /// The same happens by itself whenever a pool allocates or is dropped, and when a capture of `pool-graph` ends. Call
     /// this where none of these will happen.

@@ -43,6 +43,14 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// driver: nothing
+// stream: driver
+// cuda: driver, stream
+// view: cuda, driver, stream
+// backend: cuda, driver, stream, view
+
 mod backend;
 mod cuda;
 mod driver;

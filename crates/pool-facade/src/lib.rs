@@ -69,6 +69,11 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// compiler_errors, local, macros, markers: nothing
+// prelude: local, markers
+
 pub mod compiler_errors;
 mod local;
 mod macros;

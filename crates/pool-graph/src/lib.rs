@@ -43,6 +43,17 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// base, verify: nothing
+// book: base
+// driver: base, verify
+// source: base, driver
+// arena: base, source
+// pool: base, book, source
+// lease: arena, base, pool, source
+// capture: arena, base, driver, lease, source, verify
+
 mod arena;
 mod base;
 mod book;

@@ -40,6 +40,31 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// adjacency, graph, heuristic, item, random, tasks, violation: nothing
+// error: violation
+// operations: adjacency, graph
+// plan: heuristic
+// transposed: tasks
+// bits: transposed
+// buffer, limits: error
+// markers: error, graph, operations
+// options: error, plan
+// lists: error, limits
+// validate: buffer, graph, violation
+// happens_before: error, graph, limits, markers, operations, validate, violation
+// interval: buffer, error, limits, validate, violation
+// order: adjacency, bits, graph, happens_before, operations, tasks
+// record: error, graph, happens_before, lists
+// timeline: interval, item
+// bound: bits, happens_before, interval, order
+// greedy: adjacency, bits, heuristic, item, timeline
+// search: adjacency, bits, item, plan, random, timeline
+// portfolio: adjacency, bound, error, greedy, heuristic, item, options, plan, random, search, tasks, timeline
+// solve: bits, bound, error, graph, greedy, happens_before, interval, item, operations, options, order, plan,
+//     portfolio, search, timeline, violation
+
 mod adjacency;
 mod bits;
 mod bound;

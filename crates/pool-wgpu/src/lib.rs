@@ -51,6 +51,26 @@
 #[cfg(test)]
 extern crate self as pool_wgpu;
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// bind_groups, block_watch, counts, error, memory, options: nothing
+// binding: memory
+// elements, ending, turn: error
+// calls: ending, error, turn
+// open: ending, error, options
+// kernel: binding, calls, ending, error
+// staging: calls, counts, error
+// parameters: calls, error, kernel
+// setup: calls, counts, ending, error, kernel
+// reading: ending, error, setup, staging
+// recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
+// stream: binding, block_watch, counts, elements, ending, error, kernel, memory, open, options, reading, recorder,
+//     setup, staging, turn
+// part: binding, error, memory, stream
+// thread: error, stream
+// view: binding, error, memory, part, reading, stream
+// backend: error, memory, part, stream, view
+
 mod backend;
 mod bind_groups;
 mod binding;

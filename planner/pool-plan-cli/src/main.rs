@@ -1,6 +1,14 @@
 //! The command `pool-plan`: plans a file, prints how good the plan is, and writes or draws it; and replays and exports
 //! the logs of allocators.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// arguments, open, printable: nothing
+// output: printable
+// export: arguments, open, output
+// replay: arguments, open, output, printable
+// solve: arguments, output, printable
+
 mod arguments;
 mod export;
 mod open;

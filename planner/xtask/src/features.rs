@@ -1,6 +1,7 @@
 //! The feature sets that are checked, as data, and which crates are published.
 
 use tasks::features::FeatureSet;
+use tasks::quick::Profile;
 
 /// Feature sets that clippy sees, one run each, beside the whole workspace with all features.
 pub(crate) const CLIPPY_SETS: &[FeatureSet] = &[FeatureSet::with("pool-replay", &[])];
@@ -10,6 +11,11 @@ pub(crate) const PUBLISHED: &[&str] = &["pool-plan-cli", "pool-replay"];
 
 /// Features that a whole-workspace command turns on: all of them.
 pub(crate) const ALL_FEATURES: &str = "pool-replay/clap";
+
+/// What `cargo xtask quick` checks with.
+pub(crate) fn quick() -> Profile {
+    Profile { features: ALL_FEATURES.split(',').collect(), slow_suites: &[], others: &[] }
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tasks::imports::Crate;
-use tasks::{TaskError, imports, links, steps};
+use tasks::{TaskError, imports, links, quick, steps};
 
-/// The crates whose modules are checked against ARCHITECTURE.md.
+/// The crates whose modules are checked against their layering.
 const CRATES: &[Crate<'_>] = &[
     Crate { name: "pool-replay", root: "pool-replay/src/lib.rs" },
     Crate { name: "pool-plan-cli", root: "pool-plan-cli/src/main.rs" },
@@ -27,10 +27,12 @@ struct CommandLine {
 /// The tasks of this workspace.
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Hold the imports between modules and crates against ARCHITECTURE.md.
+    /// Check the imports between modules and crates against the layering.
     Imports(imports::Arguments),
     /// Follow every link of the documents.
     Links,
+    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    Quick(quick::Arguments),
     /// Run every check of the workspace; the last line counts them.
     Test(steps::Arguments),
     /// Build the Python wheel, install it into an environment of its own, and test it there.
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
         Task::Imports(arguments) => imports::run(&arguments, CRATES),
         Task::Links => links::run(&[]),
+        Task::Quick(arguments) => quick::run(&arguments, features::quick()),
         Task::Test(arguments) => test::run(&arguments),
         Task::Wheel => wheel::run(),
     };

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use tasks::TaskError;
+use tasks::steps::inputs::Inputs;
 use tasks::steps::{self, Arguments, Invocation, Step};
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
@@ -20,11 +21,35 @@ const STEPS: &[Step<Setting>] = &[
     Step::in_turn("clippy", "no warning in any listed feature set", clippy),
     Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
     Step::in_turn("links", "every link of every document leads somewhere", links),
-    Step::in_turn("imports", "no import that ARCHITECTURE.md does not allow", imports),
+    Step::in_turn(
+        "imports",
+        "no circle of imports, and none that the layering does not allow",
+        imports,
+    ),
     Step::in_turn("tests", "unit, integration and documentation tests", tests),
     Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
     Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
     Step::in_turn("wheel", "the Python module, installed and tested", wheel).in_full(),
+];
+
+/// The code of the workspace, and of the solver in the root workspace.
+const CODE: &[&str] = &["planner/", "crates/pool-plan/"];
+
+/// The document that the library includes.
+const PAGES: &[&str] = &["planner/pool-replay/README.md"];
+
+/// The files that each step reads, from the root of the repository: `--changed-since` leaves out the steps that read no
+/// changed one. `tools/` is named nowhere, so that a change there runs everything.
+const INPUTS: &[Inputs] = &[
+    ("formatting", &[&["*"]]),
+    ("clippy", &[CODE]),
+    ("documentation", &[CODE, PAGES]),
+    ("links", &[&["*", "*.md"]]),
+    ("imports", &[CODE, &["planner/ARCHITECTURE.md"]]),
+    ("tests", &[CODE, PAGES, &["planner/pool-plan-cli/README.md"]]),
+    ("oldest-rust", &[CODE]),
+    ("published-pages", &[CODE, PAGES]),
+    ("wheel", &[CODE, &["planner/python/README.md"]]),
 ];
 
 /// The facts of a run.
@@ -49,7 +74,7 @@ impl steps::Setting for Setting {
 ///
 /// When the run could not be made at all. A failed step is no such error: it is counted.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    steps::run(arguments, STEPS, || {
+    steps::run(arguments, STEPS, INPUTS, || {
         Ok(Setting {
             workspace: workspace::describe()?,
             oldest_rust: env!("CARGO_PKG_RUST_VERSION"),
@@ -118,4 +143,24 @@ fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// Where Python or pip's registry cannot be reached, the task says so and counts it.
 fn wheel(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask wheel")])
+}
+
+#[cfg(test)]
+mod tests {
+    use tasks::steps::inputs::{steps_after, unmatched};
+
+    use super::{INPUTS, STEPS};
+
+    #[test]
+    fn every_step_has_its_inputs() {
+        assert_eq!(unmatched(STEPS, INPUTS), [""; 0]);
+    }
+
+    #[test]
+    fn the_solver_is_tested_and_an_unknown_path_runs_everything() {
+        assert!(steps_after(STEPS, INPUTS, "crates/pool-plan/src/lib.rs").contains(&"tests"));
+        for unknown in ["tools/tasks/src/lib.rs", "planner.toml", "Cargo.toml"] {
+            assert_eq!(steps_after(STEPS, INPUTS, unknown).len(), STEPS.len(), "{unknown}");
+        }
+    }
 }

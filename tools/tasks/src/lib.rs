@@ -2,14 +2,18 @@
 //!
 //! The repository has several workspaces, and each has an `xtask` of its own. An `xtask` lists its steps, feature sets and
 //! crates; this crate runs [`steps`] and counts them, prints named [`checks`], follows [`links`] and holds [`imports`]
-//! against the tables of the workspace.
+//! against the tables of the workspace. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
+//! they touch.
 
+pub mod changes;
 pub mod checks;
+pub mod crates;
 pub mod features;
 pub mod files;
 pub mod imports;
 pub mod links;
 pub mod programs;
+pub mod quick;
 pub mod steps;
 pub mod tally;
 pub mod toolchains;

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod dependencies;
 pub(crate) mod features;
+mod inputs;
 mod setting;
 mod steps;
 
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 
 use tasks::steps::Arguments;
 
+use inputs::INPUTS;
 use setting::Setting;
 use steps::STEPS;
 
@@ -22,5 +24,6 @@ use crate::TaskError;
 /// When the run could not be made at all. A failed step is no such error: it is counted, and the
 /// exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    tasks::steps::run(arguments, STEPS, || Setting::detect(arguments.full))
+    let detect = || Setting::detect(arguments.full, arguments.changed_since.clone());
+    tasks::steps::run(arguments, STEPS, INPUTS, detect)
 }

@@ -78,6 +78,8 @@ pub(crate) struct Setting {
     pub(crate) toolchains: Toolchains,
     /// Whether `--full` was asked for.
     pub(crate) full: bool,
+    /// The revision of `--changed-since`.
+    pub(crate) changed_since: Option<String>,
 }
 
 impl steps::Setting for Setting {
@@ -92,12 +94,13 @@ impl Setting {
     /// # Errors
     ///
     /// When cargo cannot describe the workspace.
-    pub(crate) fn detect(full: bool) -> Result<Self, TaskError> {
+    pub(crate) fn detect(full: bool, changed_since: Option<String>) -> Result<Self, TaskError> {
         Ok(Self {
             workspace: workspace::describe()?,
             oldest_rust: env!("CARGO_PKG_RUST_VERSION"),
             toolchains: Toolchains::detect(),
             full,
+            changed_since,
         })
     }
 

@@ -23,8 +23,13 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
     Step::in_turn("links", "every link of every document leads somewhere", links),
     Step::in_turn(
         "imports",
-        "no circle of imports, and none that ARCHITECTURE does not allow",
+        "no circle of imports, and none that the layering does not allow",
         imports,
+    ),
+    Step::in_turn(
+        "document-tests",
+        "what tests ask of documents: dependencies, features, PTX",
+        document_tests,
     ),
     Step::in_turn("tests", "unit and integration tests, all features and default ones", tests),
     Step::in_turn(
@@ -150,6 +155,14 @@ fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
 
 fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
     Ok(vec![Invocation::counted_task("xtask imports")])
+}
+
+/// Unit tests that read documents: a change of a document alone runs these, and no other test of code.
+fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let tasks = Invocation::tests("test --package xtask --bins --");
+    let tasks = tasks.with(["every_dependency_has_a_reason", "every_feature_stands_on_the_pages"]);
+    let simulator = Invocation::tests("test --package cuda-sim --lib -- ptx::isa::");
+    Ok(vec![tasks, simulator])
 }
 
 /// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
@@ -383,6 +396,10 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
 /// The planner's workspace, by its own tasks; its counts are in the closing line.
 fn planner(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let test = Invocation::counted_task("xtask test").inside("planner");
+    let test = match &setting.changed_since {
+        Some(revision) => test.with(["--changed-since", revision]),
+        None => test,
+    };
     Ok(vec![if setting.full { test.with(["--full"]) } else { test }])
 }
 

@@ -1,5 +1,9 @@
 //! The N-way shape cache: one set of shapes for each slot that is used with a dynamic rank. Cold code that
 //! replaces the slot's block drops the whole set.
+//!
+//! A way holds lengths, strides and the backend's descriptor, but no address. So nothing in it can become stale, and a
+//! shape that is found fits without a check. Ways are evicted round robin. Its one bad case is a cycle of one shape more
+//! than there are ways: each acquire misses, and allocates a few words on the host.
 
 use core::any::TypeId;
 use core::ptr::NonNull;

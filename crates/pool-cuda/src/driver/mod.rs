@@ -2,6 +2,11 @@
 //! the queue of resources that could not be given back.
 //!
 //! The rule for a call that fails is in [`gone`]: a call that orders is never excused by its code.
+//!
+//! Exhausted host memory is an error like any other. Notes of blocks, streams and shapes are allocated by calls that can
+//! fail ([`chain`]). A drop allocates nothing: it uses what was made with the resource, its place among the
+//! [`leftovers`] or a spare link. Exceptions: allocations inside cudarc, and the counted pointers of devices, contexts of
+//! pools and staging pools, which are the standard library's.
 
 pub(crate) mod answer;
 pub(crate) mod calls;

@@ -1,5 +1,11 @@
 //! The pools of a thread: what a backend has to have for them, the list of idle ones, and the guard that
 //! borrows one.
+//!
+//! The list of a thread and backend is a `const` thread-local without destructor, so it can be used at any time. A second
+//! thread-local with a destructor closes it when the thread ends; pools that return later are dropped. A pool that
+//! returns to the list as it left it, which nested blocks do, still links to the pool below it, and one store puts it
+//! back. That link is valid because no pool of an open list of `Cpu` is ever dropped: `clear` empties the idle pools
+//! and keeps them.
 
 #[cfg(feature = "cpu")]
 mod cpu;

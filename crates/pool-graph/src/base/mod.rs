@@ -1,5 +1,5 @@
-//! What every room of the crate speaks in: blocks, requests, ranges, the error of pools and arenas, the lock, and
-//! room in lists that lie behind a lock.
+//! The vocabulary of all modules: blocks, requests, ranges, the error of pools and arenas, the lock, and spare capacity
+//! for lists behind a lock.
 
 pub(crate) mod block;
 pub(crate) mod bytes;

@@ -89,7 +89,7 @@ impl ActiveCapture {
 
 /// Destroys, when it is dropped, what had to wait.
 #[derive(Debug)]
-struct DeferredDestruction;
+pub(super) struct DeferredDestruction;
 
 impl Drop for DeferredDestruction {
     fn drop(&mut self) {

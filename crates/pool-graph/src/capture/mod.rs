@@ -1,5 +1,23 @@
 //! Captures: a session that turns the work of a body into a graph which owns its memory.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// copy_buffers, temporary_name: nothing
+// error: temporary_name
+// registry, sharing: error
+// memory: error, registry
+// body: error, memory, sharing
+// resources: memory, registry
+// closed_world: body, error, memory
+// leftovers: copy_buffers, error, registry, resources, sharing
+// record: body, error
+// footprint: body, error, record
+// setup: body, closed_world, error, footprint, leftovers, record, resources, sharing, temporary_name
+// graph: body, copy_buffers, error, footprint, leftovers, memory, record, registry, resources, setup, sharing
+// prepared: body, copy_buffers, error, graph, leftovers, setup
+// session: body, error, footprint, graph, memory, prepared, registry, resources, setup
+// unverified: body, error, prepared, setup
+
 mod body;
 mod closed_world;
 mod copy_buffers;

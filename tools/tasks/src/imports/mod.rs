@@ -1,15 +1,16 @@
-//! `cargo xtask imports`: which module imports which, and whether the tables of the workspace allow it.
+//! `cargo xtask imports`: checks which module imports which.
 //!
-//! Modules that import each other in a circle can be understood, and changed, only together. So there are none, in any
-//! crate that is published; and what a room may import, and a crate, is what its row in ARCHITECTURE's tables says.
-//! The last line counts the checks: two for each crate, and one for the table of crates.
+//! Modules that import each other in a circle can be understood, and changed, only together, so a published crate has
+//! none. A module may import what its row allows in the comment `// Layering:` of the file that declares it
+//! (`layering.rs`). A crate may depend on what its row allows in ARCHITECTURE's table of crates (`crates.rs`). Every module
+//! opens with a doc comment on its idea. The last line counts the checks: three for each crate, and one for the table.
 
 mod circles;
 mod crates;
+mod layering;
 mod modules;
 mod names;
 mod resolve;
-mod rooms;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,13 +21,13 @@ use crate::workspace::{self, Workspace};
 
 use modules::Modules;
 
-/// The page with the tables.
+/// The page with the table of crates.
 const PAGE: &str = "ARCHITECTURE.md";
 
 /// What `cargo xtask imports` accepts.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Check nothing: print what the rooms of each crate import, as rows for the tables.
+    /// Check nothing: print what the modules of each crate import, as rows of a layering.
     #[arg(long)]
     list: bool,
 }
@@ -34,13 +35,13 @@ pub struct Arguments {
 /// A crate whose modules are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Crate<'a> {
-    /// Its name, which the heading of its table has.
+    /// Its name.
     pub name: &'a str,
     /// The file of its root module, from the root of the workspace.
     pub root: &'a str,
 }
 
-/// Checks the crates of the workspace against the tables of its ARCHITECTURE.md.
+/// Checks the manifests of the workspace against ARCHITECTURE.md, and the modules of `checked` against their layerings.
 ///
 /// # Errors
 ///
@@ -54,7 +55,7 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
     let mut checks = Checks::default();
     checks.that("crates import what their rows allow", none(&crates::complaints(&page)?));
     for one in checked {
-        check(&workspace.root.join(one.root), one.name, &page, &mut checks)?;
+        check(&workspace.root.join(one.root), one.name, &mut checks)?;
     }
     println!("\n{checks}");
     Ok(checks.exit_code())
@@ -62,22 +63,23 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
 
 fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     for one in listed {
-        println!("\nThe rooms of `{}`\n", one.name);
         let modules = Modules::read(&root.join(one.root))?;
-        print!("{}", rooms::listed(&modules, &resolve::imports(&modules)));
+        print!("{}", layering::listed(one.name, &modules, &resolve::imports(&modules)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(root: &Path, name: &str, page: &str, checks: &mut Checks) -> Result<(), TaskError> {
+fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> {
     let modules = Modules::read(root)?;
     let imports = resolve::imports(&modules);
     let told: Vec<String> =
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
     let (files, arrows) = (modules.len(), imports.len());
     checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&told));
-    let complaints = rooms::complaints(page, name, &modules, &imports);
-    checks.that(&format!("{name}: rooms import what their rows allow"), none(&complaints));
+    let complaints = layering::complaints(name, &modules, &imports);
+    checks.that(&format!("{name}: modules import what their layering allows"), none(&complaints));
+    let opening = format!("{name}: every module opens with its idea");
+    checks.that(&opening, none(&modules.without_idea()));
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::circles::shown;
+use super::layering::Layering;
 use super::names::{self, Names};
 use crate::TaskError;
 
@@ -12,7 +14,11 @@ pub(super) type ModulePath = Vec<String>;
 
 /// The files of a crate, by where they are in its tree of modules.
 #[derive(Debug, Default)]
-pub(super) struct Modules(BTreeMap<ModulePath, Names>);
+pub(super) struct Modules {
+    names: BTreeMap<ModulePath, Names>,
+    /// The layerings that some of the files have.
+    layerings: BTreeMap<ModulePath, Layering>,
+}
 
 impl Modules {
     /// Reads the root's file, and from there every file that a `mod` declares; tests are left out.
@@ -32,8 +38,11 @@ impl Modules {
         let path = |text: &str| -> ModulePath {
             text.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect()
         };
-        let names = |text: &str| names::of(&syn::parse_file(text).unwrap());
-        Self(texts.iter().map(|(module, text)| (path(module), names(text))).collect())
+        let mut modules = Self::default();
+        for (module, text) in texts {
+            modules.insert(path(module), text, &syn::parse_file(text).unwrap());
+        }
+        modules
     }
 
     fn add(&mut self, path: &[String], file: &Path) -> Result<(), TaskError> {
@@ -41,9 +50,7 @@ impl Modules {
             fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let syntax =
             syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-        let names = names::of(&syntax);
-        let children = names.declared_modules.clone();
-        self.0.insert(path.to_vec(), names);
+        let children = self.insert(path.to_vec(), &text, &syntax).declared_modules.clone();
         for child in children {
             let Some(file) = file_of(file, path.is_empty(), &child) else {
                 return Err(format!("{}: no file of the module `{child}`", file.display()).into());
@@ -53,16 +60,34 @@ impl Modules {
         Ok(())
     }
 
+    fn insert(&mut self, path: ModulePath, text: &str, syntax: &syn::File) -> &Names {
+        if let Some(layering) = Layering::read(text) {
+            self.layerings.insert(path.clone(), layering);
+        }
+        self.names.entry(path).or_insert_with(|| names::of(syntax))
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.names.len()
     }
 
     pub(super) fn get(&self, path: &[String]) -> Option<&Names> {
-        self.0.get(path)
+        self.names.get(path)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ModulePath, &Names)> {
-        self.0.iter()
+        self.names.iter()
+    }
+
+    /// The layerings, by the modules in whose files they stand.
+    pub(super) fn layerings(&self) -> impl Iterator<Item = (&ModulePath, &Layering)> {
+        self.layerings.iter()
+    }
+
+    /// The modules whose files do not open with documentation, by name.
+    pub(super) fn without_idea(&self) -> Vec<String> {
+        let without = self.names.iter().filter(|(_, names)| !names.is_documented);
+        without.map(|(module, _)| shown(module)).collect()
     }
 }
 
@@ -73,4 +98,19 @@ fn file_of(parent: &Path, is_root: bool, child: &str) -> Option<PathBuf> {
         if is_directory_module { parent.parent()?.to_owned() } else { parent.with_extension("") };
     let candidates = [directory.join(format!("{child}.rs")), directory.join(child).join("mod.rs")];
     candidates.into_iter().find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Modules;
+
+    #[test]
+    fn a_module_that_does_not_open_with_its_idea_is_found() {
+        let modules = Modules::of(&[
+            ("", "//! A crate."),
+            ("a", "// A comment.\n/// Of an item.\nstruct A;"),
+            ("b", "#![allow(dead_code)]\n//! Its idea."),
+        ]);
+        assert_eq!(modules.without_idea(), ["a"]);
+    }
 }

@@ -18,6 +18,8 @@ pub(super) struct Named {
 /// What one file says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
+    /// True where the file opens with documentation of the module (`//!`).
+    pub(super) is_documented: bool,
     /// The modules that have files of their own.
     pub(super) declared_modules: Vec<String>,
     /// The names of its items.
@@ -34,6 +36,8 @@ pub(super) struct Names {
 pub(super) fn of(file: &File) -> Names {
     let mut reader = Reader::default();
     reader.visit_file(file);
+    reader.names.is_documented =
+        file.attrs.iter().any(|attribute| attribute.path().is_ident("doc"));
     reader.names
 }
 

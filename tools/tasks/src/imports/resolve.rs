@@ -55,7 +55,8 @@ fn absolute(modules: &Modules, from: &ModulePath, named: &Named) -> Option<Vec<S
         "self" | "super" => {}
         _ => {
             let is_child = modules.get(&[&here[..], &rest[..1]].concat()).is_some();
-            if is_child {
+            let is_own = modules.get(&here).is_some_and(|names| names.defined.contains(first));
+            if is_child || is_own {
                 return Some([&here[..], rest].concat());
             }
             return through_binding(modules, from, named);
@@ -145,6 +146,16 @@ mod tests {
             ("c", "pub const X: u8 = 1;"),
         ];
         assert_eq!(of(&texts), ["b → a", "b → c"]);
+    }
+
+    #[test]
+    fn a_name_of_an_inline_module_that_is_handed_on_counts() {
+        let texts = [
+            ("", "mod a; mod b;"),
+            ("a", "mod inner { pub fn f() {} } pub use inner::f;"),
+            ("b", "use crate::a; fn g() { a::f(); }"),
+        ];
+        assert_eq!(of(&texts), ["b → a"]);
     }
 
     #[test]

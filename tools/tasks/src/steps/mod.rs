@@ -2,18 +2,23 @@
 //!
 //! A step is a few cargo commands whose output goes to a log; a failed command prints the end of
 //! its own. Every step runs, whatever happened before it, unless `--fail-fast` says otherwise, and
-//! a step whose toolchain is missing says so and counts as skipped.
+//! a step whose toolchain is missing says so and counts as skipped. With `--changed-since` the steps that read no
+//! changed file are left out, and listed as not changed.
 
+pub mod inputs;
 mod invocation;
 mod report;
 mod runner;
 mod selection;
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use inputs::Inputs;
 use report::Outcome;
 
 use crate::TaskError;
+use crate::changes::Changes;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -34,6 +39,12 @@ pub struct Arguments {
     /// List the steps and run none.
     #[arg(long)]
     list: bool,
+    /// Leave out the steps that read no file that differs from the merge base with this revision.
+    #[arg(long, value_name = "REV", conflicts_with = "all")]
+    pub changed_since: Option<String>,
+    /// Leave out no step, which is the default.
+    #[arg(long)]
+    all: bool,
 }
 
 /// One step. `S` holds the facts that a run knows: toolchains, directories, counts.
@@ -87,7 +98,7 @@ pub trait Setting: Sync {
 }
 
 /// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`. `detect` is not called where steps
-/// are only listed.
+/// are only listed. `inputs` are what `--changed-since` chooses by.
 ///
 /// # Errors
 ///
@@ -96,6 +107,7 @@ pub trait Setting: Sync {
 pub fn run<S: Setting>(
     arguments: &Arguments,
     steps: &[Step<S>],
+    inputs: &[Inputs],
     detect: impl FnOnce() -> Result<S, TaskError>,
 ) -> Result<ExitCode, TaskError> {
     if arguments.list {
@@ -104,18 +116,44 @@ pub fn run<S: Setting>(
     }
     let steps = selection::select(steps, &arguments.only, arguments.full)?;
     let setting = detect()?;
-    let logs = setting.workspace().target_directory.join("xtask");
-    std::fs::create_dir_all(&logs)?;
+    let workspace = setting.workspace();
+    let (steps, left_out) = match &arguments.changed_since {
+        Some(revision) => {
+            let changes = Changes::since(Some(revision), &workspace.root)?;
+            inputs::split(steps, inputs, &changes.files)
+        }
+        None => (steps, Vec::new()),
+    };
+    let logs = workspace.target_directory.join("xtask");
+    run_all(&steps, &left_out, arguments.fail_fast, &setting, &logs)
+}
 
-    let outcomes = runner::run(&steps, arguments.fail_fast, &setting, &logs)?;
-    Ok(close(&outcomes, steps.len()))
+/// Runs these steps, with their logs in `logs`, and prints the table, the steps that are left out, and the counts.
+///
+/// # Errors
+///
+/// When a log cannot be written or cargo cannot be started.
+pub(crate) fn run_all<S: Setting>(
+    steps: &[Step<S>],
+    left_out: &[Step<S>],
+    fail_fast: bool,
+    setting: &S,
+    logs: &Path,
+) -> Result<ExitCode, TaskError> {
+    std::fs::create_dir_all(logs)?;
+    let outcomes = runner::run(steps, fail_fast, setting, logs)?;
+    let left_out: Vec<&str> = left_out.iter().map(|step| step.name).collect();
+    Ok(close(&outcomes, steps.len(), &left_out))
 }
 
 /// Prints the table and the counts; the exit code of the run.
-fn close(outcomes: &[Outcome], planned: usize) -> ExitCode {
-    println!("\n{}", report::table(outcomes));
+fn close(outcomes: &[Outcome], planned: usize, left_out: &[&str]) -> ExitCode {
+    println!("\n{}", report::table(outcomes, left_out));
     if outcomes.len() < planned {
         println!("stopped after {} of {planned} steps", outcomes.len());
+    }
+    if !left_out.is_empty() {
+        println!("\n{} steps not changed", left_out.len());
     }
     let tally: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
     println!("\n{}", report::closing_line(tally));

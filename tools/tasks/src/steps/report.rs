@@ -53,8 +53,8 @@ pub(super) fn line(outcome: &Outcome) -> String {
     format!("{name} in {} s: {counts}{note}{text}", seconds(*time))
 }
 
-/// One line a step.
-pub(super) fn table(outcomes: &[Outcome]) -> String {
+/// One line a step; those that were left out come last, without counts.
+pub(super) fn table(outcomes: &[Outcome], left_out: &[&str]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["step", "seconds", "passed", "failed", "skipped", ""]);
@@ -67,6 +67,9 @@ pub(super) fn table(outcomes: &[Outcome]) -> String {
             outcome.tally.skipped.to_string(),
             outcome.note.clone(),
         ]);
+    }
+    for name in left_out {
+        table.add_row([*name, "", "", "", "", "not changed"]);
     }
     for column in table.column_iter_mut().skip(1).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -121,11 +124,13 @@ mod tests {
 
     #[test]
     fn a_table_has_a_line_for_each_step() {
-        let table = table(&[outcome("clippy", ""), outcome("no-std", "SKIPPED: no nightly")]);
+        let outcomes = [outcome("clippy", ""), outcome("no-std", "SKIPPED: no nightly")];
+        let table = table(&outcomes, &["planner"]);
         let lines: Vec<&str> = table.lines().collect();
-        assert_eq!(lines.len(), 3, "{table}");
+        assert_eq!(lines.len(), 4, "{table}");
         assert!(lines[1].contains("clippy") && lines[1].contains("12.3"), "{table}");
         assert!(lines[2].ends_with("SKIPPED: no nightly"), "{table}");
+        assert_eq!(Vec::from_iter(lines[3].split_whitespace()), ["planner", "not", "changed"]);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig};
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{Cuda, with_relaxed_capture_mode};
+use pool_cuda::{CaptureUnderWay, Cuda, with_relaxed_capture_mode};
 
 use crate::capture::error::CaptureError;
+use crate::capture::leftovers::DeferredDestruction;
 use crate::driver::{CaptureMode, OrderEvent, StreamCapture, bind};
 
 /// The pools of a body's scopes, one for each stream that had one.
@@ -20,9 +21,12 @@ pub(crate) struct Pools {
 /// A stream of a dry run: captured, so that what is launched on it is never run. Its capture cannot be ended
 /// there, for it began elsewhere.
 pub(super) struct DryStream {
-    // In this order: the capture is given up, then the stream goes.
-    _under_way: StreamCapture,
+    // In this order: the capture is given up, the stream goes, eager pools may wait for the context again, and what had
+    // to wait for the end of the capture is destroyed.
+    _capture: StreamCapture,
     pub(super) stream: Arc<CudaStream>,
+    _under_way: CaptureUnderWay,
+    _deferred: DeferredDestruction,
 }
 
 impl DryStream {
@@ -34,9 +38,11 @@ impl DryStream {
         context.record_err(earlier);
         let stream = made?;
         let event = Arc::new(OrderEvent::new(context)?);
-        let under_way = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
+        // A wait for the context would invalidate this capture, too.
+        let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
+        let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?
             .ok_or(CaptureError::Invalidated)?;
-        Ok(Self { _under_way: under_way, stream })
+        Ok(Self { _capture: capture, stream, _under_way: under_way, _deferred: deferred })
     }
 }
 

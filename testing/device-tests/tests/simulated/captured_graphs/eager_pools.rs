@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cuda_sim_control::Settings;
+use cudarc::driver::sys::CUstreamCaptureStatus;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::Pool;
 use pool_cuda::{Cuda, CudaDevice, CudaError};
@@ -17,6 +18,7 @@ use crate::common::{BYTES, Made, arena, pool, stream};
 use crate::support::{start, start_anew};
 
 const N: usize = 100;
+const CAPTURED: CUstreamCaptureStatus = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE;
 const MODES: [CaptureMode; 3] =
     [CaptureMode::Global, CaptureMode::ThreadLocal, CaptureMode::Relaxed];
 
@@ -205,6 +207,74 @@ fn an_unknown_use_is_an_error_of_the_body() {
     assert!(error.to_string().contains("copy_from"), "{error}");
     drop((prepared, main, devices));
     assert_eq!(Cuda::give_back_leftovers(), 0);
+    simulator.assert_clean();
+    simulator.assert_no_leaks();
+}
+
+/// The dry capture of a scope in a probe is one of a session, too: an eager pool beside it waits for no context.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn an_eager_pool_spoils_no_probe() {
+    let simulator = start();
+    for (past, is_beside) in ALL.into_iter().flat_map(|past| [(past, true), (past, false)]) {
+        start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
+        let devices = [0, 1].map(|ordinal| Cuda::device(ordinal).unwrap());
+        let main = stream();
+        let mut filled = Ok(());
+        let body = |capture: &Capture<'_>, (): &mut ()| {
+            capture.scope(capture.main(), |scope| {
+                scope.try_acquire_zeroed::<f32>(N)?;
+                filled = match is_beside {
+                    true => thread::scope(|threads| {
+                        threads.spawn(|| eager(past, &devices)).join().unwrap()
+                    }),
+                    false => eager(past, &devices),
+                };
+                let status = scope.context().stream().capture_status().unwrap();
+                assert_eq!(status, CAPTURED, "{past:?}: {filled:?}");
+                Ok::<(), CaptureError>(())
+            })
+        };
+        CaptureSession::new(&main).unwrap().probe(&mut (), body).unwrap();
+        let is_unknown = matches!(filled, Err(CudaError::UnknownUse { .. }));
+        assert_eq!(is_unknown, past.leaves_no_event(), "{past:?}: {filled:?}");
+        drop((main, devices));
+        assert_eq!(Cuda::give_back_leftovers(), 0, "{}", Cuda::leftovers());
+        simulator.assert_clean();
+        simulator.assert_no_leaks();
+    }
+}
+
+/// A graph that is dropped in the body of a probe is destroyed when the probe is over.
+#[test]
+#[ignore = "needs a process of its own: cargo xtask sim-test"]
+fn a_graph_dropped_in_a_probe_goes_with_its_end() {
+    let simulator = start();
+    start_anew(simulator, Settings::default(), 0);
+    let (main, other, pool) = (stream(), stream(), pool());
+    let block = pool.allocate(BYTES).unwrap();
+    let lease = pool.lease(&[block.id()]).unwrap();
+    let prepared = CaptureSession::new(&other).unwrap().lease(lease).prepare(arena()).unwrap();
+    let made: Made = prepared.capture((), |capture, ()| {
+        capture.fill_bytes(capture.main(), &mut capture.block::<f32>(&block)?, 1)
+    });
+    let mut graph = made.unwrap();
+    graph.replay().unwrap();
+    let mut graph = Some(graph);
+    let body = |capture: &Capture<'_>, (): &mut ()| {
+        capture.scope(capture.main(), |scope| {
+            scope.try_acquire_zeroed::<f32>(N)?;
+            drop(graph.take());
+            let status = scope.context().stream().capture_status().unwrap();
+            assert_eq!(status, CAPTURED);
+            Ok::<(), CaptureError>(())
+        })
+    };
+    CaptureSession::new(&main).unwrap().probe(&mut (), body).unwrap();
+    assert_eq!(Cuda::leftovers().total(), 0, "{}", Cuda::leftovers());
+    drop(prepared);
+    pool.deallocate(block.id()).unwrap();
+    drop((main, other, pool));
     simulator.assert_clean();
     simulator.assert_no_leaks();
 }

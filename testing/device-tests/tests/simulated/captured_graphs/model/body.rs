@@ -315,8 +315,10 @@ impl<'b, 'c> Body<'b, 'c> {
         granules: usize,
         scope: &'v Scope<'_, Cuda>,
     ) -> Result<View<'v>> {
+        // Its pool takes a larger block before it waits for those that use the smaller one.
+        let taken_at = self.frontier(on);
         let view = scope.try_acquire::<f32>(granules * 64 - 64 + ELEMENTS)?;
-        let (address, taken_at) = (view.address(), self.frontier(on));
+        let address = view.address();
         let known = self.log.lives.iter().position(|life| life.address == address && life.is_kept);
         let region = match self.capture.is_dry() {
             true => known.unwrap_or(self.log.lives.len()),

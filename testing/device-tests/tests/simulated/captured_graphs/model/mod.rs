@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 use cuda_sim_control::{Settings, Simulator};
 use pool_graph::{
-    ArenaPlan, ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, PreparedCapture,
-    Probe,
+    ArenaPlan, ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
+    GraphPoolConfig, PreparedCapture, Probe,
 };
 use pool_kernels::elementwise;
 use pool_plan::{Buffer, IntervalProblem, Options};
 
-use crate::common::{memory, pool, stream};
+use crate::common::{memory, stream};
 use crate::shrink;
 use crate::support::{function, start, start_anew};
 use body::{BLOCKS, Log, World, body};
@@ -40,7 +40,9 @@ struct Verdicts {
 impl World {
     fn new(setup: Setup) -> (Self, CaptureSession) {
         let streams: Vec<_> = (0..setup.streams).map(|_| stream()).collect();
-        let pool = pool();
+        // Of a size that is set to zero for each program in no time.
+        let config = GraphPoolConfig { initial: 0, maximum: 4096 };
+        let pool = CUDAGraphMemoryPool::new(memory(), config);
         let load = || function(streams[0].context(), elementwise::MODULE, elementwise::FILL.f32);
         let fill = setup.launches.then(load);
         let blocks = [(); BLOCKS].map(|()| pool.allocate(GRANULE).unwrap());
@@ -70,7 +72,7 @@ fn prepared(
         Policy::Monotone | Policy::Linear => {
             let is_linear = setup.policy == Policy::Linear;
             let policy = if is_linear { ArenaPolicy::Linear } else { ArenaPolicy::Monotone };
-            return session.prepare(CudaArena::new(memory(), 1 << 18, policy)?);
+            return session.prepare(CudaArena::new(memory(), 1 << 16, policy)?);
         }
         Policy::CallOrder => by_call_order(dry, &sizes),
         Policy::Moved => {
