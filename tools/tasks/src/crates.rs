@@ -116,6 +116,7 @@ impl Crates {
     }
 
     /// The crates of a workspace among these.
+    #[must_use]
     pub fn of_workspace<'c>(
         &'c self,
         root: &Path,

@@ -48,6 +48,7 @@ pub fn unmatched<S>(steps: &[Step<S>], inputs: &[Inputs]) -> Vec<&'static str> {
 }
 
 /// The names of the steps that a change of this one file runs.
+#[must_use]
 pub fn steps_after<S>(steps: &[Step<S>], inputs: &[Inputs], file: &str) -> Vec<&'static str> {
     let (run, _) = split(steps.to_vec(), inputs, &BTreeSet::from([file.to_owned()]));
     run.iter().map(|step| step.name).collect()
