@@ -202,15 +202,17 @@ pub enum WgpuError {
         /// The name of the wgpu feature.
         feature: &'static str,
     },
-    /// wgpu refuses the arguments of a call. The call has done nothing, and what was recorded before stays recorded.
+    /// wgpu refuses the arguments of a call. The call has done nothing, and what was recorded before stays recorded; only
+    /// [`Stream::submit_with`](crate::Stream::submit_with) has submitted that, and the buffers before the refused one.
     #[error("wgpu refuses the call, which has done nothing: {message}")]
     Refused {
         /// What wgpu says of it.
         message: String,
     },
-    /// wgpu refuses recorded commands when they are submitted, because something that they use was mapped or destroyed
-    /// meanwhile. The commands of one closure of [`Stream::record`](crate::Stream::record), or those between two
-    /// closures, are not done; the others are. Each thread that recorded some of them gets this error once.
+    /// wgpu refuses recorded commands when they are submitted, because something that they use is mapped or
+    /// destroyed. The commands of one closure of [`Stream::record`](crate::Stream::record), or those between two
+    /// closures, are not done; the others are. Each thread that recorded some of them gets this error once. The text
+    /// of a mapping that `map_buffer_on_submit` asked for names `Buffer::map_async`: then the commands are done.
     #[error(
         "wgpu refuses recorded commands, and does none of those that were recorded together: {message}. Do not map or \
          destroy what commands use before `submit` has returned"

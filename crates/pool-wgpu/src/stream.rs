@@ -268,8 +268,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`submit`](Self::submit), where yours are not submitted; [`WgpuError::Refused`] for yours alone, where what was
-    /// recorded is submitted.
+    /// As [`submit`](Self::submit), where yours are not submitted. [`WgpuError::Refused`] for the first of yours that wgpu
+    /// refuses: it and those behind it are not submitted; those before it are, and so is what was recorded.
     pub fn submit_with(
         &self,
         buffers: impl IntoIterator<Item = wgpu::CommandBuffer>,

@@ -11,6 +11,7 @@ use pool_cuda::{
 };
 
 use super::copy_buffers::CopyBuffers;
+use super::deferred_destruction::DeferredDestruction;
 use super::error::CaptureError;
 use super::registry::CapturedStreams;
 use super::resources::SessionResources;
@@ -84,15 +85,5 @@ impl ActiveCapture {
             Self { streams: CapturedStreams::reserve(streams)?, _deferred: DeferredDestruction };
         capturing.streams.settle(streams)?;
         Ok(capturing)
-    }
-}
-
-/// Destroys, when it is dropped, what had to wait.
-#[derive(Debug)]
-pub(super) struct DeferredDestruction;
-
-impl Drop for DeferredDestruction {
-    fn drop(&mut self) {
-        give_back_leftovers();
     }
 }

@@ -2,14 +2,14 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// copy_buffers, temporary_name: nothing
+// copy_buffers, deferred_destruction, temporary_name: nothing
 // error: temporary_name
 // registry, sharing: error
 // memory: error, registry
-// body: error, memory, sharing
+// body: deferred_destruction, error, memory, sharing
 // resources: memory, registry
 // closed_world: body, error, memory
-// leftovers: copy_buffers, error, registry, resources, sharing
+// leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
 // record: body, error
 // footprint: body, error, record
 // setup: body, closed_world, error, footprint, leftovers, record, resources, sharing, temporary_name
@@ -21,6 +21,7 @@
 mod body;
 mod closed_world;
 mod copy_buffers;
+mod deferred_destruction;
 mod error;
 mod footprint;
 mod graph;

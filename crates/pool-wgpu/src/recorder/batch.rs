@@ -32,8 +32,9 @@ pub(super) struct Batch {
 
 /// The commands of one closure of a user, or those of the stream between two of them.
 ///
-/// Each is submitted by a call of its own. In one call wgpu would refuse all of them for one, but would go on as if those
-/// before that one had been executed: later commands would lack their barriers.
+/// Each is submitted by a call of its own, which takes 12 to 14 µs on lavapipe; as one of a list it would take 1 µs. But
+/// wgpu 30 refuses a whole list for one part, and has then noted the parts before it as executed: later commands lack
+/// their barriers, and memory counts as cleared that still holds what was freed there.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) commands: wgpu::CommandBuffer,

@@ -31,7 +31,11 @@ impl Recorder<'_> {
         let Self { setup, recording } = self;
         let (number, layout) = kernel.layout();
         let places = bindings.iter().map(Binding::place);
-        let kept = recording.bind_groups.find(number, places, || bind(setup, layout, bindings))?;
+        let found = recording.bind_groups.find(number, places, || bind(setup, layout, bindings));
+        let kept = match found {
+            Ok(kept) => kept,
+            Err(error) => return Err(self.name_destroyed(bindings, error)),
+        };
         let batch = &mut recording.batch;
         let set = batch.pass.as_ref().map(|open| (open.kernel, open.group));
         if set != Some((Some(kernel.number()), Some(kept.number))) {
@@ -63,6 +67,16 @@ impl Recorder<'_> {
         open.pass.dispatch_workgroups(x, y, z);
         setup.counters.dispatches.step();
         Ok(())
+    }
+
+    /// The error of a bind group that cannot be made: a block whose buffer was destroyed, if there is one.
+    #[cold]
+    fn name_destroyed(&self, bindings: &[Binding<'_>], error: WgpuError) -> WgpuError {
+        if !matches!(error, WgpuError::Refused { .. }) {
+            return error;
+        }
+        let destroyed = bindings.iter().find_map(|part| self.try_block(part.allocation).err());
+        destroyed.unwrap_or(error)
     }
 }
 

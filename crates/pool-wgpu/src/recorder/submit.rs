@@ -53,8 +53,9 @@ impl Recorder<'_> {
     /// # Errors
     ///
     /// [`WgpuError::SubmissionRefused`] where wgpu refuses a part that this thread has recorded into; the other threads
-    /// of such a part are told by their next call, and the other parts are executed. [`WgpuError::Refused`] for the
-    /// command buffers of others. [`WgpuError::DeviceLost`]. Nothing is recorded any more.
+    /// of such a part are told by their next call, and the other parts are executed. [`WgpuError::Refused`] for a
+    /// command buffer of others: it and those behind it are not submitted. [`WgpuError::DeviceLost`]. Nothing is recorded
+    /// any more.
     pub(crate) fn submit(&mut self, others: Vec<wgpu::CommandBuffer>) -> Result<(), WgpuError> {
         let calls = &self.setup.calls;
         let recorded = self.submit_batch();
@@ -64,9 +65,28 @@ impl Recorder<'_> {
             return Ok(());
         }
         self.setup.counters.submissions.step();
-        let submitted = calls.scoped(|| calls.queue.submit(others));
-        calls.find_loss()?;
-        submitted.map(drop).map_err(|error| WgpuError::refused(&error))
+        let (mut answer, mut panicked) = (Ok(()), None);
+        for commands in others {
+            match self.submit_alone(commands) {
+                Ok(submitted) => answer = submitted,
+                Err(payload) => panicked = Some(payload),
+            }
+            if answer.is_err() {
+                break;
+            }
+        }
+        panicked.map_or(answer, |payload| resume_unwind(payload))
+    }
+
+    /// Submits a command buffer of others, alone as each [`Part`] is. What unwinds comes from a callback, once the
+    /// commands are submitted.
+    fn submit_alone(&self, commands: wgpu::CommandBuffer) -> thread::Result<Result<(), WgpuError>> {
+        let calls = &self.setup.calls;
+        let submit = || calls.scoped(|| calls.queue.submit([commands]));
+        catch_unwind(AssertUnwindSafe(submit)).map(|submitted| {
+            calls.find_loss()?;
+            submitted.map(drop).map_err(|error| WgpuError::refused(&error))
+        })
     }
 
     fn submit_batch(&mut self) -> Result<(), WgpuError> {

@@ -21,7 +21,7 @@ fn own_buffer(stream: &Stream, usage: wgpu::BufferUsages) -> wgpu::Buffer {
     })
 }
 
-fn buffer_of(binding: &Binding<'_>) -> wgpu::Buffer {
+pub(crate) fn buffer_of(binding: &Binding<'_>) -> wgpu::Buffer {
     match binding.resource() {
         wgpu::BindingResource::Buffer(binding) => binding.buffer.clone(),
         other => panic!("{other:?}"),

@@ -7,7 +7,7 @@ use pool_core::{Pool, PoolError, PoolView};
 use pool_wgpu::{Access, Stream, StreamOptions, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
-use crate::support::{own_stream, stream};
+use crate::support::{one_at_a_time, own_stream, stream};
 
 /// Checks that memory of a pool can be had, used by a kernel, and read.
 fn check_usable(pool: &mut Pool<Wgpu>) {
@@ -77,7 +77,7 @@ fn memory_and_kernels_of_another_stream_are_refused() {
 fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
     let Some((stream, _quiet)) = stream() else { return };
     let all = StreamOptions::new().with_features(wgpu::Features::all());
-    match Stream::open_with(&all) {
+    match one_at_a_time(|| Stream::open_with(&all)) {
         Err(WgpuError::NoDevice { adapter, message }) => {
             assert_eq!(adapter, stream.device().adapter_info().name);
             assert!(!message.is_empty());

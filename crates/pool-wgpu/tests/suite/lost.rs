@@ -7,10 +7,10 @@ use std::rc::Rc;
 use pool_conformance::programs::test_cases;
 use pool_conformance::{Ledger, Probe};
 use pool_core::{CopyView, Pool, PoolError, PoolView, PoolViewMut};
-use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError, wgpu};
+use pool_wgpu::{Kernel, Stream, Wgpu, WgpuError};
 
 use crate::kernels::{axpy, axpy_parameters};
-use crate::support::{WgpuProbe, own_stream, watching_calls};
+use crate::support::{WgpuProbe, watching_calls, with_passing_stream};
 
 /// One step of a program that uses everything, with what it returns.
 type Step = fn(&mut Program<'_>) -> Result<(), WgpuError>;
@@ -120,13 +120,14 @@ fn run_steps(stream: &Stream, kernel: &Kernel, mut before: impl FnMut(usize)) ->
 #[test]
 fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
     for lost_before in 0..=STEPS.len() {
-        let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
-        let device = stream.device().clone();
-        let is_told = run_steps(&stream, &axpy(&stream), |at| {
-            if at == lost_before {
-                device.destroy();
-            }
+        let told = with_passing_stream(|stream| {
+            run_steps(stream, &axpy(stream), |at| {
+                if at == lost_before {
+                    stream.device().destroy();
+                }
+            })
         });
+        let Some(is_told) = told else { return };
         assert_eq!(is_told, lost_before < STEPS.len());
     }
 }
@@ -135,17 +136,18 @@ fn a_device_that_is_lost_before_any_step_is_told_and_nothing_hangs() {
 /// there is no n-th; how many there were.
 fn sweep(one_of: usize, is_one: fn(&str) -> bool) -> Option<usize> {
     for nth in (1..).step_by(one_of) {
-        let (stream, _quiet) = own_stream(wgpu::Limits::default())?;
-        let kernel = axpy(&stream);
-        let (device, calls) = (stream.device().clone(), Rc::new(Cell::new(0)));
-        let counter = Rc::clone(&calls);
-        let watch = move |call: &str| {
-            counter.set(counter.get() + usize::from(is_one(call)));
-            if is_one(call) && counter.get() == nth {
-                device.destroy();
-            }
-        };
-        let is_told = watching_calls(watch, || run_steps(&stream, &kernel, |_| ()));
+        let calls = Rc::new(Cell::new(0));
+        let is_told = with_passing_stream(|stream| {
+            let kernel = axpy(stream);
+            let (device, counter) = (stream.device().clone(), Rc::clone(&calls));
+            let watch = move |call: &str| {
+                counter.set(counter.get() + usize::from(is_one(call)));
+                if is_one(call) && counter.get() == nth {
+                    device.destroy();
+                }
+            };
+            watching_calls(watch, || run_steps(stream, &kernel, |_| ()))
+        })?;
         if calls.get() < nth {
             assert!(!is_told);
             return Some(calls.get());

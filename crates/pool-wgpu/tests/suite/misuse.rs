@@ -1,10 +1,12 @@
-//! Arguments that look right and are not: no parameters, thousands of slices, the queue of another device.
+//! Arguments that look right and are not: no parameters, thousands of slices, the queue of another device, destroyed
+//! blocks, lists of command buffers of which wgpu refuses one.
 
 use std::time::{Duration, Instant};
 
 use pool_core::{DynamicPool, Pool, PoolView, PoolViewMut};
 use pool_wgpu::{Access, Stream, Wgpu, WgpuError, wgpu};
 
+use crate::apart::buffer_of;
 use crate::kernels::{axpy, axpy_parameters};
 use crate::support::{own_stream, stream};
 
@@ -129,4 +131,79 @@ fn two_written_parts_of_one_buffer_may_be_bound_where_they_are_apart() {
     assert_eq!(stream.dispatch(&kernel, &[first, same], &[], [1; 3]), Err(shared));
     let found = view.try_to_vec().unwrap();
     assert_eq!((found[0], found[64], found[1]), (1, 2, 0));
+}
+
+/// wgpu 30 counts the memory that the first buffers of a refused list name as cleared, and has not cleared it.
+#[test]
+fn wg9_a_refused_list_of_command_buffers_shows_no_bytes_of_freed_memory() {
+    const BYTES: u64 = 1 << 16;
+    let Some((stream, _quiet)) = own_stream(wgpu::Limits::default()) else { return };
+    let words = usize::try_from(BYTES / 4).unwrap();
+    {
+        let mut pool = Pool::<Wgpu>::new(stream.clone());
+        let scope = pool.scope();
+        let kept = [(); 64].map(|()| scope.acquire_filled(words, 0x5a5a_5a5a_u32));
+        assert_eq!(kept[63].try_to_vec().unwrap()[5], 0x5a5a_5a5a);
+    }
+    stream.device().poll(wgpu::PollType::wait_indefinitely()).unwrap();
+
+    let mut pool = Pool::<Wgpu>::new(stream.clone());
+    let scope = pool.scope();
+    let fresh = scope.acquire::<u32>(words);
+    let mut last = scope.acquire_filled(1, 7_u32);
+    let (block, behind) =
+        (buffer_of(&fresh.binding().unwrap()), buffer_of(&last.binding().unwrap()));
+    let own = |size| {
+        stream.device().create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size,
+            usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        })
+    };
+    let (target, gone) = (own(BYTES), own(4));
+    let finished = |code: &dyn Fn(&mut wgpu::CommandEncoder)| {
+        let mut encoder = stream.device().create_command_encoder(&Default::default());
+        code(&mut encoder);
+        encoder.finish()
+    };
+    let list = [
+        finished(&|encoder| encoder.copy_buffer_to_buffer(&block, 0, &target, 0, BYTES)),
+        finished(&|encoder| encoder.clear_buffer(&gone, 0, None)),
+        finished(&|encoder| encoder.clear_buffer(&behind, 0, None)),
+    ];
+    gone.destroy();
+    let refused = stream.submit_with(list);
+    assert!(matches!(refused, Err(WgpuError::Refused { .. })), "{refused:?}");
+    assert_eq!(fresh.try_to_vec(), Ok(vec![0; words]), "a block is cleared before it is read");
+    assert_eq!(
+        last.try_to_vec(),
+        Ok(vec![7]),
+        "what comes behind the refused one is not submitted"
+    );
+    let good = [finished(&|encoder| encoder.clear_buffer(&behind, 0, None)), finished(&|_| ())];
+    assert_eq!(stream.submit_with(good), Ok(()));
+    assert_eq!(last.try_to_vec(), Ok(vec![0]));
+    last.try_fill(8).unwrap();
+    assert_eq!(last.try_to_vec(), Ok(vec![8]));
+}
+
+/// Before any submission is refused, and with a bind group that was not made before.
+#[test]
+fn wg9_a_destroyed_block_is_named_by_the_dispatch_that_binds_it_first() {
+    let Some((stream, _quiet)) = stream() else { return };
+    let kernel = axpy(&stream);
+    let mut pool = Pool::<Wgpu>::new(stream.clone());
+    let scope = pool.scope();
+    let x = scope.acquire_filled(100, 1.0_f32);
+    let mut y = scope.acquire::<f32>(100);
+    stream.submit().unwrap();
+    buffer_of(&y.binding().unwrap()).destroy();
+    let destroyed = WgpuError::BufferDestroyed { identity: y.identity(), bytes: 512 };
+    assert_eq!(y.try_fill(2.0), Err(destroyed.clone()));
+    let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
+    let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]);
+    assert_eq!(told, Err(destroyed));
+    assert_eq!(stream.submit(), Ok(()));
+    assert_eq!(x.try_to_vec(), Ok(vec![1.0; 100]));
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use pool_core::{Pool, PoolViewMut};
 use pool_wgpu::{Stream, StreamOptions, Wgpu, WgpuError, wgpu};
 
-use crate::support::stream;
+use crate::support::{keep, one_at_a_time, stream};
 
 /// Polls a future until it is done.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -74,7 +74,8 @@ fn a_stream_finds_an_adapter_by_itself() {
     let Some((stream, _quiet)) = stream() else { return };
     // No kernel is compiled here: older validation layers do not know what debug builds write into shaders.
     let options = StreamOptions::new().with_usages(wgpu::BufferUsages::INDIRECT);
-    let found = Stream::open_with(&options).unwrap();
+    let found = one_at_a_time(|| Stream::open_with(&options)).unwrap();
+    keep(found.device());
     let mut pool = Pool::<Wgpu>::new(found.clone());
     let scope = pool.scope();
     let view = scope.acquire_zeroed::<u32>(70);

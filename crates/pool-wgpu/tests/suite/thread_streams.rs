@@ -5,7 +5,7 @@ use std::thread;
 use pool_core::{Pool, PoolView};
 use pool_wgpu::{Stream, Wgpu, WgpuError, wgpu};
 
-use crate::support::own_stream;
+use crate::support::{keep, one_at_a_time, own_stream};
 
 /// What becomes of a thread that first asks for its stream.
 fn in_a_thread<R: Send>(code: impl FnOnce() -> R + Send) -> R {
@@ -16,7 +16,7 @@ fn in_a_thread<R: Send>(code: impl FnOnce() -> R + Send) -> R {
 fn a_thread_has_one_stream_and_threads_share_a_device() {
     let of_a_thread = || {
         in_a_thread(|| {
-            let stream = Stream::of_thread()?;
+            let stream = one_at_a_time(Stream::of_thread)?;
             assert!(stream.is_of_thread());
             assert!(Stream::of_thread()?.is_of_thread());
             let mut pool = Pool::<Wgpu>::new(stream.clone());
@@ -30,6 +30,7 @@ fn a_thread_has_one_stream_and_threads_share_a_device() {
         Err(why @ WgpuError::NoAdapter { .. }) => return println!("SKIPPED: {why}"),
         one => one.unwrap(),
     };
+    keep(one.device());
     let two = of_a_thread().unwrap();
     assert!(!one.is_of_thread() && !two.is_of_thread(), "this thread has asked for none");
     assert_eq!(one.device(), two.device());

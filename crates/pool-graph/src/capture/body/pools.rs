@@ -7,8 +7,8 @@ use pool_core::{Pool, PoolConfig};
 use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
 use pool_cuda::{CaptureUnderWay, Cuda, with_relaxed_capture_mode};
 
+use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
-use crate::capture::leftovers::DeferredDestruction;
 use crate::driver::{CaptureMode, OrderEvent, StreamCapture, bind};
 
 /// The pools of a body's scopes, one for each stream that had one.

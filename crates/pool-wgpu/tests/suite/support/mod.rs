@@ -5,7 +5,7 @@ mod probe;
 mod snapshots;
 
 use std::pin::pin;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use pool_wgpu::{Stream, wgpu};
@@ -23,22 +23,41 @@ pub(crate) fn stream() -> Option<(Stream, Quiet)> {
     Some((Stream::new(device, queue).unwrap(), quiet))
 }
 
-/// A stream of a device of its own, which a test may lose.
+/// A stream of a device of its own, which a test may lose, and which is [kept](keep).
 pub(crate) fn own_stream(limits: wgpu::Limits) -> Option<(Stream, Quiet)> {
     let quiet = Quiet::new();
     let (device, queue) = open(limits)?;
     Some((Stream::new(device, queue).unwrap(), quiet))
 }
 
-/// A device of the first adapter, with the validation of wgpu and of the driver's layers.
+/// Runs code with a stream of a device that is destroyed afterwards, for tests with hundreds of them. No other device is
+/// opened meanwhile.
+pub(crate) fn with_passing_stream<R>(code: impl FnOnce(&Stream) -> R) -> Option<R> {
+    one_at_a_time(|| {
+        let _quiet = Quiet::new();
+        let (device, queue) = open_unkept(wgpu::Limits::default())?;
+        let stream = Stream::new(device, queue).unwrap();
+        Some(code(&stream))
+    })
+}
+
+/// Runs code that opens or destroys devices while no other such code runs.
+pub(crate) fn one_at_a_time<R>(code: impl FnOnce() -> R) -> R {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    code()
+}
+
 fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
-    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
-    // Without DEBUG: validation layers of 2023 do not know the source language that wgpu then writes into shaders.
-    descriptor.flags = wgpu::InstanceFlags::VALIDATION;
-    let level = messages::at_usual_level();
-    let instance = wgpu::Instance::new(descriptor);
-    drop(level);
-    let adapter = match ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default())) {
+    let (device, queue) = one_at_a_time(|| open_unkept(limits))?;
+    keep(&device);
+    Some((device, queue))
+}
+
+/// A device of the first adapter.
+fn open_unkept(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
+    static ADAPTER: OnceLock<Result<wgpu::Adapter, String>> = OnceLock::new();
+    let adapter = match ADAPTER.get_or_init(first_adapter) {
         Ok(adapter) => adapter,
         Err(why) => {
             println!("SKIPPED: wgpu finds no adapter: {why}");
@@ -52,6 +71,26 @@ fn open(limits: wgpu::Limits) -> Option<(wgpu::Device, wgpu::Queue)> {
         ..Default::default()
     };
     Some(ready(adapter.request_device(&descriptor)).unwrap())
+}
+
+/// The first adapter, with the validation of wgpu and of the driver's layers.
+fn first_adapter() -> Result<wgpu::Adapter, String> {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+    // Without DEBUG: validation layers of 2023 do not know the source language that wgpu then writes into shaders.
+    descriptor.flags = wgpu::InstanceFlags::VALIDATION;
+    let level = messages::at_usual_level();
+    let instance = wgpu::Instance::new(descriptor);
+    drop(level);
+    let adapter = ready(instance.request_adapter(&wgpu::RequestAdapterOptions::default()));
+    adapter.map_err(|why| why.to_string())
+}
+
+/// Keeps a device until the process ends.
+///
+/// Khronos' layers (1.3.239) crash at times in the first calls of a device that one thread creates while others destroy
+/// theirs, with wgpu alone, too.
+pub(crate) fn keep(device: &wgpu::Device) {
+    std::mem::forget(device.clone());
 }
 
 /// What a future has at once, as wgpu's have outside of a browser.

@@ -26,11 +26,11 @@ impl Outcomes {
         let verified = opened.capture.verify();
         match (verified, opened.is_ordered(edges)) {
             (Err(CaptureError::Unordered { .. } | CaptureError::Layout(_)), false) => {
-                self.found += 1
+                self.found += 1;
             }
             (Ok(_), true) => self.harmless += 1,
             (Err(CaptureError::Unordered { .. } | CaptureError::Layout(_)), true) => {
-                self.strict += 1
+                self.strict += 1;
             }
             (answer, ordered) => panic!("{what}: {answer:?}, ordered: {ordered}"),
         }

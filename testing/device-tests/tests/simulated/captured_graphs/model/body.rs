@@ -24,6 +24,8 @@ pub(super) struct World {
     pub(super) blocks: [GraphMemoryBlock; BLOCKS],
     /// Writes so many numbers; none where views are filled without it.
     pub(super) fill: Option<CudaFunction>,
+    /// Whether guards are forgotten.
+    pub(super) forgets: bool,
 }
 
 /// What a body noted.
@@ -277,7 +279,7 @@ impl<'b, 'c> Body<'b, 'c> {
             views.push(View { view: loan.view_mut()?, memory, on });
             self.run(steps, &mut views, scope)?;
         }
-        if let (true, Memory::Region(region)) = (forgets, memory) {
+        if let (true, Memory::Region(region)) = (forgets && self.world.forgets, memory) {
             self.log.lives[region].is_kept = true;
             std::mem::forget(loan);
             return Ok(());

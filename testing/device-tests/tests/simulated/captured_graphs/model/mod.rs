@@ -50,7 +50,7 @@ impl World {
         let branch = |session: CaptureSession, stream| session.branch(stream).unwrap();
         let session = streams[1..].iter().fold(session, branch);
         let session = session.lease(pool.lease(&blocks.map(|block| block.id())).unwrap());
-        (Self { streams, blocks, fill }, session)
+        (Self { streams, blocks, fill, forgets: setup.forgets }, session)
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Setup {
     pub(super) policy: Policy,
     /// Whether kernels are launched, whose module takes longer to load than all else takes.
     pub(super) launches: bool,
+    /// Whether guards are forgotten, whose streams the process keeps for ever.
+    pub(super) forgets: bool,
     /// Chooses the places of regions.
     pub(super) seed: u64,
 }
@@ -112,7 +114,8 @@ impl Setup {
             _ => Policy::Anywhere,
         };
         let streams = if policy == Policy::Linear { 1 } else { random.usize(1..=3) };
-        Self { streams, policy, launches: random.u32(..6) == 0, seed: random.u64(..) }
+        let [launches, forgets] = [6, 8].map(|one_in| random.u32(..one_in) == 0);
+        Self { streams, policy, launches, forgets, seed: random.u64(..) }
     }
 }
 
@@ -134,7 +137,7 @@ impl Step {
             15..=16 => Self::Wait { later: on, earlier: other },
             17..=20 => {
                 let steps = Self::within(random, streams, depth);
-                Self::Lend { on, which, forgets: random.u32(..12) == 0, steps }
+                Self::Lend { on, which, forgets: random.u32(..6) == 0, steps }
             }
             _ => Self::Scope { on, steps: Self::within(random, streams, depth) },
         }
