@@ -16,7 +16,6 @@ const SLOW_SUITES: &[(&str, &str)] = &[
     ("cuda-sim-control", "simulator"),
     ("driver-conformance", "driver_conformance"),
     ("device-tests", "*"),
-    ("pool-encoder", "device_encoder"),
 ];
 
 /// Checks the changed crates.
