@@ -1,11 +1,16 @@
 //! Events.
 
-use std::ptr;
+use std::ffi::c_void;
+use std::mem;
+use std::ptr::{self, NonNull};
 
-use cudarc::driver::{result, sys};
+use cudarc::driver::sys;
 
 use super::refusal::{Outcome, outcome};
 use super::stream::Stream;
+
+/// `cuEventElapsedTime` in the form of CUDA 12.0, which newer drivers have, too.
+type ElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
 
 /// An event of the current context, without timing unless it says so.
 #[derive(Debug)]
@@ -49,10 +54,26 @@ impl Event {
     ///
     /// What the driver answers.
     pub fn elapsed(&self) -> Outcome<()> {
-        // cudarc has the form of the call that its version of CUDA has.
-        // SAFETY: the event is live (1).
-        let asked = unsafe { result::event::elapsed(self.0, self.0) };
-        outcome(asked.map_or_else(|error| error.0, |_| sys::CUresult::CUDA_SUCCESS))
+        let mut place = ptr::null_mut();
+        // SAFETY: the name ends with 0, and the place outlives the call. The status may be null.
+        let found = unsafe {
+            sys::cuGetProcAddress_v2(
+                c"cuEventElapsedTime".as_ptr(),
+                &raw mut place,
+                12_000,
+                0,
+                ptr::null_mut(),
+            )
+        };
+        outcome(found)?;
+        let Some(place) = NonNull::new(place) else {
+            return outcome(sys::CUresult::CUDA_ERROR_NOT_FOUND);
+        };
+        // SAFETY: the driver gave the address of the call in its form of CUDA 12.0, which is `ElapsedTime`.
+        let elapsed = unsafe { mem::transmute::<NonNull<c_void>, ElapsedTime>(place) };
+        let mut milliseconds = 0.0;
+        // SAFETY: the event is live (1), and the place outlives the call.
+        outcome(unsafe { elapsed(&raw mut milliseconds, self.0, self.0) })
     }
 
     /// Makes one and records it.
