@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use tasks::TaskError;
 use tasks::steps::inputs::Inputs;
+use tasks::steps::shared::{imports, links};
 use tasks::steps::{self, Arguments, Invocation, Step};
 use tasks::toolchains::Toolchains;
 use tasks::workspace::{self, Workspace};
@@ -106,14 +107,6 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     let document = Invocation::check("doc --workspace --no-deps --document-private-items");
     let document = document.with(["--features", ALL_FEATURES]);
     Ok(vec![document.variable("RUSTDOCFLAGS", "-D warnings")])
-}
-
-fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![Invocation::counted_task("xtask links")])
-}
-
-fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![Invocation::counted_task("xtask imports")])
 }
 
 fn tests(setting: &Setting) -> Result<Vec<Invocation>, String> {

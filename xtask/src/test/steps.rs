@@ -12,6 +12,7 @@ use super::features::{
 use super::setting::Setting;
 
 use tasks::programs::installed;
+use tasks::steps::shared::{imports, links};
 use tasks::steps::{Invocation, Step};
 use tasks::workspace::Example;
 
@@ -147,14 +148,6 @@ fn clippy(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
     let document = Invocation::check("doc --workspace --no-deps --document-private-items");
     Ok(vec![document.with(everything()).variable("RUSTDOCFLAGS", "-D warnings")])
-}
-
-fn links(_: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![Invocation::counted_task("xtask links")])
-}
-
-fn imports(_: &Setting) -> Result<Vec<Invocation>, String> {
-    Ok(vec![Invocation::counted_task("xtask imports")])
 }
 
 /// Unit tests that read documents: a change of a document alone runs these, and no other test of code.

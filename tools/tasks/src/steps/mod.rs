@@ -10,6 +10,7 @@ mod invocation;
 mod report;
 mod runner;
 mod selection;
+pub mod shared;
 
 use std::path::Path;
 use std::process::ExitCode;
