@@ -233,8 +233,8 @@ unsafe impl<B: HostBackend> PoolBackend for ArmingBackend<B> {
 
     unsafe fn reuse(context: &B::Context, block: B::Block, why: Reuse) -> Result<(), B::Error> {
         ORDERED.with_borrow_mut(|ordered| {
-            // SAFETY: a block with a view has bytes, the first of which is initialised (`first_bytes_at_reuse`), and
-            // nothing views it (caller).
+            // SAFETY: a block with a view has at least one byte. Its first byte is initialised
+            // (`first_bytes_at_reuse`), and nothing views the block (caller).
             ordered.as_mut().map(|bytes| bytes.push(unsafe { B::host_pointer(block).read() }))
         });
         // SAFETY: the caller's promise.

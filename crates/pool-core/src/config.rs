@@ -150,7 +150,7 @@ impl PoolConfig {
     ///
     /// A slot forgets its shapes round robin. A loop over one shape more than there are ways therefore finds none of
     /// them: each of its acquires allocates a few words on the host for the shape, and what the backend keeps beside it.
-    /// No block is allocated. Set as many ways as the loop has shapes.
+    /// No block is allocated. Set one way per shape of the loop.
     #[must_use]
     pub const fn ways(mut self, ways: usize) -> Self {
         self.ways = ways;

@@ -51,9 +51,9 @@ pub trait PodElement: Element + Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: Pod> PodElement for T {}
 
-/// What a host scope takes in the forms that write each element: every type that is [`Copy`].
+/// An element of the host's acquires that write before they read: any [`Copy`] type.
 ///
-/// It is implemented for all of them, and there to have the compiler say what to do with a type that is not.
+/// The trait is implemented for every such type. For other types, the compiler's message names the alternatives.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not `Copy`, and a pool never drops an element",
     label = "not `Copy`",

@@ -11,7 +11,7 @@ use crate::arming::{ArmingBackend, first_bytes_at_reuse};
 type Backend<B> = ArmingBackend<B>;
 type Armed<T, B> = HostResult<T, ArmingBackend<B>>;
 
-/// What the armed block holds until it is handed out again.
+/// The contents of the armed block until it is handed out again.
 const FORMER: u8 = 0xA5;
 
 /// Bytes of the armed block: some of the forms need more.
@@ -94,8 +94,8 @@ fn check_host_forms<B: HostBackend>(pool: &mut Pool<Backend<B>>) -> Armed<(), B>
         HostKind::Optional,
         HostKind::Text,
     ];
-    // `acquire_from_iter` gets an iterator that knows its length where the length is odd. The first use with so many
-    // elements finds an armed block that is too small.
+    // For odd lengths, `acquire_from_iter` gets an iterator with an exact size hint. The two long lengths do not fit
+    // the armed block.
     let lengths: &[usize] = if cfg!(miri) { &[5, 6] } else { &[5, 6, 200, 201] };
     for form in forms {
         for kind in kinds {

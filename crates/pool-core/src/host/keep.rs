@@ -73,8 +73,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let (start, length) = (slice.as_mut_ptr(), slice.len());
         // SAFETY: the inner scope has ended, and `body` knows nothing of the lifetime `'inner`, so a view of the inner
         // scope can be nowhere but in what `body` returned. Hence no slot at or above the cursor has a view but the slice.
-        // That is all that is known of the slice: it may as well lie in a slot below the cursor, in another pool or in a
-        // static, because `body` may return any `&'a mut [&'a T]` that it captured (the bounds that the type implies make
+        // The slice may also lie in a slot below the cursor, in another pool, or in a static, because `body` may return any `&'a mut [&'a T]` that it captured (the bounds that the type implies make
         // `'a` long enough). Wherever it lies, it is the only reference to valid elements, and it was given up.
         Ok(unsafe { self.keep_slice(start, length) }?)
     }

@@ -11,7 +11,7 @@ use super::state::State;
 use crate::backend::{Advice, PoolBackend, Reuse};
 use crate::error::PoolError;
 
-/// What is done with the elements of a block that is handed out, before anything else.
+/// The first use of the elements of a block that is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstUse {
     /// They may be read: what a former use left behind is handed out, and has to be initialised.

@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How many captures are under way, and how many threads wait for a context. Locked for a look or a change.
+/// Counts the captures under way and the threads that wait for a context. No foreign code runs under its lock.
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { captures: 0, waits: 0 });
 
 /// Tells sessions that a wait for a context is over.
