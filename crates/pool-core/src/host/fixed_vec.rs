@@ -1,8 +1,10 @@
 //! A vector in a scope whose capacity is fixed from the start: it never moves, and knows no pool.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 use core::slice;
 
 use thiserror::Error;
@@ -33,10 +35,21 @@ use crate::scope::Scope;
 /// # Ok::<(), pool_core::CapacityError<(usize, f32)>>(())
 /// ```
 pub struct FixedVec<'s, T> {
-    /// The first `length` elements are initialised. Only values of `T` are ever written here.
-    room: &'s mut [MaybeUninit<T>],
+    /// Memory for as many elements as fit. It is this vector's alone for `'s`. Only values of `T` are written here.
+    ///
+    /// A pointer and not a reference, because a [`PoolVec`](super::PoolVec) exchanges it: a function that took the vector
+    /// by value would promise that its memory is used through no other pointer until the function returns.
+    room: NonNull<[MaybeUninit<T>]>,
+    /// How many elements are initialised, from the first on.
     length: usize,
+    lifetime: PhantomData<&'s mut [T]>,
 }
+
+// SAFETY: the vector owns its elements for `'s` as `&'s mut [T]` does, and nothing else uses them.
+unsafe impl<T: Send> Send for FixedVec<'_, T> {}
+
+// SAFETY: a shared vector lends `&[T]` alone.
+unsafe impl<T: Sync> Sync for FixedVec<'_, T> {}
 
 /// An element did not fit a [`FixedVec`].
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -77,7 +90,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         // SAFETY: taken for `capacity` elements, of the size and alignment of `T`; anything is a valid
         // `MaybeUninit`, and this is the slot's first view.
         let room = unsafe { slot.host_slice(capacity) };
-        Ok(FixedVec { room, length: 0 })
+        // SAFETY: no element is said to be initialised; marked by `take_unwritten`.
+        Ok(unsafe { FixedVec::new(room, 0) })
     }
 }
 
@@ -89,7 +103,7 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     /// They are, and there are as many; the memory's slot is marked unless `T` is plain.
     #[inline]
     pub(super) unsafe fn new(room: &'s mut [MaybeUninit<T>], length: usize) -> Self {
-        Self { room, length }
+        Self { room: NonNull::from(room), length, lifetime: PhantomData }
     }
 
     /// How many elements there are. Unlike `len`, which is one of the slice, this does not touch the memory.
@@ -120,10 +134,13 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     #[inline]
     pub fn push(&mut self, element: T) -> Result<(), CapacityError<T>> {
         let capacity = self.capacity();
-        let Some(place) = self.room.get_mut(self.length) else {
+        if self.length >= capacity {
             return Err(CapacityError { element, capacity });
-        };
-        place.write(element);
+        }
+        // SAFETY: the place is within the vector's memory, after its elements.
+        let place = unsafe { self.start().add(self.length) };
+        // SAFETY: the memory is the vector's alone, and aligned for `T`.
+        unsafe { place.write(element) };
         self.length += 1;
         Ok(())
     }
@@ -150,9 +167,10 @@ impl<'s, T: Copy> FixedVec<'s, T> {
         if let Some(&element) = elements.get(left) {
             return Err(CapacityError { element, capacity: self.capacity() });
         }
-        for (place, &element) in self.room[self.length..].iter_mut().zip(elements) {
-            place.write(element);
-        }
+        // SAFETY: the length is at most the capacity.
+        let end = unsafe { self.start().add(self.length) };
+        // SAFETY: as many elements fit from there on; `elements` is borrowed, and this memory is the vector's alone.
+        unsafe { end.copy_from_nonoverlapping(elements.as_ptr(), elements.len()) };
         self.length += elements.len();
         Ok(())
     }
@@ -205,9 +223,16 @@ impl<'s, T: Copy> FixedVec<'s, T> {
     #[inline]
     #[must_use]
     pub fn into_slice(self) -> &'s mut [T] {
-        let start = self.room.as_mut_ptr().cast::<T>();
         // SAFETY: as many elements are initialised; the memory was this vector's for `'s`, and is the slice's now.
-        unsafe { slice::from_raw_parts_mut(start, self.length) }
+        unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
+    }
+}
+
+impl<T> FixedVec<'_, T> {
+    /// The address of the first element.
+    #[inline]
+    fn start(&self) -> *mut T {
+        self.room.as_ptr().cast()
     }
 }
 
@@ -217,7 +242,7 @@ impl<T> Deref for FixedVec<'_, T> {
     #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: as many elements are initialised.
-        unsafe { slice::from_raw_parts(self.room.as_ptr().cast::<T>(), self.length) }
+        unsafe { slice::from_raw_parts(self.start(), self.length) }
     }
 }
 
@@ -225,7 +250,7 @@ impl<T> DerefMut for FixedVec<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as many elements are initialised, and what is written are values of `T`.
-        unsafe { slice::from_raw_parts_mut(self.room.as_mut_ptr().cast::<T>(), self.length) }
+        unsafe { slice::from_raw_parts_mut(self.start(), self.length) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::iter;
 
 use pool_conformance::panics::catch_quietly;
 use pool_conformance::{HeapBackend, Ledger, Refusal};
-use pool_core::{CapacityError, Compaction, Pool, PoolConfig, PoolError, PoolVec};
+use pool_core::{CapacityError, Compaction, Pool, PoolConfig, PoolError, PoolVec, Scope};
 
 use crate::support::{
     address, assert_initialised, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds,
@@ -234,6 +234,32 @@ fn vectors_agree_with_vectors_of_the_heap() {
         }
         drop(pool);
         assert_eq!(ledger.live_blocks(), 0);
+    }
+}
+
+/// Miri protects the references in an argument until the function returns. The vector's old block is written meanwhile,
+/// by the vector itself and by what is acquired from its former block.
+#[test]
+fn a_vector_that_is_passed_by_value_may_grow() {
+    fn fill<'s>(scope: &Scope<'s, HeapBackend>, mut vector: HeapVec<'_, 's>) -> &'s mut [u64] {
+        let taken = vector.capacity() as u64;
+        for number in 0..40 {
+            vector.push(number);
+            scope.acquire_repeat(vector.len() + 2, u64::MAX);
+        }
+        assert_eq!(vector[..3], [0, 1, 2], "from a capacity of {taken}");
+        vector.into_slice()
+    }
+
+    type HeapVec<'a, 's> = PoolVec<'a, 's, HeapBackend, u64>;
+    let (mut pool, _) = heap_pool();
+    for capacity in [0, 1, 3, 16, 0] {
+        // In the second pass, the vector grows in the block that it was acquired in.
+        for _ in 0..2 {
+            let scope = pool.scope();
+            let filled = fill(&scope, scope.acquire_vec(capacity));
+            assert!(filled.iter().copied().eq(0..40), "from a capacity of {capacity}");
+        }
     }
 }
 
