@@ -68,7 +68,7 @@ enum Task {
     /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
     Quick(tasks::quick::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
-    SimTest(sim_test::Arguments),
+    SimTest(cuda_tasks::sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(tasks::steps::Arguments),
 }

@@ -14,6 +14,7 @@ pub mod imports;
 pub mod links;
 pub mod programs;
 pub mod quick;
+pub mod source;
 pub mod steps;
 pub mod tally;
 pub mod toolchains;

@@ -10,8 +10,8 @@ mod own_tests;
 mod patch;
 #[path = "../../../testing/adopt/measure/src/record.rs"]
 mod record;
-pub(crate) mod source;
 mod table;
+mod version;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -25,6 +25,7 @@ use crate::TaskError;
 use tasks::checks::Checks;
 use tasks::files;
 use tasks::programs::{cargo, output};
+use tasks::source;
 use tasks::workspace::{self, Workspace};
 
 /// What `cargo xtask adopt` accepts.
@@ -110,7 +111,7 @@ fn adopt(
         let patch = Patch::read(&place.kept.join(adoption.name).join(format!("{version}.patch")))?;
         let copy = made.join(version);
         files::copy(source, &copy)?;
-        source::name_version(&copy, adoption.version, version)?;
+        version::name_version(&copy, adoption.version, version)?;
         patch.apply(&package, &copy)?;
         checks.that(&format!("{package}: {version}: the patch fits, {}", patch.lines()), Ok(()));
         patches.push((*version, patch.lines()));

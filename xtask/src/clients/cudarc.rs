@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use super::Place;
 use super::listed::{Ending, List};
-use crate::TaskError;
-use crate::adopt::source;
-use crate::kernels::Toolkit;
-use crate::sim_test::simulated_driver;
+use cuda_tasks::Toolkit;
+use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
 use tasks::checks::{Checks, Outcome, same};
 use tasks::programs::{self, cargo};
+use tasks::source;
 
 /// The tests that cannot pass, and why.
 const LIST: &str = include_str!("cudarc.tsv");
@@ -81,7 +81,7 @@ struct Suite {
 
 /// Gets sources and compiler, and builds; the inner error says what could not be had.
 fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
-    let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
+    let toolkit = match Toolkit::obtain(&place.target)? {
         Ok(toolkit) => toolkit,
         Err(why) => return Ok(Err(why)),
     };

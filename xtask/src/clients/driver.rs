@@ -15,7 +15,7 @@ use std::ptr;
 
 use libloading::{Library, Symbol};
 
-use crate::TaskError;
+use tasks::TaskError;
 
 type Code = c_int;
 type Handle = *mut c_void;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Place;
-use crate::TaskError;
-use crate::kernels::Toolkit;
+use cuda_tasks::Toolkit;
+use tasks::TaskError;
 use tasks::checks::{Checks, Outcome};
 use tasks::programs::{cargo, output};
 
@@ -26,7 +26,7 @@ const SHOWN: usize = 20;
 ///
 /// When the test cannot be built or run, and when a program cannot be started.
 pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
-    let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
+    let toolkit = match Toolkit::obtain(&place.target)? {
         Ok(toolkit) => toolkit,
         Err(why) => {
             checks.skip(NAME, &why);

@@ -1,6 +1,6 @@
 //! The tests of a suite that cannot pass on the simulated driver, as a file of the repository names them.
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::checks::Outcome;
 
 /// A list, of one version of a crate.

@@ -16,7 +16,7 @@ mod numba;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::checks::Checks;
 use tasks::workspace::{self, Workspace};
 

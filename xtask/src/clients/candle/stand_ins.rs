@@ -1,6 +1,6 @@
 //! Headers of the host's C++ library, which NVRTC does not have: as much of them as the kernels use.
 
-use crate::kernels::short_sum;
+use cuda_tasks::short_sum;
 
 /// Names and texts.
 pub(super) const HEADERS: [(&str, &str); 5] = [

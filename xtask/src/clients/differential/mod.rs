@@ -35,9 +35,9 @@ use values::{Bound, TYPES, agrees};
 
 use super::Place;
 use super::driver::{Driver, Module, Parameters, Shape};
-use crate::TaskError;
-use crate::kernels::{Compiler, Toolkit, headers};
-use crate::sim_test::simulated_driver;
+use cuda_tasks::sim_test::simulated_driver;
+use cuda_tasks::{Compiler, Toolkit, headers};
+use tasks::TaskError;
 use tasks::checks::Checks;
 
 const NAME: &str = "differential";
@@ -139,11 +139,11 @@ struct Compiling {
 impl Compiling {
     /// The inner error says what could not be had.
     fn obtain(place: &Place) -> Result<Result<Self, String>, TaskError> {
-        let toolkit = match Toolkit::obtain(&place.root, &place.target)? {
+        let toolkit = match Toolkit::obtain(&place.target)? {
             Ok(toolkit) => toolkit,
             Err(why) => return Ok(Err(why)),
         };
-        Ok(match headers(&place.root, &place.target)? {
+        Ok(match headers(&place.target)? {
             Ok(headers) => Ok(Self { compiler: Compiler::open(&toolkit)?, headers }),
             Err(why) => Err(why),
         })

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::TaskError;
-use crate::kernels::short_sum;
+use cuda_tasks::short_sum;
+use tasks::TaskError;
 
 /// What pip is given.
 const PACKAGES: &str = include_str!("packages.txt");

@@ -7,7 +7,7 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// A module in which nothing ends for so long is stopped, and goes on behind the test that did not end.
 const OF_A_TEST: Duration = Duration::from_secs(300);

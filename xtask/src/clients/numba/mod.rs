@@ -18,8 +18,8 @@ use self::limits::Limits;
 use self::results::Result as TestResult;
 use super::Place;
 use super::listed::{Ending, List};
-use crate::TaskError;
-use crate::sim_test::simulated_driver;
+use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
 use tasks::checks::{Checks, same};
 use tasks::programs::output;
 

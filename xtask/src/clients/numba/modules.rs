@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// Their paths from the directory of tests, in order, with `/` between the parts.
 ///

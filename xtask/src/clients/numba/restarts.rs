@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Child;
 
 use super::limits::{End, Limits};
-use crate::TaskError;
+use tasks::TaskError;
 
 /// How often a module may go on.
 const STARTS: usize = 40;

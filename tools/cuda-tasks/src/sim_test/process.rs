@@ -5,8 +5,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use tasks::TaskError;
+
 use super::programs::Program;
-use crate::TaskError;
 
 /// What a process is told.
 #[derive(Clone, Copy, Debug)]

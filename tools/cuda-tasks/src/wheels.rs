@@ -8,20 +8,20 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// How pip says that a package is another than the pinned one.
 const MISMATCH: &str = "DO NOT MATCH THE HASHES";
 
 /// Packages of one file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wheels {
+pub struct Wheels {
     /// What they are called where they are unpacked, and in messages.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What pip is given.
-    pub(crate) pins: &'static str,
-    /// The file with that, from the root of the workspace.
-    pub(crate) file: &'static str,
+    pub pins: &'static str,
+    /// The file with that.
+    pub file: &'static str,
 }
 
 impl Wheels {
@@ -30,11 +30,7 @@ impl Wheels {
     /// # Errors
     ///
     /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
-    pub(crate) fn obtain(
-        self,
-        root: &Path,
-        target: &Path,
-    ) -> Result<Result<PathBuf, String>, TaskError> {
+    pub fn obtain(self, target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Ok(Err(format!("the {} are pinned for Linux on x86-64 only", self.name)));
         }
@@ -42,7 +38,7 @@ impl Wheels {
         let name = format!("{}-{}", self.name, short_sum(self.pins));
         let directory = target.join("xtask").join(name);
         if !directory.is_dir() {
-            if let Err(why) = self.download(root, &directory)? {
+            if let Err(why) = self.download(&directory)? {
                 return Ok(Err(why));
             }
         }
@@ -50,13 +46,13 @@ impl Wheels {
     }
 
     /// Has pip unpack them beside the directory, which is there only when they are complete.
-    fn download(self, root: &Path, directory: &Path) -> Result<Result<(), String>, TaskError> {
+    fn download(self, directory: &Path) -> Result<Result<(), String>, TaskError> {
         let part = directory.with_extension(format!("{}", std::process::id()));
         let answer = Command::new("python3")
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"])
             .args(["--retries", "1", "--no-deps", "--no-compile", "--only-binary", ":all:"])
             .args(["--require-hashes", "--requirement"])
-            .arg(root.join(self.file))
+            .arg(self.file)
             .arg("--target")
             .arg(&part)
             .env("PIP_ROOT_USER_ACTION", "ignore")
@@ -101,7 +97,8 @@ impl Wheels {
 }
 
 /// The first 48 bits of a text's SHA-256.
-pub(crate) fn short_sum(text: &str) -> String {
+#[must_use]
+pub fn short_sum(text: &str) -> String {
     Sha256::digest(text).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -2,31 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use super::wheels::Wheels;
-use crate::TaskError;
+use tasks::TaskError;
+
+use crate::wheels::Wheels;
 
 /// The compilers.
 const COMPILERS: Wheels = Wheels {
     name: "toolkit",
     pins: include_str!("toolkit.txt"),
-    file: "xtask/src/kernels/toolkit.txt",
+    file: concat!(env!("CARGO_MANIFEST_DIR"), "/src/toolkit.txt"),
 };
 /// Headers of CUDA C++, for sources that include more than the compiler has built in.
 const HEADERS: Wheels = Wheels {
     name: "headers",
     pins: include_str!("headers.txt"),
-    file: "xtask/src/kernels/headers.txt",
+    file: concat!(env!("CARGO_MANIFEST_DIR"), "/src/headers.txt"),
 };
 
 /// Where the compilers are.
 #[derive(Clone, Debug)]
-pub(crate) struct Toolkit {
+pub struct Toolkit {
     /// The library that makes PTX of C++.
-    pub(crate) compiler: PathBuf,
+    pub compiler: PathBuf,
     /// What that library opens by its name.
-    pub(crate) builtins: PathBuf,
+    pub builtins: PathBuf,
     /// The program that makes machine code of PTX.
-    pub(crate) assembler: PathBuf,
+    pub assembler: PathBuf,
 }
 
 impl Toolkit {
@@ -35,8 +36,8 @@ impl Toolkit {
     /// # Errors
     ///
     /// When a package is not the pinned one, or what was downloaded cannot be put into its place.
-    pub(crate) fn obtain(root: &Path, target: &Path) -> Result<Result<Self, String>, TaskError> {
-        match COMPILERS.obtain(root, target)? {
+    pub fn obtain(target: &Path) -> Result<Result<Self, String>, TaskError> {
+        match COMPILERS.obtain(target)? {
             Ok(directory) => Self::of(&directory).map(Ok),
             Err(why) => Ok(Err(why)),
         }
@@ -57,8 +58,8 @@ impl Toolkit {
 /// # Errors
 ///
 /// When the package is not the pinned one, or cannot be put into its place.
-pub(crate) fn headers(root: &Path, target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
-    match HEADERS.obtain(root, target)? {
+pub fn headers(target: &Path) -> Result<Result<PathBuf, String>, TaskError> {
+    match HEADERS.obtain(target)? {
         Ok(directory) => {
             existing(&directory.join("nvidia/cuda_runtime/include"), Path::is_dir).map(Ok)
         }

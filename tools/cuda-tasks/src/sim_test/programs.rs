@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::sanitizer::Sanitizer;
-use crate::TaskError;
-use crate::gpu_test::holds_gpu_tests;
-use crate::test::features::ALL_FEATURES;
+use tasks::TaskError;
 use tasks::programs::{self, Artifact};
+
+use super::sanitizer::Sanitizer;
 
 /// A test program.
 #[derive(Clone, Debug)]
@@ -19,8 +18,8 @@ pub(super) struct Program {
     pub(super) tests: Vec<String>,
 }
 
-/// Builds the programs of these crates: all by one command, so that what they have in common is built
-/// once, with the same features.
+/// Builds the programs of these crates by one command, so that their common dependencies are built once and with the same
+/// features. With `whole_workspace`, all crates of the workspace are built, with these features.
 ///
 /// # Errors
 ///
@@ -28,12 +27,13 @@ pub(super) struct Program {
 pub(super) fn build(
     packages: &[&'static str],
     sanitizer: Option<Sanitizer>,
-    whole_workspace: bool,
+    whole_workspace: Option<&[&str]>,
+    asks_the_loader: fn(&Artifact) -> bool,
 ) -> Result<Vec<Program>, TaskError> {
-    let features = ALL_FEATURES.join(",");
+    let features = whole_workspace.unwrap_or_default().join(",");
     let what = match whole_workspace {
-        true => vec!["--workspace", "--features", &features],
-        false => packages.iter().flat_map(|own| ["--package", *own]).collect(),
+        Some(_) => vec!["--workspace", "--features", &features],
+        None => packages.iter().flat_map(|own| ["--package", *own]).collect(),
     };
     let test: Vec<&str> = ["test", "--no-run", "--tests"].into_iter().chain(what).collect();
     let artifacts = built(sanitizer, &test)?;
@@ -51,8 +51,7 @@ pub(super) fn build(
             if tests.is_empty() {
                 continue;
             }
-            let asks_the_loader = holds_gpu_tests(artifact);
-            let libraries = asks_the_loader.then(|| under_a_drivers_name(&simulator));
+            let libraries = asks_the_loader(artifact).then(|| under_a_drivers_name(&simulator));
             let libraries = libraries.transpose()?;
             programs.push(Program { package, path, libraries, tests });
         }
@@ -71,7 +70,7 @@ fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
 /// # Errors
 ///
 /// When it does not build, or cannot be copied.
-pub(crate) fn simulated_driver() -> Result<PathBuf, TaskError> {
+pub fn simulated_driver() -> Result<PathBuf, TaskError> {
     under_a_drivers_name(&simulator(None)?)
 }
 

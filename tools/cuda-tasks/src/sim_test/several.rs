@@ -4,18 +4,34 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+
+use tasks::TaskError;
 
 use super::process::{self, Ending, Run};
-use super::{Arguments, Case, Tally};
-use crate::TaskError;
+use super::programs::Program;
+
+/// A test with a seed.
+#[derive(Debug)]
+pub(super) struct Case<'p> {
+    pub(super) program: &'p Program,
+    pub(super) test: &'p str,
+    pub(super) seed: u64,
+}
+
+/// The counts so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+}
 
 /// Runs all of them.
 ///
 /// # Errors
 ///
 /// When a process cannot be started.
-pub(super) fn run(cases: &[Case<'_>], arguments: &Arguments) -> Result<Tally, TaskError> {
+pub(super) fn run(cases: &[Case<'_>], run: Run) -> Result<Tally, TaskError> {
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -25,7 +41,7 @@ pub(super) fn run(cases: &[Case<'_>], arguments: &Arguments) -> Result<Tally, Ta
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(number) else { return };
-                    let ended = one(case, place, arguments).map_err(|error| error.to_string());
+                    let ended = one(case, Run { place, ..run }).map_err(|error| error.to_string());
                     if sender.send((number, ended)).is_err() {
                         return;
                     }
@@ -37,16 +53,8 @@ pub(super) fn run(cases: &[Case<'_>], arguments: &Arguments) -> Result<Tally, Ta
     })
 }
 
-fn one(case: &Case<'_>, place: usize, arguments: &Arguments) -> Result<Ending, TaskError> {
-    let patience = Duration::from_secs(arguments.patience);
-    let run = Run {
-        seed: case.seed,
-        background: arguments.background,
-        driver_version: arguments.driver_version,
-        patience,
-        place,
-    };
-    process::run(case.program, case.test, &run)
+fn one(case: &Case<'_>, run: Run) -> Result<Ending, TaskError> {
+    process::run(case.program, case.test, &Run { seed: case.seed, ..run })
 }
 
 /// Counts what has ended, in the order of the cases. Whoever fails to start ends the others.
@@ -65,4 +73,25 @@ fn count(
         }
     }
     Ok(tally)
+}
+
+impl Tally {
+    /// Counts a test, and prints its figures or the reason of its end.
+    fn add(&mut self, case: &Case<'_>, ending: Ending) {
+        let name = format!("{} {}, seed {}", case.program.package, case.test, case.seed);
+        match ending {
+            Ending::Passed(figures) => {
+                self.passed += 1;
+                figures.iter().for_each(|figure| println!("{name}: {figure}"));
+            }
+            Ending::NotAsked(why) => {
+                self.skipped += 1;
+                println!("SKIPPED: {name}: {why}");
+            }
+            Ending::Failed(output) => {
+                self.failed += 1;
+                println!("FAILED: {name}\n{output}");
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::workspace::{self, Workspace};
 
 /// A sanitizer of rustc's nightly toolchain.

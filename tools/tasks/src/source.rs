@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde::Deserialize;
 
 use crate::TaskError;
-use tasks::programs::cargo;
+use crate::programs::cargo;
 
 /// What `cargo metadata` says, as far as it is asked here.
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Package {
 /// # Errors
 ///
 /// When the manifest that names the crate cannot be written, and cargo not be started or understood.
-pub(crate) fn obtain(
+pub fn obtain(
     name: &str,
     version: &str,
     made: &Path,
@@ -56,48 +56,17 @@ fn manifest(name: &str, version: &str) -> String {
     )
 }
 
-/// What cargo complains of, in one line: its last cause says most.
-pub(crate) fn reason(complaint: &str) -> String {
+/// The error of cargo in one line, with its last cause.
+#[must_use]
+pub fn reason(complaint: &str) -> String {
     let mut lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.find(|line| line.starts_with("error")).unwrap_or("cargo says nothing");
     lines.next_back().map_or_else(|| first.to_owned(), |last| format!("{first}: {last}"))
 }
 
-/// Writes the patch's name behind the version of a copy, as in `1.1.0+pool`: a lock file tells packages apart by name
-/// and version alone.
-///
-/// # Errors
-///
-/// When the manifest cannot be read or written, or has no such version.
-pub(super) fn name_version(copy: &Path, version: &str, patch: &str) -> Result<(), TaskError> {
-    let file = copy.join("Cargo.toml");
-    let manifest = fs::read_to_string(&file)?;
-    let line = format!("\nversion = \"{version}\"\n");
-    if !manifest.contains(&line) {
-        return Err(format!("{} has no line {:?}", file.display(), line.trim()).into());
-    }
-    let named = manifest.replacen(&line, &format!("\nversion = \"{version}+{patch}\"\n"), 1);
-    Ok(fs::write(file, named)?)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
-    use super::{name_version, reason};
-
-    #[test]
-    fn the_version_of_the_package_is_named_and_that_of_a_dependency_is_not() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("Cargo.toml");
-        let manifest =
-            "[package]\nversion = \"1.1.0\"\n\n[dependencies.other]\nversion = \"1.1.0\"\n";
-        fs::write(&file, manifest).unwrap();
-        name_version(directory.path(), "1.1.0", "kept").unwrap();
-        let named = fs::read_to_string(&file).unwrap();
-        assert_eq!(named, manifest.replacen("1.1.0", "1.1.0+kept", 1));
-        assert!(name_version(directory.path(), "1.2.0", "kept").is_err());
-    }
+    use super::reason;
 
     #[test]
     fn a_reason_is_the_error_and_its_last_cause() {

@@ -1,8 +1,15 @@
 //! `cargo xtask sim-test`: the tests that run on the simulated CUDA driver, each in a process.
 //!
-//! The simulator is one per process, and so are its seed, its limits and its reports: a process a
-//! test is how nothing of one test reaches the next. Whatever is ignored in the crates named here is
-//! such a test. The last line is `N passed, N failed, N skipped`; nothing of it is a GPU result.
+//! The simulator is one per process, and so are its seed, its limits and its reports. A process for each test keeps
+//! the tests apart. An ignored test of the crates in [`Suites`] is such a test. The last line is `N passed, N failed, N
+//! skipped`; none of these counts is a GPU result.
+
+// Layering: a module may import what follows its colon.
+//
+// sanitizer: nothing
+// programs: sanitizer
+// process: programs
+// several: process, programs
 
 mod process;
 mod programs;
@@ -10,23 +17,33 @@ mod sanitizer;
 mod several;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use process::Ending;
+use tasks::TaskError;
+use tasks::programs::Artifact;
+
+use process::Run;
 use programs::Program;
-pub(crate) use programs::simulated_driver;
 use sanitizer::Sanitizer;
+use several::Case;
 
-use crate::TaskError;
+pub use programs::simulated_driver;
 
-/// The crates with tests that run on the simulator.
-///
-/// GPU tests ask for whatever driver there is, and are shown the simulator as one; the others load it themselves.
-const PACKAGES: &[&str] =
-    &["cuda-sim-control", "driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
+/// The crates of a workspace with tests that run on the simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Suites {
+    /// Their names.
+    pub packages: &'static [&'static str],
+    /// The features that `--workspace` builds all crates with, each as `crate/feature`.
+    pub features: &'static [&'static str],
+    /// True for a program that loads whatever driver the loader finds. It gets the simulator under a driver's name; the
+    /// other programs load the simulator themselves.
+    pub asks_the_loader: fn(&Artifact) -> bool,
+}
 
 /// What `cargo xtask sim-test` accepts.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     /// Run every test with so many seeds, one after the other.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
@@ -59,39 +76,31 @@ pub(crate) struct Arguments {
     driver_version: Option<u32>,
 }
 
-/// What happened so far.
-#[derive(Debug, Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
 /// Builds the programs and runs their tests.
 ///
 /// # Errors
 ///
 /// When they cannot be built or started, and when there is no test. A failed test is no such error:
 /// the exit code tells it.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+pub fn run(arguments: &Arguments, suites: &Suites) -> Result<ExitCode, TaskError> {
     let asked = &arguments.package;
     let wanted = |own: &&&str| asked.is_empty() || asked.iter().any(|one| one == **own);
-    let packages: Vec<&str> = PACKAGES.iter().filter(wanted).copied().collect();
-    let programs = programs::build(&packages, arguments.sanitizer, arguments.workspace)?;
-    let tally = several::run(&cases(&programs, arguments), arguments)?;
+    let packages: Vec<&str> = suites.packages.iter().filter(wanted).copied().collect();
+    let whole = arguments.workspace.then_some(suites.features);
+    let programs = programs::build(&packages, arguments.sanitizer, whole, suites.asks_the_loader)?;
+    let run = Run {
+        seed: arguments.first_seed,
+        background: arguments.background,
+        driver_version: arguments.driver_version,
+        patience: Duration::from_secs(arguments.patience),
+        place: 0,
+    };
+    let tally = several::run(&cases(&programs, arguments), run)?;
     if tally.passed + tally.failed + tally.skipped == 0 {
         return Err("no test was run: nothing is of that name".into());
     }
     println!("\n{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// A test with a seed.
-#[derive(Debug)]
-struct Case<'p> {
-    program: &'p Program,
-    test: &'p str,
-    seed: u64,
 }
 
 /// All that was asked for: seed by seed.
@@ -104,49 +113,4 @@ fn cases<'p>(programs: &'p [Program], arguments: &Arguments) -> Vec<Case<'p>> {
     };
     let of_seed = |seed| programs.iter().flat_map(move |program| of_program(seed, program));
     seeds.flat_map(of_seed).collect()
-}
-
-impl Tally {
-    /// Counts a test, and says what there is to say.
-    fn add(&mut self, case: &Case<'_>, ending: Ending) {
-        let name = format!("{} {}, seed {}", case.program.package, case.test, case.seed);
-        match ending {
-            Ending::Passed(figures) => {
-                self.passed += 1;
-                figures.iter().for_each(|figure| println!("{name}: {figure}"));
-            }
-            Ending::NotAsked(why) => {
-                self.skipped += 1;
-                println!("SKIPPED: {name}: {why}");
-            }
-            Ending::Failed(output) => {
-                self.failed += 1;
-                println!("FAILED: {name}\n{output}");
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::PACKAGES;
-    use tasks::workspace;
-
-    #[derive(serde::Deserialize)]
-    struct Manifests {
-        packages: Vec<Package>,
-    }
-
-    #[derive(serde::Deserialize)]
-    struct Package {
-        name: String,
-    }
-
-    #[test]
-    fn every_crate_named_here_is_in_the_workspace() {
-        let manifests: Manifests = workspace::describe().unwrap();
-        for own in PACKAGES {
-            assert!(manifests.packages.iter().any(|package| package.name == *own), "{own}");
-        }
-    }
 }

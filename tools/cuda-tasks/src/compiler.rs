@@ -16,12 +16,9 @@ use std::ptr;
 
 use libloading::Library;
 
-use super::source::Source;
-use super::toolkit::Toolkit;
-use crate::TaskError;
+use tasks::TaskError;
 
-/// How everything is compiled.
-const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_75", "--std=c++17"];
+use crate::toolkit::Toolkit;
 
 type Code = c_int;
 type Handle = *mut c_void;
@@ -40,7 +37,7 @@ type Destroy = unsafe extern "C" fn(*mut Handle) -> Code;
 
 /// The loaded compiler. Threads may use it at the same time: NVRTC's functions lock what they share.
 #[derive(Debug)]
-pub(crate) struct Compiler {
+pub struct Compiler {
     library: Library,
     /// Opened before NVRTC looks for it by its name.
     _builtins: Library,
@@ -58,7 +55,7 @@ impl Compiler {
     /// # Errors
     ///
     /// When a library cannot be opened.
-    pub(crate) fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
+    pub fn open(toolkit: &Toolkit) -> Result<Self, TaskError> {
         let open = |path: &Path| {
             // SAFETY: it is a library of NVRTC (1), whose initialisers need nothing.
             unsafe { Library::new(path) }
@@ -67,27 +64,12 @@ impl Compiler {
         Ok(Self { library: open(&toolkit.compiler)?, _builtins: builtins })
     }
 
-    /// The PTX of a source.
-    ///
-    /// # Errors
-    ///
-    /// What the compiler complains about, with file and line.
-    pub(super) fn ptx(&self, source: &Source, headers: &[Source]) -> Result<String, TaskError> {
-        let pairs = headers.iter().map(|header| (header.name.as_str(), header.text.as_str()));
-        let pairs: Vec<(&str, &str)> = pairs.collect();
-        let (ptx, log) = self.compile((&source.name, &source.text), &pairs, &OPTIONS)?;
-        if !log.trim().is_empty() {
-            return Err(format!("{}:\n{log}", source.name).into());
-        }
-        Ok(ptx)
-    }
-
     /// The PTX of a source, and what the compiler says about it. Source and headers are names with their texts.
     ///
     /// # Errors
     ///
     /// What the compiler refuses, with file and line.
-    pub(crate) fn compile(
+    pub fn compile(
         &self,
         source: (&str, &str),
         headers: &[(&str, &str)],
