@@ -6,7 +6,6 @@
 mod adopt;
 mod assembly;
 mod bench;
-mod clients;
 mod cuda_versions;
 mod demo;
 mod encode;
@@ -43,8 +42,6 @@ enum Task {
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
     Bench(bench::Arguments),
-    /// Run the tests of other people's CUDA crates on the simulated CUDA driver.
-    Clients(clients::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
@@ -78,7 +75,6 @@ fn main() -> ExitCode {
         Task::Adopt(arguments) => adopt::run(&arguments),
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
-        Task::Clients(arguments) => clients::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
         Task::Demo(arguments) => demo::run(&arguments),
         Task::Encode(arguments) => encode::run(&arguments),
@@ -86,8 +82,8 @@ fn main() -> ExitCode {
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
-        // The planner's documents are followed by its own tasks.
-        Task::Links => tasks::links::run(&["planner"]),
+        // The documents of other workspaces are followed by their own tasks.
+        Task::Links => tasks::links::run(&["planner", "sim"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),
         Task::Quick(arguments) => quick::run(&arguments),

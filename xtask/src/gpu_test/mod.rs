@@ -30,14 +30,14 @@ pub(crate) use needs::{Needs, Version};
 pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
 
-/// The crates that have GPU tests.
+/// The crates that have GPU tests. `driver-conformance` is of the workspace `sim`.
 const PACKAGES: &[&str] = &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
 
 /// Their test programs with GPU tests, with the directories of the sources: whatever is ignored there needs a CUDA
 /// device.
 const TESTS: &[(&str, &str)] = &[
     ("driver_conformance", "sim/driver-conformance/tests/driver_conformance"),
-    ("kernels", "sim/pool-kernels/tests/kernels"),
+    ("kernels", "testing/pool-kernels/tests/kernels"),
     ("device_backend", "testing/device-tests/tests/device/backend"),
     ("device_graphs", "testing/device-tests/tests/device/graphs"),
     ("device_encoder", "encoder/tests/device"),

@@ -21,7 +21,7 @@ use crate::TaskError;
 use tasks::workspace::{self, Workspace};
 
 /// Where kernels are, from the root of the workspace.
-const DIRECTORIES: &[&str] = &["sim/pool-kernels/cuda"];
+const DIRECTORIES: &[&str] = &["testing/pool-kernels/cuda"];
 
 /// Those of crates that stand for other people's: compiled and compared alike, and without a budget.
 const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];

@@ -2,8 +2,8 @@
 //!
 //! Cargo packages every crate that is published, in the order of their dependencies; with `--full` it also builds each
 //! as a registry would. The packages are unpacked in an empty directory, outside of this workspace, and a user's crate
-//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The planner's
-//! crates are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
+//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The crates of the
+//! planner's and the simulator's workspaces are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
 //! counts them. It needs the crates of the registry.
 
 mod contents;
@@ -36,11 +36,8 @@ type Unpacked = BTreeMap<&'static str, PathBuf>;
 
 /// The planner's workspace.
 const PLANNER_DIRECTORY: &str = "planner";
-
-/// The crates of this workspace that are published.
-fn published() -> impl Iterator<Item = &'static str> {
-    LIBRARIES.iter().chain(SIMULATOR).copied()
-}
+/// The simulator's workspace.
+const SIMULATOR_DIRECTORY: &str = "sim";
 
 /// Packages everything and tries it.
 ///
@@ -50,12 +47,18 @@ fn published() -> impl Iterator<Item = &'static str> {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let mut checks = Checks::default();
-    let packaged = publish_dry_run(arguments.full, &workspace)?;
-    checks.that("cargo publish --dry-run accepts all crates, in order", packaged);
-    let own: Vec<&str> = published().collect();
-    package(&workspace, &own, &[])?;
+    let simulator: Workspace = workspace::describe_at(&workspace.root.join(SIMULATOR_DIRECTORY))?;
     let directory = tempfile::tempdir()?;
-    let unpacked = unpack(&workspace, &own, directory.path())?;
+    let mut unpacked = Unpacked::new();
+    for (name, workspace, crates) in
+        [("this workspace", &workspace, LIBRARIES), (SIMULATOR_DIRECTORY, &simulator, SIMULATOR)]
+    {
+        let packaged = publish_dry_run(arguments.full, workspace)?;
+        let name = format!("cargo publish --dry-run accepts all crates of {name}, in order");
+        checks.that(&name, packaged);
+        package(workspace, crates, &[])?;
+        unpacked.extend(unpack(workspace, crates, directory.path())?);
+    }
     let planner: Workspace = workspace::describe_at(&workspace.root.join(PLANNER_DIRECTORY))?;
     package_planner(&planner, &unpacked)?;
     let of_planner = unpack(&planner, PLANNER, directory.path())?;

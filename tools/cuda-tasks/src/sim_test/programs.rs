@@ -7,6 +7,9 @@ use tasks::programs::{self, Artifact};
 
 use super::sanitizer::Sanitizer;
 
+/// The manifest of the simulator's workspace: cargo builds a crate of another workspace only as a dependency.
+const SIMULATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim/Cargo.toml");
+
 /// A test program.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
@@ -61,7 +64,8 @@ pub(super) fn build(
 
 /// The simulator's library, built as the tests are, where they do not need it.
 fn simulator(sanitizer: Option<Sanitizer>) -> Result<PathBuf, TaskError> {
-    let built = built(sanitizer, &["build", "--profile", "test", "--package", "cuda-sim"])?;
+    let build = ["build", "--profile", "test", "--package", "cuda-sim"];
+    let built = built(sanitizer, &[&build[..], &["--manifest-path", SIMULATOR]].concat())?;
     Ok(programs::simulator_of(&built).ok_or("cargo names no file of the simulator")?)
 }
 

@@ -59,8 +59,8 @@ enum Suite {
 #[derive(Debug)]
 struct Place {
     root: PathBuf,
-    /// Cargo's directory, where the compiler of CUDA C++ is unpacked, too.
-    target: PathBuf,
+    /// The build directory of the root workspace, in which its tasks unpack the compiler of CUDA C++, too.
+    compilers: PathBuf,
     /// `target/clients`.
     made: PathBuf,
 }
@@ -72,8 +72,10 @@ struct Place {
 /// When a file cannot be read or written, and when a program cannot be built or started. A test that does not end as
 /// expected is no such error: the exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let Workspace { root, target_directory: target, .. } = workspace::describe()?;
-    let place = Place { made: target.join("clients"), root, target };
+    let Workspace { root, target_directory, .. } = workspace::describe()?;
+    let repository: Workspace = workspace::describe_at(&root.join(".."))?;
+    let made = target_directory.join("clients");
+    let place = Place { root, compilers: repository.target_directory, made };
     let mut checks = Checks::default();
     let asked = &arguments.suites;
     let all = <Suite as clap::ValueEnum>::value_variants();

@@ -111,11 +111,11 @@ struct Ptx {
 
 /// Gets compiler, headers and sources, and compiles; the inner error says what could not be had.
 fn obtain(place: &Place, short: bool) -> Result<Result<Vec<Ptx>, String>, TaskError> {
-    let toolkit = match Toolkit::obtain(&place.target)? {
+    let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
         Err(why) => return Ok(Err(why)),
     };
-    let headers = match headers(&place.target)? {
+    let headers = match headers(&place.compilers)? {
         Ok(headers) => headers,
         Err(why) => return Ok(Err(why)),
     };

@@ -139,11 +139,11 @@ struct Compiling {
 impl Compiling {
     /// The inner error says what could not be had.
     fn obtain(place: &Place) -> Result<Result<Self, String>, TaskError> {
-        let toolkit = match Toolkit::obtain(&place.target)? {
+        let toolkit = match Toolkit::obtain(&place.compilers)? {
             Ok(toolkit) => toolkit,
             Err(why) => return Ok(Err(why)),
         };
-        Ok(match headers(&place.target)? {
+        Ok(match headers(&place.compilers)? {
             Ok(headers) => Ok(Self { compiler: Compiler::open(&toolkit)?, headers }),
             Err(why) => Err(why),
         })

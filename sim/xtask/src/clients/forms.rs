@@ -26,7 +26,7 @@ const SHOWN: usize = 20;
 ///
 /// When the test cannot be built or run, and when a program cannot be started.
 pub(super) fn run(place: &Place, checks: &mut Checks) -> Result<(), TaskError> {
-    let toolkit = match Toolkit::obtain(&place.target)? {
+    let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
         Err(why) => {
             checks.skip(NAME, &why);

@@ -81,7 +81,7 @@ struct Suite {
 
 /// Gets sources and compiler, and builds; the inner error says what could not be had.
 fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
-    let toolkit = match Toolkit::obtain(&place.target)? {
+    let toolkit = match Toolkit::obtain(&place.compilers)? {
         Ok(toolkit) => toolkit,
         Err(why) => return Ok(Err(why)),
     };
