@@ -3,20 +3,17 @@
 //! Each task is one module with an `Arguments` type that clap fills in and a `run` function. A new
 //! task is a module, a variant of [`Task`] and an arm in [`main`].
 
-mod adopt;
 mod assembly;
 mod bench;
 mod cuda_versions;
-mod demo;
-mod encode;
 mod gpu_archive;
 mod gpu_test;
 mod imports;
 mod kernels;
 mod mutants;
 mod packages;
-mod progress;
 mod quick;
+mod showcase;
 mod sim_test;
 mod test;
 
@@ -37,7 +34,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Put a pool into other people's crates, run their own tests, and measure them before and after.
-    Adopt(adopt::Arguments),
+    Adopt(showcase::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
@@ -45,9 +42,9 @@ enum Task {
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
-    Demo(demo::Arguments),
+    Demo(showcase::Arguments),
     /// Encode sentences with a model that runs in pools, and say how near they are.
-    Encode(encode::Arguments),
+    Encode(showcase::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
@@ -72,12 +69,12 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
-        Task::Adopt(arguments) => adopt::run(&arguments),
+        Task::Adopt(arguments) => showcase::run("adopt", &arguments),
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
-        Task::Demo(arguments) => demo::run(&arguments),
-        Task::Encode(arguments) => encode::run(&arguments),
+        Task::Demo(arguments) => showcase::run("demo", &arguments),
+        Task::Encode(arguments) => showcase::run("encode", &arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),

@@ -9,7 +9,7 @@ use super::Run;
 use super::agreement::numbers;
 use super::forward::Forward;
 use super::way::Way;
-use crate::TaskError;
+use tasks::TaskError;
 
 /// The process, and what it told so far.
 #[derive(Debug)]

@@ -58,7 +58,7 @@ mod tests {
     /// Without a registry nothing else would notice a patch that is not there.
     #[test]
     fn every_adoption_has_its_patches_and_its_program() {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/adopt");
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/adopt");
         for adoption in ADOPTIONS {
             let directory = kept.join(adoption.name);
             assert_eq!(adoption.versions[0], "pool", "{}", adoption.name);

@@ -1,7 +1,7 @@
 //! Whether all ways answer the same.
 
 use super::Run;
-use crate::TaskError;
+use tasks::TaskError;
 
 /// The most that a number of a vector of length 1 may differ from that of another way.
 const ALLOWED: f32 = 1e-5;

@@ -8,7 +8,7 @@
 mod adoptions;
 mod own_tests;
 mod patch;
-#[path = "../../../testing/adopt/measure/src/record.rs"]
+#[path = "../../../../testing/adopt/measure/src/record.rs"]
 mod record;
 mod table;
 mod version;
@@ -21,7 +21,7 @@ use patch::Patch;
 use record::Record;
 use table::Row;
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::checks::Checks;
 use tasks::files;
 use tasks::programs::{cargo, output};

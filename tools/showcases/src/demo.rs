@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::programs;
 
 /// What `cargo xtask demo` accepts.

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use super::adoptions::Adoption;
 use super::cargo_for;
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::checks::Outcome;
 use tasks::tally::Tally;
 

@@ -4,7 +4,7 @@
 //! each, so that whatever slows the machine down for a while slows all of them. What they answer must agree.
 
 mod agreement;
-#[path = "../../../../encoder/src/peers/forward.rs"]
+#[path = "../../../../../encoder/src/peers/forward.rs"]
 #[allow(unreachable_pub, reason = "another program has it compiled in")]
 mod forward;
 mod process;
@@ -21,7 +21,7 @@ use self::forward::Forward;
 use self::process::Process;
 pub(super) use self::shape::Shape;
 use self::way::Way;
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::programs;
 use tasks::workspace::Workspace;
 

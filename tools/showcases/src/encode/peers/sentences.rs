@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// The words that a program prints, a line each, with those that begin and end a sentence.
 pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {

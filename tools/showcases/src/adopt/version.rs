@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::TaskError;
+use tasks::TaskError;
 
 /// Writes the patch's name behind the version of a copy, as in `1.1.0+pool`: a lock file tells packages apart by name
 /// and version alone.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::TaskError;
+use tasks::TaskError;
 use tasks::programs;
 use tasks::workspace::Workspace;
 
