@@ -3,7 +3,7 @@
 
 use cudarc::driver::CudaStream;
 
-use crate::driver::error::CudaError;
+use pool_driver::error::CudaError;
 
 /// Memory that a [`DeviceStream`](crate::DeviceStream) hands to its pool instead of the device's own
 /// ([`DeviceStream::of_source`](crate::DeviceStream::of_source)). A source asks the driver for nothing, so

@@ -7,12 +7,6 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use crate::driver::calls;
-use crate::driver::capture::is_capturing;
-use crate::driver::context::{bind, check_context};
-use crate::driver::default_stream::refuse_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, give_back_leftovers};
 use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
@@ -22,6 +16,12 @@ use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::ShapeCells;
 use crate::stream::staging::Staging;
 use crate::stream::thread;
+use pool_driver::calls;
+use pool_driver::capture::is_capturing;
+use pool_driver::context::{bind, check_context};
+use pool_driver::default_stream::refuse_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{Place, give_back_leftovers};
 
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///

@@ -23,16 +23,16 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::{Capture, capture_of};
-use crate::driver::context::bind;
-use crate::driver::default_stream::is_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::event::Event;
-use crate::driver::gone::is_gone;
 use crate::stream::block_user::{BlockUser, UnknownStream};
 use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
 use crate::stream::guard_events::{Bytes, GuardEvents};
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::{Capture, capture_of};
+use pool_driver::context::bind;
+use pool_driver::default_stream::is_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::event::Event;
+use pool_driver::gone::is_gone;
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]

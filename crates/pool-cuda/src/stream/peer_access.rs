@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use crate::driver::chain::Chain;
-use crate::driver::context::{check_context, ordinal};
-use crate::driver::error::CudaError;
 use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
+use pool_driver::chain::Chain;
+use pool_driver::context::{check_context, ordinal};
+use pool_driver::error::CudaError;
 
 impl CudaDevice {
     /// Lets kernels of another device read and write the memory of this device's pools, those that live and those to

@@ -3,11 +3,11 @@
 
 use pool_core::{Element, PodElement};
 
-use crate::driver::calls;
-use crate::driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::transfer;
+use pool_driver::calls;
+use pool_driver::error::CudaError;
 
 impl<T: Element> DeviceViewMut<'_, T> {
     /// Copies elements from the host. They have left `source` when this returns, and arrive in the

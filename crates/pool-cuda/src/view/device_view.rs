@@ -12,9 +12,9 @@ use pool_core::{
 };
 
 use crate::cuda::Cuda;
-use crate::driver::error::CudaError;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
+use pool_driver::error::CudaError;
 
 /// Elements in device memory, to be written: the device's `&mut [T]`.
 ///

@@ -8,13 +8,13 @@ use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
 use pool_core::SlotRef;
 
 use crate::cuda::Cuda;
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::stream::block_user::BlockUser;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 /// The guard that has nothing to end: the pool's own stream needs no event, and of a stream that is known the pool finds
 /// out by itself what it holds.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaContext;
+use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::error::CudaError;
 
 use crate::driver::{HostBuffer, HostPlace};
 

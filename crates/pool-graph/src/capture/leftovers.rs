@@ -5,10 +5,10 @@
 use std::mem;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, give_back_leftovers, is_capture_under_way,
-};
+use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, give_back_leftovers};
 
 use super::copy_buffers::CopyBuffers;
 use super::deferred_destruction::DeferredDestruction;

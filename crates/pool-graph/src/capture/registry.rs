@@ -7,8 +7,11 @@
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{CaptureUnderWay, CudaError, is_capturing, unless_gone};
+use pool_driver::capture::is_capturing;
+use pool_driver::captures_under_way::CaptureUnderWay;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
+use pool_driver::gone::unless_gone;
 
 use super::error::CaptureError;
 use crate::base::room::{NoRoom, lock_with_room};

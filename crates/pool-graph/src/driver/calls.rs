@@ -2,7 +2,7 @@
 //!
 //! A call that orders (recording an event, waiting for one, waiting on the host, asking whether a stream is captured) is
 //! never excused: where it fails, the use that needed it fails, whatever the code is. Only a context that is gone, which
-//! `pool_cuda::is_gone` confirms by a second call, has nothing that runs and nothing to give back.
+//! `pool_driver::gone::is_gone` confirms by a second call, has nothing that runs and nothing to give back.
 //!
 //! This room, `source/device.rs` and `arena/installed.rs` call the driver. What the proofs of this room rely on:
 //!
@@ -13,8 +13,9 @@
 //! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
 //!    life of the graph.
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
-use pool_cuda::{CudaError, with_relaxed_capture_mode};
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use pool_driver::error::CudaError;
 
 /// What a call answered, with its name.
 pub(crate) fn answer<T>(

@@ -5,10 +5,10 @@
 use std::ptr;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, ResourceOwner, with_relaxed_capture_mode,
-};
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 use super::calls::{answer, bind, wait_for};
 use crate::base::range::LeasedRange;

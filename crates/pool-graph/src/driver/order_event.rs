@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::{CudaError, LeftoverKind, Place, Resource, ResourceOwner};
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 use super::calls::{answer, bind};
 

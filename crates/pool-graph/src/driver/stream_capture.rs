@@ -5,11 +5,11 @@
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::versioned::set_behind_nothing;
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, ResourceOwner, with_relaxed_capture_mode,
-};
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use pool_driver::versioned::set_behind_nothing;
 use result::stream::StreamKind;
 
 use super::calls::{answer, bind};

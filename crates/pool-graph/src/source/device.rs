@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pool_core::Device;
-use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{
-    Chain, CudaDevice, CudaError, LeftoverKind, Place, Resource, with_relaxed_capture_mode,
-};
+use pool_cuda::CudaDevice;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::chain::Chain;
+use pool_driver::cudarc::driver::{CudaContext, DriverError, result, sys};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource};
 
 use super::contract::MemorySource;
 use crate::driver::{answer, bind};
@@ -97,7 +99,7 @@ impl DeviceMemory {
 
     fn out_of_memory(requested: usize) -> CudaError {
         let memory = result::mem_get_info().ok();
-        let memory = memory.map(|(free, total)| pool_cuda::MemoryInfo { free, total });
+        let memory = memory.map(|(free, total)| pool_driver::error::MemoryInfo { free, total });
         CudaError::OutOfMemory { requested, memory }
     }
 }

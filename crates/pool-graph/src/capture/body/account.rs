@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::body_record::BodyRecord;
 use super::call_site::CallSite;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pool_core::{Element, PodElement, bytemuck};
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::capture::{Capture, Operation};
 use super::memory_use::Use;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig};
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{CaptureUnderWay, Cuda, with_relaxed_capture_mode};
+use pool_cuda::Cuda;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::captures_under_way::CaptureUnderWay;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
 
 use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;

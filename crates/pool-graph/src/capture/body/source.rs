@@ -15,8 +15,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{BlockSource, CudaError};
+use pool_cuda::BlockSource;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
 
 use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;

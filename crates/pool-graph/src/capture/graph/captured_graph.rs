@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::is_capturing;
+use pool_driver::capture::is_capturing;
+use pool_driver::cudarc::driver::CudaStream;
 #[cfg(feature = "record")]
 use pool_plan::GraphRecord;
 

@@ -1,7 +1,7 @@
 //! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the device.
 
 use pool_core::{PodElement, bytemuck};
-use pool_cuda::CudaError;
+use pool_driver::error::CudaError;
 
 use super::captured_graph::CapturedGraph;
 use super::runs::Parts;

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::code::DriverCode;
-use crate::driver::context::{bind, bound_handle};
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::code::DriverCode;
+use crate::context::{bind, bound_handle};
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
-pub(crate) struct Event(ResourceOwner<EventHandle>);
+pub struct Event(ResourceOwner<EventHandle>);
 
 /// What the driver knows an event by.
 struct EventHandle {
@@ -42,7 +42,7 @@ impl Resource for EventHandle {
 
 impl Event {
     /// An event of a context, which becomes the current one.
-    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
@@ -52,7 +52,7 @@ impl Event {
 
     /// Marks the place that a stream of the event's context has come to. Whoever waited for an earlier mark
     /// of this event still waits for that one. The context becomes the current one.
-    pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
+    pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: the event is live until `self` is dropped, the stream while its owner is borrowed.
         let recorded = unsafe { result::event::record(self.0.handle, stream) };
@@ -60,7 +60,7 @@ impl Event {
     }
 
     /// Makes a stream, of any context, wait for the mark. The stream's context becomes the current one.
-    pub(crate) fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
+    pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
         // SAFETY: as in `record`.
@@ -69,7 +69,7 @@ impl Event {
     }
 
     /// Whether the work before the mark is done.
-    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
+    pub fn is_done(&self) -> Result<bool, CudaError> {
         // SAFETY: as in `record`.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.handle) }) {
             Ok(()) => Ok(true),
@@ -79,7 +79,7 @@ impl Event {
     }
 
     /// Waits, on the host, until the work before the mark is done.
-    pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
+    pub fn synchronize(&self) -> Result<(), CudaError> {
         // SAFETY: as in `record`.
         let waited =
             with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.handle) });

@@ -7,24 +7,21 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::calls::{self, Address};
-use crate::driver::context::bind;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
-use crate::stream::copy_completion::CopyCompletion;
+use crate::calls::{self, Address};
+use crate::context::bind;
+use crate::copy_completion::CopyCompletion;
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// Where the bytes of a buffer begin: at a multiple of this.
 const ALIGNMENT: usize = 256;
 
 /// A buffer of page-locked memory that is given back when it is dropped, after its copies; later, where the driver
 /// refuses.
-///
-/// Public for `pool-graph`, whose feeding is staged through these.
-#[doc(hidden)]
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// The memory of a [`PageLocked`], and how far the copies through it are.
-pub(crate) struct Buffer {
+struct Buffer {
     /// The memory as the driver gave it.
     allocated: NonNull<u8>,
     /// The first byte of that memory that is aligned.
@@ -128,16 +125,6 @@ impl PageLocked {
         bind(&self.0.context)?;
         self.0.wait()
     }
-
-    /// The buffer itself, for the staging of a pool, which has made the context the current one.
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.0
-    }
-
-    /// As [`buffer`](Self::buffer).
-    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
-        &mut self.0
-    }
 }
 
 impl Buffer {
@@ -153,8 +140,8 @@ impl Buffer {
         Ok(Self { allocated, memory, length, copies, context: Arc::clone(context) })
     }
 
-    /// The buffer's bytes. No copy may be pending: callers take free buffers, or wait.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    /// The buffer's bytes. No copy may be pending.
+    fn bytes(&mut self) -> &mut [u8] {
         debug_assert!(!self.copies.is_pending(), "a copy of the driver is pending");
         // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
         // exclusively; the driver is done with it.
@@ -166,7 +153,7 @@ impl Buffer {
     /// # Safety
     ///
     /// As for [`PageLocked::copy_to_device`].
-    pub(crate) unsafe fn copy_to_device(
+    unsafe fn copy_to_device(
         &mut self,
         to: Address,
         bytes: usize,
@@ -184,7 +171,7 @@ impl Buffer {
     /// # Safety
     ///
     /// As for [`PageLocked::copy_to_host`].
-    pub(crate) unsafe fn copy_to_host(
+    unsafe fn copy_to_host(
         &mut self,
         from: Address,
         bytes: usize,
@@ -197,17 +184,17 @@ impl Buffer {
     }
 
     /// Whether the buffer's copies are done.
-    pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
+    fn is_free(&mut self) -> Result<bool, CudaError> {
         self.copies.is_done()
     }
 
     /// Whether a capture may have one of the buffer's copies: nothing says when that copy is made.
-    pub(crate) fn is_lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
 
     /// Waits, on the host, until the buffer's copies are done.
-    pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
+    fn wait(&mut self) -> Result<(), CudaError> {
         self.copies.wait()
     }
 }
