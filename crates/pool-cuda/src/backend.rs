@@ -4,6 +4,8 @@ use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
 use crate::stream::device_stream::DeviceStream;
@@ -12,8 +14,6 @@ use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::shape::ShapeDescriptor;
 use crate::view::transfer;
-use pool_driver::calls::Address;
-use pool_driver::error::CudaError;
 
 /// A block that its pool does not have, while the watch is told of it: freed when this is dropped, because a watch is
 /// code of others, which may panic.

@@ -1,10 +1,11 @@
 //! The marker of the backend, and the questions that can be asked before there is a pool.
 
-use crate::stream::device::CudaDevice;
-use crate::stream::thread;
 use pool_driver::error::CudaError;
 use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
 use pool_driver::library;
+
+use crate::stream::device::CudaDevice;
+use crate::stream::thread;
 
 /// The memory of NVIDIA devices. A marker of no size: name it as the backend of a pool.
 ///

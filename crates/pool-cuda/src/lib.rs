@@ -57,12 +57,12 @@ mod view;
 
 pub use cuda::Cuda;
 pub use cudarc;
+pub use pool_core::BlockWatch;
 pub use pool_driver::code::DriverCode;
 pub use pool_driver::error::{CudaError, MemoryInfo};
 pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
 pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
-pub use stream::block_watch::BlockWatch;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
 pub use stream::thread::set_stream;

@@ -5,16 +5,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
-
-use crate::stream::device::CudaDevice;
-use crate::stream::other_streams::OtherStreams;
-use crate::stream::shape_cells::Slab;
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;
 use pool_driver::gone::unless_gone;
 use pool_driver::leftovers::{LeftoverKind, Resource};
+
+use crate::stream::device::CudaDevice;
+use crate::stream::other_streams::OtherStreams;
+use crate::stream::shape_cells::Slab;
 
 /// Frees a block behind all that uses it: what the pool's stream holds, and other streams that were noted.
 ///

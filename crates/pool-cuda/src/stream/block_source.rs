@@ -2,7 +2,6 @@
 //! that is captured into a graph takes memory that the graph will own.
 
 use cudarc::driver::CudaStream;
-
 use pool_driver::error::CudaError;
 
 /// Memory that a [`DeviceStream`](crate::DeviceStream) hands to its pool instead of the device's own

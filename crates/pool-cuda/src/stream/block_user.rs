@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
-
-use crate::stream::announced_streams::{announce, find_announced};
 use pool_driver::default_stream::{is_default, is_per_thread};
 use pool_driver::guard_event::UseEnd;
+
+use crate::stream::announced_streams::{announce, find_announced};
 
 /// Who uses a block.
 #[derive(Clone, Debug)]

@@ -6,11 +6,12 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 use std::sync::Arc;
 
-use crate::stream::announced_streams::withdraw;
-use crate::stream::block_user::BlockUser;
 use pool_driver::calls::Address;
 use pool_driver::capture::Capture;
 use pool_driver::error::CudaError;
+
+use crate::stream::announced_streams::withdraw;
+use crate::stream::block_user::BlockUser;
 
 /// The note that somebody uses a block.
 #[derive(Clone, Debug)]

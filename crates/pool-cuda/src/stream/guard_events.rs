@@ -10,7 +10,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent};
-
 use pool_driver::calls::Address;
 use pool_driver::chain::Chain;
 use pool_driver::error::CudaError;

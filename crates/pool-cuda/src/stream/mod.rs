@@ -7,7 +7,6 @@ pub(crate) mod block_free;
 pub(crate) mod block_source;
 pub(crate) mod block_user;
 pub(crate) mod block_uses;
-pub(crate) mod block_watch;
 pub(crate) mod device;
 pub(crate) mod device_stream;
 pub(crate) mod guard_events;

@@ -14,7 +14,7 @@
 //! reference to it and no other could be made ([`BlockUser::seems_alone`]), and where the use ended in an event that was
 //! waited for.
 //!
-//! A call that fails here fails the use (the rule is in `driver/gone.rs`). Only of a stream whose context is gone, which
+//! A call that fails here fails the use (the rule is in `pool_driver::gone`). Only of a stream whose context is gone, which
 //! a second call confirms, is it known that nothing runs there.
 
 use std::cell::{Cell, OnceCell};
@@ -22,10 +22,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
-
-use crate::stream::block_user::{BlockUser, UnknownStream};
-use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
-use crate::stream::guard_events::{Bytes, GuardEvents};
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::{Capture, capture_of};
 use pool_driver::context::bind;
@@ -33,6 +29,10 @@ use pool_driver::default_stream::is_per_thread;
 use pool_driver::error::CudaError;
 use pool_driver::event::Event;
 use pool_driver::gone::is_gone;
+
+use crate::stream::block_user::{BlockUser, UnknownStream};
+use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
+use crate::stream::guard_events::{Bytes, GuardEvents};
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]

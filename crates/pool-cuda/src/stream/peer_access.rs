@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-
-use crate::stream::device::CudaDevice;
-use crate::stream::peers::{can_reach, open_context, open_pool};
 use pool_driver::chain::Chain;
 use pool_driver::context::{check_context, ordinal};
 use pool_driver::error::CudaError;
+
+use crate::stream::device::CudaDevice;
+use crate::stream::peers::{can_reach, open_context, open_pool};
 
 impl CudaDevice {
     /// Lets kernels of another device read and write the memory of this device's pools, those that live and those to

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, sys};
-
 use pool_driver::answer::answer;
 use pool_driver::capture_mode::with_relaxed_capture_mode;
 use pool_driver::chain::Chain;

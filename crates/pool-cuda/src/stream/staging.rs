@@ -14,7 +14,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
-
 use pool_driver::calls::Address;
 use pool_driver::error::CudaError;
 use pool_driver::page_locked::PageLocked;

@@ -2,12 +2,12 @@
 //! enqueued on the pool's stream; only reading waits for the device.
 
 use pool_core::{Element, PodElement};
+use pool_driver::calls;
+use pool_driver::error::CudaError;
 
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::transfer;
-use pool_driver::calls;
-use pool_driver::error::CudaError;
 
 impl<T: Element> DeviceViewMut<'_, T> {
     /// Copies elements from the host. They have left `source` when this returns, and arrive in the

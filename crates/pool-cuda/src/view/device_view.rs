@@ -10,11 +10,11 @@ use pool_core::{
     CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
     SlotRef,
 };
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
-use pool_driver::error::CudaError;
 
 /// Elements in device memory, to be written: the device's `&mut [T]`.
 ///

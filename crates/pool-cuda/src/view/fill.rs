@@ -16,13 +16,13 @@
 //! for each unit.
 
 use cudarc::driver::CudaStream;
-
-use crate::stream::block_source::BlockSource;
-use crate::stream::device_stream::DeviceStream;
 use pool_driver::calls::{self, Address};
 use pool_driver::capture::is_capturing;
 use pool_driver::context::bind;
 use pool_driver::error::CudaError;
+
+use crate::stream::block_source::BlockSource;
+use crate::stream::device_stream::DeviceStream;
 
 /// How many bytes of a fill come from the host, where a source keeps them.
 const SOURCE_FILL_BYTES: usize = 4 << 10;

@@ -4,11 +4,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, LaunchArgs, PushKernelArg};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
-use pool_driver::calls::Address;
-use pool_driver::error::CudaError;
 
 /// A view as a kernel argument on a stream that is not the pool's: made by [`DeviceView::on`] and
 /// [`DeviceViewMut::on`], which have ordered that stream with the pool's.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
 use pool_core::SlotRef;
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
 use crate::stream::block_user::BlockUser;
@@ -13,8 +15,6 @@ use crate::stream::device_stream::DeviceStream;
 use crate::stream::guard_events::Bytes;
 use crate::stream::other_streams::Borrower;
 use crate::view::block::DeviceBlock;
-use pool_driver::calls::Address;
-use pool_driver::error::CudaError;
 
 /// The guard that has nothing to end: the pool's own stream needs no event, and of a stream that is known the pool finds
 /// out by itself what it holds.

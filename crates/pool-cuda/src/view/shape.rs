@@ -5,13 +5,13 @@
 use std::marker::PhantomData;
 
 use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 use crate::view::device_view::DeviceViewMut;
-use pool_driver::calls::Address;
-use pool_driver::error::CudaError;
 
 /// What the shape cache keeps of an array of dynamic rank on the device: where its lengths and strides
 /// are, once they were asked for.
