@@ -55,9 +55,10 @@
 // capture: answer, context, error, versioned
 // event: answer, capture_mode, code, context, error, leftover_kind, leftovers
 // guard_event: answer, context, error, leftover_kind, leftovers, versioned
+// host_buffer: calls, error, leftover_kind, leftovers
 // memory_pool: answer, capture_mode, context, error, leftover_kind, leftovers, versioned
 // copy_completion: capture, code, error, event
-// page_locked: calls, context, copy_completion, error, leftover_kind, leftovers
+// page_locked: calls, context, copy_completion, error, host_buffer, leftover_kind, leftovers
 
 pub mod answer;
 pub mod calls;
@@ -74,6 +75,7 @@ pub mod error;
 pub mod event;
 pub mod gone;
 pub mod guard_event;
+pub mod host_buffer;
 mod leftover_kind;
 pub mod leftovers;
 pub mod library;

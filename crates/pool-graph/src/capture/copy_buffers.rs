@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use pool_driver::cudarc::driver::CudaContext;
 use pool_driver::error::CudaError;
-
-use crate::driver::{HostBuffer, HostPlace};
+use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
 /// The buffer of the last copy, for the next one, and those that may be copied to or from still.
 #[derive(Debug, Default)]
