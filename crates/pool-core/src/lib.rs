@@ -52,7 +52,7 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// device, element, error, slot_ref, soundness, threads: nothing
+// block_watch, device, element, error, slot_ref, soundness, threads: nothing
 // config, lengths: error
 // stats: device
 // view: element, error
@@ -72,6 +72,7 @@ extern crate std;
 mod acquire;
 mod acquire_nd;
 mod backend;
+mod block_watch;
 mod config;
 mod described;
 mod device;
@@ -95,6 +96,7 @@ mod view;
 pub use acquire::AcquireResult;
 pub use acquire_nd::{NdAcquireResult, NdArray};
 pub use backend::{Advice, HostBackend, PoolBackend, Reuse};
+pub use block_watch::BlockWatch;
 pub use bytemuck;
 pub use config::{Compaction, PoolConfig};
 pub use described::DescribedBlock;

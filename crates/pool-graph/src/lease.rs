@@ -4,7 +4,7 @@ use std::fmt;
 
 use pool_core::Device;
 #[cfg(feature = "cuda")]
-use pool_cuda::cudarc::driver::CudaContext;
+use pool_driver::cudarc::driver::CudaContext;
 
 use crate::arena::{ArenaShared, CudaArena};
 use crate::base::block::{BlockId, GraphMemoryBlock};

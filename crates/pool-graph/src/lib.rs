@@ -47,8 +47,8 @@
 //
 // base, verify: nothing
 // book: base
-// driver: base, verify
-// source: base, driver
+// driver: verify
+// source: base
 // arena: base, source
 // pool: base, book, source
 // lease: arena, base, pool, source

@@ -6,9 +6,10 @@ use std::cell::{Cell, RefCell};
 use std::mem;
 use std::sync::Arc;
 
-use crate::driver::calls::Address;
-use crate::driver::capture::Capture;
-use crate::driver::error::CudaError;
+use pool_driver::calls::Address;
+use pool_driver::capture::Capture;
+use pool_driver::error::CudaError;
+
 use crate::stream::announced_streams::withdraw;
 use crate::stream::block_user::BlockUser;
 

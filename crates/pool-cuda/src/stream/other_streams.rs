@@ -14,7 +14,7 @@
 //! reference to it and no other could be made ([`BlockUser::seems_alone`]), and where the use ended in an event that was
 //! waited for.
 //!
-//! A call that fails here fails the use (the rule is in `driver/gone.rs`). Only of a stream whose context is gone, which
+//! A call that fails here fails the use (the rule is in `pool_driver::gone`). Only of a stream whose context is gone, which
 //! a second call confirms, is it known that nothing runs there.
 
 use std::cell::{Cell, OnceCell};
@@ -22,14 +22,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::{Capture, capture_of};
+use pool_driver::context::bind;
+use pool_driver::default_stream::is_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::event::Event;
+use pool_driver::gone::is_gone;
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::{Capture, capture_of};
-use crate::driver::context::bind;
-use crate::driver::default_stream::is_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::event::Event;
-use crate::driver::gone::is_gone;
 use crate::stream::block_user::{BlockUser, UnknownStream};
 use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
 use crate::stream::guard_events::{Bytes, GuardEvents};

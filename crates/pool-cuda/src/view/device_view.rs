@@ -10,9 +10,9 @@ use pool_core::{
     CopyView, Element, LendView, LendViewMut, PodElement, PoolView, PoolViewMut, ShapeError,
     SlotRef,
 };
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::error::CudaError;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 

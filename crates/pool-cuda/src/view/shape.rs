@@ -5,10 +5,10 @@
 use std::marker::PhantomData;
 
 use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 use crate::view::device_view::DeviceViewMut;

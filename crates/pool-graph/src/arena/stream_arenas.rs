@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pool_core::Device;
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::{CudaGraph, CudaStream};
+use pool_driver::cudarc::driver::{CudaGraph, CudaStream};
+use pool_driver::error::CudaError;
 
 use super::cuda_arena::CudaArena;
 use super::shared::ArenaShared;

@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaContext;
-
-use crate::driver::{HostBuffer, HostPlace};
+use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::error::CudaError;
+use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
 /// The buffer of the last copy, for the next one, and those that may be copied to or from still.
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 //! `source` what was below it.
 
 use pool_core::PoolError;
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::DriverError;
+use pool_driver::cudarc::driver::DriverError;
+use pool_driver::error::CudaError;
 use pool_plan::PlanError;
 use thiserror::Error;
 

@@ -5,10 +5,11 @@
 use std::mem;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, give_back_leftovers, is_capture_under_way,
-};
+use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::error::CudaError;
+use pool_driver::host_buffer::HostBuffer;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, give_back_leftovers};
 
 use super::copy_buffers::CopyBuffers;
 use super::deferred_destruction::DeferredDestruction;
@@ -16,7 +17,7 @@ use super::error::CaptureError;
 use super::registry::CapturedStreams;
 use super::resources::SessionResources;
 use super::sharing::Shares;
-use crate::driver::{Executable, Graph, HostBuffer};
+use crate::driver::{Executable, Graph};
 
 /// What is left of a dropped graph, or of one whose parameters were replaced: dropped in this order. Only handles of the
 /// driver's wait for the captures of others; memory and blocks are given back as soon as nothing runs.

@@ -7,6 +7,10 @@ use std::sync::Arc;
 #[cfg(feature = "record")]
 use pool_plan::GraphRecord;
 
+use pool_driver::context::bind;
+use pool_driver::event::Event;
+use pool_driver::host_buffer::HostBuffer;
+
 use super::body::{Account, BodyRecord, Capture, LiveCapture, Region, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
@@ -18,7 +22,7 @@ use super::resources::SessionResources;
 use super::sharing::Shares;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;
-use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, StreamCapture, bind};
+use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
@@ -97,7 +101,7 @@ impl CaptureSetup {
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
         let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
-        let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
+        let event = Arc::new(Event::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
         let shares = self.share_blocks()?;
         // Declared before the driver's capture, so that it is dropped after that when the body fails or unwinds: the

@@ -2,7 +2,7 @@
 //! streams run whenever they like, so they may only read what they have together.
 
 use parking_lot::Mutex;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::error::CaptureError;
 use crate::base::block::BlockId;

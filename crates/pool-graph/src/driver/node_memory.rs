@@ -7,7 +7,7 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use pool_cuda::cudarc::driver::sys;
+use pool_driver::cudarc::driver::sys;
 
 /// Why the memory that a node uses cannot be told from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,7 +184,7 @@ mod tests {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    use pool_cuda::cudarc::driver::sys;
+    use pool_driver::cudarc::driver::sys;
     use sys::CUmemorytype_enum as MemoryType;
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pool_core::{Pool, Scope};
-use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::{Cuda, DeviceStream, announce};
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::call_site::CallSite;
 use super::capture::Capture;

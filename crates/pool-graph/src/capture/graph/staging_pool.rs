@@ -10,8 +10,9 @@ use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{CudaError, PageLocked};
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::error::CudaError;
+use pool_driver::page_locked::PageLocked;
 
 use crate::base::room;
 use crate::capture::error::CaptureError;

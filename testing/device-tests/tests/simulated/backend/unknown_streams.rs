@@ -192,7 +192,7 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         let mut views = [(); 2].map(|()| scope.acquire_filled::<u8>(N, 1));
         mem::forget(views[0].device_ptr_mut(&other).1);
         there.memcpy_dtod(&views[1], &mut kept).unwrap();
-        let capture = pool_cuda::CaptureUnderWay::begin();
+        let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         let handle = other.cu_stream().addr() as u64;
         assert_eq!(views[0].fill(2), Err(CudaError::UnknownUse { stream: Some(handle) }));
         assert_eq!(views[1].fill(2), Err(CudaError::UnknownUse { stream: None }));
@@ -200,12 +200,12 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         views[0].fill(2).unwrap();
         announce(&other);
         drop(views[0].device_ptr_mut(&other));
-        let capture = pool_cuda::CaptureUnderWay::begin();
+        let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         views[1].to_vec().unwrap_err();
         drop(capture);
         assert_eq!(views[1].to_vec().unwrap(), [1; N]);
     }
-    let capture = pool_cuda::CaptureUnderWay::begin();
+    let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
     drop(eager);
     assert!(Cuda::give_back_leftovers() > 0, "blocks with uses that cannot be waited for");
     drop(capture);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result};
 use pool_core::Scope;
-use pool_cuda::versioned::capture_info;
 use pool_cuda::{Cuda, DeviceViewMut, Launch};
+use pool_driver::versioned::capture_info;
 use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView, GraphMemoryBlock};
 
 use super::order::Life;

@@ -11,7 +11,8 @@ use cudarc::driver::sys::CUresult;
 pub struct DriverCode(u32);
 
 impl DriverCode {
-    pub(crate) const OUT_OF_MEMORY: Self = Self(2);
+    /// The device has no such memory.
+    pub const OUT_OF_MEMORY: Self = Self(2);
     pub(crate) const NO_DEVICE: Self = Self(100);
     pub(crate) const NOT_READY: Self = Self(600);
     pub(crate) const CAPTURED_EVENT: Self = Self(907);

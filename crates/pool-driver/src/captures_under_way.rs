@@ -22,9 +22,6 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
 }
 
 /// A capture of a session, until it is dropped: no pool waits for a whole context meanwhile.
-///
-/// Public for `pool-graph`, whose sessions begin captures.
-#[doc(hidden)]
 #[derive(Debug)]
 #[must_use = "a pool may wait for a whole context as soon as this is dropped"]
 pub struct CaptureUnderWay(());
@@ -48,7 +45,6 @@ impl Drop for CaptureUnderWay {
 }
 
 /// Whether a session of this process captures.
-#[doc(hidden)]
 #[must_use]
 pub fn is_capture_under_way() -> bool {
     under_way().captures > 0

@@ -2,12 +2,9 @@
 
 use cudarc::driver::DriverError;
 
-use crate::driver::error::CudaError;
+use crate::error::CudaError;
 
 /// The result of a call, whose error holds the name of the call.
-pub(crate) fn answer<T>(
-    call: &'static str,
-    result: Result<T, DriverError>,
-) -> Result<T, CudaError> {
+pub fn answer<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T, CudaError> {
     result.map_err(|error| CudaError::Call { call, code: error.into() })
 }

@@ -57,7 +57,7 @@ impl LeftoverKind {
 
 /// How many resources are left over, by kind. Prints as `2 events, 1 graphs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers(pub(crate) [usize; LeftoverKind::ALL.len()]);
+pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
 
 impl Leftovers {
     /// The number of one kind.

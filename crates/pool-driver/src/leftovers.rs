@@ -4,8 +4,6 @@
 //!
 //! A drop cannot ask for memory, which the host may not have then. So the place that a resource takes in the queue
 //! is made before the resource is ([`Place::new`]), and is kept beside it by the resource's owner.
-//!
-//! Public for `pool-graph`, whose graphs, streams and memory wait in the same queue.
 
 use std::fmt;
 use std::mem::{self, ManuallyDrop};
@@ -15,9 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::CudaContext;
 
-use crate::driver::error::CudaError;
-use crate::driver::gone::unless_gone;
-pub use crate::driver::leftover_kind::{LeftoverKind, Leftovers};
+use crate::error::CudaError;
+use crate::gone::unless_gone;
+pub use crate::leftover_kind::{LeftoverKind, Leftovers};
 
 /// Something of the driver's that is given back when its owner is dropped, or later.
 pub trait Resource: Send + 'static {
@@ -231,7 +229,7 @@ pub fn give_back_leftovers() -> usize {
 }
 
 /// What is left over now.
-pub(crate) fn leftovers() -> Leftovers {
+pub fn leftovers() -> Leftovers {
     Leftovers(COUNTS.each_ref().map(|count| count.load(Ordering::Relaxed)))
 }
 
@@ -242,7 +240,7 @@ mod tests {
 
     use cudarc::driver::CudaContext;
 
-    use crate::driver::error::CudaError;
+    use crate::error::CudaError;
 
     use super::{LeftoverKind, Place, Resource, give_back_leftovers, leftovers};
 

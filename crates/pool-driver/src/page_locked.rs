@@ -7,35 +7,28 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::calls::{self, Address};
-use crate::driver::context::bind;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
-use crate::stream::copy_completion::CopyCompletion;
+use crate::calls::{self, Address};
+use crate::context::bind;
+use crate::copy_completion::CopyCompletion;
+use crate::error::CudaError;
+use crate::host_buffer::HostBuffer;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// Where the bytes of a buffer begin: at a multiple of this.
 const ALIGNMENT: usize = 256;
 
 /// A buffer of page-locked memory that is given back when it is dropped, after its copies; later, where the driver
 /// refuses.
-///
-/// Public for `pool-graph`, whose feeding is staged through these.
-#[doc(hidden)]
 pub struct PageLocked(ResourceOwner<Buffer>);
 
 /// The memory of a [`PageLocked`], and how far the copies through it are.
-pub(crate) struct Buffer {
-    /// The memory as the driver gave it.
-    allocated: NonNull<u8>,
-    /// The first byte of that memory that is aligned.
-    memory: NonNull<u8>,
+struct Buffer {
+    memory: HostBuffer,
+    /// Where the first aligned byte of the memory is.
+    offset: usize,
     length: usize,
     copies: CopyCompletion,
-    context: Arc<CudaContext>,
 }
-
-// SAFETY: the memory is the buffer's alone, and the driver's calls on it may be made from any thread.
-unsafe impl Send for Buffer {}
 
 impl PageLocked {
     /// A buffer of so many bytes, all zero, aligned to 256.
@@ -103,7 +96,7 @@ impl PageLocked {
         if !self.0.copies.is_pending() {
             return Ok(true);
         }
-        bind(&self.0.context)?;
+        bind(self.0.memory.context())?;
         self.0.is_free()
     }
 
@@ -125,18 +118,8 @@ impl PageLocked {
         if !self.0.copies.is_pending() {
             return Ok(());
         }
-        bind(&self.0.context)?;
+        bind(self.0.memory.context())?;
         self.0.wait()
-    }
-
-    /// The buffer itself, for the staging of a pool, which has made the context the current one.
-    pub(crate) fn buffer(&self) -> &Buffer {
-        &self.0
-    }
-
-    /// As [`buffer`](Self::buffer).
-    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
-        &mut self.0
     }
 }
 
@@ -144,21 +127,21 @@ impl Buffer {
     fn new(length: usize, context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let copies = CopyCompletion::new(context)?;
         // The driver promises no alignment.
-        let bytes = length.saturating_add(ALIGNMENT - 1);
-        let allocated = calls::allocate_host(bytes, context)?;
-        // SAFETY: just allocated with as many bytes.
-        unsafe { allocated.write_bytes(0, bytes) };
-        // SAFETY: an alignment takes fewer bytes than there are beyond the length.
-        let memory = unsafe { allocated.add(allocated.align_offset(ALIGNMENT)) };
-        Ok(Self { allocated, memory, length, copies, context: Arc::clone(context) })
+        let memory = HostBuffer::zeroed(length.saturating_add(ALIGNMENT - 1), context)?;
+        let offset = memory.first().align_offset(ALIGNMENT);
+        Ok(Self { memory, offset, length, copies })
     }
 
-    /// The buffer's bytes. No copy may be pending: callers take free buffers, or wait.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    /// The buffer's bytes. No copy may be pending.
+    fn bytes(&mut self) -> &mut [u8] {
         debug_assert!(!self.copies.is_pending(), "a copy of the driver is pending");
-        // SAFETY: the buffer is ours and as long, was initialised when it was made, and is borrowed
-        // exclusively; the driver is done with it.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.length) }
+        &mut self.memory.bytes_mut()[self.offset..][..self.length]
+    }
+
+    /// The first byte of the buffer.
+    fn first(&self) -> NonNull<u8> {
+        // SAFETY: an alignment takes fewer bytes than there are beyond the length.
+        unsafe { self.memory.first().add(self.offset) }
     }
 
     /// As [`PageLocked::copy_to_device`].
@@ -166,7 +149,7 @@ impl Buffer {
     /// # Safety
     ///
     /// As for [`PageLocked::copy_to_device`].
-    pub(crate) unsafe fn copy_to_device(
+    unsafe fn copy_to_device(
         &mut self,
         to: Address,
         bytes: usize,
@@ -175,7 +158,7 @@ impl Buffer {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
         // SAFETY: the buffer is page-locked, and busy until the event behind the copy has come; the rest is the
         // caller's promise.
-        let copied = unsafe { calls::copy_from_host(to, self.memory, bytes, stream) };
+        let copied = unsafe { calls::copy_from_host(to, self.first(), bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
@@ -184,7 +167,7 @@ impl Buffer {
     /// # Safety
     ///
     /// As for [`PageLocked::copy_to_host`].
-    pub(crate) unsafe fn copy_to_host(
+    unsafe fn copy_to_host(
         &mut self,
         from: Address,
         bytes: usize,
@@ -192,22 +175,22 @@ impl Buffer {
     ) -> Result<(), CudaError> {
         debug_assert!(bytes <= self.length && !self.copies.is_pending(), "the caller's promise");
         // SAFETY: as in `copy_to_device`.
-        let copied = unsafe { calls::copy_to_host(self.memory, from, bytes, stream) };
+        let copied = unsafe { calls::copy_to_host(self.first(), from, bytes, stream) };
         copied.and(self.copies.mark(stream))
     }
 
     /// Whether the buffer's copies are done.
-    pub(crate) fn is_free(&mut self) -> Result<bool, CudaError> {
+    fn is_free(&mut self) -> Result<bool, CudaError> {
         self.copies.is_done()
     }
 
     /// Whether a capture may have one of the buffer's copies: nothing says when that copy is made.
-    pub(crate) fn is_lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.copies.is_lost()
     }
 
     /// Waits, on the host, until the buffer's copies are done.
-    pub(crate) fn wait(&mut self) -> Result<(), CudaError> {
+    fn wait(&mut self) -> Result<(), CudaError> {
         self.copies.wait()
     }
 }
@@ -216,19 +199,17 @@ impl Resource for Buffer {
     const KIND: LeftoverKind = LeftoverKind::HostMemory;
 
     fn context(&self) -> Option<&CudaContext> {
-        Some(&self.context)
+        Some(self.memory.context())
     }
 
-    /// Waits for the buffer's copies, and frees its memory.
+    /// Waits for the buffer's copies. The memory is dropped with the value: freed, or left over by itself.
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        self.wait()?;
-        // SAFETY: ours, not freed before (caller), and no copy of the driver is pending.
-        unsafe { calls::free_host(self.allocated, &self.context) }
+        self.wait()
     }
 }
 
 impl fmt::Debug for PageLocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("memory", &self.0.memory).finish_non_exhaustive()
+        f.debug_struct("Buffer").field("memory", &self.0.first()).finish_non_exhaustive()
     }
 }

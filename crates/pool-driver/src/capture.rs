@@ -2,14 +2,14 @@
 
 use cudarc::driver::{CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::context::bound_handle;
-use crate::driver::error::CudaError;
-use crate::driver::versioned::capture_info;
+use crate::answer::answer;
+use crate::context::bound_handle;
+use crate::error::CudaError;
+use crate::versioned::capture_info;
 
 /// The capture that a stream is in, as the driver numbers captures; `None` outside of one. A spoiled capture
 /// counts as 0.
-pub(crate) type Capture = Option<u64>;
+pub type Capture = Option<u64>;
 
 /// Whether a stream is being captured into a graph, by whomever. The stream's context becomes the current one.
 ///
@@ -25,7 +25,7 @@ pub fn is_capturing(stream: &CudaStream) -> Result<bool, CudaError> {
 }
 
 /// Which capture a stream is in. The stream's context becomes the current one.
-pub(crate) fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
+pub fn capture_of(stream: &CudaStream) -> Result<Capture, CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed. The array of nodes in the answer is not looked at.
     let info = unsafe { capture_info(handle) }?;

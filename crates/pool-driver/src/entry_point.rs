@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cudarc::driver::sys;
 
-use crate::driver::answer::answer;
-use crate::driver::error::CudaError;
-use crate::driver::library;
+use crate::answer::answer;
+use crate::error::CudaError;
+use crate::library;
 
 /// A call of the driver in the form that it has since one version, found when the call is first made.
-pub(super) struct EntryPoint<F> {
+pub(crate) struct EntryPoint<F> {
     name: &'static CStr,
     /// The first version of CUDA that has this form, as CUDA counts: 12030 is 12.3.
     since: u32,
@@ -33,7 +33,7 @@ impl<F: Copy> EntryPoint<F> {
     ///
     /// `F` is a pointer to a function of the C interface with the arguments that CUDA's headers give the name
     /// in that version.
-    pub(super) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
+    pub(crate) const unsafe fn new(name: &'static CStr, since: u32) -> Self {
         let () = Self::SIZE;
         Self { name, since, found: AtomicPtr::new(ptr::null_mut()), form: PhantomData }
     }
@@ -43,7 +43,7 @@ impl<F: Copy> EntryPoint<F> {
     /// # Errors
     ///
     /// [`CudaError::DriverTooOld`] where the driver is of an older version.
-    pub(super) fn function(&self) -> Result<F, CudaError> {
+    pub(crate) fn function(&self) -> Result<F, CudaError> {
         let found = match NonNull::new(self.found.load(Ordering::Relaxed)) {
             Some(found) => found,
             None => self.find()?,

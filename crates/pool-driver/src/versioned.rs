@@ -7,10 +7,10 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
-use crate::driver::answer::answer;
-use crate::driver::entry_point::EntryPoint;
-use crate::driver::error::CudaError;
-use crate::driver::library;
+use crate::answer::answer;
+use crate::entry_point::EntryPoint;
+use crate::error::CudaError;
+use crate::library;
 
 /// Which capture a stream is in, and how far the stream has come there.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaErr
 /// # Safety
 ///
 /// The event is live, and was made without `CU_EVENT_DISABLE_TIMING`.
-pub(crate) unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
+pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
     let call = EVENT_ELAPSED_TIME.function()?;
     let mut milliseconds = 0.0;
     // SAFETY: the event is live (caller), and the place outlives the call.
@@ -238,7 +238,7 @@ struct MemoryAccess {
 /// # Safety
 ///
 /// The memory pool is live.
-pub(crate) unsafe fn open_memory_pool(
+pub unsafe fn open_memory_pool(
     pool: sys::CUmemoryPool,
     reader: sys::CUdevice,
 ) -> Result<(), CudaError> {

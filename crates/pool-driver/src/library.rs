@@ -7,9 +7,9 @@ use cudarc::driver::{result, sys};
 use libloading::Library;
 use once_cell::race::OnceBool;
 
-use crate::driver::answer::answer;
-use crate::driver::code::DriverCode;
-use crate::driver::error::CudaError;
+use crate::answer::answer;
+use crate::code::DriverCode;
+use crate::error::CudaError;
 
 /// The oldest version of CUDA whose drivers will do, as the driver counts versions: the first one that has
 /// `cuGetProcAddress` in its present form.
@@ -26,7 +26,7 @@ const LIBRARIES: &[&str] =
 ///
 /// No lock is held: loading a library runs code of others, which may call this function, and starting the driver
 /// twice is no more than starting it once.
-pub(crate) fn start() -> Result<(), CudaError> {
+pub fn start() -> Result<(), CudaError> {
     static STARTED: OnceBool = OnceBool::new();
     STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
 }
@@ -65,7 +65,7 @@ pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
 }
 
 /// The CUDA version that the driver is for. A library is present; the driver need not be started.
-pub(crate) fn version() -> Result<u32, CudaError> {
+pub fn version() -> Result<u32, CudaError> {
     static VERSION: AtomicU32 = AtomicU32::new(0);
     let known = VERSION.load(Ordering::Relaxed);
     if known != 0 {
@@ -82,7 +82,7 @@ pub(crate) fn version() -> Result<u32, CudaError> {
 }
 
 /// How many devices the driver sees; never 0.
-pub(crate) fn device_count() -> Result<u32, CudaError> {
+pub fn device_count() -> Result<u32, CudaError> {
     start()?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
     match u32::try_from(count) {
@@ -92,7 +92,7 @@ pub(crate) fn device_count() -> Result<u32, CudaError> {
 }
 
 /// Checks that there is a device of this ordinal.
-pub(crate) fn check_ordinal(asked: u32) -> Result<(), CudaError> {
+pub fn check_ordinal(asked: u32) -> Result<(), CudaError> {
     let count = device_count()?;
     if asked < count { Ok(()) } else { Err(CudaError::NoSuchDevice { asked, count }) }
 }

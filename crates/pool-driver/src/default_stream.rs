@@ -2,20 +2,22 @@
 
 use cudarc::driver::CudaStream;
 
-use crate::driver::context::ordinal;
-use crate::driver::error::CudaError;
+use crate::context::ordinal;
+use crate::error::CudaError;
 
 /// The handle of the default stream that every thread has its own of (`CU_STREAM_PER_THREAD`). The handles below
 /// it are those of the legacy default stream.
 const PER_THREAD: usize = 2;
 
 /// Whether a stream is a default stream, of which everybody may get another reference.
-pub(crate) fn is_default(stream: &CudaStream) -> bool {
+#[must_use]
+pub fn is_default(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() <= PER_THREAD
 }
 
 /// Whether a stream is the default stream that every thread has its own of.
-pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
+#[must_use]
+pub fn is_per_thread(stream: &CudaStream) -> bool {
     stream.cu_stream().addr() == PER_THREAD
 }
 
@@ -24,7 +26,7 @@ pub(crate) fn is_per_thread(stream: &CudaStream) -> bool {
 /// # Errors
 ///
 /// [`CudaError::WrongContext`] for the per-thread default stream.
-pub(crate) fn refuse_per_thread(stream: &CudaStream) -> Result<(), CudaError> {
+pub fn refuse_per_thread(stream: &CudaStream) -> Result<(), CudaError> {
     if is_per_thread(stream) {
         return Err(CudaError::WrongContext { ordinal: ordinal(stream.context()) });
     }

@@ -10,18 +10,18 @@ use std::ptr::NonNull;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::captures_under_way::ContextWait;
-use crate::driver::context::{bind, bound_handle, is_active};
-use crate::driver::error::{CudaError, MemoryInfo};
-use crate::driver::gone::is_current_gone;
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::captures_under_way::ContextWait;
+use crate::context::{bind, bound_handle, is_active};
+use crate::error::{CudaError, MemoryInfo};
+use crate::gone::is_current_gone;
 
 /// An address on a device.
-pub(crate) type Address = sys::CUdeviceptr;
+pub type Address = sys::CUdeviceptr;
 
 /// The memory of a context's device.
-pub(crate) fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
+pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
     bind(context)?;
     let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
     Ok(MemoryInfo { free, total })
@@ -32,10 +32,7 @@ pub(crate) fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaErr
 /// # Errors
 ///
 /// [`CudaError::UnknownUse`] with that stream while a session captures: the driver is not asked then.
-pub(crate) fn synchronize_context(
-    context: &CudaContext,
-    stream: Option<u64>,
-) -> Result<(), CudaError> {
+pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
     bind(context)?;
     synchronize_current()
@@ -51,7 +48,7 @@ fn synchronize_current() -> Result<(), CudaError> {
 /// # Errors
 ///
 /// As [`synchronize_context`]. A device is passed over only where a second call confirms that its context is gone.
-pub(crate) fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
+pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
     let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
     let count = answer("cuDeviceGetCount", result::device::get_count())?;
     for ordinal in 0..count {
@@ -80,7 +77,7 @@ fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
 }
 
 /// Waits, on the host, for all work of a stream.
-pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
+pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the stream is live while its owner is borrowed.
     let waited = with_relaxed_capture_mode(|| unsafe { result::stream::synchronize(handle) });
@@ -92,7 +89,7 @@ pub(crate) fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
 /// # Safety
 ///
 /// The memory pool is live, and of the stream's device.
-pub(crate) unsafe fn allocate_in_order(
+pub unsafe fn allocate_in_order(
     pool: sys::CUmemoryPool,
     bytes: usize,
     stream: &CudaStream,
@@ -105,7 +102,7 @@ pub(crate) unsafe fn allocate_in_order(
 }
 
 /// Allocates device memory in a context, at once.
-pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
+pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
     bind(context)?;
     // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
     answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
@@ -117,7 +114,7 @@ pub(crate) fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, C
 ///
 /// The address came from [`allocate_in_order`] and was not freed, and all that uses the memory comes earlier in the
 /// stream's order.
-pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
+pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
     let handle = bound_handle(stream)?;
     // SAFETY: the caller's promise.
     answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
@@ -128,7 +125,7 @@ pub(crate) unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Res
 /// # Safety
 ///
 /// The address came from [`allocate`] in this context and was not freed, and nothing pending uses the memory.
-pub(crate) unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
+pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
     answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
@@ -139,7 +136,7 @@ pub(crate) unsafe fn free(address: Address, context: &CudaContext) -> Result<(),
 /// # Safety
 ///
 /// The range is allocated, and writing it in the stream's order is the caller's right.
-pub(crate) unsafe fn set_bytes(
+pub unsafe fn set_bytes(
     address: Address,
     value: u8,
     bytes: usize,
@@ -156,7 +153,7 @@ pub(crate) unsafe fn set_bytes(
 /// # Safety
 ///
 /// As for [`set_bytes`], with twice `count` bytes.
-pub(crate) unsafe fn set_halves(
+pub unsafe fn set_halves(
     address: Address,
     value: u16,
     count: usize,
@@ -173,7 +170,7 @@ pub(crate) unsafe fn set_halves(
 /// # Safety
 ///
 /// As for [`set_bytes`], with four times `count` bytes.
-pub(crate) unsafe fn set_words(
+pub unsafe fn set_words(
     address: Address,
     value: u32,
     count: usize,
@@ -190,7 +187,7 @@ pub(crate) unsafe fn set_words(
 /// # Safety
 ///
 /// Both ranges are allocated and apart, and using them in the stream's order is the caller's right.
-pub(crate) unsafe fn copy_on_device(
+pub unsafe fn copy_on_device(
     to: Address,
     from: Address,
     bytes: usize,
@@ -207,7 +204,7 @@ pub(crate) unsafe fn copy_on_device(
 /// # Safety
 ///
 /// As for [`copy_on_device`], each range in its context.
-pub(crate) unsafe fn copy_between_devices(
+pub unsafe fn copy_between_devices(
     (to, to_context): (Address, &CudaContext),
     (from, from_context): (Address, &CudaContext),
     bytes: usize,
@@ -227,7 +224,7 @@ pub(crate) unsafe fn copy_between_devices(
 ///
 /// The host range is page-locked and is neither written nor freed until the copy has run. The device range is as for
 /// [`set_bytes`].
-pub(crate) unsafe fn copy_from_host(
+pub unsafe fn copy_from_host(
     to: Address,
     from: NonNull<u8>,
     bytes: usize,
@@ -245,7 +242,7 @@ pub(crate) unsafe fn copy_from_host(
 ///
 /// The host range is page-locked and is not touched until the copy has run. The device range is allocated, and
 /// reading it in the stream's order is the caller's right.
-pub(crate) unsafe fn copy_to_host(
+pub unsafe fn copy_to_host(
     to: NonNull<u8>,
     from: Address,
     bytes: usize,
@@ -273,10 +270,7 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
 /// # Safety
 ///
 /// The memory came from [`allocate_host`] in this context and was not freed, and no pending copy uses it.
-pub(crate) unsafe fn free_host(
-    memory: NonNull<u8>,
-    context: &CudaContext,
-) -> Result<(), CudaError> {
+pub unsafe fn free_host(memory: NonNull<u8>, context: &CudaContext) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });

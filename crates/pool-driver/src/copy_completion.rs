@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::driver::capture::is_capturing;
-use crate::driver::code::DriverCode;
-use crate::driver::error::CudaError;
-use crate::driver::event::Event;
+use crate::capture::is_capturing;
+use crate::code::DriverCode;
+use crate::error::CudaError;
+use crate::event::Event;
 
 /// What the driver says of an event that was recorded in a capture, as that of a lost copy mostly was.
 const LOST: CudaError = CudaError::Call { call: "cuEventQuery", code: DriverCode::CAPTURED_EVENT };

@@ -11,15 +11,12 @@
 
 use cudarc::driver::{CudaContext, result};
 
-use crate::driver::answer::answer;
-use crate::driver::code::DriverCode;
-use crate::driver::context::{bind, is_active};
-use crate::driver::error::CudaError;
+use crate::answer::answer;
+use crate::code::DriverCode;
+use crate::context::{bind, is_active};
+use crate::error::CudaError;
 
 /// Whether an error comes from a context that is gone: its code says so, and so does another call on that context.
-///
-/// Public for `pool-graph`, which has resources of the same kind.
-#[doc(hidden)]
 #[must_use]
 pub fn is_gone(context: &CudaContext, error: &CudaError) -> bool {
     error.code().is_some_and(says_gone) && is_confirmed_gone(context)
@@ -37,7 +34,6 @@ pub(crate) fn is_current_gone(error: &CudaError) -> bool {
 /// # Errors
 ///
 /// The error, where a second call does not confirm that the context is gone.
-#[doc(hidden)]
 pub fn unless_gone(context: &CudaContext, result: Result<(), CudaError>) -> Result<(), CudaError> {
     match result {
         Err(error) if is_gone(context, &error) => Ok(()),

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::context::{bind, bound_handle};
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
-use crate::driver::versioned::is_recorded;
+use crate::answer::answer;
+use crate::context::{bind, bound_handle};
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::versioned::is_recorded;
 
 /// An event for one guard of cudarc's.
-pub(crate) struct GuardEvent(ResourceOwner<Handle>);
+pub struct GuardEvent(ResourceOwner<Handle>);
 
 /// cudarc's event, in a place of its own: references to it stay good when this value moves. There is always one.
 /// cudarc's destructor is not run, because an event that it cannot destroy is lost.
@@ -26,14 +26,14 @@ struct Handle(Vec<ManuallyDrop<CudaEvent>>);
 
 /// The name of a [`GuardEvent`], good for as long as that lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UseEnd(sys::CUevent);
+pub struct UseEnd(sys::CUevent);
 
 // SAFETY: the driver's calls on an event may be made from any thread.
 unsafe impl Send for UseEnd {}
 
 impl GuardEvent {
     /// An event of a context, which becomes the current one.
-    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let mut home = Vec::new();
         let requested = size_of::<CudaEvent>();
         home.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
@@ -48,11 +48,14 @@ impl GuardEvent {
     }
 
     /// Where cudarc's event is, for as long as this lives.
-    pub(crate) fn place(&self) -> NonNull<CudaEvent> {
+    #[must_use]
+    pub fn place(&self) -> NonNull<CudaEvent> {
         NonNull::from(self.0.event()).cast()
     }
 
-    pub(crate) fn name(&self) -> UseEnd {
+    /// The name of the event, good for as long as this lives.
+    #[must_use]
+    pub fn name(&self) -> UseEnd {
         UseEnd(self.0.event().cu_event())
     }
 }
@@ -92,7 +95,7 @@ impl UseEnd {
     /// # Safety
     ///
     /// The event of this name is live.
-    pub(crate) unsafe fn is_recorded(self) -> Result<bool, CudaError> {
+    pub unsafe fn is_recorded(self) -> Result<bool, CudaError> {
         // SAFETY: the event is live (caller), and was made to measure time.
         unsafe { is_recorded(self.0) }
     }
@@ -102,7 +105,7 @@ impl UseEnd {
     /// # Safety
     ///
     /// As for [`is_recorded`](Self::is_recorded).
-    pub(crate) unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
+    pub unsafe fn hold_back(self, stream: &CudaStream) -> Result<(), CudaError> {
         let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
         let stream = bound_handle(stream)?;
         // SAFETY: the event is live (caller), the stream while its owner is borrowed.

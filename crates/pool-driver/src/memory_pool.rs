@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::context::bind;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
-use crate::driver::versioned::create_memory_pool;
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::context::bind;
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::versioned::create_memory_pool;
 
-/// The memory pool of one [`CudaDevice`](crate::CudaDevice).
+/// The memory pool of one `CudaDevice` of `pool-cuda`.
 #[derive(Debug)]
-pub(crate) struct MemoryPool(ResourceOwner<MemoryPoolHandle>);
+pub struct MemoryPool(ResourceOwner<MemoryPoolHandle>);
 
 // SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself never changes.
 unsafe impl Sync for MemoryPool {}
@@ -46,7 +46,7 @@ impl Resource for MemoryPoolHandle {
 
 impl MemoryPool {
     /// A memory pool of the context's device.
-    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let handle = create_memory_pool(context.cu_device())?;
@@ -54,12 +54,13 @@ impl MemoryPool {
     }
 
     /// The driver's handle of the memory pool, which is live for as long as `self`.
-    pub(crate) fn handle(&self) -> sys::CUmemoryPool {
+    #[must_use]
+    pub fn handle(&self) -> sys::CUmemoryPool {
         self.0.handle
     }
 
     /// Gives the memory that is free back to the device.
-    pub(crate) fn trim(&self) -> Result<(), CudaError> {
+    pub fn trim(&self) -> Result<(), CudaError> {
         let handle = self.handle();
         // SAFETY: the memory pool is live until `self` is dropped.
         let trimmed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::trim_to(handle, 0) });

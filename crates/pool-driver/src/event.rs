@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::code::DriverCode;
-use crate::driver::context::{bind, bound_handle};
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::code::DriverCode;
+use crate::context::{bind, bound_handle};
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
 /// A point in a stream's order that other streams, or the host, can wait for.
-pub(crate) struct Event(ResourceOwner<EventHandle>);
+pub struct Event(ResourceOwner<EventHandle>);
 
 /// What the driver knows an event by.
 struct EventHandle {
@@ -22,7 +22,10 @@ struct EventHandle {
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the driver's calls on an event may be made from any thread.
+// SAFETY: the driver's calls on an event may be made from any thread; the value itself never changes.
+unsafe impl Sync for Event {}
+
+// SAFETY: as above.
 unsafe impl Send for EventHandle {}
 
 impl Resource for EventHandle {
@@ -42,7 +45,7 @@ impl Resource for EventHandle {
 
 impl Event {
     /// An event of a context, which becomes the current one.
-    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
         let place = Place::new()?;
         bind(context)?;
         let without_time = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING;
@@ -52,25 +55,63 @@ impl Event {
 
     /// Marks the place that a stream of the event's context has come to. Whoever waited for an earlier mark
     /// of this event still waits for that one. The context becomes the current one.
-    pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
+    pub fn record(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
-        // SAFETY: the event is live until `self` is dropped, the stream while its owner is borrowed.
-        let recorded = unsafe { result::event::record(self.0.handle, stream) };
-        answer("cuEventRecord", recorded)
+        // SAFETY: the stream is live while its owner is borrowed, and its context is the current one.
+        unsafe { self.record_handle(stream) }
     }
 
     /// Makes a stream, of any context, wait for the mark. The stream's context becomes the current one.
-    pub(crate) fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
-        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+    pub fn hold_back(&self, stream: &CudaStream) -> Result<(), CudaError> {
         let stream = bound_handle(stream)?;
         // SAFETY: as in `record`.
+        unsafe { self.hold_back_handle(stream) }
+    }
+
+    /// Makes a stream wait for all that another one of the event's context holds now. The context of `later` becomes the
+    /// current one. One event is enough for any number of streams, because a wait is for the record before it.
+    pub fn order(&self, later: &CudaStream, earlier: &CudaStream) -> Result<(), CudaError> {
+        self.record(earlier)?;
+        self.hold_back(later)
+    }
+
+    /// As [`order`](Self::order), for streams that are known by their handles.
+    ///
+    /// # Safety
+    ///
+    /// Both streams are live. Where a handle is that of a default stream, its context is the current one.
+    pub unsafe fn order_handles(
+        &self,
+        later: sys::CUstream,
+        earlier: sys::CUstream,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the event is live until `self` is dropped, the stream by the caller's promise.
+        unsafe { self.record_handle(earlier) }?;
+        // SAFETY: as above.
+        unsafe { self.hold_back_handle(later) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`order_handles`](Self::order_handles).
+    unsafe fn record_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
+        // SAFETY: the event is live until `self` is dropped, the stream by the caller's promise.
+        answer("cuEventRecord", unsafe { result::event::record(self.0.handle, stream) })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`order_handles`](Self::order_handles).
+    unsafe fn hold_back_handle(&self, stream: sys::CUstream) -> Result<(), CudaError> {
+        let flags = sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: as in `record_handle`.
         let waits = unsafe { result::stream::wait_event(stream, self.0.handle, flags) };
         answer("cuStreamWaitEvent", waits)
     }
 
     /// Whether the work before the mark is done.
-    pub(crate) fn is_done(&self) -> Result<bool, CudaError> {
-        // SAFETY: as in `record`.
+    pub fn is_done(&self) -> Result<bool, CudaError> {
+        // SAFETY: the event is live until `self` is dropped.
         match with_relaxed_capture_mode(|| unsafe { result::event::query(self.0.handle) }) {
             Ok(()) => Ok(true),
             Err(error) if DriverCode::from(error) == DriverCode::NOT_READY => Ok(false),
@@ -79,8 +120,8 @@ impl Event {
     }
 
     /// Waits, on the host, until the work before the mark is done.
-    pub(crate) fn synchronize(&self) -> Result<(), CudaError> {
-        // SAFETY: as in `record`.
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        // SAFETY: as in `is_done`.
         let waited =
             with_relaxed_capture_mode(|| unsafe { result::event::synchronize(self.0.handle) });
         answer("cuEventSynchronize", waited)

@@ -6,12 +6,9 @@ use std::fmt;
 use std::iter;
 use std::mem;
 
-use crate::driver::error::CudaError;
+use crate::error::CudaError;
 
 /// A list of links, in no order.
-///
-/// Public for `pool-graph`, which has locks of the same kind.
-#[doc(hidden)]
 pub struct Chain<T>(Vec<Link<T>>);
 
 /// The only entry of its `Vec`, because the memory of a `Vec` can be asked for without ending the process where the

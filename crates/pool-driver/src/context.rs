@@ -7,11 +7,11 @@
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
-use crate::driver::answer::answer;
-use crate::driver::error::CudaError;
+use crate::answer::answer;
+use crate::error::CudaError;
 
 /// Makes a context the calling thread's current one.
-pub(crate) fn bind(context: &CudaContext) -> Result<(), CudaError> {
+pub fn bind(context: &CudaContext) -> Result<(), CudaError> {
     // Where the driver does not say which context is current, setting it decides.
     if result::ctx::get_current().is_ok_and(|current| current == Some(context.cu_ctx())) {
         return Ok(());
@@ -37,7 +37,7 @@ pub(crate) fn is_active(device: sys::CUdevice) -> Result<bool, CudaError> {
 }
 
 /// The ordinal of a context's device.
-pub(crate) fn ordinal(context: &CudaContext) -> u32 {
+pub fn ordinal(context: &CudaContext) -> u32 {
     // cudarc was given the ordinal as a number of 32 bits.
     u32::try_from(context.ordinal()).unwrap_or(u32::MAX)
 }
@@ -48,7 +48,7 @@ pub(crate) fn ordinal(context: &CudaContext) -> u32 {
 ///
 /// [`CudaError::WrongDevice`] for a stream of another device, and [`CudaError::WrongContext`] for a stream of
 /// another context of the same device.
-pub(crate) fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
+pub fn check_context(context: &CudaContext, stream: &CudaStream) -> Result<(), CudaError> {
     let (own, other) = (ordinal(context), ordinal(stream.context()));
     if own != other {
         return Err(CudaError::WrongDevice { memory: own, stream: other });

@@ -5,7 +5,7 @@ use std::fmt;
 use pool_core::ShapeError;
 use thiserror::Error;
 
-use crate::driver::code::DriverCode;
+use crate::code::DriverCode;
 
 /// Why the device could not do what it was asked.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub enum CudaError {
         memory: Option<MemoryInfo>,
     },
     /// A stream or view of one device was used with memory of another device, which was not
-    /// [opened](crate::CudaDevice::let_peer) to it.
+    /// opened to it (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
         "memory of device {memory} was to be used on a stream of device {stream}: use a pool of device {stream}, \
          copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
@@ -82,7 +82,7 @@ pub enum CudaError {
         stream: u32,
     },
     /// Kernels of one device cannot reach memory of another one, and so it cannot be
-    /// [opened](crate::CudaDevice::let_peer) to them.
+    /// opened to them (`CudaDevice::let_peer` of `pool-cuda`).
     #[error(
         "kernels of device {reader} cannot reach memory of device {memory}, for nothing that they may use links \
          the two: copy with `copy_from`"
@@ -116,7 +116,7 @@ pub enum CudaError {
         /// The handle of the stream; `None` for a stream of another device.
         stream: Option<u64>,
     },
-    /// The [source](crate::BlockSource) that the pool was given has no block of this size.
+    /// The source (`BlockSource` of `pool-cuda`) that the pool was given has no block of this size.
     #[error("there is no block of {requested} bytes: {why}")]
     NoBlock {
         /// Bytes asked for.
@@ -180,7 +180,8 @@ impl CudaError {
     }
 
     /// Whether a capture is in the way, now: the same may be done when it has ended.
-    pub(crate) fn is_of_capture(&self) -> bool {
+    #[must_use]
+    pub fn is_of_capture(&self) -> bool {
         matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
     }
 
