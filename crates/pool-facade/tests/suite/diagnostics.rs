@@ -12,8 +12,8 @@ const ACCEPTED: Program<'static> = Program {
         use pool_facade::{ndarray, prelude::*};
         fn main() {
             with_pool!(Cpu, scope => {
-                scope.acquire::<f64>(3);
-                scope.acquire_zeroed::<bool>(3);
+                scope.acquire::<f64, _>(3);
+                scope.acquire_zeroed::<bool, _>(3);
                 let left: &mut ndarray::ArrayRef<f64, ndarray::IxDyn> = scope.acquire_array_dyn(&[2]);
                 let layout: &mut ndarray::LayoutRef<f64, ndarray::IxDyn> = left.as_mut();
                 layout.invert_axis(ndarray::Axis(0));
@@ -27,7 +27,7 @@ const ACCEPTED_WITHOUT_BACKEND: Program<'static> = Program {
     features: "",
     source: r#"
         use pool_facade::prelude::*;
-        fn take<B: PoolBackend>(scope: &Scope<'_, B>) { scope.acquire_zeroed::<u8>(1); }
+        fn take<B: PoolBackend>(scope: &Scope<'_, B>) { scope.acquire_zeroed::<u8, _>(1); }
         fn main() { let _marker = (Cpu, Cuda); }
     "#,
 };
@@ -85,7 +85,7 @@ const NOT_RECYCLABLE: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(scope => { scope.acquire::<bool>(8); }); }
+        fn main() { with_pool!(scope => { scope.acquire::<bool, _>(8); }); }
     "#,
 };
 
@@ -94,7 +94,7 @@ const NOT_RECYCLABLE_ARRAY: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(scope => { scope.acquire_nd::<char, _>([2, 2]); }); }
+        fn main() { with_pool!(scope => { scope.acquire::<char, _>([2, 2]); }); }
     "#,
 };
 

@@ -532,7 +532,7 @@ fn a_block_is_freed_where_its_watch_panics() {
     let mut pool = Pool::<Cuda>::new(context);
     let run = || {
         let scope = pool.scope();
-        let (a, b) = (scope.acquire::<u8>(N), scope.acquire::<u8>(N));
+        let (a, b) = (scope.acquire::<u8, _>(N), scope.acquire::<u8, _>(N));
         (a.len(), b.len())
     };
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());

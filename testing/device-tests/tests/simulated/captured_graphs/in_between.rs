@@ -86,7 +86,7 @@ impl World {
         let mut other = capture.block::<u32>(&self.blocks[1])?;
         capture.copy_from_host(capture.main(), &mut other, &[u32::from(value); N])?;
         capture.scope(capture.main(), |scope| {
-            let mut zeros = scope.try_acquire_zeroed::<u32>(N)?;
+            let mut zeros = scope.try_acquire_zeroed::<u32, _>(N)?;
             Ok::<(), CaptureError>(zeros.fill(3)?)
         })
     }

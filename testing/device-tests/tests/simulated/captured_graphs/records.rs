@@ -106,7 +106,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     capture.copy(main, &mut image, &text)?;
     let image = capture.lend(main, &mut image)?;
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(WIDTH)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(WIDTH)?;
         Ok::<(), CaptureError>(sum.copy_from(&image.view()?)?)
     })
 }

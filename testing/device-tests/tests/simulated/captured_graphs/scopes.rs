@@ -40,10 +40,10 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     }
     // On one stream with memory of another: a pool each, ordered by them.
     capture.scope(main, |outer| {
-        let mut kept = outer.try_acquire_zeroed::<f64>(N)?;
+        let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
         for _ in 0..2 {
             capture.scope(branch, |inner| {
-                let view = inner.try_acquire_zeroed::<f64>(N)?;
+                let view = inner.try_acquire_zeroed::<f64, _>(N)?;
                 axpy.on_stream(inner.context().stream(), 1.0, &view.as_view(), &mut kept)
             })?;
             kept.fill(3.0)?;

@@ -16,7 +16,7 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let mut y = capture.lend(branch, &mut y)?;
     x.view_mut()?.copy_from(&y.view()?)?;
     y.view_mut()?.fill(7.0)?;
-    capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32>(N)?.fill(3.0)?))?;
+    capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill(3.0)?))?;
     Ok(x.view_mut()?.fill(9.0)?)
 }
 
@@ -33,7 +33,7 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     for round in 0..3_u8 {
         x.view_mut()?.copy_from(&y.view()?)?;
         y.view_mut()?.fill(f32::from(round))?;
-        capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32>(N)?.fill(3.0)?))?;
+        capture.scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill(3.0)?))?;
         x.view_mut()?.fill(9.0)?;
     }
     Ok(())
@@ -43,7 +43,7 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
 fn stray(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
-        let mut view = scope.try_acquire::<f32>(N)?;
+        let mut view = scope.try_acquire::<f32, _>(N)?;
         if !capture.is_dry() {
             world.streams[1].memset_zeros(&mut view)?;
         }
@@ -53,11 +53,11 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
     capture.lend(main, &mut temporary)?.view_mut()?.fill(1.0)?;
     let lent = capture.lend(main, &mut temporary)?;
     capture.scope(branch, |scope| {
-        scope.try_acquire_zeroed::<f32>(N)?;
+        scope.try_acquire_zeroed::<f32, _>(N)?;
         Result::Ok(())
     })?;
     capture.scope(main, |scope| {
-        scope.try_acquire::<f32>(N)?;
+        scope.try_acquire::<f32, _>(N)?;
         Result::Ok(())
     })?;
     drop(lent);
@@ -69,7 +69,7 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
 fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
-        let mut view = scope.try_acquire::<f32>(N)?;
+        let mut view = scope.try_acquire::<f32, _>(N)?;
         if !capture.is_dry() {
             view.on(&world.streams[1])?;
             world.streams[1].memset_zeros(&mut view)?;
@@ -98,7 +98,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
                 Some(last) => {
                     let last = capture.lend(on, last)?;
                     capture.scope(on, |scope| {
-                        let mut scratch = scope.try_acquire::<f32>(N)?;
+                        let mut scratch = scope.try_acquire::<f32, _>(N)?;
                         scratch.copy_from(&last.view()?)?;
                         Result::Ok(out.view_mut()?.copy_from(&scratch.as_view())?)
                     })?;
@@ -167,7 +167,7 @@ fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [one, other] = &mut results;
     let (one, other) = (capture.lend(main, one)?, capture.lend(main, other)?);
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
         sum.copy_from(&one.view()?)?;
         sum.copy_from(&other.view()?)?;
         sum.fill(3.0)?;

@@ -117,7 +117,7 @@ fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Resu
     let (mut x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (x, mut y) = (capture.lend(main, &mut x)?, capture.lend(main, &mut y)?);
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
         let to = sum.address();
         capture.scope(branch, |other| {
             let stream = Arc::clone(other.context().stream());
@@ -170,9 +170,9 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
         capture.scope(branch, |other| {
             let from = other.try_acquire_filled(N, 2.0_f32)?;
             let nested = other.scope();
-            Result::Ok(nested.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+            Result::Ok(nested.try_acquire_zeroed::<f32, _>(N)?.copy_from(&from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&outer.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(&outer.as_view())?)
     })?;
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
@@ -185,7 +185,7 @@ fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
         capture.scope(branch, |other| {
             Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(&from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(&from.as_view())?)
     })
 }
 
@@ -234,8 +234,8 @@ fn shaped_arrays(capture: &Capture<'_>, world: &World) -> Result {
 
 fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Result {
     capture.scope(capture.main(), |scope| {
-        let mut from = scope.try_acquire::<f32>(N)?;
-        let mut to = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut from = scope.try_acquire::<f32, _>(N)?;
+        let mut to = scope.try_acquire_zeroed::<f32, _>(N)?;
         if !capture.is_dry() {
             world.streams[1].memset_zeros(&mut from)?;
             world.streams[1].memcpy_dtod(&from, &mut to)?;
