@@ -1,14 +1,9 @@
 //! What the user's own code may do while the pool runs it: closures that acquire, panic or trim,
 //! shapes and models that answer twice differently or acquire themselves.
 
-use std::cell::Cell;
+use pool_core::ShapeError;
 
-use pool_conformance::HeapBackend;
-use pool_core::{PoolError, ShapeError};
-
-use crate::support::{
-    address, assert_stamped, dynamic_heap_pool, heap_pool, panic_text, slots_per_table, stamp, take,
-};
+use crate::support::{assert_stamped, heap_pool, panic_text, slots_per_table, stamp, take};
 
 #[test]
 fn acquire_with_reenters_same_scope() {
