@@ -363,7 +363,7 @@ fn a_stream_that_was_admitted_in_vain_runs_nothing() {
             assert!(lent.view_mut()?.on(&side).is_err());
             simulator.forget_failures();
             drop(lent);
-            let mut view = capture.acquire_on::<u8>(capture.branch(0)?, 4096)?;
+            let mut view = capture.acquire::<u8>((capture.branch(0)?, 4096))?;
             capture.fill_bytes(capture.branch(0)?, &mut view, 9)
         });
         assert!(failed.is_err());

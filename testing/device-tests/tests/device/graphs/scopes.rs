@@ -224,7 +224,7 @@ fn another_stream_of_the_session_uses_a_view() {
             Ok(())
         })?;
         // The model must know that the branch holds more than it has seen.
-        let mut after = capture.acquire_on::<f64>(branch, N)?;
+        let mut after = capture.acquire::<f64>((branch, N))?;
         capture.copy(branch, &mut after, &capture.block(&ends.from)?)?;
         capture.wait(capture.main(), branch)?;
         capture.copy(capture.main(), &mut capture.block(&ends.to)?, &after)

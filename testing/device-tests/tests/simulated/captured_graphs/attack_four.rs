@@ -244,7 +244,7 @@ fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
             let [on_writer, on_reader] = [capture.branch(0)?, capture.branch(1)?];
             let mut view = capture.block::<u8>(&block)?;
-            let mut copy = capture.acquire_on::<u8>(on_reader, 4096)?;
+            let mut copy = capture.acquire::<u8>((on_reader, 4096))?;
             capture.fill_bytes(on_reader, &mut copy, 1)?;
             capture.fill_bytes(on_writer, &mut view, 2)?;
             capture.wait(capture.main(), on_writer)?;

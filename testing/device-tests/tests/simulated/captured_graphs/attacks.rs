@@ -90,7 +90,7 @@ fn work_that_fails_halfway_has_used_its_memory() {
         let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| {
             let side = capture.branch(0)?;
-            let mut first = capture.acquire_on::<u8>(side, 4096)?;
+            let mut first = capture.acquire::<u8>((side, 4096))?;
             let address = first.device_pointer();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();

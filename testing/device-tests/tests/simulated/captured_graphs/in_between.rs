@@ -80,7 +80,7 @@ impl World {
 
     fn body(&self, capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
         let branch = capture.branch(0)?;
-        let mut view = capture.acquire_on::<u32>(branch, N)?;
+        let mut view = capture.acquire::<u32>((branch, N))?;
         capture.fill_bytes(branch, &mut view, value)?;
         capture.copy(capture.main(), &mut capture.block::<u32>(&self.blocks[0])?, &view)?;
         let mut other = capture.block::<u32>(&self.blocks[1])?;

@@ -25,7 +25,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     for _ in 0..2 {
         let mut scratch = capture.acquire::<f64>(N)?;
         capture.copy(main, &mut scratch, &capture.block(&ends.from)?)?;
-        let mut side = capture.acquire_on::<f64>(branch, N)?;
+        let mut side = capture.acquire::<f64>((branch, N))?;
         {
             let scratch = capture.lend(branch, &mut scratch)?;
             let mut side = capture.lend(branch, &mut side)?;

@@ -184,7 +184,7 @@ impl<'b, 'c> Body<'b, 'c> {
     }
 
     fn take(&mut self, on: usize, granules: usize, fills: bool) -> Result {
-        let view = self.capture.acquire_on::<f32>(self.name(on)?, granules * 64)?;
+        let view = self.capture.acquire::<f32>((self.name(on)?, granules * 64))?;
         let (address, taken_at) = (view.device_pointer(), self.frontier(on));
         let region = self.log.take(Life { address, taken_at, ..Life::default() });
         self.temporaries.push(Held { view, memory: Memory::Region(region) });

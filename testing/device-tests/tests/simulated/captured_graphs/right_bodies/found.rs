@@ -8,7 +8,7 @@ use super::{N, Named, Result, World, are_accepted, streams};
 /// on the main stream, which goes on.
 fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
-    let mut first = capture.acquire_on::<f32>(branch, N)?;
+    let mut first = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut first, 1)?;
     drop(first);
     let (mut x, mut y) = (world.block(capture, 1)?, world.block(capture, 2)?);
@@ -23,7 +23,7 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
 /// The same over and over.
 fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
-    let mut first = capture.acquire_on::<f32>(branch, N)?;
+    let mut first = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut first, 1)?;
     capture.copy(main, &mut world.block(capture, 0)?, &first)?;
     drop(first);
@@ -80,7 +80,7 @@ fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Resul
     capture.fill_bytes(main, &mut first, 0)?;
     capture.copy(main, &mut world.block(capture, 1)?, &first)?;
     drop(first);
-    let mut second = capture.acquire_on::<f32>(branch, N)?;
+    let mut second = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut second, 1)
 }
 
@@ -90,7 +90,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     let mut last: Option<CaptureView<'_, f32>> = None;
     for step in 0..4 {
         let on = on[step % 3];
-        let mut next = capture.acquire_on::<f32>(on, N)?;
+        let mut next = capture.acquire::<f32>((on, N))?;
         {
             let mut out = capture.lend(on, &mut next)?;
             match &mut last {
@@ -154,9 +154,9 @@ fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let mut x = capture.acquire::<f32>(N)?;
     capture.lend(main, &mut x)?.view_mut()?.fill(1.0)?;
-    let mut results = [capture.acquire_on::<f32>(one, N)?, capture.acquire_on::<f32>(other, N)?];
+    let mut results = [capture.acquire::<f32>((one, N))?, capture.acquire::<f32>((other, N))?];
     for (on, result) in [one, other].into_iter().zip(&mut results) {
-        let mut scratch = capture.acquire_on::<f32>(on, 4 * N)?;
+        let mut scratch = capture.acquire::<f32>((on, 4 * N))?;
         capture.fill_bytes(on, &mut scratch, 1)?;
         drop(scratch);
         capture.copy(on, result, &x)?;

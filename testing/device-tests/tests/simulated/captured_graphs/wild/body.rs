@@ -53,7 +53,7 @@ fn take<'c>(
     match act.what {
         What::FillBlock | What::CopyToBlock | What::CopyFromHost | What::Lend if reads => {}
         What::Acquire => {
-            let view = capture.acquire_on(here, N)?;
+            let view = capture.acquire((here, N))?;
             let is_its_own = |other: &CaptureView<'_, u8>| {
                 other.device_pointer().abs_diff(view.device_pointer()) >= N as u64
             };
