@@ -12,7 +12,7 @@
 //! /// The same function for every backend: `Scope<'_, B>`. This one is for the device.
 //! fn smooth(scope: &Scope<'_, Cuda>, samples: &[f32]) -> Result<Vec<f32>, PoolError<CudaError>> {
 //!     let input = scope.try_acquire_from(samples)?;
-//!     let mut output = scope.try_acquire_like::<f32>(&input)?;
+//!     let mut output = scope.try_acquire::<f32, _>(input.len())?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)` …
 //!     # output.copy_from(&input.as_view()).unwrap();
 //!     Ok(output.to_vec().unwrap())

@@ -22,7 +22,7 @@
 //! for _ in 0..1_000 {
 //!     let scope = pool.scope();
 //!     let x = scope.acquire_filled(1_000, 1.0_f32);
-//!     let mut y = scope.acquire::<f32>(1_000);
+//!     let mut y = scope.acquire::<f32, _>(1_000);
 //!     let bindings = [y.binding_mut()?, x.binding()?];
 //!     stream.dispatch(&double, &bindings, &2.0_f32.to_le_bytes(), [16, 1, 1])?;
 //!     let doubled = y.read()?; // await it, or wait for it

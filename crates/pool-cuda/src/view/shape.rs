@@ -108,7 +108,7 @@ pub trait AcquireShaped<'s> {
     /// # Errors
     ///
     /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire_nd`]. No slot
+    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire`]. No slot
     /// stays taken.
     fn try_acquire_shaped<T: PodElement>(
         &self,

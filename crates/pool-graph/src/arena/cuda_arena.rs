@@ -13,7 +13,7 @@ use super::shared::ArenaShared;
 use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
 use crate::base::range::LeasedRange;
-use crate::base::request::{GRANULE, Request};
+use crate::base::request::{BlockLayout, GRANULE, Request};
 use crate::base::room;
 use crate::base::sync::{Arc, Mutex, MutexGuard};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
@@ -78,23 +78,16 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.device()
     }
 
-    /// A region of `size` bytes at a multiple of 256; an empty one has an address of its own, too.
+    /// Allocates a region: of a size (at a multiple of 256), or of a size and an alignment. An empty one has an address
+    /// of its own, too.
     ///
     /// # Errors
     ///
-    /// If there is no room, if the plan has something else here, after a refused [fork](Self::forked),
-    /// where the host has no memory for the books, and where a capture session, or a graph of it, has the
-    /// arena.
-    pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
-        self.allocate_aligned(size, GRANULE)
-    }
-
-    /// A region of `size` bytes at a multiple of `alignment`, any power of two.
-    ///
-    /// # Errors
-    ///
-    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
-    pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
+    /// If there is no room, if the alignment is not a power of two, if the plan has something else here, after a refused
+    /// [fork](Self::forked), where the host has no memory for the books, and where a capture session, or a graph of it,
+    /// has the arena.
+    pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
+        let (size, alignment) = layout.size_and_alignment();
         let lock = || self.shared.book.lock();
         let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut LiveRegions| book.put(room);
         let mut book = room::lock_with(lock, |book| book.lacks(), LiveRegions::with_room, put)?;

@@ -38,7 +38,7 @@ mod sharing;
 mod temporary_name;
 mod unverified;
 
-pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Use, ViewLoan};
+pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan};
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};
