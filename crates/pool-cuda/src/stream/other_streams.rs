@@ -31,7 +31,7 @@ use pool_driver::event::Event;
 use pool_driver::gone::is_gone;
 
 use crate::stream::block_user::{BlockUser, UnknownStream};
-use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
+use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
 
 /// The streams that use blocks of one pool.
@@ -174,9 +174,7 @@ impl OtherStreams {
     /// As [`lend_by_waiting`](Self::lend_by_waiting).
     pub(crate) fn wait_for_users(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, .. }) =
-            self.uses.next(from, |used| used.block == block)
-        {
+        while let Some((number, used)) = self.uses.next(from, |used| used.block == block) {
             match &used.user {
                 BlockUser::Stream(stream) => wait_outside_capture(stream)?,
                 _ => drop(self.join_one(&used, own, None)?),
@@ -237,7 +235,7 @@ impl OtherStreams {
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, .. }) = self.uses.next(from, |_| true) {
+        while let Some((number, used)) = self.uses.next(from, |_| true) {
             let is_like_it = |before: &BlockUse| {
                 before.capture == used.capture && before.user.is_waited_for_with(&used.user)
             };
@@ -259,8 +257,8 @@ impl OtherStreams {
 
     /// Removes the notes of a block, whose views have ended.
     pub(crate) fn forget(&self, block: Address) {
-        while let Some(first) = self.uses.next(0, |used| used.block == block) {
-            self.uses.remove(first.number);
+        while let Some(number) = self.uses.find(0, |used| used.block == block) {
+            self.uses.remove(number);
         }
         self.guards.end_block(block);
     }
@@ -275,9 +273,9 @@ impl OtherStreams {
         }
         let capture = capture_of(own)?;
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, is_ended }) =
-            self.uses.next(from, &wanted)
-        {
+        while let Some(number) = self.uses.find(from, &wanted) {
+            let is_ended = self.uses.is_ended(number);
+            let Some(used) = self.uses.copy_of(number) else { break };
             let joined = self.join_one(&used, own, capture)?;
             if capture.is_none() && (is_ended || joined == Joined::End) {
                 self.uses.remove(number);

@@ -10,11 +10,11 @@ use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pool_core::reserve;
 use pool_driver::cudarc::driver::{CudaContext, CudaStream};
 use pool_driver::error::CudaError;
 use pool_driver::page_locked::PageLocked;
 
-use crate::base::room;
 use crate::capture::error::CaptureError;
 
 /// How large a [`StagingPool`] is.
@@ -79,8 +79,8 @@ impl StagingPool {
     /// What the driver refuses, and where the host has no memory for the bookkeeping. Excepted are the few bytes of a
     /// counted pointer, without which the process ends; nothing else that is done with the pool takes any.
     pub fn new(context: &Arc<CudaContext>, config: StagingConfig) -> Result<Self, CaptureError> {
-        let mut idle = room::list(config.buffers)?;
-        let buffers = room::list(config.buffers)?;
+        let mut idle = reserve::list(config.buffers)?;
+        let buffers = reserve::list(config.buffers)?;
         for _ in 0..config.buffers {
             idle.push(PageLocked::new(config.bytes, context)?);
         }
