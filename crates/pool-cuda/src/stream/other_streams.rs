@@ -33,6 +33,7 @@ use pool_driver::gone::is_gone;
 use crate::stream::block_user::{BlockUser, UnknownStream};
 use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
+use crate::stream::stream_questions::StreamQuestions;
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]
@@ -44,8 +45,8 @@ pub(crate) struct OtherStreams {
     event: OnceCell<Event>,
     /// Whether the pool orders other streams at all.
     on: Cell<bool>,
-    /// The block whose stream cudarc asked for last, and how often it asked since it was given a pointer.
-    asked: Cell<(Address, u32)>,
+    /// What cudarc asked before it gets a pointer.
+    questions: StreamQuestions,
 }
 
 /// A stream that memory is lent to.
@@ -64,7 +65,7 @@ impl Default for OtherStreams {
             guards: GuardEvents::default(),
             event: OnceCell::new(),
             on: Cell::new(true),
-            asked: Cell::default(),
+            questions: StreamQuestions::default(),
         }
     }
 }
@@ -83,19 +84,13 @@ impl OtherStreams {
 
     /// Notes that cudarc asked which stream a block is on.
     pub(crate) fn note_question(&self, block: Address) {
-        let (before, times) = self.asked.get();
-        self.asked.set((block, if before == block { times.saturating_add(1) } else { 1 }));
+        self.questions.note(block);
     }
 
-    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device.
-    ///
-    /// cudarc's `memcpy_dtod` asks for the source's stream. Where that stream is of another context, `memcpy_dtod`
-    /// asks for it again, then for the pointer on *that* stream, which it waits for; and it tells nobody that the
-    /// destination's stream uses the memory. So a caller that asks twice for the stream before it asks for the
-    /// pointer may be copying to another device.
+    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device; see
+    /// [`StreamQuestions`].
     pub(crate) fn may_be_for_another_device(&self, block: Address) -> bool {
-        let (asked, times) = self.asked.take();
-        asked == block && times > 1 && self.on.get()
+        self.questions.end(block) && self.on.get()
     }
 
     /// Notes that some stream of another device uses a block.

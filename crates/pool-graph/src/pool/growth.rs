@@ -83,14 +83,13 @@ pub(crate) fn allocate<M: MemorySource>(
             AllocationStep::GiveUp => {
                 let (used, reserved) = book.used_and_reserved();
                 let requested = request.size;
-                if let Some(Refusal { source, .. }) = refusal.take() {
-                    return Err(GraphMemoryError::OutOfMemory {
-                        requested,
-                        used,
-                        reserved,
-                        source,
-                    });
-                }
+                return Err(match refusal {
+                    Some(Refusal { source, .. }) => {
+                        GraphMemoryError::OutOfMemory { requested, used, reserved, source }
+                    }
+                    // The book gives up after a refusal alone. An error, and no endless loop, if it did otherwise.
+                    None => book.capacity_exceeded(request),
+                });
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Page-locked buffers that a replay is fed through: a fixed number of them, all made when the pool is, and taken
-//! in the order in which they came back.
+//! in the order in which they came back. What a buffer is, and when it is free again, is `pool-driver`'s [`PageLocked`], as
+//! for the staged copies of `pool-cuda`; here nothing is made or waited for after the pool was made.
 //!
 //! A buffer is used again once the event behind its last copy has come, which is asked when one is wanted. So
 //! nothing rests on a destructor: who drops what holds a buffer gives it back, whatever is still to be copied;
