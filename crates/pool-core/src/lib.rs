@@ -52,7 +52,7 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// block_watch, device, element, error, slot_ref, soundness, threads: nothing
+// block_watch, device, element, error, reserve, slot_ref, soundness, threads: nothing
 // config, lengths: error
 // stats: device
 // view: element, error
@@ -85,6 +85,7 @@ mod lengths;
 mod nd_view;
 mod pool;
 mod raw;
+pub mod reserve;
 mod scope;
 mod shape;
 mod slot_ref;

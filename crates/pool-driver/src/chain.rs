@@ -1,10 +1,14 @@
 //! A list for values behind a lock or a borrow. Its links are made before the lock is taken and dropped after the lock
 //! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of others (a
 //! hook of the allocator, a destructor, the driver) runs under the lock, where it might want the same lock.
+//!
+//! A list whose entries stay until all are dropped needs no links: `pool_core::reserve` grows it outside of its lock.
 
 use std::fmt;
 use std::iter;
 use std::mem;
+
+use pool_core::reserve;
 
 use crate::error::CudaError;
 
@@ -31,9 +35,7 @@ impl<T> Chain<T> {
     ///
     /// [`CudaError::Bookkeeping`] where the host has no memory.
     pub fn of(value: T) -> Result<Self, CudaError> {
-        let mut link = Vec::new();
-        let requested = size_of::<Link<T>>();
-        link.try_reserve_exact(1).map_err(|_| CudaError::Bookkeeping { requested })?;
+        let mut link = reserve::list(1)?;
         link.push(Link { value, next: Self::new() });
         Ok(Self(link))
     }

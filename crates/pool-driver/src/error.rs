@@ -3,6 +3,7 @@
 use std::fmt;
 
 use pool_core::ShapeError;
+use pool_core::reserve::NoHostMemory;
 use thiserror::Error;
 
 use crate::code::DriverCode;
@@ -157,6 +158,12 @@ pub enum CudaError {
         /// What the driver answered.
         code: DriverCode,
     },
+}
+
+impl From<NoHostMemory> for CudaError {
+    fn from(NoHostMemory { requested }: NoHostMemory) -> Self {
+        Self::Bookkeeping { requested }
+    }
 }
 
 /// The memory of a device, as the driver reports it.

@@ -15,4 +15,5 @@ mod peer_access;
 pub(crate) mod peers;
 pub(crate) mod shape_cells;
 pub(crate) mod staging;
+mod stream_questions;
 pub(crate) mod thread;

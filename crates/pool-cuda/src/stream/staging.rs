@@ -4,6 +4,9 @@
 //! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
 //! to the device returns without waiting for the device.
 //!
+//! What a buffer is, and when it is free again, is that of every staged copy on CUDA: [`PageLocked`], which `pool-graph`'s
+//! `StagingPool` hands out, too. Here is only the choice of a buffer: few, made when they are needed, and waited for.
+//!
 //! A copy takes its buffer out of the buffer's place while it works with it. Code of others that copies meanwhile (a
 //! hook of the allocator, say) finds another buffer, or makes one.
 

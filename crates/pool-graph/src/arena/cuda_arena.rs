@@ -4,9 +4,9 @@
 use std::fmt;
 
 use pool_core::Device;
+use pool_core::reserve::lock_reserved;
 
 use super::book::ArenaBook;
-use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use super::region::{ArenaRegion, Deallocation};
 use super::shared::ArenaShared;
@@ -14,8 +14,7 @@ use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
 use crate::base::range::LeasedRange;
 use crate::base::request::{BlockLayout, GRANULE, Request};
-use crate::base::room;
-use crate::base::sync::{Arc, Mutex, MutexGuard};
+use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs: one buffer, allocated outside of the capture, whose
@@ -88,9 +87,7 @@ impl<M: MemorySource> CudaArena<M> {
     /// has the arena.
     pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
         let (size, alignment) = layout.size_and_alignment();
-        let lock = || self.shared.book.lock();
-        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut LiveRegions| book.put(room);
-        let mut book = room::lock_with(lock, |book| book.lacks(), LiveRegions::with_room, put)?;
+        let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
         if book.is_given_away() && !self.of_session {
             return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
         }

@@ -1,5 +1,6 @@
 //! What blocks of a graph are copied through: page-locked memory of the graph's, so that a copy that is made after
-//! its call has failed touches nothing of the caller's.
+//! its call has failed touches nothing of the caller's. Each copy is waited for at once, so a buffer needs no event, as a
+//! [`StagingPool`](crate::StagingPool)'s does.
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use pool_core::reserve::{NoHostMemory, lock_reserved};
 use pool_driver::calls::synchronize;
 use pool_driver::capture::is_capturing;
 use pool_driver::captures_under_way::CaptureUnderWay;
@@ -16,7 +17,6 @@ use pool_driver::error::CudaError;
 use pool_driver::gone::unless_gone;
 
 use super::error::CaptureError;
-use crate::base::room::{NoRoom, lock_with_room};
 use crate::base::sync::{get_ready_to_wait, is_ready_to_wait};
 
 static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
@@ -110,8 +110,8 @@ impl Drop for RunStream {
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
-) -> Result<MutexGuard<'static, Registry>, NoRoom> {
-    lock_with_room(|| CAPTURES.lock(), of, more)
+) -> Result<MutexGuard<'static, Registry>, NoHostMemory> {
+    lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
 /// Waits for a change; what a thread needs for waiting is made without the lock, which was changed then, too.
@@ -212,7 +212,7 @@ impl Drop for StreamUse {
 }
 
 /// Takes an arena for one session or graph; false where it is taken.
-pub(crate) fn take_arena(address: u64) -> Result<bool, NoRoom> {
+pub(crate) fn take_arena(address: u64) -> Result<bool, NoHostMemory> {
     let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
     if free {

@@ -87,7 +87,7 @@ impl Capture<'_> {
         };
         let (target, bytes) = (to.device_pointer(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
-        let source = buffer.as_ref().map_or(0, |buffer| buffer.address());
+        let source = buffer.as_ref().map_or(0, HostBuffer::address);
         let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[to.write()];
         self.operation(&Operation { kind: "copy from host", stream, uses, owner }, |stream| {

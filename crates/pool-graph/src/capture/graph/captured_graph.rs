@@ -14,7 +14,7 @@ use super::runs::{Parts, Runs};
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
 use crate::capture::footprint::Footprint;
-use crate::capture::leftovers::LeftoversPlace;
+use crate::capture::graph_leftovers::LeftoversPlace;
 use crate::capture::memory::OwnArena;
 #[cfg(feature = "record")]
 use crate::capture::record;

@@ -6,7 +6,7 @@ use pool_driver::host_buffer::HostBuffer;
 
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
 use crate::driver::{Executable, Graph};

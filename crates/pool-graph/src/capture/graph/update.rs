@@ -11,7 +11,7 @@ use super::runs::Runs;
 use crate::capture::body::Capture;
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::setup::{Purpose, VerifiedGraph};
 use crate::capture::sharing::Shares;
 use crate::driver::Graph;
