@@ -33,9 +33,9 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     ///
     /// # To repeat and to copy
     ///
-    /// A closure that ignores the index repeats a value; one that indexes a slice of the same length copies it. For
-    /// plain data, [`acquire_filled`](Self::acquire_filled) and [`acquire_from`](Self::acquire_from) do so on every
-    /// backend.
+    /// A closure that ignores the index repeats a value; one that indexes a slice of the same length copies it. Both
+    /// compile to a loop without bounds checks. For plain data, [`acquire_filled`](Self::acquire_filled) and
+    /// [`acquire_from`](Self::acquire_from) do so on every backend.
     ///
     /// ```
     /// # use pool_conformance::HeapBackend as Memory;
@@ -98,7 +98,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(unsafe { FromParts::from_parts(elements, shape.kept()) })
     }
 
-    /// Takes a slot for `length` elements of `T` that nobody has written yet, and marks it unless what is written
+    /// Takes a slot for `length` elements of `T` that are not written yet, and marks it unless what is written
     /// there will be `plain`.
     ///
     /// # Safety

@@ -1,5 +1,5 @@
-//! A place: where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what
-//! happens before a slot is reserved.
+//! A place: where a cursor stands, by value. It serves acquires of a shape, which decides what happens before a
+//! slot is reserved.
 
 use core::fmt;
 use core::marker::PhantomData;
