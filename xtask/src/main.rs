@@ -3,6 +3,13 @@
 //! Each task is one module with an `Arguments` type that clap fills in and a `run` function. A new
 //! task is a module, a variant of [`Task`] and an arm in [`main`].
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// assembly, bench, cuda_versions, kernels, mutants, showcase, test: nothing
+// gpu_test, imports, packages, quick: test
+// gpu_archive: gpu_test
+// sim_test: gpu_test, test
+
 mod assembly;
 mod bench;
 mod cuda_versions;

@@ -3,7 +3,7 @@
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use crate::case::{Case, Work};
 use crate::column::{Address, Column, write_all};
 use crate::columns::heap::{WithCapacity, Zeroed};

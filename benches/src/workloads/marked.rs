@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::touch;

@@ -2,6 +2,11 @@
 //!
 //! They are a program of their own, so that the other tasks are built without them.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// adopt, demo, progress: nothing
+// encode: progress
+
 mod adopt;
 mod demo;
 mod encode;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
-use super::{Place, TESTS, holds_gpu_tests};
+use super::suites::{Place, TESTS, holds_gpu_tests};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 use tasks::programs::{self, Artifact, cargo, output};

@@ -8,14 +8,14 @@
 
 mod contents;
 mod simulated;
+mod unpacked;
 mod user;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use flate2::read::GzDecoder;
+use unpacked::{Unpacked, unpack};
 
 use crate::TaskError;
 use crate::test::features::{LIBRARIES, PLANNER, SIMULATOR};
@@ -30,9 +30,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     full: bool,
 }
-
-/// Packages, by the names of their crates: where each was unpacked.
-type Unpacked = BTreeMap<&'static str, PathBuf>;
 
 /// The planner's workspace.
 const PLANNER_DIRECTORY: &str = "planner";
@@ -138,22 +135,4 @@ fn install_command(
     let mut replay = Command::new(installed.join("bin/pool-plan"));
     let printed = output(replay.arg("replay").arg(log))?;
     Ok(says(&String::from_utf8_lossy(&printed), "lower bound"))
-}
-
-/// Unpacks what cargo has packaged of a workspace.
-fn unpack(
-    workspace: &Workspace,
-    names: &[&'static str],
-    directory: &Path,
-) -> Result<Unpacked, TaskError> {
-    let mut unpacked = Unpacked::new();
-    for &name in names {
-        let version = workspace.version_of(name).ok_or_else(|| format!("no crate {name}"))?;
-        let package = format!("{name}-{version}");
-        let file = workspace.target_directory.join("package").join(format!("{package}.crate"));
-        let bytes = File::open(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        tar::Archive::new(GzDecoder::new(bytes)).unpack(directory)?;
-        unpacked.insert(name, fs::canonicalize(directory.join(package))?);
-    }
-    Ok(unpacked)
 }

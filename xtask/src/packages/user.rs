@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::Unpacked;
+use super::unpacked::Unpacked;
 use crate::TaskError;
 use tasks::checks::{Checks, Outcome, says};
 use tasks::programs::cargo;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Place;
 use super::listed::{Ending, List};
+use super::place::Place;
 use cuda_tasks::Toolkit;
 use cuda_tasks::sim_test::simulated_driver;
 use tasks::TaskError;

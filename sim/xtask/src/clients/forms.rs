@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::Place;
+use super::place::Place;
 use cuda_tasks::Toolkit;
 use tasks::TaskError;
 use tasks::checks::{Checks, Outcome};

@@ -12,13 +12,14 @@ mod driver;
 mod forms;
 mod listed;
 mod numba;
+mod place;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tasks::TaskError;
 use tasks::checks::Checks;
-use tasks::workspace::{self, Workspace};
+
+use place::Place;
 
 /// What `cargo xtask clients` accepts.
 #[derive(Debug, clap::Args)]
@@ -55,16 +56,6 @@ enum Suite {
     PtxForms,
 }
 
-/// Where suites are built and run.
-#[derive(Debug)]
-struct Place {
-    root: PathBuf,
-    /// The build directory of the root workspace, in which its tasks unpack the compiler of CUDA C++, too.
-    compilers: PathBuf,
-    /// `target/clients`.
-    made: PathBuf,
-}
-
 /// Runs the suites that were asked for, or all.
 ///
 /// # Errors
@@ -72,10 +63,7 @@ struct Place {
 /// When a file cannot be read or written, and when a program cannot be built or started. A test that does not end as
 /// expected is no such error: the exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let Workspace { root, target_directory, .. } = workspace::describe()?;
-    let repository: Workspace = workspace::describe_at(&root.join(".."))?;
-    let made = target_directory.join("clients");
-    let place = Place { root, compilers: repository.target_directory, made };
+    let place = Place::find()?;
     let mut checks = Checks::default();
     let asked = &arguments.suites;
     let all = <Suite as clap::ValueEnum>::value_variants();

@@ -6,6 +6,7 @@
 //! assertion is one line, and the last line counts them.
 
 mod adoptions;
+mod building;
 mod own_tests;
 mod patch;
 #[path = "../../../../testing/adopt/measure/src/record.rs"]
@@ -14,9 +15,10 @@ mod table;
 mod version;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use adoptions::{ADOPTIONS, Adoption};
+use building::cargo_for;
 use patch::Patch;
 use record::Record;
 use table::Row;
@@ -24,7 +26,7 @@ use table::Row;
 use tasks::TaskError;
 use tasks::checks::Checks;
 use tasks::files;
-use tasks::programs::{cargo, output};
+use tasks::programs::output;
 use tasks::source;
 use tasks::workspace::{self, Workspace};
 
@@ -136,16 +138,6 @@ fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Vec<Record
     let printed = output(run.current_dir(place.kept.join(adoption.name)))?;
     let lines = std::str::from_utf8(&printed)?.lines();
     Ok(lines.map(str::parse).collect::<Result<_, String>>()?)
-}
-
-/// Cargo, building into one directory for all, silent about what strangers' code could do better, and with one thread
-/// where a crate asks rayon for them: what other threads allocate is not counted.
-fn cargo_for(made: &Path) -> Command {
-    let mut cargo = cargo();
-    cargo.env("CARGO_TARGET_DIR", made.join("build")).env("RUSTFLAGS", "--cap-lints=allow");
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
-    cargo.env("CARGO_TERM_COLOR", "never").env("RAYON_NUM_THREADS", "1");
-    cargo
 }
 
 #[cfg(test)]

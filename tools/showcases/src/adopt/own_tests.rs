@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::adoptions::Adoption;
-use super::cargo_for;
+use super::building::cargo_for;
 use tasks::TaskError;
 use tasks::checks::Outcome;
 use tasks::tally::Tally;

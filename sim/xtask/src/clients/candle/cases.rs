@@ -7,7 +7,7 @@
 
 use super::super::driver::{Driver, Kernel, Parameters, Shape};
 use super::cases_of_many as many;
-use super::host::{ROUNDING, bytes, exact, numbers, singles, sizes, within};
+use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
 /// A kernel that is run.
@@ -51,8 +51,6 @@ const fn case(
     Case { source, kernel, what, run }
 }
 
-/// How many numbers a case has: more than a block's threads, and not a multiple of anything.
-pub(super) const COUNT: usize = 300;
 const THREADS: u32 = 64;
 
 /// So many threads that some of them have several elements.

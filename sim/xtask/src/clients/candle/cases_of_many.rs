@@ -7,8 +7,7 @@
 )]
 
 use super::super::driver::{Buffer, Driver, Kernel, Parameters, Shape};
-use super::cases::COUNT;
-use super::host::{ROUNDING, bytes, exact, numbers, singles, sizes, within};
+use super::host::{COUNT, ROUNDING, bytes, exact, numbers, singles, sizes, within};
 use tasks::TaskError;
 
 /// Rows of the matrix that the numbers are, where it is one.

@@ -7,6 +7,9 @@ use tasks::TaskError;
 /// Half the distance from 1 to the next `f32`: what rounding once does at most, relatively.
 pub(super) const ROUNDING: f64 = 1.0 / 16_777_216.0;
 
+/// How many numbers a case has: more than a block's threads, and not a multiple of anything.
+pub(super) const COUNT: usize = 300;
+
 /// Numbers from -4 to 4, the same each time.
 pub(super) fn numbers(count: usize) -> Vec<f32> {
     let mut random = Rng::with_seed(0x5EED);

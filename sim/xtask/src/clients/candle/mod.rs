@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use super::Place;
 use super::driver::Driver;
+use super::place::Place;
 use cuda_tasks::sim_test::simulated_driver;
 use cuda_tasks::{Compiler, Toolkit, headers, short_sum};
 use tasks::TaskError;
@@ -19,8 +19,6 @@ use tasks::checks::{Checks, same};
 use tasks::source;
 
 const VERSION: &str = "0.11.1";
-/// How the kernels are compiled, as the crate's build script does for a device of this compute capability.
-const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_80", "--std=c++17"];
 /// The sources that NVRTC can compile, in the order of the time that it takes. The others of the crate have functions of
 /// the host beside their kernels.
 const SOURCES: [&str; 11] = [
@@ -177,7 +175,8 @@ impl Making {
         }
         let include = |path: &Path| format!("--include-path={}", path.display());
         let (own, cuda) = (include(&self.sources), include(&self.headers));
-        let options: Vec<&str> = OPTIONS.into_iter().chain([own.as_str(), &cuda]).collect();
+        let options: Vec<&str> =
+            stand_ins::OPTIONS.into_iter().chain([own.as_str(), &cuda]).collect();
         let (ptx, _) = self.compiler.compile((&name, &text), &stand_ins::HEADERS, &options)?;
         // Whole, or not there at all.
         let part = kept.with_extension("part");

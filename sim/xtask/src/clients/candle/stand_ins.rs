@@ -2,6 +2,9 @@
 
 use cuda_tasks::short_sum;
 
+/// How the kernels are compiled, as the crate's build script does for a device of this compute capability.
+pub(super) const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_80", "--std=c++17"];
+
 /// Names and texts.
 pub(super) const HEADERS: [(&str, &str); 5] = [
     ("stdint.h", INTEGERS),
@@ -48,6 +51,6 @@ template <typename T> struct numeric_limits {
 /// What the PTX depends on besides its source.
 pub(super) fn sum() -> String {
     let headers = HEADERS.iter().map(|(name, text)| format!("{name}\n{text}"));
-    let all: Vec<String> = headers.chain(super::OPTIONS.map(str::to_owned)).collect();
+    let all: Vec<String> = headers.chain(OPTIONS.map(str::to_owned)).collect();
     short_sum(&all.join("\n"))
 }

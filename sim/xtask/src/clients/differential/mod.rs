@@ -33,8 +33,8 @@ use operation::Operation;
 use program::Program;
 use values::{Bound, TYPES, agrees};
 
-use super::Place;
 use super::driver::{Driver, Module, Parameters, Shape};
+use super::place::Place;
 use cuda_tasks::sim_test::simulated_driver;
 use cuda_tasks::{Compiler, Toolkit, headers};
 use tasks::TaskError;

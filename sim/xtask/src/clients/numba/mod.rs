@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use self::limits::Limits;
 use self::results::Result as TestResult;
-use super::Place;
 use super::listed::{Ending, List};
+use super::place::Place;
 use cuda_tasks::sim_test::simulated_driver;
 use tasks::TaskError;
 use tasks::checks::{Checks, same};

@@ -1,6 +1,6 @@
 //! Whether all ways answer the same.
 
-use super::Run;
+use super::run::Run;
 use tasks::TaskError;
 
 /// The most that a number of a vector of length 1 may differ from that of another way.

@@ -8,6 +8,7 @@ mod agreement;
 #[allow(unreachable_pub, reason = "another program has it compiled in")]
 mod forward;
 mod process;
+mod run;
 mod sentences;
 mod shape;
 mod table;
@@ -19,6 +20,7 @@ use std::process::Command;
 
 use self::forward::Forward;
 use self::process::Process;
+use self::run::Run;
 pub(super) use self::shape::Shape;
 use self::way::Way;
 use tasks::TaskError;
@@ -29,16 +31,6 @@ use tasks::workspace::Workspace;
 const TEXT: &str = "LICENSE-APACHE";
 /// Turns that are not counted: memory and caches are as they stay from then on.
 const WARM_UP: usize = 2;
-
-/// How one way went.
-#[derive(Debug)]
-struct Run {
-    name: String,
-    /// In steady state.
-    forwards: Vec<Forward>,
-    /// What came out last.
-    numbers: Vec<f32>,
-}
 
 /// Measures all ways that there are with a model and a Python, and prints a table for each of these shapes, or for each
 /// that there is.

@@ -5,9 +5,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use super::Run;
 use super::agreement::numbers;
 use super::forward::Forward;
+use super::run::Run;
 use super::way::Way;
 use tasks::TaskError;
 

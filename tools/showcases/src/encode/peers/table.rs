@@ -2,8 +2,8 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::Run;
 use super::forward::Forward;
+use super::run::Run;
 
 /// What all of it is, below the tables.
 pub(super) const EXPLANATION: &str = "\
