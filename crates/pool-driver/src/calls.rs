@@ -270,7 +270,10 @@ pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNu
 /// # Safety
 ///
 /// The memory came from [`allocate_host`] in this context and was not freed, and no pending copy uses it.
-pub unsafe fn free_host(memory: NonNull<u8>, context: &CudaContext) -> Result<(), CudaError> {
+pub(crate) unsafe fn free_host(
+    memory: NonNull<u8>,
+    context: &CudaContext,
+) -> Result<(), CudaError> {
     bind(context)?;
     // SAFETY: the caller's promise.
     let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
