@@ -3,8 +3,9 @@
 use super::super::compare;
 use super::super::error::{PtxError, Reading};
 use super::super::float;
+use super::super::function::Three;
 use super::super::integer;
-use super::super::op::{Compare, ComparePair, Kind, Three};
+use super::super::op::{Compare, ComparePair, Kind};
 use super::super::syntax::Instruction;
 use super::super::types::Type;
 use super::operands::{Modifiers, exactly};

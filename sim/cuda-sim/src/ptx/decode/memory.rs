@@ -2,8 +2,9 @@
 
 use super::super::error::{PtxError, Reading};
 use super::super::float::{self, Style};
+use super::super::function::Two;
 use super::super::integer;
-use super::super::op::{Atomic, Change, Kind, Transfer, Two};
+use super::super::op::{Atomic, Change, Kind, Transfer};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
 use super::operands::Modifiers;

@@ -2,8 +2,9 @@
 
 use super::super::convert::Conversion;
 use super::super::error::{PtxError, Reading};
+use super::super::function::One;
 use super::super::op::{
-    Kind, LOCAL_WINDOW, One, PARAMETER_WINDOW, Register, SHARED_WINDOW, from_generic,
+    Kind, LOCAL_WINDOW, PARAMETER_WINDOW, Register, SHARED_WINDOW, from_generic,
 };
 use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
