@@ -9,7 +9,7 @@ use super::super::op::Kind;
 use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 /// The directions of rounding that arithmetic names.

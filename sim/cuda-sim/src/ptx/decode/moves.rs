@@ -10,7 +10,7 @@ use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
 use super::memory::space_name;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 fn same(bits: u64) -> u64 {
