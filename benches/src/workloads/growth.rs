@@ -35,7 +35,7 @@ impl Work for Grown {
 
     #[inline(never)]
     fn run(&mut self, _: usize, _: usize, _: usize) {
-        write_all(&mut self.0.scope().acquire::<f64>(LENGTH), LENGTH, 1.0);
+        write_all(&mut self.0.scope().acquire::<f64, _>(LENGTH), LENGTH, 1.0);
         self.0.trim();
     }
 }

@@ -1,10 +1,10 @@
-//! A view with a shape: what `acquire_nd` returns.
+//! A view with a shape: what an acquire of `[usize; N]` or `&[usize]` returns.
 
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, element_count, write_row_major_strides};
-use crate::view::{Extent, PoolView};
+use crate::view::PoolView;
 
 /// The elements of a view `V` as a row-major array with the lengths `D`: `[usize; N]`, or
 /// [`DynamicShape`] for a rank known at run time.
@@ -16,6 +16,19 @@ use crate::view::{Extent, PoolView};
 pub struct NdView<V, D> {
     view: V,
     dims: D,
+}
+
+impl<V, D> NdView<V, D> {
+    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
+    /// library relies on it.
+    ///
+    /// # Safety
+    ///
+    /// The product of `dims` is the number of the view's elements.
+    #[inline(always)]
+    pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
+        Self { view, dims }
+    }
 }
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
@@ -32,17 +45,6 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
             return Err(ShapeError::LengthMismatch { asked, length });
         }
         Ok(Self { view, dims })
-    }
-
-    /// A view and a shape of which it is known that they fit: what turns an array into a view of another
-    /// library relies on it.
-    ///
-    /// # Safety
-    ///
-    /// The product of `dims` is the number of the view's elements.
-    #[inline(always)]
-    pub(crate) unsafe fn new_unchecked(view: V, dims: D) -> Self {
-        Self { view, dims }
     }
 
     /// The lengths along the axes, in elements.
@@ -248,12 +250,6 @@ impl<T, V: DerefMut<Target = [T]>, D: AsRef<[usize]>, const N: usize> IndexMut<[
 )]
 fn out_of_bounds(dims: &[usize], index: &[usize]) -> ! {
     panic!("index {index:?} is out of bounds for an array of shape {dims:?}")
-}
-
-impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
-    fn extent(&self) -> usize {
-        self.len()
-    }
 }
 
 /// Gives a one-dimensional view a shape: `view.reshape([rows, columns])`.

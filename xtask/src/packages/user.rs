@@ -25,7 +25,7 @@ fn norm(values: &[f64]) -> f64 {
 #[cfg(feature = "ndarray")]
 fn trace() -> f64 {
     with_pool!(|scope| {
-        let ones = scope.acquire_nd_filled([3, 3], 1.0).into_ndarray();
+        let ones = scope.acquire_filled([3, 3], 1.0).into_ndarray();
         ones.diag().sum()
     })
 }

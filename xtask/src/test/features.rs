@@ -28,6 +28,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-core", &["tracing"]),
     with("pool-cpu", &["ndarray"]),
     FeatureSet { package: "pool-cuda", default_features: true, features: &["any-cuda-version"] },
+    FeatureSet { package: "pool-driver", default_features: true, features: &["any-cuda-version"] },
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-facade", &["record"]),
     with("pool-graph", &["record"]),
@@ -63,6 +64,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/tracing",
     "pool-cpu/ndarray",
     "pool-cuda/any-cuda-version",
+    "pool-driver/any-cuda-version",
     "pool-facade/cpu",
     "pool-facade/cuda",
     "pool-facade/graph",
@@ -115,6 +117,7 @@ pub(crate) const LIBRARIES: &[&str] = &[
     "pool-conformance",
     "pool-cpu",
     "pool-cuda",
+    "pool-driver",
     "pool-facade",
     "pool-graph",
     "pool-plan",
@@ -138,6 +141,7 @@ pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool
 /// features that take one in.
 pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-cuda",
+    "pool-driver",
     "pool-graph",
     "pool-wgpu",
     "pool-facade/cuda",

@@ -99,7 +99,7 @@ fn what_an_outer_scope_holds_survives_in_many_orders() {
                 let third = innermost.acquire_from(&[7_u8; 77]);
                 assert_eq!(third.to_vec().unwrap(), [7; 77]);
             }
-            let again = inner.acquire_zeroed::<u16>(77);
+            let again = inner.acquire_zeroed::<u16, _>(77);
             assert_eq!(again.to_vec().unwrap(), [0; 77]);
             assert!(second.to_vec().unwrap().iter().all(|element| *element == round));
         }

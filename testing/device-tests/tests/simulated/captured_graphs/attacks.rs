@@ -26,7 +26,7 @@ fn work_by_hand_in_the_body_is_refused() {
             let by_hand = Arc::clone(if joined { &side } else { &main });
             let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(by_hand).unwrap());
             // Now the block is there: no allocation comes into the capture.
-            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(100)?;
@@ -35,7 +35,7 @@ fn work_by_hand_in_the_body_is_refused() {
                     side.join(&main)?;
                 }
                 let scope = temporaries.scope();
-                scope.try_acquire::<u8>(4096).unwrap().fill(9)?;
+                scope.try_acquire::<u8, _>(4096).unwrap().fill(9)?;
                 if joined {
                     main.join(&side)?;
                 }
@@ -56,19 +56,19 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
             let main = stream();
             let context = DeviceStream::given(Arc::clone(&main)).unwrap();
             let mut temporaries = Pool::<Cuda>::new(context);
-            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 capture.scope(capture.main(), |scope| {
-                    scope.try_acquire::<u8>(100)?.fill(1)?;
+                    scope.try_acquire::<u8, _>(100)?.fill(1)?;
                     let besides = temporaries.scope();
-                    let mut view = besides.try_acquire::<u8>(4096)?;
+                    let mut view = besides.try_acquire::<u8, _>(4096)?;
                     if !enqueued {
                         return Ok(view.fill(9)?);
                     }
                     // SAFETY: the pool, and with it the block, is there until the graph is gone.
                     unsafe { capture.enqueue(capture.main(), &[], |_| Ok(view.fill(9)?)) }?;
-                    scope.try_acquire::<u8>(100)?.fill(2)?;
+                    scope.try_acquire::<u8, _>(100)?.fill(2)?;
                     Ok::<(), CaptureError>(())
                 })
             });
@@ -90,7 +90,7 @@ fn work_that_fails_halfway_has_used_its_memory() {
         let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| {
             let side = capture.branch(0)?;
-            let mut first = capture.acquire_on::<u8>(side, 4096)?;
+            let mut first = capture.acquire::<u8>((side, 4096))?;
             let address = first.device_pointer();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();
