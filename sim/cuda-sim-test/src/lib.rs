@@ -62,9 +62,9 @@
 // error, image, options: nothing
 // loader: error
 // exit: error, loader, options
-// running: options
-// simulator: running
-// start: error, exit, image, loader, options, running, simulator
+// state: options
+// simulator: state
+// start: error, exit, image, loader, options, simulator, state
 // before_main: exit, loader, options, start
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -76,9 +76,9 @@ mod image;
 #[cfg_attr(not(all(target_os = "linux", target_env = "gnu")), path = "no_loader.rs")]
 mod loader;
 mod options;
-mod running;
 mod simulator;
 mod start;
+mod state;
 
 pub use cuda_sim::settings::{Fault, SettingError, Settings};
 pub use error::StartError;

@@ -4,7 +4,7 @@ use std::thread;
 
 use cuda_sim::settings::Fault;
 
-use crate::running::running_options;
+use crate::state::running_options;
 
 /// The simulated driver of this process. A test that only starts it needs none of these methods: the end of the process
 /// tells what was found.

@@ -7,8 +7,8 @@ use crate::exit;
 use crate::image::image;
 use crate::loader::{self, NAMES};
 use crate::options::Options;
-use crate::running::running_options;
 use crate::simulator::Simulator;
+use crate::state::running_options;
 
 /// Starts the simulated driver in this process, as the environment says, or finds that it runs: before the first call of
 /// cudarc. The crate's page lists the variables.

@@ -1,9 +1,10 @@
 //! Loads, stores and atomic operations: bounds, alignment, races, and then the bytes.
 
-use super::Fault;
-use super::cells::{Orders, Stamp};
+use super::cells::Orders;
 use super::engine::Engine;
+use super::launch::Fault;
 use super::order::Order;
+use super::stamp::Stamp;
 use super::ticks::Ticks;
 use super::warp::{Warp, lanes};
 use crate::ptx::Space;

@@ -1,7 +1,7 @@
 //! Assertions of a kernel that do not hold: what CUDA prints of them, and the end of the launch.
 
-use super::Fault;
 use super::engine::{Engine, place, size};
+use super::launch::Fault;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::AssertFail;
 use crate::world::{Code, Mistake};

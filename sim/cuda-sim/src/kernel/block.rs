@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Fault;
 use super::engine::{Engine, size};
+use super::launch::Fault;
 use super::step::Flow;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::{BarrierVote, Kind, Question};

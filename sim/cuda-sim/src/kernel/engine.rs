@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cells::{Cells, LAST_INTERVAL, Race, Stamp};
+use super::cells::{Cells, LAST_INTERVAL, Race};
 use super::global::Global;
+use super::launch::{Ending, Fault, GlobalMemory, Launch, Wrong};
 use super::order::Order;
-use super::print::Buffer;
+use super::printed::Buffer;
+use super::stamp::Stamp;
 use super::ticks::LANES;
 use super::warp::Warp;
-use super::{Ending, Fault, GlobalMemory, Launch, Wrong};
 use crate::ptx::Program;
 use crate::ptx::op::Special;
 use crate::world::{Code, Mistake, Random};

@@ -1,7 +1,7 @@
 //! Global memory during a launch: the allocations that it has come upon, borrowed from the device.
 
 use super::cells::Cells;
-use super::{GlobalMemory, Touched, Wrong};
+use super::launch::{GlobalMemory, Touched, Wrong};
 use crate::world::Mistake;
 
 /// A range of addresses and the borrowed bytes behind it.

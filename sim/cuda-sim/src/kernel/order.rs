@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::cells::Stamp;
+use super::stamp::Stamp;
 
 /// Bytes of a block of memory, or of shared memory, by where they start.
 pub(super) type Place = (Option<usize>, usize);

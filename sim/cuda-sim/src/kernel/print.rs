@@ -1,9 +1,8 @@
 //! `vprintf`: what `printf` of CUDA C++ calls, with the address of a format and of its arguments.
 
-use std::collections::VecDeque;
-
-use super::Fault;
 use super::engine::{Engine, size};
+use super::launch::Fault;
+use super::printed::Printed;
 use super::warp::{Warp, lanes};
 use crate::printf::{Argument, BUFFER, Conversion, Piece, pieces};
 use crate::ptx::op::Print;
@@ -16,42 +15,6 @@ const MOST_ARGUMENTS: usize = 32;
 const BYTES_OF_A_STEP: usize = 32;
 /// So many conversions that are none are named in a launch.
 const MOST_CONVERSIONS: usize = 32;
-
-/// What one thread has printed by one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Printed {
-    pub(crate) block: u64,
-    pub(crate) thread: u32,
-    pub(crate) text: Vec<u8>,
-}
-
-/// The buffer that kernels print into: where it is full, what is oldest is lost.
-#[derive(Debug, Default)]
-pub(crate) struct Buffer {
-    all: VecDeque<Printed>,
-    bytes: usize,
-}
-
-impl Buffer {
-    /// Of an empty text there is nothing to keep: any number of them takes no memory.
-    pub(crate) fn push(&mut self, printed: Printed) {
-        if printed.text.is_empty() {
-            return;
-        }
-        self.bytes += printed.text.len();
-        self.all.push_back(printed);
-        while self.bytes > BUFFER {
-            let Some(oldest) = self.all.pop_front() else { return };
-            self.bytes -= oldest.text.len();
-        }
-    }
-
-    /// What is in it, from the oldest on; it is empty then.
-    pub(crate) fn take(&mut self) -> Vec<Printed> {
-        self.bytes = 0;
-        std::mem::take(&mut self.all).into()
-    }
-}
 
 /// Where a call reads its arguments, one after the other, each at a multiple of its size.
 struct Reader {

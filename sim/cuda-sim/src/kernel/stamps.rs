@@ -1,7 +1,7 @@
 //! A stamp for each cell of a piece of memory, kept for the parts of it that a launch comes upon: it touches little of a
 //! large allocation, and what is kept for it is made, looked through and thrown away at each launch.
 
-use super::cells::Stamp;
+use super::stamp::Stamp;
 
 /// Cells of a page, as a power of two.
 const SHIFT: u32 = 9;
@@ -66,7 +66,7 @@ fn halves(page: Option<&[Stamp; PAGE]>) -> [Option<Box<[Stamp; PAGE]>>; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cells::Stamp;
+    use super::super::stamp::Stamp;
     use super::{PAGE, Stamps};
 
     fn stamp(thread: u32) -> Stamp {

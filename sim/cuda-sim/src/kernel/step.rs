@@ -1,7 +1,7 @@
 //! One instruction of some threads of a warp.
 
-use super::Fault;
 use super::engine::Engine;
+use super::launch::Fault;
 use super::ticks::LANES;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::{Call, Carry, Compare, ComparePair, Guard, Kind, Register};

@@ -3,8 +3,8 @@
 //! Such an instruction names the threads that take part. It happens once all of them that have not
 //! ended stand there; until then, those that came wait.
 
-use super::Fault;
 use super::engine::Engine;
+use super::launch::Fault;
 use super::step::Flow;
 use super::warp::{Warp, lanes};
 use crate::ptx::op::{Kind, Question, Register, Shuffle, ShuffleMode, Vote};

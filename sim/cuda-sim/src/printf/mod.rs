@@ -6,6 +6,7 @@
 mod conversion;
 mod float;
 mod whole;
+mod write;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! `.f32` in another direction than to nearest: exact sums in more bits, rounded once; `.f64` towards zero.
 
 use super::float::single;
-use super::op::{Three, Two};
+use super::function::{Three, Two};
 use super::rounding::{Round, SINGLE, narrow, odd_sum};
 
 /// `a * b + c` for `.f32`, rounded in a direction.

@@ -1,6 +1,6 @@
 //! `dp4a` and `dp2a`: sums of products of small numbers that share a register.
 
-use super::op::Three;
+use super::function::Three;
 
 /// A part of a register, by its first bit and its width, with or without a sign.
 fn part<const SIGNED: bool>(bits: u64, first: u32, width: u32) -> i64 {

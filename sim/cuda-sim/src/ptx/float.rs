@@ -8,7 +8,7 @@
 
 use half::{bf16, f16};
 
-use super::op::{One, Three, Two};
+use super::function::{One, Three, Two};
 use super::rounding::{BRAIN, HALF, Round, narrow, odd_sum};
 use super::types::Type;
 

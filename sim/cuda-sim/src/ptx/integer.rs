@@ -2,7 +2,7 @@
 
 #![expect(clippy::cast_possible_truncation, reason = "the low bits of a register are the number")]
 
-use super::op::{Four, One, Three, Two};
+use super::function::{Four, One, Three, Two};
 use super::types::Type;
 
 /// A whole number of PTX.

@@ -14,6 +14,7 @@ mod directed;
 mod dot;
 mod error;
 mod float;
+mod function;
 #[cfg(test)]
 mod hostile;
 mod image;

@@ -7,17 +7,13 @@
 use std::sync::Arc;
 
 use super::convert::Conversion;
+use super::function::{Four, One, Three, Two};
 use super::rounding::Round;
 use super::types::{Space, Type};
 
 /// The number of a register.
 pub(crate) type Register = usize;
 
-/// Functions on bits of registers.
-pub(crate) type One = fn(u64) -> u64;
-pub(crate) type Two = fn(u64, u64) -> u64;
-pub(crate) type Three = fn(u64, u64, u64) -> u64;
-pub(crate) type Four = fn(u64, u64, u64, u64) -> u64;
 pub(crate) type Test = fn(u64, u64) -> bool;
 
 /// A kernel.

@@ -1,6 +1,6 @@
 //! `vprintf`: what threads print, in which order, and what they are answered.
 
-use super::super::print::{Buffer, Printed};
+use super::super::printed::{Buffer, Printed};
 use super::{Flat, INSTRUCTIONS, Launch, Mistake, Random, launch, programs, run, sized};
 use crate::printf::BUFFER;
 use crate::world::Code;

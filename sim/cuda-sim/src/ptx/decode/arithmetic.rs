@@ -3,12 +3,13 @@
 use super::super::directed;
 use super::super::error::Reading;
 use super::super::float::{self, Style};
+use super::super::function::{One, Three, Two};
 use super::super::integer;
-use super::super::op::{Kind, One, Three, Two};
+use super::super::op::Kind;
 use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 /// The directions of rounding that arithmetic names.
@@ -228,7 +229,7 @@ impl Decoder {
         ty: Type,
         to: &Operand,
         sources: [(&Operand, Type); 4],
-        function: super::super::op::Four,
+        function: super::super::function::Four,
     ) -> Reading<Kind> {
         let line = instruction.line;
         let to = self.target(to, ty, line)?;

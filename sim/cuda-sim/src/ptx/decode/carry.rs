@@ -6,7 +6,7 @@ use super::super::error::Reading;
 use super::super::op::{Carry, Kind};
 use super::super::syntax::Instruction;
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 impl Decoder {

@@ -3,11 +3,12 @@
 use super::super::compare;
 use super::super::error::{PtxError, Reading};
 use super::super::float;
+use super::super::function::Three;
 use super::super::integer;
-use super::super::op::{Compare, ComparePair, Kind, Three};
+use super::super::op::{Compare, ComparePair, Kind};
 use super::super::syntax::Instruction;
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 impl Decoder {

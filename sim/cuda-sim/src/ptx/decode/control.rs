@@ -4,7 +4,7 @@ use super::super::error::{PtxError, Reading};
 use super::super::op::{AssertFail, BarrierVote, Call, Kind, Print, Question};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, moves, names, unknown};
 
 impl Decoder {

@@ -2,11 +2,12 @@
 
 use super::super::error::{PtxError, Reading};
 use super::super::float::{self, Style};
+use super::super::function::Two;
 use super::super::integer;
-use super::super::op::{Atomic, Change, Kind, Transfer, Two};
+use super::super::op::{Atomic, Change, Kind, Transfer};
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
-use super::operands::Modifiers;
+use super::modifiers::Modifiers;
 use super::{Decoder, unknown};
 
 /// How long a line is to stay in a cache, and how much is read at once: nothing here depends on it.
@@ -40,7 +41,7 @@ impl Decoder {
         if ty == Type::Pred || ty.is_short() || ty.bytes() * count > 16 {
             return Err(unknown(instruction));
         }
-        let [first, second] = super::operands::exactly(instruction)?;
+        let [first, second] = super::modifiers::exactly(instruction)?;
         let (address, values) = if loads { (second, first) } else { (first, second) };
         let values = match values {
             Operand::Group(values) => values.as_slice(),

@@ -5,6 +5,7 @@ mod carry;
 mod choice;
 mod control;
 mod memory;
+mod modifiers;
 mod moves;
 mod names;
 mod operands;
@@ -19,8 +20,8 @@ use super::error::{PtxError, Reading};
 use super::op::{Kind, Move, Parameter, Program, Register, Special, Step};
 use super::syntax::{Function, Instruction, Module, Statement, Variable};
 use super::types::Space;
+use modifiers::{Modifiers, unknown};
 use names::{Closure, Symbol};
-use operands::Modifiers;
 #[cfg(test)]
 pub(super) use trial::Trial;
 
@@ -315,9 +316,4 @@ fn moves(from: &[(usize, usize)], to: &[(usize, usize)], line: u32) -> Reading<V
         return Err(PtxError::new(line, "arguments and parameters differ in number or size"));
     }
     Ok(from.iter().zip(to).map(|(from, to)| (from.0, to.0, from.1)).collect())
-}
-
-/// An instruction that is not modelled.
-fn unknown(instruction: &Instruction) -> PtxError {
-    PtxError::new(instruction.line, "not modelled").of(&instruction.name, &instruction.modifiers)
 }

@@ -2,14 +2,15 @@
 
 use super::super::convert::Conversion;
 use super::super::error::{PtxError, Reading};
+use super::super::function::One;
 use super::super::op::{
-    Kind, LOCAL_WINDOW, One, PARAMETER_WINDOW, Register, SHARED_WINDOW, from_generic,
+    Kind, LOCAL_WINDOW, PARAMETER_WINDOW, Register, SHARED_WINDOW, from_generic,
 };
 use super::super::rounding::Round;
 use super::super::syntax::{Instruction, Operand};
 use super::super::types::{Space, Type};
 use super::memory::space_name;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 fn same(bits: u64) -> u64 {

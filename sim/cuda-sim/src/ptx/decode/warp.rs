@@ -5,7 +5,7 @@ use super::super::integer;
 use super::super::op::{Kind, Question, Shuffle, ShuffleMode, Vote};
 use super::super::syntax::Instruction;
 use super::super::types::Type;
-use super::operands::{Modifiers, exactly};
+use super::modifiers::{Modifiers, exactly};
 use super::{Decoder, unknown};
 
 impl Decoder {
