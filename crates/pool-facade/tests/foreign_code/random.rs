@@ -107,7 +107,10 @@ impl World {
         match self.below(8) {
             0 => self.read_a_handle(),
             1 => quietly(|| {
-                with_pool!(Cpu, scope => { scope.acquire_filled(10, 1_u8); scope.trim() });
+                with_pool!(Cpu, |scope| {
+                    scope.acquire_filled(10, 1_u8);
+                    scope.trim()
+                });
             }),
             _ => {
                 let Some(scope) = self.scope.get() else { return };

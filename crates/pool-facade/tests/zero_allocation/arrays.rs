@@ -82,9 +82,8 @@ fn arrays_that_are_reshaped_split_and_sliced() {
     }
     std::thread::spawn(|| {
         never_allocates(|| {
-            with_pool!(scope => {
-                let (top, bottom) =
-                    scope.acquire_filled(60, 1.0_f64).reshape([6, 10]).split_at(2);
+            with_pool!(|scope| {
+                let (top, bottom) = scope.acquire_filled(60, 1.0_f64).reshape([6, 10]).split_at(2);
                 let mut bottom = bottom.reshape([10, 4]).into_ndarray();
                 bottom.row_mut(3).fill(2.0);
                 assert_eq!(transposed_sum(&bottom), 44.0);

@@ -117,7 +117,7 @@ fn a_threads_first_pool_is_made_beside_a_capture() {
         let other = another_stream(device);
         for mode in [GLOBAL, LOCAL, RELAXED] {
             let work = || {
-                with_pool!(Cuda, scope => {
+                with_pool!(Cuda, |scope| {
                     assert_eq!(scope.acquire_filled(N, 1_u8).to_vec().unwrap(), [1; N]);
                 });
             };

@@ -75,7 +75,7 @@ impl Drop for AtExit {
     fn drop(&mut self) {
         for _ in 0..2 {
             let seen =
-                with_pool!(Cuda, scope => { scope.acquire_filled(9, 1_u8).to_vec().unwrap() });
+                with_pool!(Cuda, |scope| { scope.acquire_filled(9, 1_u8).to_vec().unwrap() });
             assert_eq!(seen, [1; 9]);
             drop(self.0.take());
         }
@@ -119,7 +119,7 @@ fn two_devices_in_turns() {
     let mut scope = outer.scope();
     let near = scope.acquire_filled(N, 1_u8);
     Cuda::set_device(1).unwrap();
-    with_pool!(Cuda, far => {
+    with_pool!(Cuda, |far| {
         let mut there = far.acquire_filled(N, 2_u8);
         assert_eq!(there.ordinal(), 1);
         there.copy_from(&near.as_view()).unwrap();
@@ -161,7 +161,9 @@ fn three_streams_in_turns() {
         assert_eq!(z.to_vec().unwrap(), [1; N]);
     }
     drop((one, three, two));
-    with_pool!(Cuda, scope => { scope.acquire_filled(N, 4_u8); });
+    with_pool!(Cuda, |scope| {
+        scope.acquire_filled(N, 4_u8);
+    });
     assert_eq!(local::<Cuda>().stats().pools, 3);
 }
 
