@@ -88,7 +88,7 @@ fn on_device(directory: &Directory, sentences: &Sentences) -> Result<Vec<f32>, F
     let device = Cuda::device(0)?;
     let kernels = pool_encoder::OnCuda::new(&device)?;
     let stream = device.context().new_stream()?;
-    let context = || Ok(pool_facade::pool_cuda::DeviceStream::given(stream.clone())?);
+    let context = || Ok(pool_facade::pool_cuda::DeviceStream::from_stream(stream.clone())?);
     encoded::<Cuda, _>(&kernels, context, HeadsAtOnce::All, directory, sentences)
 }
 

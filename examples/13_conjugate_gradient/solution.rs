@@ -30,7 +30,7 @@ impl Computation for System<'_> {
         algebra: &A,
         context: B::Context,
     ) -> Result<Solution, Failure> {
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new().name("system"))?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("system"))?;
         // The matrix is a constant of the pool: it stays where it is, below all scopes.
         let matrix = MatrixHandles::<T>::upload(&mut pool, self.matrix)?;
         let (constants, mut scope) = pool.split();

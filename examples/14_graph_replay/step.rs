@@ -62,8 +62,8 @@ pub(crate) fn run_eagerly(
     problem: &Problem,
     steps: usize,
 ) -> Result<(Vec<f64>, usize), Box<dyn Error>> {
-    let mut own = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream))?);
-    let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream))?);
+    let mut own = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream))?);
+    let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream))?);
     let kept = own.scope();
     let mut arrays = Arrays {
         values: kept.try_acquire_from(problem.matrix.values())?.into_view(),

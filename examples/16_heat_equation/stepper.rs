@@ -81,7 +81,7 @@ impl Computation for Stepper<'_> {
         context: B::Context,
     ) -> Result<History, Failure> {
         let Self { heat, frames } = self;
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new().name("heat"))?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new().name("heat"))?;
         let handles = Constants::<T>::upload(&mut pool, heat)?;
         let (constants, mut scope) = pool.split();
         let mut temperatures = scope.try_acquire_from(&rounded::<T>(&heat.start))?;

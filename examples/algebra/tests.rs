@@ -42,7 +42,7 @@ impl Computation for Operations {
         algebra: &A,
         context: B::Context,
     ) -> Result<Results, Failure> {
-        let mut pool = DynamicPool::<B>::try_new(context, PoolConfig::new())?;
+        let mut pool = DynamicPool::<B>::with_config(context, PoolConfig::new())?;
         let matrix = MatrixHandles::<T>::upload(&mut pool, &SparseMatrix::laplacian(SIDE))?;
         let (constants, scope) = pool.split();
         let matrix = matrix.views(&constants)?;

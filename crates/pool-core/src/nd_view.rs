@@ -25,7 +25,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     ///
     /// [`ShapeError::LengthMismatch`] where the shape does not have exactly the view's elements,
     /// [`ShapeError::Overflow`] where its product overflows.
-    pub fn try_new(view: V, dims: D) -> Result<Self, ShapeError> {
+    pub fn new(view: V, dims: D) -> Result<Self, ShapeError> {
         let asked = element_count(dims.as_ref(), size_of::<V::Element>())?;
         let length = view.len();
         if asked != length {
@@ -99,7 +99,7 @@ impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
         self,
         dims: [usize; N],
     ) -> Result<NdView<V, [usize; N]>, ShapeError> {
-        NdView::try_new(self.view, dims)
+        NdView::new(self.view, dims)
     }
 }
 
@@ -276,7 +276,7 @@ pub trait Reshape: PoolView {
         self,
         dims: [usize; N],
     ) -> Result<NdView<Self, [usize; N]>, ShapeError> {
-        NdView::try_new(self, dims)
+        NdView::new(self, dims)
     }
 }
 

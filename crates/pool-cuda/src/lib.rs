@@ -85,7 +85,6 @@ pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
 #[doc(hidden)] // for `pool-graph`
 pub use stream::page_locked::PageLocked;
-pub use stream::thread::set_stream;
 pub use view::block::DeviceBlock;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;

@@ -50,7 +50,7 @@
 //! - [`compiler_errors`] says what to do about what the compiler refuses.
 //!
 //! The backends are features. The pools of `Cuda` are on the device that the thread has chosen
-//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_of_thread`, one of
+//! (`Cuda::set_device`, 0 by default), those of `Wgpu` on the thread's stream (`pool_wgpu::Stream::set_for_thread`, one of
 //! the first adapter by default).
 //!
 //! # Features
@@ -107,7 +107,7 @@ pub use pool_cuda;
 #[cfg(feature = "cuda")]
 pub use pool_cuda::{
     AcquireShaped, CudaDevice, CudaError, DeviceStream, DeviceView, DeviceViewMut, Launch,
-    announce, record_use, set_stream,
+    announce, record_use,
 };
 #[cfg(feature = "graph")]
 pub use pool_graph;

@@ -197,7 +197,7 @@ macro_rules! try_with_pool {
 /// crate that the backend is of.
 ///
 /// `context` is what makes the context of a new pool: it is called with nothing and answers with
-/// `Result<Context, Error>`. `is_of_thread`, which may be left out, is called with an idle pool's
+/// `Result<Context, Error>`. `is_for_thread`, which may be left out, is called with an idle pool's
 /// context, and says whether the calling thread may take that pool now: for devices of which a thread
 /// chooses one.
 ///
@@ -212,11 +212,11 @@ macro_rules! try_with_pool {
 /// The backend is a type without parameters: each has a thread-local of its own, which cannot be generic.
 #[macro_export]
 macro_rules! local_pools {
-    ($backend:ty, context: $context:expr $(, is_of_thread: $is_of_thread:expr)? $(,)?) => {
+    ($backend:ty, context: $context:expr $(, is_for_thread: $is_for_thread:expr)? $(,)?) => {
         $crate::local_pools!(@ $backend, $context, { $(
-            fn is_of_thread(__pool_context: &<Self as $crate::PoolBackend>::Context) -> bool {
+            fn is_for_thread(__pool_context: &<Self as $crate::PoolBackend>::Context) -> bool {
                 let __pool_answer: fn(&<Self as $crate::PoolBackend>::Context) -> bool =
-                    $is_of_thread;
+                    $is_for_thread;
                 __pool_answer(__pool_context)
             }
         )? });

@@ -53,18 +53,18 @@ extern crate self as pool_wgpu;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// bind_groups, block_watch, counts, error, memory, options: nothing
+// bind_groups, block_watch, config, counts, error, memory: nothing
 // binding: memory
 // elements, ending, turn: error
 // calls: ending, error, turn
-// open: ending, error, options
+// open: config, ending, error
 // kernel: binding, calls, ending, error
 // staging: calls, counts, error
 // parameters: calls, error, kernel
 // setup: calls, counts, ending, error, kernel
 // reading: ending, error, setup, staging
 // recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
-// stream: binding, block_watch, counts, elements, ending, error, kernel, memory, open, options, reading, recorder,
+// stream: binding, block_watch, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
 //     setup, staging, turn
 // part: binding, error, memory, stream
 // thread: error, stream
@@ -76,6 +76,7 @@ mod bind_groups;
 mod binding;
 mod block_watch;
 mod calls;
+mod config;
 mod counts;
 mod elements;
 mod ending;
@@ -85,7 +86,6 @@ mod flaw;
 mod kernel;
 mod memory;
 mod open;
-mod options;
 mod parameters;
 mod part;
 mod reading;
@@ -99,11 +99,11 @@ mod view;
 
 pub use binding::{Access, Binding};
 pub use block_watch::BlockWatch;
+pub use config::StreamConfig;
 pub use counts::Counts;
 pub use error::WgpuError;
 pub use kernel::{Kernel, PARAMETER_BYTES};
 pub use memory::{Wgpu, WgpuBlock};
-pub use options::StreamOptions;
 pub use reading::Reading;
 pub use stream::Stream;
 pub use view::{BufferView, BufferViewMut};

@@ -32,14 +32,14 @@ pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     at_once: HeadsAtOnce,
     times: usize,
 ) -> Result<Encoded, Failure> {
-    let mut constants = DynamicPool::<B>::try_new(context(), Default::default())?;
+    let mut constants = DynamicPool::<B>::with_config(context(), Default::default())?;
     let model = Model::upload(algebra, sizes, &tiny::Tiny, &mut constants)?;
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
     let numbers = sentences.count() * sizes.hidden;
     let mut to = scope.try_acquire::<f32>(numbers)?;
-    let mut pool = Pool::<B>::try_new(context(), Default::default())?;
+    let mut pool = Pool::<B>::with_config(context(), Default::default())?;
     for _ in 0..times {
         encode(algebra, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;
     }

@@ -193,7 +193,7 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 }
 
 fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    let mut other = Pool::<P::Backend>::try_new(world.probe.context(), pool.config())?;
+    let mut other = Pool::<P::Backend>::with_config(world.probe.context(), pool.config())?;
     let (scope, elsewhere) = (pool.scope(), other.scope());
     let mut source = elsewhere.try_acquire::<f32>(LENGTH)?;
     let mut copy = scope.try_acquire::<f32>(LENGTH)?;

@@ -129,9 +129,9 @@ fn views_of_one_dimension() {
     let (left, right) = PoolView::try_split_at(shared, 3).unwrap();
     assert_eq!((left.len(), right.len()), (3, 0));
     assert!(PoolView::try_split_at(shared, 4).is_err());
-    let array = NdView::try_new(shared, [3, 1]).unwrap();
+    let array = NdView::new(shared, [3, 1]).unwrap();
     let copy = array;
     assert_eq!(array[[0, 0]], copy[[0, 0]]);
     assert_eq!(array.into_parts().1, [3, 1]);
-    assert!(NdView::try_new(shared, [usize::MAX, 2]).is_err());
+    assert!(NdView::new(shared, [usize::MAX, 2]).is_err());
 }

@@ -101,7 +101,7 @@ fn half_precision_numbers() {
 
     recycled([f16::from_f32(1.5), f16::MAX, f16::from_f32(-0.25)]);
     recycled([bf16::from_f32(1.5), bf16::MAX, bf16::from_f32(-0.25)]);
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().poison(true)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     let scope = pool.scope();
     assert!(scope.acquire::<f16>(10).iter().all(|value| value.is_nan()));
     assert!(scope.acquire::<bf16>(10).iter().all(|value| value.is_nan()));

@@ -191,7 +191,7 @@ fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     assert_eq!(Calls::since(before), Calls { allocations: 100, frees: 100 });
     assert_eq!((four.stats().growths, four.stats().shape_hits), (growths, 0));
 
-    let mut five = Pool::<Cpu>::try_new((), PoolConfig::new().ways(5)).unwrap();
+    let mut five = Pool::<Cpu>::with_config((), PoolConfig::new().ways(5)).unwrap();
     (0..10).for_each(|_| next(&mut five));
     stays_warm(|| next(&mut five));
 }

@@ -138,7 +138,7 @@ fn thread_local_scopes_that_are_left_early() {
 #[test]
 fn refusals() {
     let config = PoolConfig::new().byte_limit(1 << 16);
-    let mut pool = Pool::<Cpu>::try_new((), config).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
     never_allocates(|| {
         let scope = pool.scope();
         let kept = scope.acquire_filled(100, 1_u8);
@@ -164,7 +164,7 @@ fn statistics_of_a_scope() {
 /// Poison costs a cold call and a fill, but no allocation; a fresh block for each acquire does.
 #[test]
 fn modes_for_finding_mistakes() {
-    let mut pool = Pool::<Cpu>::try_new((), PoolConfig::new().poison(true)).unwrap();
+    let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     never_allocates(|| {
         let scope = pool.scope();
         assert!(scope.acquire::<f64>(40)[39].is_nan());

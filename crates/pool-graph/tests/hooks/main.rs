@@ -35,7 +35,7 @@ impl Ground {
     fn new() -> Self {
         let source = SyntheticMemory::new();
         let config = GraphPoolConfig { initial: 0, maximum: 512 * MIB };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let arenas = [ArenaPolicy::Monotone, ArenaPolicy::Linear]
             .map(|policy| CudaArena::new(source.clone(), MIB, policy).unwrap());
         Self { source, pool, arenas }

@@ -33,7 +33,7 @@ fn every_order(program: impl Fn() + Sync + Send + 'static) {
 
 fn pool(source: &SyntheticMemory, initial: u64, maximum: u64) -> Arc<Pool> {
     let config = GraphPoolConfig { initial, maximum };
-    Arc::new(CUDAGraphMemoryPool::new(source.clone(), config))
+    Arc::new(CUDAGraphMemoryPool::with_config(source.clone(), config))
 }
 
 fn all_is_back(source: &SyntheticMemory) {

@@ -35,7 +35,7 @@ impl Interrupted {
 
     pub(crate) fn pool(&self, initial: u64, maximum: u64) -> Arc<CUDAGraphMemoryPool<Self>> {
         let config = GraphPoolConfig { initial, maximum };
-        Arc::new(CUDAGraphMemoryPool::new(self.clone(), config))
+        Arc::new(CUDAGraphMemoryPool::with_config(self.clone(), config))
     }
 
     pub(crate) fn on_allocate(&self, action: impl FnOnce() + Send + 'static) {
@@ -175,7 +175,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
 fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     let source = SyntheticMemory::new();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
     let block = pool.allocate(MIB).unwrap();
     forget(pool.lease(&[block.id()]).unwrap());
     drop(pool.lease(&[block.id(), block.id()]).unwrap());
@@ -207,7 +207,7 @@ fn requests_at_the_edges_of_what_a_number_can_say() {
         for start in [u64::MAX - 255 - (40 << 20), 256, 1 << 47].into_iter().step_by(pool_step) {
             let source = SyntheticMemory::starting_at(start, u64::MAX);
             let config = GraphPoolConfig { initial: (48 * MIB).min(maximum), maximum };
-            let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+            let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
             let mut live = Intervals::default();
             for &size in &edges {
                 for &alignment in &edges {

@@ -9,7 +9,7 @@ use crate::cases::MIB;
 
 fn pool(source: &SyntheticMemory) -> CUDAGraphMemoryPool<SyntheticMemory> {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    CUDAGraphMemoryPool::new(source.clone(), config)
+    CUDAGraphMemoryPool::with_config(source.clone(), config)
 }
 
 #[test]

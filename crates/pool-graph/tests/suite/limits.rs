@@ -11,13 +11,13 @@ fn pool(
     initial: u64,
     maximum: u64,
 ) -> CUDAGraphMemoryPool<SyntheticMemory> {
-    CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig { initial, maximum })
+    CUDAGraphMemoryPool::with_config(source.clone(), GraphPoolConfig { initial, maximum })
 }
 
 #[test]
 fn takes_512_mib_in_chunks_by_default() {
     let source = SyntheticMemory::new();
-    let pool = CUDAGraphMemoryPool::new(source.clone(), GraphPoolConfig::default());
+    let pool = CUDAGraphMemoryPool::new(source.clone());
     assert_eq!((pool.allocated_bytes(), pool.block_count()), (512 * MIB, 32));
     assert!(source.pieces().iter().all(|&(_, bytes)| bytes == 16 * MIB));
     assert_eq!(pool.refusal(), None);

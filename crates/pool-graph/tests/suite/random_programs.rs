@@ -101,7 +101,7 @@ impl Machine {
     fn new(initial: u64, maximum: u64) -> Self {
         let source = SyntheticMemory::with_limit(96 * MIB);
         let config = GraphPoolConfig { initial, maximum };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let initial = source.pieces().len() as u64;
         Self {
             pool,
@@ -389,7 +389,7 @@ fn random_sequences_get_the_same_addresses_after_a_reset() {
     for_all(cases(), &(0_u64..3, calls()), |(initial, calls)| {
         let source = SyntheticMemory::new();
         let config = GraphPoolConfig { initial: initial * 16 * MIB, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(source.clone(), config);
+        let pool = CUDAGraphMemoryPool::with_config(source.clone(), config);
         let first = addresses(&pool, &calls);
         let taken = source.allocations();
         for _ in 0..2 {

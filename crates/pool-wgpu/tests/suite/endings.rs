@@ -39,7 +39,7 @@ impl Drop for Late {
         let Self { stream, pool, readings, told, .. } = self;
         let mut told = told.lock().unwrap();
         let mut note = |what, error| told.push((what, error));
-        note("of_thread", Stream::of_thread().err().unwrap());
+        note("for_thread", Stream::for_thread().err().unwrap());
         note("open", Stream::open().err().unwrap());
         let again = Stream::new(stream.device().clone(), stream.queue().clone());
         note("new", again.err().unwrap());
@@ -81,7 +81,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
         let ended = thread::spawn(move || {
             // Made before wgpu's variables, so that it is dropped after them.
             LATE.with(|_| ());
-            stream.set_of_thread();
+            stream.set_for_thread();
             let mut pool = Pool::<Wgpu>::new(stream.clone());
             let readings = {
                 let scope = pool.scope();

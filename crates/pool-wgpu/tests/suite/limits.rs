@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use pool_core::{Pool, PoolError, PoolView};
-use pool_wgpu::{Access, Stream, StreamOptions, Wgpu, WgpuError, wgpu};
+use pool_wgpu::{Access, Stream, StreamConfig, Wgpu, WgpuError, wgpu};
 
 use crate::kernels::{axpy, axpy_parameters};
 use crate::support::{one_at_a_time, own_stream, stream};
@@ -76,8 +76,8 @@ fn memory_and_kernels_of_another_stream_are_refused() {
 #[test]
 fn features_that_the_adapter_lacks_are_an_error_with_its_name() {
     let Some((stream, _quiet)) = stream() else { return };
-    let all = StreamOptions::new().with_features(wgpu::Features::all());
-    match one_at_a_time(|| Stream::open_with(&all)) {
+    let all = StreamConfig::new().with_features(wgpu::Features::all());
+    match one_at_a_time(|| Stream::open_with_config(&all)) {
         Err(WgpuError::NoDevice { adapter, message }) => {
             assert_eq!(adapter, stream.device().adapter_info().name);
             assert!(!message.is_empty());

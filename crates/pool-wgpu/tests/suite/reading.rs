@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use pool_core::{Pool, PoolViewMut};
-use pool_wgpu::{Stream, StreamOptions, Wgpu, WgpuError, wgpu};
+use pool_wgpu::{Stream, StreamConfig, Wgpu, WgpuError, wgpu};
 
 use crate::support::{keep, one_at_a_time, stream};
 
@@ -73,8 +73,8 @@ fn uploads_use_their_staging_again() {
 fn a_stream_finds_an_adapter_by_itself() {
     let Some((stream, _quiet)) = stream() else { return };
     // No kernel is compiled here: older validation layers do not know what debug builds write into shaders.
-    let options = StreamOptions::new().with_usages(wgpu::BufferUsages::INDIRECT);
-    let found = one_at_a_time(|| Stream::open_with(&options)).unwrap();
+    let config = StreamConfig::new().with_usages(wgpu::BufferUsages::INDIRECT);
+    let found = one_at_a_time(|| Stream::open_with_config(&config)).unwrap();
     keep(found.device());
     let mut pool = Pool::<Wgpu>::new(found.clone());
     let scope = pool.scope();

@@ -97,7 +97,7 @@ fn feeding_a_graph_takes_nothing_from_the_heap() {
     let stream = device.context().new_stream().unwrap();
     let memory = DeviceMemory::new(&device);
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let [input, output] = [(); 2].map(|()| pool.allocate(4 * ELEMENTS as u64).unwrap());
     let session = CaptureSession::new(&stream).unwrap();
     let session = session.lease(pool.lease(&[input.id(), output.id()]).unwrap());
@@ -108,7 +108,7 @@ fn feeding_a_graph_takes_nothing_from_the_heap() {
     };
     let mut graph = session.prepare(arena).unwrap().capture((), body).unwrap();
     let config = StagingConfig { buffers: 6, bytes: 4 * ELEMENTS };
-    let mut staging = StagingPool::new(device.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(device.context(), config).unwrap();
     let mut tickets: [Option<ReadTicket<f32>>; 3] = [None, None, None];
     let mut results = [0.0_f32; ELEMENTS];
     let mut sum = 0.0;

@@ -17,9 +17,7 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Pool, PoolError, Scope};
-use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
-};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CudaArena, DeviceMemory, GraphMemoryError, GraphPoolConfig,
@@ -120,8 +118,8 @@ fn pools_with(known: usize) -> Ended {
     let streams = [another_stream(&device)?, another_stream(&device)?];
     streams[..known].iter().for_each(announce);
     let own = another_stream(&device)?;
-    let context = DeviceStream::of_device(&device, Arc::clone(&own)).map_err(told)?;
-    let mut pool = Pool::<Cuda>::try_new(context, Default::default())?;
+    let context = DeviceStream::new(&device, Arc::clone(&own)).map_err(told)?;
+    let mut pool = Pool::<Cuda>::with_config(context, Default::default())?;
     for _ in 0..2 {
         let mut outer = pool.scope();
         views(&outer, &streams)?;
@@ -133,19 +131,19 @@ fn pools_with(known: usize) -> Ended {
     pool.trim();
     drop(pool);
     drop(own.end_capture(CUgraphInstantiate_flags(0)).unwrap());
-    of_thread(&device)?;
+    for_thread(&device)?;
     Cuda::give_back_leftovers();
     Ok(())
 }
 
 /// Pools of the thread's own stream, which is another one meanwhile.
-fn of_thread(device: &CudaDevice) -> Ended {
+fn for_thread(device: &CudaDevice) -> Ended {
     for _ in 0..2 {
-        let context = DeviceStream::of_thread().map_err(told)?;
-        let pool = &mut Pool::<Cuda>::try_new(context, Default::default())?;
+        let context = DeviceStream::for_thread().map_err(told)?;
+        let pool = &mut Pool::<Cuda>::with_config(context, Default::default())?;
         let view = pool.scope().try_acquire_filled(N, 1_u8)?;
         check(view.to_vec().map_err(told)? == [1; N])?;
-        set_stream(another_stream(device)?).map_err(told)?;
+        DeviceStream::set_for_thread(another_stream(device)?).map_err(told)?;
     }
     Ok(())
 }
@@ -250,7 +248,7 @@ fn graphs() -> Ended {
     let (stream, other) = (another_stream(&device)?, another_stream(&device)?);
     let memory = DeviceMemory::new(&device);
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let blocks = [pool.allocate(4096).map_err(captured)?, pool.allocate(4096).map_err(captured)?];
     let lease = pool.lease(&blocks.map(|block| block.id())).map_err(captured)?;
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).map_err(captured);

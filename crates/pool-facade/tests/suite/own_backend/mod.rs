@@ -21,7 +21,7 @@ mod pools {
     }
 
     pub(super) static context: usize = 1;
-    pub(super) static is_of_thread: usize = 1;
+    pub(super) static is_for_thread: usize = 1;
     pub(super) static f: usize = 1;
 
     /// A backend that is named like a type parameter.
@@ -31,10 +31,10 @@ mod pools {
         R,
         context: || {
             IDLE.set(IDLE.get() + context);
-            Place::of_thread()
+            Place::for_thread()
         },
-        is_of_thread: |place| {
-            CLOSER.set(CLOSER.get() + is_of_thread * f);
+        is_for_thread: |place| {
+            CLOSER.set(CLOSER.get() + is_for_thread * f);
             Place::is_chosen(place)
         },
     }

@@ -111,8 +111,8 @@ impl Capture<'_> {
         // elements, and is dropped before the region is the capture's again. Until then the region is
         // marked as lent, so that neither the capture nor another pool uses it; its view is borrowed.
         let source = unsafe { FromView::new(&self.account, loan.place, address) };
-        let context = DeviceStream::of_source(self.pool_stream(loan.place)?, source)?;
-        let pool = DynamicPool::try_new(context, config())?;
+        let context = DeviceStream::from_source(self.pool_stream(loan.place)?, source)?;
+        let pool = DynamicPool::with_config(context, config())?;
         let mut lender = Lender { pool, account: self.account.clone() };
         let handle = lender.pool.try_acquire::<T>(elements)?;
         Ok(ViewLoan { lender, handle, _loan: loan })

@@ -144,8 +144,8 @@ impl<'c> Capture<'c> {
             return Ok(pool);
         }
         let source = FromArena::new(&self.account, stream);
-        let context = DeviceStream::of_source(self.pool_stream(stream)?, source)?;
-        Ok(Pool::try_new(context, config())?)
+        let context = DeviceStream::from_source(self.pool_stream(stream)?, source)?;
+        Ok(Pool::with_config(context, config())?)
     }
 }
 

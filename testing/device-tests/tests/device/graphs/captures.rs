@@ -51,7 +51,7 @@ fn a_capture_does_not_notice() {
     for mode in MODES {
         let stream = stream();
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory(), config);
+        let pool = CUDAGraphMemoryPool::with_config(memory(), config);
         let block = pool.allocate(4096).unwrap();
         stream.begin_capture(mode).unwrap();
         let grow = || {
@@ -82,7 +82,7 @@ fn replays_after_the_pool_is_gone() {
     let _present = require_device();
     let stream = stream();
     let config = GraphPoolConfig { initial: 16 * MIB, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory(), config);
     let [input, output] = [(); 2].map(|()| pool.allocate(65_536).unwrap());
     stream.begin_capture(MODES[1]).unwrap();
     fill(&stream, input.device_pointer(), 3, 65_536);

@@ -272,7 +272,7 @@ pub(crate) fn session_with(
     let streams: Vec<Arc<CudaStream>> =
         (0..program.streams).map(|_| memory.context().new_stream().unwrap()).collect();
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let kept = Kept::new(&pool, program, results);
     let ids: Vec<_> = kept.blocks.iter().map(GraphMemoryBlock::id).collect();
     let session = CaptureSession::new(&streams[0]).unwrap().lease(pool.lease(&ids).unwrap());

@@ -20,7 +20,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
     let _present = require_device();
     let (stream, elsewhere) = (stream(), stream());
     let outside = |stream: &Arc<CudaStream>| {
-        Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap())
+        Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap())
     };
     // One on the very stream, one on another.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));

@@ -86,7 +86,7 @@ pub(crate) fn step(
 
 /// What the step makes of an input, eagerly.
 pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec<f64> {
-    let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(stream)).unwrap());
+    let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap());
     let mut scope = pool.scope();
     let input = scope.acquire_from(input);
     let mut output = scope.acquire::<f64>(N);
@@ -113,7 +113,7 @@ impl Ends {
     ) -> Result<(CaptureSession, Self), CaptureError> {
         let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory, config);
+        let pool = CUDAGraphMemoryPool::with_config(memory, config);
         let ends = Self { from: pool.allocate(BYTES)?, to: pool.allocate(BYTES)? };
         let lease = pool.lease(&[ends.from.id(), ends.to.id()])?;
         let session = CaptureSession::new(streams[0])?.lease(lease);

@@ -18,7 +18,7 @@ const N: usize = 4096;
 /// A pool on a device's default stream.
 fn pool_on_default(device: &CudaDevice) -> Pool<Cuda> {
     let stream = device.context().default_stream();
-    Pool::new(DeviceStream::of_device(device, stream).unwrap())
+    Pool::new(DeviceStream::new(device, stream).unwrap())
 }
 
 /// Runs a program with two devices in many orders.
@@ -99,7 +99,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
     on_two_devices(|_, [near, far]| {
         for near in of_both_kinds(near) {
             let stream = near.context().new_stream().unwrap();
-            let own = DeviceStream::of_device(&near, Arc::clone(&stream)).unwrap();
+            let own = DeviceStream::new(&near, Arc::clone(&stream)).unwrap();
             let mut from = Pool::<Cuda>::new(own);
             {
                 let mut to = pool(far);

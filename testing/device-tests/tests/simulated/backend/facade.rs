@@ -7,7 +7,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use pool_core::error_chain;
 use pool_facade::prelude::*;
-use pool_facade::{LocalPool, PoolBackend, half::f16, set_stream};
+use pool_facade::{LocalPool, PoolBackend, half::f16};
 
 use crate::support::{in_many_orders, start, start_anew};
 
@@ -120,7 +120,7 @@ fn a_given_stream_is_the_threads_from_then_on() {
     });
     let device = Cuda::device(0).unwrap();
     let given = device.context().new_stream().unwrap();
-    set_stream(Arc::clone(&given)).unwrap();
+    DeviceStream::set_for_thread(Arc::clone(&given)).unwrap();
     with_pool!(Cuda, |scope| {
         scope.acquire_zeroed::<u8>(1);
         assert!(Arc::ptr_eq(scope.context().stream(), &given));

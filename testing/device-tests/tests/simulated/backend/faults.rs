@@ -58,7 +58,8 @@ fn run(simulator: Simulator) -> Ended {
     let device: CudaDevice = Cuda::device(0).map_err(told)?;
     let others = [another_stream(&device)?, another_stream(&device)?];
     announce(&others[0]);
-    let mut pool = Pool::<Cuda>::try_new(device.new_stream().map_err(told)?, Default::default())?;
+    let mut pool =
+        Pool::<Cuda>::with_config(device.new_stream().map_err(told)?, Default::default())?;
     let ended = script(&mut pool, &others);
     let was_to_fail = ended.is_err();
     if was_to_fail {

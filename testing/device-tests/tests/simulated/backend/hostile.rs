@@ -10,7 +10,7 @@ use std::thread;
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaContext, DevicePtrMut};
 use pool_core::{Compaction, DynamicPool, Pool};
-use pool_cuda::{Cuda, DeviceStream, announce, record_use, set_stream};
+use pool_cuda::{Cuda, DeviceStream, announce, record_use};
 use pool_facade::LocalGuard;
 use pool_facade::prelude::*;
 
@@ -148,9 +148,9 @@ fn the_threads_stream_is_set_anew_between_guards() {
 fn three_streams_in_turns() {
     let device = Cuda::device(0).unwrap();
     let mut one = local::<Cuda>();
-    set_stream(device.context().new_stream().unwrap()).unwrap();
+    DeviceStream::set_for_thread(device.context().new_stream().unwrap()).unwrap();
     let mut two = local::<Cuda>();
-    set_stream(device.context().default_stream()).unwrap();
+    DeviceStream::set_for_thread(device.context().default_stream()).unwrap();
     let mut three = local::<Cuda>();
     {
         let (a, b, c) = (one.scope(), two.scope(), three.scope());
@@ -266,7 +266,7 @@ fn pools_of_several_threads_share_a_stream() {
         let threads = [1_u8, 2, 3].map(|number| {
             let stream = Arc::clone(&stream);
             thread::spawn(move || {
-                let mut pool = Pool::<Cuda>::new(DeviceStream::given(stream).unwrap());
+                let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(stream).unwrap());
                 for _ in 0..10 {
                     let view = pool.scope().acquire_filled(N, number);
                     assert_eq!(view.to_vec().unwrap(), [number; N]);
@@ -312,7 +312,7 @@ fn a_second_context_object_and_the_default_stream_as_the_pools_own() {
     in_many_orders(|device| {
         let again = CudaContext::new(0).unwrap();
         let other = again.new_stream().unwrap();
-        let own = DeviceStream::given(device.context().default_stream()).unwrap();
+        let own = DeviceStream::from_stream(device.context().default_stream()).unwrap();
         let mut pool = Pool::<Cuda>::new(own);
         for round in 0..3_u8 {
             let scope = pool.scope();

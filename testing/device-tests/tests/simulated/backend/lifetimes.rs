@@ -27,7 +27,7 @@ fn a_pool_is_dropped_on_a_thread_that_never_saw_its_context() {
 fn a_pool_outlives_its_device_value_and_its_stream_value() {
     in_many_orders(|device| {
         let stream = device.context().new_stream().unwrap();
-        let mut pool = Pool::<Cuda>::new(DeviceStream::given(Arc::clone(&stream)).unwrap());
+        let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(&stream)).unwrap());
         drop(stream);
         let scope = pool.scope();
         assert_eq!(scope.acquire_filled(10, 3_u16).to_vec().unwrap(), [3; 10]);
@@ -39,10 +39,10 @@ fn a_pool_outlives_its_device_value_and_its_stream_value() {
 fn the_per_thread_stream_is_refused_as_a_pools_own() {
     start();
     let device = Cuda::device(0).unwrap();
-    let refused = DeviceStream::given(device.context().per_thread_stream()).unwrap_err();
+    let refused = DeviceStream::from_stream(device.context().per_thread_stream()).unwrap_err();
     assert_eq!(refused, CudaError::WrongContext { ordinal: 0 });
     let mut pool =
-        Pool::<Cuda>::new(DeviceStream::given(device.context().default_stream()).unwrap());
+        Pool::<Cuda>::new(DeviceStream::from_stream(device.context().default_stream()).unwrap());
     assert_eq!(pool.scope().acquire_filled(10, 3_u16).to_vec().unwrap(), [3; 10]);
 }
 

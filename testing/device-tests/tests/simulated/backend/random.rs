@@ -173,7 +173,7 @@ impl World {
             false => devices[ordinal].clone(),
         };
         let second = match setup.on_default {
-            true => DeviceStream::of_device(&of(0), devices[0].context().default_stream()),
+            true => DeviceStream::new(&of(0), devices[0].context().default_stream()),
             false => of(0).new_stream(),
         };
         let own = [of(0).new_stream(), second, of(1).new_stream()].map(Result::unwrap);

@@ -44,7 +44,7 @@ fn ordinals() {
     assert_eq!(Cuda::current_device(), 0);
     Cuda::set_device(1).unwrap();
     assert_eq!(Cuda::current_device(), 1);
-    assert_eq!(pool_cuda::DeviceStream::of_thread().unwrap().device().ordinal(), 1);
+    assert_eq!(pool_cuda::DeviceStream::for_thread().unwrap().device().ordinal(), 1);
     std::thread::spawn(|| assert_eq!(Cuda::current_device(), 0)).join().unwrap();
 }
 

@@ -29,7 +29,7 @@ fn eight_threads_keep_their_data() {
 }
 
 fn work(thread: u32) {
-    let mut pool = Pool::<Cuda>::new(DeviceStream::of_thread().unwrap());
+    let mut pool = Pool::<Cuda>::new(DeviceStream::for_thread().unwrap());
     let mut scope = pool.scope();
     let kept = scope.acquire_filled(64, thread);
     for round in 0..SCOPES {

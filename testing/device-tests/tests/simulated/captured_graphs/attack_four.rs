@@ -285,7 +285,7 @@ fn a_write_that_was_refused_is_none() {
         };
         let mut graph = reads(&one).unwrap();
         let config = StagingConfig { buffers: 1, bytes: 4096 };
-        let mut staging = StagingPool::new(one.context(), config).unwrap();
+        let mut staging = StagingPool::with_config(one.context(), config).unwrap();
         one.begin_capture(RELAXED).unwrap();
         let operation = "be written to";
         let refused = graph.enqueue_write(&mut staging, &block, &[1_u8; 4096]);

@@ -24,7 +24,7 @@ fn work_by_hand_in_the_body_is_refused() {
         for joined in [false, true] {
             let (main, side) = (stream(), stream());
             let by_hand = Arc::clone(if joined { &side } else { &main });
-            let mut temporaries = Pool::<Cuda>::new(DeviceStream::given(by_hand).unwrap());
+            let mut temporaries = Pool::<Cuda>::new(DeviceStream::from_stream(by_hand).unwrap());
             // Now the block is there: no allocation comes into the capture.
             let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
@@ -54,7 +54,7 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
     without_a_report(|| {
         for enqueued in [false, true] {
             let main = stream();
-            let context = DeviceStream::given(Arc::clone(&main)).unwrap();
+            let context = DeviceStream::from_stream(Arc::clone(&main)).unwrap();
             let mut temporaries = Pool::<Cuda>::new(context);
             let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();

@@ -133,7 +133,7 @@ fn a_block_of_another_device() {
     start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
     let elsewhere = DeviceMemory::new(&Cuda::device(1).unwrap());
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(elsewhere, config);
+    let pool = CUDAGraphMemoryPool::with_config(elsewhere, config);
     let block = pool.allocate(BYTES).unwrap();
     let session = CaptureSession::new(&stream()).unwrap();
     let session = session.lease(pool.lease(&[block.id()]).unwrap());

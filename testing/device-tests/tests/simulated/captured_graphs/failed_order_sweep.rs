@@ -42,7 +42,7 @@ impl World {
     fn new() -> Self {
         let device = Cuda::device(0).unwrap();
         let config = GraphPoolConfig { initial: 0, maximum: 1 << 24 };
-        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device), config);
+        let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(&device), config);
         let streams = [(); 3].map(|()| device.context().new_stream().unwrap());
         Self { device, pool, streams }
     }
@@ -164,7 +164,7 @@ fn wait_for_one(
 fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
     let (world, mut random, mut counts) = (World::new(), Rng::with_seed(number), Counts::default());
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
-    let mut staging = StagingPool::new(world.device.context(), config).unwrap();
+    let mut staging = StagingPool::with_config(world.device.context(), config).unwrap();
     let mut eager = Pool::<Cuda>::new(world.device.new_stream().unwrap());
     let made = world.blocks().and_then(|blocks| world.copier(0, blocks));
     let mut graphs = [Some(made.unwrap()), None];

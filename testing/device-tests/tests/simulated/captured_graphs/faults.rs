@@ -113,7 +113,7 @@ fn a_prepared_capture_serves_again_whichever_call_fails() {
         let streams = streams().unwrap();
         let memory = DeviceMemory::of_context(Arc::clone(streams[0].context()));
         let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-        let pool = CUDAGraphMemoryPool::new(memory, config);
+        let pool = CUDAGraphMemoryPool::with_config(memory, config);
         let blocks = [BYTES, BYTES, 256].map(|bytes| pool.allocate(bytes as u64).unwrap());
         let lease = pool.lease(&blocks.map(|block| block.id())).unwrap();
         let session = CaptureSession::new(&streams[0]).unwrap().branch(&streams[1]).unwrap();

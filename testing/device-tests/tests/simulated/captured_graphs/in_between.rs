@@ -163,7 +163,8 @@ fn program(simulator: Simulator, call: (&str, u64), end: End, errors: &mut Error
         Meddler::before(simulator, call, &world.streams[usize::from(call.1 % 2 == 1)], end);
     let config = StagingConfig { buffers: 4, bytes: 4 * N };
     let mut graph: Option<CapturedGraph<u8>> = note(errors, "capture", prepared.capture(1, body));
-    let mut staging = note(errors, "staging", StagingPool::new(world.streams[0].context(), config));
+    let mut staging =
+        note(errors, "staging", StagingPool::with_config(world.streams[0].context(), config));
     let mut tickets = Vec::new();
     if let (Some(graph), Some(staging)) = (&mut graph, &mut staging) {
         let [one, two] = world.blocks;

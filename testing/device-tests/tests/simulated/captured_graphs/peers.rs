@@ -33,7 +33,7 @@ fn launch(
 /// A pool of plain memory of a device, and a block of it.
 fn block_of(device: &CudaDevice) -> (CUDAGraphMemoryPool, GraphMemoryBlock) {
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+    let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
     let block = pool.allocate(BYTES).unwrap();
     (pool, block)
 }

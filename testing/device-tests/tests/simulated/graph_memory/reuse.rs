@@ -100,7 +100,7 @@ fn replays_beside_other_uses_of_the_pool() {
     in_many_orders(|device| {
         let [replays, other] = [(); 2].map(|()| device.context().new_stream().unwrap());
         let config = GraphPoolConfig { initial: 16 * MIB, maximum: 32 * MIB };
-        let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(device), config);
+        let pool = CUDAGraphMemoryPool::with_config(DeviceMemory::new(device), config);
         let blocks = [(); 2].map(|()| pool.allocate(4096).unwrap());
         let [from, to] = blocks.map(|block| block.device_pointer());
         let body = || fill(&replays, from, 1).and_then(|()| copy(&replays, to, from));

@@ -16,9 +16,7 @@ use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
 use pool_core::{Compaction, Pool, PoolConfig, PoolError, error_chain};
-use pool_cuda::{
-    AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use, set_stream,
-};
+use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
     CapturedGraph, CudaArena, DeviceMemory, GraphMemoryBlock, GraphMemoryError, GraphPoolConfig,
@@ -210,10 +208,10 @@ fn drops((pool, _): &mut (Option<Pool<Cuda>>, CudaDevice)) -> Ended {
 
 fn pool_of_a_thread(_: &mut ()) -> Ended {
     for _ in 0..2 {
-        let mut pool = Pool::<Cuda>::try_new(DeviceStream::of_thread()?, PoolConfig::new())?;
+        let mut pool = Pool::<Cuda>::with_config(DeviceStream::for_thread()?, PoolConfig::new())?;
         let _view = pool.scope().try_acquire_filled(N, 1_u8)?;
         let device = with_memory(|| Cuda::device(0))?;
-        set_stream(with_memory(|| another_stream(&device)))?;
+        DeviceStream::set_for_thread(with_memory(|| another_stream(&device)))?;
     }
     Ok(())
 }
@@ -256,7 +254,7 @@ struct WithGraph {
 fn with_graph(device: &CudaDevice) -> WithGraph {
     let (memory, stream) = (DeviceMemory::new(device), another_stream(device));
     let config = GraphPoolConfig { initial: 0, maximum: u64::MAX };
-    let pool = CUDAGraphMemoryPool::new(memory.clone(), config);
+    let pool = CUDAGraphMemoryPool::with_config(memory.clone(), config);
     let arena = || CudaArena::new(memory.clone(), 1 << 16, ArenaPolicy::Linear).unwrap();
     let block = pool.allocate(4096).unwrap();
     let lease = pool.lease(&[block.id()]).unwrap();
@@ -310,7 +308,7 @@ fn replays(on: &mut WithGraph) -> Ended {
 fn feeding(on: &mut WithGraph) -> Ended {
     let Some(graph) = &mut on.graph else { return Ok(()) };
     let config = StagingConfig { buffers: 4, bytes: 4096 };
-    let mut staging = StagingPool::new(on.stream.context(), config)?;
+    let mut staging = StagingPool::with_config(on.stream.context(), config)?;
     graph.enqueue_write(&mut staging, &on.block, &[1_u8; 8])?;
     graph.replay()?;
     drop(graph.enqueue_read::<u8>(&mut staging, &on.block, 8)?);

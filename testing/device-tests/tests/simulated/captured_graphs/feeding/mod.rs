@@ -56,7 +56,7 @@ impl Fed {
     /// A pool for so many steps in flight.
     pub(super) fn staging(&self, steps: usize) -> Result<StagingPool, CaptureError> {
         let config = StagingConfig { buffers: 2 * steps, bytes: OUT * size_of::<f64>() };
-        StagingPool::new(self.graph.stream().context(), config)
+        StagingPool::with_config(self.graph.stream().context(), config)
     }
 
     /// The step before was of zeros.
