@@ -3,6 +3,7 @@
 //! `cargo run --features device --example 07_device -- [--simulated] [--elements N]`; without a device it runs on the simulated
 //! driver, whose results are right and whose speed means nothing.
 
+use pool_facade::PoolView;
 use std::error::Error;
 
 use clap::Parser;
@@ -38,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         unsafe {
             scope.launch(&saxpy).arg(&factor).arg(&x).arg(&mut y).arg(&count).launch(launch)
         }?;
-        let found = y.to_vec()?;
+        let found = y.copy_to_vec()?;
         let right = found.iter().all(|element| *element == 10.0 * factor + 1.0);
         println!("{factor} * 10 + 1 = {} everywhere: {right}", found.first().unwrap_or(&0.0));
         if !right {

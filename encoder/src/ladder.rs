@@ -235,7 +235,7 @@ impl Parts<'_> {
         let mut weights = capture.block::<f32>(self.weights)?;
         let weights = capture.lend(main, &mut weights)?;
         let weights = weights.view()?;
-        let model = self.model.try_map(|range| weights.try_into_part(range.clone()))?;
+        let model = self.model.try_map(|range| weights.into_part(range.clone()))?;
         let [mut words, mut positions] =
             [capture.block(&batch.words)?, capture.block(&batch.positions)?];
         let [mut kinds, mut lengths] =

@@ -109,7 +109,7 @@ fn encoded<B: PoolBackend, A: Algebra<B>>(
     let mut to = scope.try_acquire::<f32>(sentences.count() * configuration.hidden)?;
     let mut pool = Pool::<B>::new(context()?);
     encode(algebra, at_once, pool.scope(), &model, &batch, &mut to)?;
-    Ok(to.try_to_vec()?)
+    Ok(to.copy_to_vec()?)
 }
 
 fn joined<N: std::fmt::Display>(numbers: impl Iterator<Item = N>, digits: usize) -> String {

@@ -39,7 +39,7 @@ impl Computation for System<'_> {
         let mut x = scope.try_acquire::<T>(matrix.rows())?;
         let convergence = solve(algebra, scope.scope(), &matrix, right.as_view(), &mut x)?;
         let growths = scope.stats().growths;
-        Ok(Solution { x: widened(&x.try_to_vec()?), convergence, growths })
+        Ok(Solution { x: widened(&x.copy_to_vec()?), convergence, growths })
     }
 }
 

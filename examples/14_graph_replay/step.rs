@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use pool_facade::pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut};
 use pool_facade::pool_graph::CaptureError;
-use pool_facade::{Pool, Scope};
+use pool_facade::{Pool, PoolView, Scope};
 
 use crate::kernels::Kernels;
 use crate::problem::Problem;
@@ -76,5 +76,5 @@ pub(crate) fn run_eagerly(
     for _ in 0..steps {
         step(&pool.scope(), kernels, &mut arrays)?;
     }
-    Ok((arrays.x.to_vec()?, pool.stats().reserved_bytes))
+    Ok((arrays.x.copy_to_vec()?, pool.stats().reserved_bytes))
 }

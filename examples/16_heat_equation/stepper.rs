@@ -86,7 +86,7 @@ impl Computation for Stepper<'_> {
         let (constants, mut scope) = pool.split();
         let mut temperatures = scope.try_acquire_from(&rounded::<T>(&heat.start))?;
         let mut history = History::default();
-        history.frames.push((0, widened(&temperatures.try_to_vec()?)));
+        history.frames.push((0, widened(&temperatures.copy_to_vec()?)));
         for done in 1..=heat.steps {
             handles.step(algebra, &constants, scope.scope(), &mut temperatures, &mut history)?;
             if done == 1 {
@@ -94,7 +94,7 @@ impl Computation for Stepper<'_> {
             }
             let (before, after) = ((done - 1) * frames / heat.steps, done * frames / heat.steps);
             if before != after {
-                history.frames.push((done, widened(&temperatures.try_to_vec()?)));
+                history.frames.push((done, widened(&temperatures.copy_to_vec()?)));
             }
         }
         history.growths = scope.stats().growths;

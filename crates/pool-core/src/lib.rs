@@ -55,9 +55,10 @@ extern crate std;
 // device, element, error, slot_ref, soundness, threads: nothing
 // config, lengths: error
 // stats: device
-// view: element, error
+// nd_array: error, lengths
+// view: element, error, nd_array
 // backend: device, element, error, slot_ref, view
-// nd_view: error, lengths, view
+// nd_view: error, lengths, nd_array, view
 // raw: backend, config, element, error, lengths, slot_ref, stats, threads
 // scope: backend, config, raw, stats
 // shape: backend, element, error, lengths, raw
@@ -81,6 +82,7 @@ mod error;
 mod free_list;
 mod host;
 mod lengths;
+mod nd_array;
 mod nd_view;
 mod pool;
 mod raw;
@@ -107,7 +109,7 @@ pub use free_list::FreeList;
 pub use half;
 pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, HostArrayResult, PoolVec};
 pub use lengths::{DynamicShape, element_count};
-pub use nd_view::{NdView, Reshape};
+pub use nd_view::NdView;
 #[cfg(feature = "complex")]
 pub use num_complex;
 pub use pool::Pool;
@@ -115,4 +117,4 @@ pub use scope::Scope;
 pub use shape::{Dims, Shape};
 pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, ReleaseReport};
-pub use view::{CopyView, Extent, LendView, LendViewMut, PoolView, PoolViewMut};
+pub use view::{Extent, LendView, PoolView, PoolViewMut};

@@ -37,8 +37,8 @@
 //!     let input = scope.try_acquire_from(samples)?;
 //!     let mut output = scope.try_acquire_like::<f32>(&input)?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)`, or any function of cudarc …
-//!     output.copy_from(&input.as_view())?;
-//!     output.to_vec()?
+//!     output.copy_from(input.as_view())?;
+//!     output.copy_to_vec()?
 //! });
 //! # Ok(found)
 //! # }
@@ -91,12 +91,11 @@ pub use pool_core::half;
 #[cfg(feature = "complex")]
 pub use pool_core::num_complex;
 pub use pool_core::{
-    AcquireResult, CapacityError, Compaction, ConfigError, CopyView, Device, DynamicPool,
-    DynamicShape, Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray,
-    HostArrayResult, HostBackend, HostElement, LendView, LendViewMut, NdAcquireResult, NdArray,
-    NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView,
-    PoolViewMut, ReleaseReport, Reshape, Scope, Shape, ShapeError, ViewError, bytemuck,
-    error_chain,
+    AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
+    Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostArrayResult,
+    HostBackend, HostElement, LendView, NdAcquireResult, NdArray, NdView, PodElement, Pool,
+    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport,
+    Scope, Shape, ShapeError, ViewError, bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

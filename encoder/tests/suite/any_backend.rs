@@ -3,7 +3,7 @@
 use pool_encoder::{
     Algebra, Batch, Configuration, Failure, HeadsAtOnce, Model, Sentences, encode, tiny,
 };
-use pool_facade::{DynamicPool, LendViewMut, Pool, PoolBackend, PoolView};
+use pool_facade::{DynamicPool, LendView, Pool, PoolBackend, PoolView};
 
 /// What sentences are encoded into, and what it took.
 pub(crate) struct Encoded {
@@ -43,5 +43,5 @@ pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     for _ in 0..times {
         encode(algebra, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;
     }
-    Ok(Encoded { numbers: to.try_to_vec()?, bytes: pool.stats().reserved_bytes })
+    Ok(Encoded { numbers: to.copy_to_vec()?, bytes: pool.stats().reserved_bytes })
 }

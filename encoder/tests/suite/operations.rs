@@ -95,7 +95,7 @@ impl<B: PoolBackend, A: Algebra<B>, C: Fn() -> B::Context> On<'_, B, A, C> {
         let views = views.collect::<Result<Vec<_>, _>>()?;
         let mut to = scope.try_acquire_from(to)?;
         operation(&scope, &views, constants.get(whole)?, &mut to)?;
-        Ok(to.try_to_vec()?)
+        Ok(to.copy_to_vec()?)
     }
 
     fn add_rows(

@@ -202,7 +202,7 @@ fn split_views_arm_the_same_slot() {
     let (mut pool, ledger) = arming_pool();
     {
         let view: View<'_> = pool.scope().acquire(6);
-        let (front, back) = view.try_split_at(2).unwrap();
+        let (front, back) = view.into_split_at(2).unwrap();
         assert_eq!((front.len(), back.len()), (2, 4));
         back.arm();
     }

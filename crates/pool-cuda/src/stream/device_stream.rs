@@ -26,14 +26,14 @@ use crate::stream::thread;
 /// Where a pool's memory is and where its work is ordered: a device, and a stream of it.
 ///
 /// ```no_run
-/// use pool_core::Pool;
+/// use pool_core::{Pool, PoolView};
 /// use pool_cuda::Cuda;
 ///
 /// let device = Cuda::device(0)?;
 /// let mut pool = Pool::<Cuda>::new(device.new_stream()?);
 /// let scope = pool.scope();
 /// let ones = scope.acquire_filled(1000, 1.0_f32);
-/// assert_eq!(ones.to_vec()?, [1.0; 1000]);
+/// assert_eq!(ones.copy_to_vec()?, [1.0; 1000]);
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 ///

@@ -51,7 +51,7 @@ impl Drop for Late {
             let scope = pool.scope();
             // A slot that is kept needs no call.
             let kept = scope.try_acquire::<f32>(100).unwrap();
-            note("read", kept.try_to_vec().unwrap_err());
+            note("read", kept.copy_to_vec().unwrap_err());
             note("grow", source(scope.try_acquire::<f32>(100_000).err().unwrap()));
             note("fill", source(scope.try_acquire_filled(100, 2.0_f32).err().unwrap()));
         }
@@ -86,7 +86,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
             let readings = {
                 let scope = pool.scope();
                 let view = scope.acquire_filled(100, 1.0_f32);
-                assert_eq!(view.try_to_vec().unwrap()[0], 1.0);
+                assert_eq!(view.copy_to_vec().unwrap()[0], 1.0);
                 [(); 3].map(|()| view.read().unwrap())
             };
             let kernel = axpy(&stream);
@@ -101,7 +101,7 @@ fn wg5_calls_in_destructors_of_thread_local_variables_are_typed_errors() {
     }
     // What was left is freed by the next allocation.
     let mut pool = Pool::<Wgpu>::new(stream.clone());
-    assert_eq!(pool.scope().acquire_filled(200, 1_u8).try_to_vec(), Ok(vec![1; 200]));
+    assert_eq!(pool.scope().acquire_filled(200, 1_u8).copy_to_vec(), Ok(vec![1; 200]));
     drop(pool);
     let counts = stream.counts();
     assert_eq!(counts.buffers_created, counts.buffers_freed);

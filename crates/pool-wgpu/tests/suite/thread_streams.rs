@@ -22,7 +22,7 @@ fn a_thread_has_one_stream_and_threads_share_a_device() {
             let mut pool = Pool::<Wgpu>::new(stream.clone());
             // No kernel: of a device that it opens itself, a debug build hands the driver source texts, which
             // validation layers of 2023 do not know.
-            assert_eq!(pool.scope().acquire_from(&[7_u32; 3]).try_to_vec()?, [7; 3]);
+            assert_eq!(pool.scope().acquire_from(&[7_u32; 3]).copy_to_vec()?, [7; 3]);
             Ok::<_, WgpuError>(stream)
         })
     };

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use cuda_sim_control::{Settings, Simulator};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{AcquireShaped, Cuda, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CudaArena,
@@ -73,7 +73,7 @@ fn steady_state_takes_nothing_from_the_heap() {
         scope.acquire_nd::<f64, _>(&[2, 3, 1, 4, 1, 5][..]);
         assert_eq!(scope.try_acquire_shaped::<u8>(&[2, 3]).unwrap().shape.rank(), 2);
         record_use(&view, &other).unwrap();
-        more.copy_from(&view.as_view()).unwrap();
+        more.copy_from(view.as_view()).unwrap();
         view.fill_with_zeros().unwrap();
         more.copy_to_host(&mut back).unwrap();
     };

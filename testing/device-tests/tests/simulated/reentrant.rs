@@ -16,7 +16,7 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Pool, PoolError, Scope};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut, Scope};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
@@ -94,13 +94,13 @@ fn views(scope: &Scope<'_, Cuda>, [known, unknown]: &[Arc<CudaStream>; 2]) -> En
     check(more.device_ptr_mut(unknown).0 != 0)?;
     let shaped = scope.try_acquire_shaped::<f64>(&[N, 1])?;
     let (mut array, _) = shaped.array.into_parts();
-    array.copy_from(&view.as_view()).map_err(told)?;
-    check(array.to_vec().map_err(told)? == [1.5; N])?;
+    array.copy_from(view.as_view()).map_err(told)?;
+    check(array.copy_to_vec().map_err(told)? == [1.5; N])?;
     view.copy_from_host(&[2.5; N]).map_err(told)?;
     let _for_writing = view.on(known).map_err(told)?;
-    check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
+    check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
     more.fill_with_zeros().map_err(told)?;
-    check(more.to_vec().map_err(told)? == [0; N])
+    check(more.copy_to_vec().map_err(told)? == [0; N])
 }
 
 /// Pools from the device on, whose streams come and go, and which leave something behind.
@@ -142,7 +142,7 @@ fn for_thread(device: &CudaDevice) -> Ended {
         let context = DeviceStream::for_thread().map_err(told)?;
         let pool = &mut Pool::<Cuda>::with_config(context, Default::default())?;
         let view = pool.scope().try_acquire_filled(N, 1_u8)?;
-        check(view.to_vec().map_err(told)? == [1; N])?;
+        check(view.copy_to_vec().map_err(told)? == [1; N])?;
         DeviceStream::set_for_thread(another_stream(device)?).map_err(told)?;
     }
     Ok(())
@@ -214,12 +214,12 @@ fn views_of_a_leaked_pool() -> Ended {
         record_use(&view, stream).map_err(told)?;
         check(other.device_ptr_mut(stream).0 != 0)?;
         view.copy_from_host(&[2.5; N]).map_err(told)?;
-        other.fill([4.5; 3]).map_err(told)?;
-        check(view.as_view().to_vec().map_err(told)? == [2.5; N])?;
-        check(other.as_view().to_vec().map_err(told)? == [[4.5; 3]; N])?;
+        other.fill_with_value([4.5; 3]).map_err(told)?;
+        check(view.as_view().copy_to_vec().map_err(told)? == [2.5; N])?;
+        check(other.as_view().copy_to_vec().map_err(told)? == [[4.5; 3]; N])?;
     }
     wide.copy_from_host(&[7; 80_000]).map_err(told)?;
-    check(wide.to_vec().map_err(told)? == [7; 80_000])?;
+    check(wide.copy_to_vec().map_err(told)? == [7; 80_000])?;
     scope.context().join_other_streams().map_err(told)?;
     let hook = LEFT.take();
     SCOPE.set(None);

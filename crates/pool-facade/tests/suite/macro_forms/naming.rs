@@ -27,7 +27,7 @@ fn the_backend_in_every_form() {
     fn generic<B: LocalPool>(n: usize) -> usize {
         with_pool!(B, |scope| {
             let view = scope.acquire_zeroed::<f32>(n);
-            pool_facade::PoolView::len(&view) + scope.active_slots()
+            PoolView::len(&view) + scope.active_slots()
         })
     }
     fn associated<S: HasBackend>() -> usize {

@@ -36,13 +36,14 @@ use crate::capture::error::CaptureError;
 /// ```
 ///
 /// ```compile_fail,E0505
+/// # use pool_core::PoolViewMut;
 /// # use pool_graph::{Capture, CaptureError};
 /// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
 /// let mut view = capture.acquire::<f32>(8)?;
 /// let mut lent = capture.lend(capture.main(), &mut view)?;
 /// let mut device = lent.view_mut()?;
 /// drop(lent); // lent_view_kept
-/// device.fill(1.0)?;
+/// device.fill_with_value(1.0)?;
 /// # Ok(())
 /// # }
 /// ```
@@ -78,6 +79,7 @@ impl Capture<'_> {
     /// views. The stream comes after whoever used the memory, and counts as its writer.
     ///
     /// ```no_run
+    /// use pool_core::PoolViewMut;
     /// use pool_graph::{Capture, CaptureError, GraphMemoryBlock};
     ///
     /// fn body(capture: &Capture<'_>, block: &GraphMemoryBlock) -> Result<(), CaptureError> {
@@ -86,9 +88,9 @@ impl Capture<'_> {
     ///     let mut state = capture.lend(main, &mut block)?;
     ///     capture.scope(main, |scope| {
     ///         let mut next = scope.try_acquire_like::<f32>(&state.view()?)?;
-    ///         next.copy_from(&state.view()?)?;
+    ///         next.copy_from(state.view()?)?;
     ///         // … `scope.launch(&kernel).arg(&next).arg(&mut state.view_mut()?)` …
-    ///         # state.view_mut()?.copy_from(&next.as_view())?;
+    ///         # state.view_mut()?.copy_from(next.as_view())?;
     ///         Ok(())
     ///     })
     /// }

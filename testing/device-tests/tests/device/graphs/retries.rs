@@ -28,15 +28,15 @@ fn a_body_that_failed_is_tried_again_with_the_same_memory_and_state() {
             if fails { Err(CaptureError::Invalidated) } else { through(capture, blocks) }
         }
     };
-    let failed = prepared.try_capture(Vec::new(), body(true)).unwrap_err();
+    let failed = prepared.capture_keeping_state(Vec::new(), body(true)).unwrap_err();
     assert_eq!((&failed.error, failed.state.len()), (&CaptureError::Invalidated, 1));
     assert_eq!(failed.to_string(), CaptureError::Invalidated.to_string());
-    let failed = prepared.try_capture(failed.state, body(true)).unwrap_err();
+    let failed = prepared.capture_keeping_state(failed.state, body(true)).unwrap_err();
     let panics = || prepared.capture(failed.state.clone(), body(false)).map(drop);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     let mut seen = failed.state;
     seen.push(0);
-    let mut graph = prepared.try_capture(seen, body(false)).unwrap();
+    let mut graph = prepared.capture_keeping_state(seen, body(false)).unwrap();
     assert_eq!(free(), before, "nothing was allocated, nothing given back");
     drop(prepared);
     let seen = graph.state().unwrap();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::{Pool, PoolError, error_chain};
+use pool_core::{Pool, PoolError, PoolView, PoolViewMut, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaError, DeviceStream};
 use pool_graph::{ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena};
 
@@ -32,7 +32,7 @@ fn what_cannot_be_captured_is_refused_by_name() {
         };
         ends.with_views(capture, |scope, from, to| {
             let mut view = scope.try_acquire_zeroed::<f64>(N)?;
-            refused(view.to_vec().map(drop));
+            refused(view.copy_to_vec().map(drop));
             refused(view.copy_to_host(&mut [0.0; N]));
             refused(view.copy_from_host(&[0.0; N]));
             refused(scope.context().synchronize());
@@ -42,12 +42,12 @@ fn what_cannot_be_captured_is_refused_by_name() {
             };
             assert!(from_host.is_err_and(capturing));
             for stranger in &mut strangers {
-                refused(view.copy_from(&stranger.as_view()));
-                refused(stranger.copy_from(&view.as_view()));
+                refused(view.copy_from(stranger.as_view()));
+                refused(stranger.copy_from(view.as_view()));
             }
             let _released = scope.trim();
-            view.copy_from(from)?;
-            Ok(to.copy_from(&view.as_view())?)
+            view.copy_from(*from)?;
+            Ok(to.copy_from(view.as_view())?)
         })
     };
     let (session, ends) = Ends::of_session(&[&stream]).unwrap();
@@ -75,7 +75,7 @@ fn shapes_are_captured() {
                 addresses.push(shaped.shape.address());
             }
             assert!(addresses[0] != 0 && addresses[0] == addresses[1], "it is known by then");
-            to.view_mut()?.fill(0x0102_0304_0506_0708)?;
+            to.view_mut()?.fill_with_value(0x0102_0304_0506_0708)?;
             Ok::<(), CaptureError>(())
         })
     };
@@ -154,8 +154,8 @@ fn an_arena_without_room_is_a_pools_error() {
             assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
             // Whoever can do with less goes on.
             let mut view = scope.try_acquire::<f64>(N)?;
-            view.copy_from(from)?;
-            Ok(to.copy_from(&view.as_view())?)
+            view.copy_from(*from)?;
+            Ok(to.copy_from(view.as_view())?)
         })
     };
     let mut graph: CapturedGraph = session

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::Ptx;
-use pool_core::{Pool, Scope};
+use pool_core::{Pool, PoolView, PoolViewMut, Scope};
 use pool_cuda::{Cuda, DeviceStream, DeviceView, DeviceViewMut, Launch};
 use pool_graph::{
     CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph, DeviceMemory,
@@ -77,11 +77,11 @@ pub(crate) fn step(
     for factor in [1.0, 0.3, 7.0] {
         let inner = scope.scope();
         let mut scratch = inner.try_acquire_like::<f64>(&sum)?;
-        scratch.copy_from(&sum.as_view())?;
+        scratch.copy_from(sum.as_view())?;
         axpy.on_scope(&inner, factor, &sum.as_view(), &mut scratch)?;
         axpy.on_scope(&inner, 1.0, &scratch.as_view(), &mut total)?;
     }
-    output.copy_from(&total.as_view()).map_err(CaptureError::from)
+    output.copy_from(total.as_view()).map_err(CaptureError::from)
 }
 
 /// What the step makes of an input, eagerly.
@@ -91,7 +91,7 @@ pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec
     let input = scope.acquire_from(input);
     let mut output = scope.acquire::<f64>(N);
     step(&mut scope.scope(), axpy, &input.as_view(), &mut output).unwrap();
-    output.to_vec().unwrap()
+    output.copy_to_vec().unwrap()
 }
 
 /// Some input that is different in each round.

@@ -1,6 +1,7 @@
 //! Other parameters for captured graphs: what a replay uses before and after an update, and that a
 //! refused one changes nothing.
 
+use pool_core::PoolViewMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -327,7 +328,7 @@ fn a_graph_with_a_scope_is_updated() {
             let mut sum = scope.try_acquire_filled(N, fill)?;
             axpy.on_scope(scope, factor, from, &mut sum)?;
             assert!(factor != 0.0, "as it should");
-            Ok(to.copy_from(&sum.as_view())?)
+            Ok(to.copy_from(sum.as_view())?)
         })
     };
     let probe: Result<_, CaptureError> = session.probe(&mut (0.1, 2.0), body);

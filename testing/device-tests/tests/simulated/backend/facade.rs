@@ -31,7 +31,7 @@ fn a_fresh_thread_gets_its_own_pool() {
                     });
                 };
                 thread::spawn(child).join().unwrap();
-                assert_eq!(held.to_vec().unwrap(), [1; 1000]);
+                assert_eq!(held.copy_to_vec().unwrap(), [1; 1000]);
             });
         };
         thread::spawn(parent).join().unwrap();
@@ -97,8 +97,8 @@ fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
     with_pool!(Cuda, Cuda, |outer, inner| {
         assert!(Arc::ptr_eq(outer.context().stream(), inner.context().stream()));
         let (one, mut two) = (outer.acquire_filled(10, 1_u8), inner.acquire::<u8>(10));
-        two.copy_from(&one.as_view()).unwrap();
-        assert_eq!(two.to_vec().unwrap(), [1; 10]);
+        two.copy_from(one.as_view()).unwrap();
+        assert_eq!(two.copy_to_vec().unwrap(), [1; 10]);
     });
     Cuda::set_device(1).unwrap();
     with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8>(1).ordinal(), 1) });

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use pool_core::Pool;
+use pool_core::{Pool, PoolViewMut};
 use pool_cuda::{Cuda, CudaError, DeviceStream};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, Deallocation,
@@ -35,7 +35,7 @@ fn work_by_hand_in_the_body_is_refused() {
                     side.join(&main)?;
                 }
                 let scope = temporaries.scope();
-                scope.try_acquire::<u8>(4096).unwrap().fill(9)?;
+                scope.try_acquire::<u8>(4096).unwrap().fill_with_value(9)?;
                 if joined {
                     main.join(&side)?;
                 }
@@ -60,15 +60,17 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 capture.scope(capture.main(), |scope| {
-                    scope.try_acquire::<u8>(100)?.fill(1)?;
+                    scope.try_acquire::<u8>(100)?.fill_with_value(1)?;
                     let besides = temporaries.scope();
                     let mut view = besides.try_acquire::<u8>(4096)?;
                     if !enqueued {
-                        return Ok(view.fill(9)?);
+                        return Ok(view.fill_with_value(9)?);
                     }
                     // SAFETY: the pool, and with it the block, is there until the graph is gone.
-                    unsafe { capture.enqueue(capture.main(), &[], |_| Ok(view.fill(9)?)) }?;
-                    scope.try_acquire::<u8>(100)?.fill(2)?;
+                    unsafe {
+                        capture.enqueue(capture.main(), &[], |_| Ok(view.fill_with_value(9)?))
+                    }?;
+                    scope.try_acquire::<u8>(100)?.fill_with_value(2)?;
                     Ok::<(), CaptureError>(())
                 })
             });

@@ -2,6 +2,7 @@
 //! a closure or a guard is open, in probes, captures and updates, whatever the arena does with its bytes. After each the
 //! streams, the memory and the graph are as before.
 
+use pool_core::PoolViewMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -127,15 +128,15 @@ impl World {
         self.at(state, Place::Begin, || fill(capture, &mut capture.block(&self.block)?))?;
         {
             let mut lent = capture.lend(main, &mut block)?;
-            self.at(state, Place::Lent, || Ok(lent.view_mut()?.fill(1)?))?;
+            self.at(state, Place::Lent, || Ok(lent.view_mut()?.fill_with_value(1)?))?;
             capture.scope(main, |scope| {
                 let mut one = scope.try_acquire::<u32>(N).map_err(CaptureError::from)?;
-                self.at(state, Place::Scope, || Ok(one.fill(1)?))?;
-                self.at(state, Place::BetweenBlocks, || Ok(one.fill(2)?))?;
+                self.at(state, Place::Scope, || Ok(one.fill_with_value(1)?))?;
+                self.at(state, Place::BetweenBlocks, || Ok(one.fill_with_value(2)?))?;
                 let _other = scope.try_acquire::<u32>(N).map_err(CaptureError::from)?;
                 self.inner(capture, state)
             })?;
-            self.at(state, Place::BehindTheScope, || Ok(lent.view_mut()?.fill(3)?))?;
+            self.at(state, Place::BehindTheScope, || Ok(lent.view_mut()?.fill_with_value(3)?))?;
         }
         self.enqueue(capture, state)?;
         self.at(state, Place::End, || fill(capture, &mut block))
@@ -144,13 +145,14 @@ impl World {
     fn inner(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
         let mut lent = capture.lend(capture.main(), &mut temporary)?;
-        self.at(state, Place::LentInScope, || Ok(lent.view_mut()?.fill(4)?))?;
+        self.at(state, Place::LentInScope, || Ok(lent.view_mut()?.fill_with_value(4)?))?;
         if !self.forks {
-            return self.at(state, Place::InnerScope, || Ok(lent.view_mut()?.fill(5)?));
+            return self
+                .at(state, Place::InnerScope, || Ok(lent.view_mut()?.fill_with_value(5)?));
         }
         capture.scope(capture.branch(0)?, |inner| {
             let mut view = inner.try_acquire::<u32>(N).map_err(CaptureError::from)?;
-            self.at(state, Place::InnerScope, || Ok(view.fill(5)?))
+            self.at(state, Place::InnerScope, || Ok(view.fill_with_value(5)?))
         })
     }
 
@@ -315,7 +317,7 @@ fn a_scope_that_ends_early_lets_the_next_step_diverge() {
                 scope
                     .try_acquire::<u32>(2 * N)
                     .map_err(CaptureError::from)?
-                    .fill(1)
+                    .fill_with_value(1)
                     .map_err(CaptureError::from)?;
                 Ok(())
             });

@@ -1,6 +1,7 @@
 //! Every kind of node, put into a capture by hand: wherever, and by whichever thread it comes, it is refused,
 //! or something answers for it.
 
+use pool_core::PoolViewMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,12 +103,12 @@ impl Meddler {
         capture.scope(main, |scope| {
             let mut view = scope.try_acquire_filled::<u8>(4096, 1)?;
             self.comes_by(Place::InScope);
-            Ok::<(), CaptureError>(view.fill(2)?)
+            Ok::<(), CaptureError>(view.fill_with_value(2)?)
         })?;
         {
             let mut lent = capture.lend(main, &mut view)?;
             self.comes_by(Place::InLent);
-            lent.view_mut()?.fill(3)?;
+            lent.view_mut()?.fill_with_value(3)?;
         }
         // SAFETY: the memory that is put there by hand stays.
         unsafe {
@@ -257,7 +258,7 @@ fn nothing_answers_for_what_came_in_before_it() {
             capture.scope(capture.main(), |scope| {
                 main.join(&other)?;
                 let mut view = scope.try_acquire::<u8>(100)?;
-                Ok::<(), CaptureError>(view.fill(1)?)
+                Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });
         let kind = NodeKind::Kernel;
@@ -277,7 +278,7 @@ fn a_child_graph_in_a_scope_is_refused() {
             capture.scope(capture.main(), |scope| {
                 let mut view = scope.try_acquire::<u8>(100)?;
                 foreign.launch_child();
-                Ok::<(), CaptureError>(view.fill(1)?)
+                Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });
         let kind = NodeKind::ChildGraph;

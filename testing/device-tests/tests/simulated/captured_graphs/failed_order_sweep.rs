@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fastrand::Rng;
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,
@@ -71,7 +71,7 @@ fn body(capture: &Capture<'_>, blocks: &[GraphMemoryBlock; 2]) -> Result<(), Cap
     capture.copy(branch, &mut next, &view)?;
     capture.scope(main, |scope| {
         let mut zeros = scope.try_acquire_zeroed::<u32>(N)?;
-        Ok::<(), CaptureError>(zeros.fill(3)?)
+        Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
     })?;
     capture.copy(main, &mut capture.block::<u32>(&blocks[1])?, &next)
 }
@@ -189,7 +189,7 @@ fn feeding(number: u64, arm: &dyn Fn()) -> (usize, usize) {
             }
             (_, 2) => {
                 let scope = eager.scope();
-                match scope.try_acquire_from(&[7_u32; N]).map(|view| view.to_vec()) {
+                match scope.try_acquire_from(&[7_u32; N]).map(|view| view.copy_to_vec()) {
                     Ok(Ok(found)) => counts.compare(&found, Some(7)),
                     _ => counts.errors += 1,
                 }

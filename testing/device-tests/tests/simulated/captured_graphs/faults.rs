@@ -123,13 +123,13 @@ fn a_prepared_capture_serves_again_whichever_call_fails() {
         let prepared = session.planned(&probe).unwrap();
         simulator.forget_calls();
         simulator.fail_any_call(nth, 999);
-        let ended = prepared.try_capture(9, run);
+        let ended = prepared.capture_keeping_state(9, run);
         let log = simulator.log();
         let failed = log.iter().find(|call| call.code == 999).cloned();
         simulator.forget_failures();
         let graph = ended.or_else(|failed| {
             failures += 1;
-            prepared.try_capture(failed.state, run)
+            prepared.capture_keeping_state(failed.state, run)
         });
         assert_eq!(simulator.calls("cuMemAlloc_v2"), 0);
         let mut planned = (graph.unwrap(), blocks);

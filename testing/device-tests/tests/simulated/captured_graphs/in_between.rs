@@ -2,6 +2,7 @@
 //! makes: for each call and each time it is made. Nothing is reported, and nothing leaks once that capture is over. The
 //! attack is `between` of `attacks/device3/cases.rs`.
 
+use pool_core::PoolViewMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +88,7 @@ impl World {
         capture.copy_from_host(capture.main(), &mut other, &[u32::from(value); N])?;
         capture.scope(capture.main(), |scope| {
             let mut zeros = scope.try_acquire_zeroed::<u32>(N)?;
-            Ok::<(), CaptureError>(zeros.fill(3)?)
+            Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
         })
     }
 }

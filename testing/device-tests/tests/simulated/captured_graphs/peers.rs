@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuda_sim_control::{Mistake, Settings};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
-use pool_core::Pool;
+use pool_core::{Pool, PoolView, PoolViewMut};
 use pool_cuda::{Cuda, CudaDevice, CudaError};
 use pool_graph::{
     CUDAGraphMemoryPool, CaptureError, CaptureSession, DeviceMemory, GraphMemoryBlock,
@@ -130,7 +130,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         let made: Made = prepared.capture((), |capture, ()| {
             capture.scope(capture.main(), |own| {
                 let mut to = own.try_acquire_zeroed::<f32>(64)?;
-                to.copy_from(&view.as_view())?;
+                to.copy_from(view.as_view())?;
                 Ok::<(), CaptureError>(())
             })
         });
@@ -146,7 +146,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         assert_eq!(made.map(drop), Err(CaptureError::Driver(refused)));
         let made: Made = prepared.capture((), |_, ()| Ok(()));
         made.unwrap().replay().unwrap();
-        assert_eq!(view.to_vec().unwrap(), [2.0; 64]);
+        assert_eq!(view.copy_to_vec().unwrap(), [2.0; 64]);
         drop((view, scope));
         drop((pool, prepared, main, near, far));
         simulator.assert_clean();

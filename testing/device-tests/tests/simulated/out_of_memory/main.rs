@@ -15,7 +15,7 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUgraphInstantiate_flags;
 use cudarc::driver::sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED as RELAXED;
 use cudarc::driver::{CudaStream, DevicePtrMut};
-use pool_core::{Compaction, Pool, PoolConfig, PoolError, error_chain};
+use pool_core::{Compaction, Pool, PoolConfig, PoolError, PoolView, PoolViewMut, error_chain};
 use pool_cuda::{AcquireShaped, Cuda, CudaDevice, CudaError, DeviceStream, announce, record_use};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureMode, CaptureSession,
@@ -140,7 +140,10 @@ fn pool_and_streams(device: &CudaDevice) -> (Pool<Cuda>, [Arc<CudaStream>; 2]) {
 fn use_pool(pool: &mut Pool<Cuda>) {
     let scope = pool.scope();
     let (left, right) = (scope.acquire_filled(N, 1_u8), scope.acquire_filled(N, [2_u8; 3]));
-    assert_eq!((left.to_vec().unwrap(), right.to_vec().unwrap()), (vec![1; N], vec![[2; 3]; N]));
+    assert_eq!(
+        (left.copy_to_vec().unwrap(), right.copy_to_vec().unwrap()),
+        (vec![1; N], vec![[2; 3]; N])
+    );
     let _unanswered = scope.context().take_unanswered();
 }
 
@@ -161,7 +164,7 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
         let mut host = [[0; 3]; N];
         let mut wide = [[0; 3]; 3 * N];
         filled.copy_to_host(if factor == 1 { &mut host[..] } else { &mut wide[..] })?;
-        drop(from.to_vec()?);
+        drop(from.copy_to_vec()?);
     }
     (0..40).try_for_each(|_| pool.scope().try_acquire::<u8>(0).map(drop))?;
     pool.trim();
@@ -180,7 +183,7 @@ fn foreign_streams((pool, [known, unknown]): &mut WithStreams) -> Ended {
             return Err(scope.context().take_unanswered().unwrap().into());
         }
         record_use(&other, known)?;
-        other.copy_from(&view.as_view())?;
+        other.copy_from(view.as_view())?;
         scope.context().join_other_streams()?;
     }
     pool.trim();

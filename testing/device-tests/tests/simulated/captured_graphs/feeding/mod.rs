@@ -8,6 +8,7 @@ mod lost;
 mod ownership;
 mod steady;
 
+use pool_core::{PoolView, PoolViewMut};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
@@ -101,12 +102,17 @@ fn body(
     let input = capture.lend(main, &mut input)?;
     let mut previous = capture.lend(main, &mut previous)?;
     let mut output = capture.lend(main, &mut output)?;
-    let (mut now, rest) = output.view_mut()?.split_at(N);
-    let (mut before, own) = rest.split_at(N);
-    now.copy_from(&input.view()?.split_at(N).0)?;
-    before.copy_from(&previous.view()?.split_at(N).0)?;
-    own.split_at(1).0.fill(number)?;
-    previous.view_mut()?.split_at(N).0.copy_from(&input.view()?.split_at(N).0)?;
+    let (mut now, rest) = output.view_mut()?.into_split_at(N).unwrap();
+    let (mut before, own) = rest.into_split_at(N).unwrap();
+    now.copy_from(input.view()?.into_split_at(N).unwrap().0)?;
+    before.copy_from(previous.view()?.into_split_at(N).unwrap().0)?;
+    own.into_split_at(1).unwrap().0.fill_with_value(number)?;
+    previous
+        .view_mut()?
+        .into_split_at(N)
+        .unwrap()
+        .0
+        .copy_from(input.view()?.into_split_at(N).unwrap().0)?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Bodies as people write them: forks, pipelines, trees, libraries with streams and graphs of their own, scopes beside
 //! temporaries.
 
+use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cudarc::driver::result;
@@ -125,7 +126,7 @@ fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Resu
             let (_from, _to) = (from.on(&stream)?, sum.on(&stream)?);
             world.add_raw(&stream, from.address(), to)
         })?;
-        Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+        Ok(y.view_mut()?.copy_from(sum.as_view())?)
     })
 }
 
@@ -141,7 +142,7 @@ fn scopes_in_turn_with_temporaries_between(capture: &Capture<'_>, world: &World)
             let sum = scope.try_acquire_filled(N, 1.0_f32)?;
             let stream = scope.context().stream();
             world.add_raw(stream, temporary.view()?.address(), sum.address())?;
-            Result::Ok(y.view_mut()?.copy_from(&sum.as_view())?)
+            Result::Ok(y.view_mut()?.copy_from(sum.as_view())?)
         })?;
     }
     Ok(())
@@ -170,9 +171,9 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
         capture.scope(branch, |other| {
             let from = other.try_acquire_filled(N, 2.0_f32)?;
             let nested = other.scope();
-            Result::Ok(nested.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+            Result::Ok(nested.try_acquire_zeroed::<f32>(N)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&outer.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(outer.as_view())?)
     })?;
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
@@ -183,9 +184,9 @@ fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
     capture.scope(main, |scope| {
         let from = scope.try_acquire_filled(N, 1.0_f32)?;
         capture.scope(branch, |other| {
-            Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(&from.as_view())?)
+            Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(&from.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(from.as_view())?)
     })
 }
 
@@ -240,7 +241,7 @@ fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Re
             world.streams[1].memset_zeros(&mut from)?;
             world.streams[1].memcpy_dtod(&from, &mut to)?;
         }
-        Result::Ok(from.fill(2.0)?)
+        Result::Ok(from.fill_with_value(2.0)?)
     })
 }
 

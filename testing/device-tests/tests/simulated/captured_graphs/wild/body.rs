@@ -1,5 +1,6 @@
 //! A body that takes its steps, the same ones dry or not, whoever meddles.
 
+use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
@@ -89,11 +90,11 @@ fn take<'c>(
         What::Lend => {
             let mut block = capture.block::<u8>(block)?;
             let mut lent = capture.lend(here, &mut block)?;
-            lent.view_mut()?.fill(value)?;
+            lent.view_mut()?.fill_with_value(value)?;
             let Some(view) = views.last_mut() else { return Ok(()) };
             let mut other = capture.lend(there, view)?;
-            other.view_mut()?.copy_from(&lent.view()?)?;
-            other.view_mut()?.fill(1)?;
+            other.view_mut()?.copy_from(lent.view()?)?;
+            other.view_mut()?.fill_with_value(1)?;
             if forgets {
                 std::mem::forget((lent, other));
             }
@@ -108,8 +109,8 @@ fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
         let mut view = scope.try_acquire_zeroed::<u8>(N)?;
         let shaped = scope.try_acquire_shaped::<u8>(&[N, 1])?;
         let (mut array, _) = shaped.array.into_parts();
-        array.copy_from(&view.as_view())?;
-        Ok::<(), CaptureError>(view.fill(value)?)
+        array.copy_from(view.as_view())?;
+        Ok::<(), CaptureError>(view.fill_with_value(value)?)
     })
 }
 
@@ -131,8 +132,8 @@ fn scopes(
             } else {
                 other.context().stream().memset_zeros(&mut view)?;
             }
-            Ok::<(), CaptureError>(beside.fill(3)?)
+            Ok::<(), CaptureError>(beside.fill_with_value(3)?)
         })?;
-        Ok::<(), CaptureError>(view.fill(value)?)
+        Ok::<(), CaptureError>(view.fill_with_value(value)?)
     })
 }
