@@ -63,9 +63,9 @@ extern crate std;
 // scope: backend, config, raw, stats
 // shape: backend, element, error, lengths, raw
 // acquire: backend, element, error, raw, scope, view
-// acquire_nd: backend, element, error, lengths, nd_view, raw, scope, shape, view
+// acquire_nd: backend, element, error, lengths, nd_array, nd_view, raw, scope, shape, view
 // described: backend, element, error, lengths, raw, scope, slot_ref
-// host: backend, element, error, lengths, nd_view, raw, scope
+// host: backend, element, error, lengths, nd_array, nd_view, raw, scope
 // pool: backend, config, error, raw, scope, stats
 // dynamic: backend, config, element, error, pool, raw, scope, stats, view
 // free_list: backend, pool, raw
