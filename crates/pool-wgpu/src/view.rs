@@ -153,7 +153,7 @@ macro_rules! both_kinds {
             /// The number of the first byte, in the place of an address: it counts the bytes of all buffers that were
             /// ever made for pools, so that no two views of different blocks have bytes in common.
             #[must_use]
-            pub fn identity(&self) -> u64 {
+            pub fn address(&self) -> u64 {
                 let block = self.part.allocation().map_or(ALIGN as u64, |block| block.identity);
                 block + self.part.offset
             }
@@ -236,7 +236,7 @@ macro_rules! both_kinds {
         impl<T> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($view))
-                    .field("identity", &format_args!("{:#x}", self.identity()))
+                    .field("address", &format_args!("{:#x}", self.address()))
                     .field("length", &self.length)
                     .finish_non_exhaustive()
             }

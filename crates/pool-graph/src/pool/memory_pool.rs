@@ -28,7 +28,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
 /// let weights = pool.allocate(6 << 20)?;
 /// let scratch = pool.allocate_aligned(1000, 4096)?;
-/// assert_eq!(scratch.device_pointer() % 4096, 0);
+/// assert_eq!(scratch.address() % 4096, 0);
 ///
 /// // What a captured graph holds: the block can be neither returned nor reset away meanwhile.
 /// let lease = pool.lease(&[weights.id()])?;
@@ -39,7 +39,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 ///
 /// // The same sequence after a reset gets the same addresses.
 /// pool.reset()?;
-/// assert_eq!(pool.allocate(6 << 20)?.device_pointer(), weights.device_pointer());
+/// assert_eq!(pool.allocate(6 << 20)?.address(), weights.address());
 /// # Ok::<(), pool_graph::GraphMemoryError<pool_graph::SyntheticRefusal>>(())
 /// ```
 ///

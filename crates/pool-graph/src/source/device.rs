@@ -30,7 +30,7 @@ use crate::driver::{answer, bind};
 /// let device = Cuda::device(0)?;
 /// let pool = CUDAGraphMemoryPool::new(DeviceMemory::new(&device));
 /// let block = pool.allocate(1 << 20).unwrap();
-/// println!("{:#x}\n{}", block.device_pointer(), pool.stats());
+/// println!("{:#x}\n{}", block.address(), pool.stats());
 /// # Ok::<(), pool_cuda::CudaError>(())
 /// ```
 #[derive(Clone)]

@@ -115,7 +115,7 @@ fn room_that_another_wants_while_it_is_made() {
     let others = other.lock().unwrap().take().unwrap().join().unwrap();
     let mut live = Intervals::default();
     for block in [own, others].into_iter().flatten() {
-        live.insert(block.device_pointer(), block.size());
+        live.insert(block.address(), block.size());
     }
     assert!(live.len() == 1 && source.inner.held() <= 32 * MIB);
     assert_eq!((pool.allocated_bytes(), source.inner.mistakes()), (source.inner.held(), 0));
@@ -186,7 +186,7 @@ fn leases_that_are_forgotten_keep_their_blocks_for_ever() {
     pool.reset().unwrap();
     for _ in 0..20 {
         let other = pool.allocate(MIB).unwrap();
-        assert_ne!(other.device_pointer(), block.device_pointer());
+        assert_ne!(other.address(), block.address());
     }
     assert_eq!(pool.dispose().kept_bytes, 16 * MIB);
     drop(pool);
@@ -212,8 +212,8 @@ fn requests_at_the_edges_of_what_a_number_can_say() {
             for &size in &edges {
                 for &alignment in &edges {
                     if let Ok(block) = pool.allocate_aligned(size, alignment) {
-                        assert_eq!(block.device_pointer() % alignment, 0);
-                        live.insert(block.device_pointer(), size);
+                        assert_eq!(block.address() % alignment, 0);
+                        live.insert(block.address(), size);
                     }
                 }
             }
@@ -237,8 +237,8 @@ fn arenas_at_the_edges_of_what_a_number_can_say() {
             for size in edges {
                 for alignment in edges {
                     if let Ok(region) = arena.allocate_aligned(size, alignment) {
-                        assert!(arena.contains(region.device_pointer(), size));
-                        taken.push(region.device_pointer());
+                        assert!(arena.contains(region.address(), size));
+                        taken.push(region.address());
                     }
                 }
             }

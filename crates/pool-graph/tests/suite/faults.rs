@@ -90,7 +90,7 @@ fn a_refused_chunk_is_followed_by_the_least_that_would_do() {
     // The chunk that came is found again by the request that it came for.
     pool.reset().unwrap();
     let again = pool.allocate_aligned(1000, 4096).unwrap();
-    assert_eq!(again.device_pointer(), block.device_pointer());
+    assert_eq!(again.address(), block.address());
 }
 
 #[test]

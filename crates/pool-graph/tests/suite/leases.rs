@@ -58,7 +58,7 @@ fn what_a_reset_left_is_taken_back_with_the_last_lease() {
     assert_eq!(pool.reset().unwrap().leased, 2);
     drop(lease);
     assert_eq!((pool.stats().in_use_bytes, pool.block_count()), (0, 1));
-    assert_eq!(pool.allocate(16 * MIB).unwrap().device_pointer(), blocks[0].device_pointer());
+    assert_eq!(pool.allocate(16 * MIB).unwrap().address(), blocks[0].address());
 }
 
 #[test]

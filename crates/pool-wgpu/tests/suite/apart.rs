@@ -175,8 +175,8 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
         buffer_of(&view.binding().unwrap()).destroy();
         let told = view.copy_to_vec();
         let Err(WgpuError::SubmissionRefused { message }) = &told else { panic!("{told:?}") };
-        assert!(message.contains(&format!("{:#x}", view.identity())), "{message}");
-        view.identity()
+        assert!(message.contains(&format!("{:#x}", view.address())), "{message}");
+        view.address()
     };
     for _ in 0..3 {
         let other = other_pool.scope();
@@ -189,7 +189,7 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
                 other => panic!("{identity:#x}: {other:?}"),
             }
             let mut view = scope.acquire::<f32>(100);
-            assert_eq!(view.identity(), identity);
+            assert_eq!(view.address(), identity);
             assert_eq!(view.copy_to_vec(), Err(destroyed.clone()));
             assert_eq!(view.copy_from_host(&[0.0; 100]), Err(destroyed.clone()));
             assert_eq!(view.copy_from(kept.as_view()), Err(destroyed.clone()));

@@ -47,7 +47,7 @@ fn a_steady_scope_creates_nothing() {
                 [4, 1, 1],
             )
             .unwrap();
-        let now = [y.identity(), x.identity(), z.identity()];
+        let now = [y.address(), x.address(), z.address()];
         assert_eq!(*identities.get_or_insert(now), now);
         let counts = stream.counts();
         if round == 1 {

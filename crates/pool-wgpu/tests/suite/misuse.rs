@@ -199,7 +199,7 @@ fn wg9_a_destroyed_block_is_named_by_the_dispatch_that_binds_it_first() {
     let mut y = scope.acquire::<f32>(100);
     stream.submit().unwrap();
     buffer_of(&y.binding().unwrap()).destroy();
-    let destroyed = WgpuError::BufferDestroyed { identity: y.identity(), bytes: 512 };
+    let destroyed = WgpuError::BufferDestroyed { identity: y.address(), bytes: 512 };
     assert_eq!(y.fill_with_value(2.0), Err(destroyed.clone()));
     let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
     let told = stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 100), [2, 1, 1]);

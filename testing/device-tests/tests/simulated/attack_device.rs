@@ -128,7 +128,7 @@ fn a_region_that_lives_stays_beside_a_graph() {
         second.clear(&main).unwrap();
         let (living, lease) = (second.allocate(4096).unwrap(), second.lease());
         by_hand.begin_capture(RELAXED).unwrap();
-        let (address, stream) = (living.device_pointer(), by_hand.cu_stream());
+        let (address, stream) = (living.address(), by_hand.cu_stream());
         // SAFETY: a region of the arena, whose lease outlives the graph.
         unsafe { cudarc::driver::result::memset_d8_async(address, 7, 4096, stream) }.unwrap();
         let hand_made = by_hand.end_capture(NO_FLAGS).unwrap().unwrap();

@@ -256,7 +256,7 @@ fn graphs() -> Ended {
     installed.install(&other).map_err(captured)?;
     let found = CudaArena::on(&other).ok_or(CaptureError::Invalidated).map_err(captured)?;
     let region = found.allocate(100).map_err(captured)?;
-    let _ended = found.deallocate(region.device_pointer());
+    let _ended = found.deallocate(region.address());
     installed.clear(&other).map_err(captured)?;
     let body = |capture: &Capture<'_>, value: &mut u8| {
         let mut scratch = capture.acquire::<u8>(4096)?;

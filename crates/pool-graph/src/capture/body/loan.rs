@@ -105,7 +105,7 @@ impl Capture<'_> {
         stream: CaptureStream,
         view: &'v mut CaptureView<'_, T>,
     ) -> Result<ViewLoan<'v, T>, CaptureError> {
-        let (address, elements) = (view.device_pointer(), view.len());
+        let (address, elements) = (view.address(), view.len());
         let (uses, owner) = (&[view.write()], NodeOwner::NOTHING);
         self.operation(&Operation { kind: "lend", stream, uses, owner }, |_| Ok(()))?;
         let loan = LoanGuard::new(self, stream, view.write())?;

@@ -99,7 +99,7 @@ fn memory_is_lent_once_and_not_used_meanwhile() {
     let stream = stream();
     let body = |capture: &Capture<'_>, ends: Ends| {
         let main = capture.main();
-        let address = ends.from.device_pointer();
+        let address = ends.from.address();
         let mut from = capture.block::<f64>(&ends.from)?;
         let mut again = capture.block::<f64>(&ends.from)?;
         let mut scratch = capture.acquire::<f64>(N)?;
@@ -113,13 +113,13 @@ fn memory_is_lent_once_and_not_used_meanwhile() {
         capture.copy(main, &mut scratch, &again)?;
         // A temporary that is lent for good keeps its bytes.
         let mut other = capture.acquire::<f64>(N)?;
-        let kept = other.device_pointer();
+        let kept = other.address();
         let mut lent = capture.lend(main, &mut other)?;
         lent.view_mut()?.fill_with_zeros()?;
         std::mem::forget(lent);
         drop(other);
         let last = capture.acquire::<f64>(N)?;
-        assert_ne!(last.device_pointer(), kept);
+        assert_ne!(last.address(), kept);
         drop(last);
         capture.copy(main, &mut capture.block(&ends.to)?, &scratch)
     };

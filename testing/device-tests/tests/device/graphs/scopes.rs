@@ -86,7 +86,7 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
             let mut scratch = capture.acquire::<f64>(N)?;
             capture.copy(main, &mut scratch, &capture.block(&ends.from)?)?;
             capture.fill_bytes(main, &mut scratch, 0)?;
-            note(scratch.device_pointer());
+            note(scratch.address());
             drop(scratch);
             ends.with_views(capture, |scope, from, to| {
                 let mut view = scope.try_acquire::<f64>(N)?;

@@ -75,7 +75,7 @@ impl Place {
         let mut scratch = capture.acquire::<f64>(wanted.temporary)?;
         capture.fill_bytes(capture.main(), &mut scratch, 1)?;
         let mut numbers = capture.block::<f64>(&self.numbers)?;
-        let at = numbers.device_pointer();
+        let at = numbers.address();
         let work = |stream: &Arc<CudaStream>| self.work(stream, at, wanted);
         // SAFETY: the work writes the numbers, on this stream.
         unsafe { capture.enqueue(capture.main(), &[numbers.write()], work) }?;

@@ -93,7 +93,7 @@ fn work_that_fails_halfway_has_used_its_memory() {
         let body = |capture: &Capture<'_>, (): &mut ()| {
             let side = capture.branch(0)?;
             let mut first = capture.acquire_on::<u8>(side, 4096)?;
-            let address = first.device_pointer();
+            let address = first.address();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();
                 // SAFETY: the bytes are those of the view, and the stream is live.
@@ -204,12 +204,12 @@ fn an_arena_that_is_reset_or_returned_to_in_the_body() {
                 if resets {
                     besides.reset();
                 } else {
-                    assert_eq!(besides.deallocate(first.device_pointer()), Deallocation::Foreign);
+                    assert_eq!(besides.deallocate(first.address()), Deallocation::Foreign);
                     let refused = besides.allocate(1);
                     assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })));
                 }
                 let mut second = capture.acquire::<u8>(4096)?;
-                assert_eq!(first.device_pointer() == second.device_pointer(), resets);
+                assert_eq!(first.address() == second.address(), resets);
                 capture.fill_bytes(capture.main(), &mut second, 2)?;
                 capture.copy(capture.main(), &mut capture.block(&output)?, &first)
             });
@@ -244,15 +244,15 @@ fn a_second_handle_takes_nothing_of_a_session() {
             let mut view = capture.acquire::<u8>(4096)?;
             let taken = [Some(&before), refused.as_ref().ok()];
             for region in taken.into_iter().flatten() {
-                assert_ne!(region.device_pointer(), view.device_pointer());
+                assert_ne!(region.address(), view.address());
             }
             capture.fill_bytes(capture.main(), &mut view, 1)
         });
         assert!(matches!(refused, Err(GraphMemoryError::ArenaInUse { .. })), "{refused:?}");
-        assert_eq!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
+        assert_eq!(second.deallocate(before.address()), Deallocation::Foreign);
         drop((made.unwrap(), prepared));
         // With the last of its graphs, the arena is its owner's again.
-        assert_ne!(second.deallocate(before.device_pointer()), Deallocation::Foreign);
+        assert_ne!(second.deallocate(before.address()), Deallocation::Foreign);
         assert!(second.allocate(4096).is_ok());
         second.clear(&stream).unwrap();
     });

@@ -159,7 +159,7 @@ impl World {
     /// The closure returns a `CaptureError`: the one that stands for the body's own is none that the pool makes here.
     fn enqueue(&self, capture: &Capture<'_>, state: State) -> Result<(), Own> {
         let mut temporary = capture.acquire::<u32>(N)?;
-        let address = temporary.device_pointer();
+        let address = temporary.address();
         let set = |stream: &Arc<CudaStream>| {
             // SAFETY: the bytes are the view's.
             let set = || unsafe { result::memset_d8_async(address, 1, 4 * N, stream.cu_stream()) };

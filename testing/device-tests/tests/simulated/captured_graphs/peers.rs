@@ -77,7 +77,7 @@ fn a_graph_with_a_block_that_a_peer_lets() {
             let refused = CaptureError::WrongContext { session: 0, other: 1 };
             assert_eq!(capture.block::<f32>(&x).map(drop), Err(refused));
             let mut y = capture.block::<f32>(&y)?;
-            let addresses = [x.device_pointer(), y.device_pointer()];
+            let addresses = [x.address(), y.address()];
             // SAFETY: the graph has a lease of the block of the other device, which nothing writes meanwhile.
             unsafe {
                 capture.enqueue(capture.main(), &[y.write()], |stream| {

@@ -47,7 +47,7 @@ fn arena_script(memory: &DeviceMemory, stream: &Arc<CudaStream>) -> Ended {
     arena.install(stream)?;
     let mut cleared = Ok(());
     let captured = capture(stream, || {
-        let filled = arena.allocate(4096).map(|region| fill(stream, region.device_pointer(), 1));
+        let filled = arena.allocate(4096).map(|region| fill(stream, region.address(), 1));
         cleared = arena.clear(stream);
         filled.unwrap()
     });

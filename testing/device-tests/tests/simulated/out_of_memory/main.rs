@@ -288,7 +288,7 @@ fn graph_memory(on: &mut WithGraph) -> Ended {
     let region = arena.as_ref().map(|arena| arena.allocate(100)).transpose();
     on.arena.clear(&on.stream)?;
     if let Some(region) = region? {
-        let _ended = on.arena.deallocate(region.device_pointer());
+        let _ended = on.arena.deallocate(region.address());
     }
     Ok(())
 }

@@ -185,7 +185,7 @@ impl<'b, 'c> Body<'b, 'c> {
 
     fn take(&mut self, on: usize, granules: usize, fills: bool) -> Result {
         let view = self.capture.acquire_on::<f32>(self.name(on)?, granules * 64)?;
-        let (address, taken_at) = (view.device_pointer(), self.frontier(on));
+        let (address, taken_at) = (view.address(), self.frontier(on));
         let region = self.log.take(Life { address, taken_at, ..Life::default() });
         self.temporaries.push(Held { view, memory: Memory::Region(region) });
         if fills { self.fill(on, BLOCKS + self.temporaries.len() - 1, false) } else { Ok(()) }
@@ -224,7 +224,7 @@ impl<'b, 'c> Body<'b, 'c> {
         let stream = self.name(on)?;
         let Some(mut held) = self.pick(which)? else { return Ok(()) };
         if by_hand {
-            let (address, bytes) = (held.view.device_pointer(), held.view.len() * size_of::<f32>());
+            let (address, bytes) = (held.view.address(), held.view.len() * size_of::<f32>());
             let set = |stream: &Arc<CudaStream>| {
                 // SAFETY: the bytes are the view's.
                 unsafe { result::memset_d8_async(address, 1, bytes, stream.cu_stream()) }?;

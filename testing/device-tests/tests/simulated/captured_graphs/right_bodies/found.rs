@@ -119,7 +119,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
 fn side_stream_over_two_calls(capture: &Capture<'_>, world: &World) -> Result {
     let side = &world.sides[0];
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
-    let (from, to) = (x.device_pointer(), y.device_pointer());
+    let (from, to) = (x.address(), y.address());
     let uses = [x.read(), y.write()];
     // SAFETY: it reads and writes these views, on a stream that the next call joins.
     unsafe {

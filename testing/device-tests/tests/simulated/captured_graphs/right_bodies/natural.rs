@@ -76,8 +76,8 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
         for sum in &mut sums {
             capture.fill_bytes(main, sum, 0)?;
         }
-        let from = x.device_pointer();
-        let to = [sums[0].device_pointer(), sums[1].device_pointer()];
+        let from = x.address();
+        let to = [sums[0].address(), sums[1].address()];
         let [one, other] = &mut sums;
         let uses = [x.read(), one.write(), other.write()];
         let work = |stream: &Arc<_>| {
@@ -98,7 +98,7 @@ fn library_with_two_streams(capture: &Capture<'_>, world: &World) -> Result {
 /// A library captures a graph on a stream of its own, and launches it.
 fn library_with_a_graph(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
-    let (from, to) = (x.device_pointer(), y.device_pointer());
+    let (from, to) = (x.address(), y.address());
     let work = |stream: &Arc<_>| {
         let side = &world.sides[0];
         side.begin_capture(RELAXED)?;
@@ -251,7 +251,7 @@ fn library_with_one_stream(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let mut sum = capture.acquire::<f32>(N)?;
     capture.fill_bytes(main, &mut sum, 0)?;
-    let (from, to) = (x.device_pointer(), sum.device_pointer());
+    let (from, to) = (x.address(), sum.address());
     let work = |stream: &Arc<_>| {
         let side = &world.sides[0];
         side.join(stream)?;

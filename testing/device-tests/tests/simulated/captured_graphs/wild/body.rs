@@ -55,9 +55,8 @@ fn take<'c>(
         What::FillBlock | What::CopyToBlock | What::CopyFromHost | What::Lend if reads => {}
         What::Acquire => {
             let view = capture.acquire_on(here, N)?;
-            let is_its_own = |other: &CaptureView<'_, u8>| {
-                other.device_pointer().abs_diff(view.device_pointer()) >= N as u64
-            };
+            let is_its_own =
+                |other: &CaptureView<'_, u8>| other.address().abs_diff(view.address()) >= N as u64;
             let may_share = is_planned || views.iter().all(is_its_own);
             assert!(may_share, "bytes of two that live");
             views.push(view);
