@@ -20,7 +20,7 @@ fn spread(scope: &mut Scope<'_, Cpu>, heat: &mut [f64]) {
 
 fn main() {
     let warmest = with_pool!(|scope| {
-        let heat = scope.acquire_zeroed::<f64>(64);
+        let heat = scope.acquire_zeroed::<f64, _>(64);
         heat[32] = 100.0;
         for _ in 0..1_000 {
             spread(&mut scope, heat);

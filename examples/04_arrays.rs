@@ -12,7 +12,7 @@ type Matrix<'s> = NdView<&'s mut [f64], [usize; 2]>;
 
 /// Ones beside the diagonal and twos on it. What a helper acquires it may return.
 fn laplacian<'s>(scope: &Scope<'s, Cpu>, size: usize) -> Matrix<'s> {
-    scope.acquire_nd_with([size, size], |[row, column]| match row.abs_diff(column) {
+    scope.acquire_with([size, size], |[row, column]| match row.abs_diff(column) {
         0 => 2.0,
         1 => -1.0,
         _ => 0.0,
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // The same memory as an array of `ndarray`, with its arithmetic.
         let mut product = scope.acquire_array([size, size]);
         let identity =
-            scope.acquire_nd_with([size, size], |[row, column]| f64::from(u8::from(row == column)));
+            scope.acquire_with([size, size], |[row, column]| f64::from(u8::from(row == column)));
         let mut array = laplacian(&scope, size).into_ndarray();
         array += &identity.into_ndarray();
         product.assign(&array);

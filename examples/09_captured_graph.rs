@@ -36,7 +36,7 @@ fn step(
     let grid = pool_kernels::Launch::over_elements(x.len());
     let launch = LaunchConfig { grid_dim: grid.grid, block_dim: grid.block, shared_mem_bytes: 0 };
     let count = x.len() as u64;
-    let mut twice = scope.try_acquire_zeroed::<f32>(x.len())?;
+    let mut twice = scope.try_acquire_zeroed::<f32, _>(x.len())?;
     // SAFETY: here and below, the parameters are those of `AXPY`, and all views have `count` elements.
     unsafe { scope.launch(axpy).arg(&2.0_f32).arg(x).arg(&mut twice).arg(&count).launch(launch) }?;
     // SAFETY: as above.

@@ -5,9 +5,8 @@ use std::arch::asm;
 use num_complex::Complex;
 use pool_facade::PodElement;
 
-use crate::columns::kept::KeptVectors;
-use crate::columns::opool::ObjectPools;
-use crate::published::{AdaptivePool, TypedPool};
+use crate::published::{AdaptivePool, Stacked, TypedPool};
+use crate::storage::{KeptVectors, ObjectPools, OfType};
 
 /// One way to get temporaries.
 pub trait Column: 'static {
@@ -109,15 +108,12 @@ unsafe fn write_from(start: *mut f64, length: usize, value: f64) {
 }
 
 /// An element type of the workloads, and where the columns that sort by type keep it.
-pub trait BenchElement: PodElement + Default + std::fmt::Debug {
+pub trait BenchElement: PodElement + Default + std::fmt::Debug + Stacked {
     /// The vectors of this type that a caller keeps.
     fn kept(vectors: &mut KeptVectors) -> &mut [Vec<Self>];
 
     /// The object pool of this type.
-    fn objects(pools: &ObjectPools) -> &crate::columns::opool::OfType<Self>;
-
-    /// The stack of this type in the published design; `None` for one that is not built in.
-    fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>>;
+    fn objects(pools: &ObjectPools) -> &OfType<Self>;
 }
 
 macro_rules! elements {
@@ -129,10 +125,12 @@ macro_rules! elements {
             }
 
             #[inline(always)]
-            fn objects(pools: &ObjectPools) -> &crate::columns::opool::OfType<Self> {
+            fn objects(pools: &ObjectPools) -> &OfType<Self> {
                 &pools.$field
             }
+        }
 
+        impl Stacked for $element {
             #[inline(always)]
             fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>> {
                 let stack: fn(&mut AdaptivePool) -> Option<&mut TypedPool<Self>> = $published;

@@ -10,10 +10,20 @@
 //! `cargo bench` shows the cases through criterion; `cargo xtask bench` runs them through
 //! [`harness`], and figures are quoted from that.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// published, record, storage: nothing
+// case: record
+// column: published, storage
+// columns: column, published, storage
+// workloads: case, column, columns, published, record
+// harness: case, record, workloads
+
 pub mod case;
 pub mod column;
 pub mod columns;
 pub mod harness;
 pub mod published;
 pub mod record;
+pub mod storage;
 pub mod workloads;

@@ -11,7 +11,7 @@ mod clock;
 mod heap;
 mod measure;
 mod plot;
-#[path = "../../xtask/src/progress.rs"]
+#[path = "../../tools/showcases/src/progress.rs"]
 mod progress;
 mod stream;
 mod table;

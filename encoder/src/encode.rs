@@ -34,7 +34,7 @@ pub fn encode<B: PoolBackend, A: Algebra<B>>(
     to: &mut B::View<'_, f32>,
 ) -> Result<(), Failure> {
     let numbers = batch.count * batch.tokens * model.configuration.hidden;
-    let mut states = scope.try_acquire_zeroed::<f32>(numbers)?;
+    let mut states = scope.try_acquire_zeroed::<f32, _>(numbers)?;
     embed(algebra, &scope.scope(), model, batch, &mut states)?;
     for layer in &model.layers {
         let step = Step { algebra, configuration: &model.configuration, layer, batch };
@@ -53,7 +53,7 @@ fn embed<B: PoolBackend, A: Algebra<B>>(
     states: &mut B::View<'_, f32>,
 ) -> Result<(), Failure> {
     let Configuration { hidden, epsilon, .. } = model.configuration;
-    let mut sum = scope.try_acquire_zeroed::<f32>(batch.count * batch.tokens * hidden)?;
+    let mut sum = scope.try_acquire_zeroed::<f32, _>(batch.count * batch.tokens * hidden)?;
     algebra.add_rows(scope, hidden, model.words, batch.words, &mut sum)?;
     algebra.add_rows(scope, hidden, model.positions, batch.positions, &mut sum)?;
     algebra.add_rows(scope, hidden, model.kinds, batch.kinds, &mut sum)?;
@@ -79,8 +79,8 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
     ) -> Result<(), Failure> {
         let Configuration { hidden, heads, epsilon, .. } = *self.configuration;
         let numbers = self.rows() * hidden;
-        let mut keys_and_values = scope.try_acquire::<f32>(2 * numbers)?;
-        let mut queries = scope.try_acquire::<f32>(numbers)?;
+        let mut keys_and_values = scope.try_acquire::<f32, _>(2 * numbers)?;
+        let mut queries = scope.try_acquire::<f32, _>(numbers)?;
         self.dense(&scope, &self.layer.query, states.as_view(), 0, &mut queries)?;
         self.dense(&scope, &self.layer.key, states.as_view(), 0, &mut keys_and_values)?;
         self.dense(&scope, &self.layer.value, states.as_view(), numbers, &mut keys_and_values)?;
@@ -117,7 +117,7 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         let tokens_of_heads = Layout { start, row: hidden, matrix: width };
         let values = Layout { start: start + self.rows() * hidden, ..tokens_of_heads };
         let square = Layout { start: 0, row: tokens, matrix: tokens * tokens };
-        let mut scores = scope.try_acquire::<f32>(part.heads * tokens * tokens)?;
+        let mut scores = scope.try_acquire::<f32, _>(part.heads * tokens * tokens)?;
         let asked = Product {
             count: part.heads,
             rows: tokens,
@@ -154,8 +154,8 @@ impl<B: PoolBackend, A: Algebra<B>> Step<'_, '_, '_, B, A> {
         states: &mut B::View<'_, f32>,
     ) -> Result<(), Failure> {
         let Configuration { hidden, inner, epsilon, .. } = *self.configuration;
-        let mut wide = scope.try_acquire::<f32>(self.rows() * inner)?;
-        let mut update = scope.try_acquire::<f32>(self.rows() * hidden)?;
+        let mut wide = scope.try_acquire::<f32, _>(self.rows() * inner)?;
+        let mut update = scope.try_acquire::<f32, _>(self.rows() * hidden)?;
         self.dense(scope, &self.layer.widening, states.as_view(), 0, &mut wide)?;
         self.algebra.gelu(scope, &mut wide)?;
         self.dense(scope, &self.layer.narrowing, wide.as_view(), 0, &mut update)?;

@@ -106,7 +106,7 @@ fn encoded<B: PoolBackend, A: Algebra<B>>(
     let batch = Batch::upload(sentences, &mut constants)?;
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
-    let mut to = scope.try_acquire::<f32>(sentences.count() * configuration.hidden)?;
+    let mut to = scope.try_acquire::<f32, _>(sentences.count() * configuration.hidden)?;
     let mut pool = Pool::<B>::new(context()?);
     encode(algebra, at_once, pool.scope(), &model, &batch, &mut to)?;
     Ok(to.copy_to_vec()?)

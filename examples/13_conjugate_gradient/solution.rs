@@ -36,7 +36,7 @@ impl Computation for System<'_> {
         let (constants, mut scope) = pool.split();
         let matrix = matrix.views(&constants)?;
         let right = scope.try_acquire_from(&rounded::<T>(self.right))?;
-        let mut x = scope.try_acquire::<T>(matrix.rows())?;
+        let mut x = scope.try_acquire::<T, _>(matrix.rows())?;
         let convergence = solve(algebra, scope.scope(), &matrix, right.as_view(), &mut x)?;
         let growths = scope.stats().growths;
         Ok(Solution { x: widened(&x.copy_to_vec()?), convergence, growths })

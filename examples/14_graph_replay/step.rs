@@ -28,11 +28,11 @@ pub(crate) fn step(
     arrays: &mut Arrays<'_>,
 ) -> Result<(), CaptureError> {
     let rows = arrays.x.len();
-    let image = scope.try_acquire::<f64>(rows)?;
+    let image = scope.try_acquire::<f64, _>(rows)?;
     let [before, bend, after] = [
-        scope.try_acquire_zeroed::<f64>(1)?,
-        scope.try_acquire_zeroed::<f64>(1)?,
-        scope.try_acquire_zeroed::<f64>(1)?,
+        scope.try_acquire_zeroed::<f64, _>(1)?,
+        scope.try_acquire_zeroed::<f64, _>(1)?,
+        scope.try_acquire_zeroed::<f64, _>(1)?,
     ];
     let stream = scope.context().stream();
     let matrix = [arrays.values.address(), arrays.columns.address(), arrays.starts.address()];

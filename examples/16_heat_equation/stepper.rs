@@ -50,8 +50,8 @@ impl<T: Number> Constants<T> {
         temperatures: &mut B::View<'_, T>,
         history: &mut History,
     ) -> Result<(), Failure> {
-        let mut right = scope.try_acquire_like::<T>(temperatures)?;
-        let mut difference = scope.try_acquire_like::<T>(temperatures)?;
+        let mut right = scope.try_acquire::<T, _>(temperatures.len())?;
+        let mut difference = scope.try_acquire::<T, _>(temperatures.len())?;
         let explicit = self.explicit.views(constants)?;
         algebra.multiply(&scope, &explicit, temperatures.as_view(), &mut right)?;
         algebra.add(&scope, constants.get(self.boundary)?, &mut right)?;

@@ -54,7 +54,7 @@ impl Way for Pooled<'_> {
 
         let scope = pool.scope();
         let words = scope.try_acquire_from(frame)?;
-        let plane = || scope.try_acquire::<f32>(filter.pixels());
+        let plane = || scope.try_acquire::<f32, _>(filter.pixels());
         let mut grey = plane()?;
         let bindings = [words.binding()?, grey.binding_mut()?];
         stream.dispatch(unpack, &bindings, parameters, workgroups[0])?;
@@ -73,7 +73,7 @@ impl Way for Pooled<'_> {
         let bindings = [blurred.binding()?, edges.binding_mut()?];
         stream.dispatch(gradient, &bindings, parameters, workgroups[4])?;
 
-        let mut picture = scope.try_acquire::<u32>(filter.pixels())?;
+        let mut picture = scope.try_acquire::<u32, _>(filter.pixels())?;
         let bindings = [sharp.binding()?, edges.binding()?, picture.binding_mut()?];
         stream.dispatch(composite, &bindings, parameters, workgroups[5])?;
         stream.submit()?;

@@ -40,8 +40,8 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     x: &mut B::View<'_, T>,
 ) -> Result<Convergence, Failure> {
     x.fill_with_zeros()?;
-    let mut residual = scope.try_acquire::<T>(matrix.rows())?;
-    let mut direction = scope.try_acquire::<T>(matrix.rows())?;
+    let mut residual = scope.try_acquire::<T, _>(matrix.rows())?;
+    let mut direction = scope.try_acquire::<T, _>(matrix.rows())?;
     residual.copy_from(right.as_view())?;
     direction.copy_from(right.as_view())?;
     let first = square_of(algebra, &scope.scope(), right)?;
@@ -52,7 +52,7 @@ pub fn solve<B: PoolBackend, T: Number, A: Algebra<B, T>>(
     while square > enough && iterations < 2 * matrix.rows() {
         // Its temporaries are given back when the iteration ends: the next one gets the same.
         let scope = scope.scope();
-        let mut image = scope.try_acquire::<T>(matrix.rows())?;
+        let mut image = scope.try_acquire::<T, _>(matrix.rows())?;
         let [mut before, mut bend, mut after] = [
             scope.try_acquire_zeroed(1)?,
             scope.try_acquire_zeroed(1)?,

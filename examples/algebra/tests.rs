@@ -57,9 +57,9 @@ impl Computation for Operations {
         };
         let elements = y.copy_to_vec()?;
         let copy = || scope.try_acquire_from(&elements);
-        let (mut multiplied, mut added) = (scope.try_acquire::<T>(matrix.rows())?, copy()?);
+        let (mut multiplied, mut added) = (scope.try_acquire::<T, _>(matrix.rows())?, copy()?);
         let (mut ratio_added, mut ratio_taken) = (copy()?, copy()?);
-        let (mut scaled, mut dot) = (copy()?, scope.try_acquire_zeroed::<T>(1)?);
+        let (mut scaled, mut dot) = (copy()?, scope.try_acquire_zeroed::<T, _>(1)?);
         algebra.multiply(&scope, &matrix, x.as_view(), &mut multiplied)?;
         algebra.add(&scope, x.as_view(), &mut added)?;
         algebra.dot(&scope, x.as_view(), y.as_view(), &mut dot)?;

@@ -3,21 +3,24 @@
 //! Each task is one module with an `Arguments` type that clap fills in and a `run` function. A new
 //! task is a module, a variant of [`Task`] and an arm in [`main`].
 
-mod adopt;
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// assembly, bench, cuda_versions, kernels, mutants, showcase, test: nothing
+// gpu_test, imports, packages, quick: test
+// gpu_archive: gpu_test
+// sim_test: gpu_test, test
+
 mod assembly;
 mod bench;
-mod clients;
 mod cuda_versions;
-mod demo;
-mod encode;
 mod gpu_archive;
 mod gpu_test;
 mod imports;
 mod kernels;
 mod mutants;
 mod packages;
-mod progress;
 mod quick;
+mod showcase;
 mod sim_test;
 mod test;
 
@@ -38,19 +41,17 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Put a pool into other people's crates, run their own tests, and measure them before and after.
-    Adopt(adopt::Arguments),
+    Adopt(showcase::Arguments),
     /// Print the machine code of the hot path, and count its instructions.
     Assembly,
     /// Measure the pool beside its peers, and write `docs/benchmarks.md`.
     Bench(bench::Arguments),
-    /// Run the tests of other people's CUDA crates on the simulated CUDA driver.
-    Clients(clients::Arguments),
     /// Check that the CUDA crates build together with what others want of cudarc.
     CudaVersions(cuda_versions::Arguments),
     /// Run two real workloads with and without a pool, and print what the pool changes.
-    Demo(demo::Arguments),
+    Demo(showcase::Arguments),
     /// Encode sentences with a model that runs in pools, and say how near they are.
-    Encode(encode::Arguments),
+    Encode(showcase::Arguments),
     /// Try the archive of GPU tests, its script and its reports, on the simulated CUDA driver.
     GpuArchive(gpu_archive::Arguments),
     /// Build the GPU tests and run them on the GPU of this machine, or pack them for another.
@@ -68,26 +69,25 @@ enum Task {
     /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
     Quick(tasks::quick::Arguments),
     /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
-    SimTest(sim_test::Arguments),
+    SimTest(cuda_tasks::sim_test::Arguments),
     /// Run every check of the repository; the last line counts them.
     Test(tasks::steps::Arguments),
 }
 
 fn main() -> ExitCode {
     let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
-        Task::Adopt(arguments) => adopt::run(&arguments),
+        Task::Adopt(arguments) => showcase::run("adopt", &arguments),
         Task::Assembly => assembly::run(),
         Task::Bench(arguments) => bench::run(&arguments),
-        Task::Clients(arguments) => clients::run(&arguments),
         Task::CudaVersions(arguments) => cuda_versions::run(&arguments),
-        Task::Demo(arguments) => demo::run(&arguments),
-        Task::Encode(arguments) => encode::run(&arguments),
+        Task::Demo(arguments) => showcase::run("demo", &arguments),
+        Task::Encode(arguments) => showcase::run("encode", &arguments),
         Task::GpuArchive(arguments) => gpu_archive::run(&arguments),
         Task::GpuTest(arguments) => gpu_test::run(&arguments),
         Task::Imports(arguments) => imports::run(&arguments),
         Task::Kernels(arguments) => kernels::run(&arguments),
-        // The planner's documents are followed by its own tasks.
-        Task::Links => tasks::links::run(&["planner"]),
+        // The documents of other workspaces are followed by their own tasks.
+        Task::Links => tasks::links::run(&["planner", "sim"]),
         Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Packages(arguments) => packages::run(&arguments),
         Task::Quick(arguments) => quick::run(&arguments),

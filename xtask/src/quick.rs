@@ -1,4 +1,4 @@
-//! `cargo xtask quick`: what of the root workspace, and of the planner's, a branch changes.
+//! `cargo xtask quick`: what of the root workspace, of the planner's and of the simulator's, a branch changes.
 
 use std::process::ExitCode;
 
@@ -10,13 +10,8 @@ use crate::test::features::ALL_FEATURES;
 /// Integration tests that do not run after each edit: one takes 22 s of processor time; one is empty without `cfg(loom)`;
 /// all others are ignored, but for single ones, unless `cargo xtask sim-test` runs them on the simulated driver. The suites
 /// left take at most 17 s, with as many random programs as [`tasks::quick`] asks for.
-const SLOW_SUITES: &[(&str, &str)] = &[
-    ("pool-graph", "large_graphs"),
-    ("pool-graph", "interleavings"),
-    ("cuda-sim-control", "simulator"),
-    ("driver-conformance", "driver_conformance"),
-    ("device-tests", "*"),
-];
+const SLOW_SUITES: &[(&str, &str)] =
+    &[("pool-graph", "large_graphs"), ("pool-graph", "interleavings"), ("device-tests", "*")];
 
 /// Checks the changed crates.
 ///
@@ -24,8 +19,11 @@ const SLOW_SUITES: &[(&str, &str)] = &[
 ///
 /// When the changed files cannot be found. A failed check is no such error: the exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
-    let profile =
-        Profile { features: ALL_FEATURES.to_vec(), slow_suites: SLOW_SUITES, others: &["planner"] };
+    let profile = Profile {
+        features: ALL_FEATURES.to_vec(),
+        slow_suites: SLOW_SUITES,
+        others: &["planner", "sim"],
+    };
     quick::run(arguments, profile)
 }
 

@@ -115,9 +115,9 @@ impl Work<'_> {
     /// A scope of three acquires and a dispatch; the identities of the blocks.
     fn scope(&self, pool: &mut Pool<Wgpu>) -> [u64; 3] {
         let scope = pool.scope();
-        let x = scope.acquire::<f32>(self.elements);
-        let y = scope.acquire::<f32>(self.elements);
-        let mut to = scope.acquire::<f32>(self.elements);
+        let x = scope.acquire::<f32, _>(self.elements);
+        let y = scope.acquire::<f32, _>(self.elements);
+        let mut to = scope.acquire::<f32, _>(self.elements);
         let identities = [x.address(), y.address(), to.address()];
         let bindings = [x.binding().unwrap(), y.binding().unwrap(), to.binding_mut().unwrap()];
         let groups = [self.parameters[1].div_ceil(WORKGROUP), 1, 1];
@@ -222,13 +222,13 @@ fn ways<'a>(work: &'a Work<'a>) -> Vec<Way<'a>> {
         Way::new("three acquires alone", move |scopes| {
             for _ in 0..scopes {
                 let scope = empty_pool.scope();
-                let views = [(); 3].map(|()| scope.acquire::<f32>(elements));
+                let views = [(); 3].map(|()| scope.acquire::<f32, _>(elements));
                 std::hint::black_box(&views);
             }
         }),
         Way::new("pool, one acquire zeroed and no dispatch", move |scopes| {
             for _ in 0..scopes {
-                std::hint::black_box(zeroed.scope().acquire_zeroed::<f32>(elements));
+                std::hint::black_box(zeroed.scope().acquire_zeroed::<f32, _>(elements));
             }
             stream.submit().unwrap();
         }),

@@ -21,6 +21,8 @@ mod harness;
 mod published;
 #[path = "../record.rs"]
 mod record;
+#[path = "../storage.rs"]
+mod storage;
 #[path = "../workloads/mod.rs"]
 mod workloads;
 

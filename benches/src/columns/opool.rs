@@ -2,42 +2,10 @@
 
 use std::fmt;
 
-use num_complex::Complex;
-use opool::{LocalPool, PoolAllocator, RefLocalGuard};
+use opool::{LocalPool, RefLocalGuard};
 
 use crate::column::{BenchElement, Buffer, Column};
-
-/// Makes empty vectors; a vector keeps its capacity while it rests.
-#[derive(Debug)]
-pub struct Vectors;
-
-impl<T> PoolAllocator<Vec<T>> for Vectors {
-    #[inline]
-    fn allocate(&self) -> Vec<T> {
-        Vec::new()
-    }
-}
-
-/// The pool of one type's vectors.
-pub type OfType<T> = LocalPool<Vectors, Vec<T>>;
-
-/// One pool for each type.
-pub struct ObjectPools {
-    pub(crate) f64s: OfType<f64>,
-    pub(crate) f32s: OfType<f32>,
-    pub(crate) i64s: OfType<i64>,
-    pub(crate) i32s: OfType<i32>,
-    pub(crate) c64s: OfType<Complex<f64>>,
-    pub(crate) c32s: OfType<Complex<f32>>,
-    pub(crate) u8s: OfType<u8>,
-    pub(crate) u16s: OfType<u16>,
-}
-
-impl fmt::Debug for ObjectPools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObjectPools").field("f64s", &self.f64s.len()).finish_non_exhaustive()
-    }
-}
+use crate::storage::{ObjectPools, Vectors};
 
 /// The thread-local form of opool.
 #[derive(Debug)]

@@ -18,7 +18,6 @@ use std::fmt;
 
 use num_complex::Complex;
 
-use crate::column::BenchElement;
 pub use typed::TypedPool;
 
 /// The pool: one stack for each built-in type and a map of the others.
@@ -36,6 +35,12 @@ pub struct AdaptivePool {
     depth: usize,
 }
 
+/// An element type, and its stack in the pool.
+pub trait Stacked: Clone + Default + fmt::Debug + 'static {
+    /// The stack of this type; `None` for one that is not built in.
+    fn published(pool: &mut AdaptivePool) -> Option<&mut TypedPool<Self>>;
+}
+
 /// A stack of a type that is not built in.
 trait OtherPool: Any + fmt::Debug {
     fn checkpoint(&mut self, depth: usize);
@@ -43,7 +48,7 @@ trait OtherPool: Any + fmt::Debug {
     fn as_any(&mut self) -> &mut dyn Any;
 }
 
-impl<T: BenchElement> OtherPool for TypedPool<T> {
+impl<T: Stacked> OtherPool for TypedPool<T> {
     fn checkpoint(&mut self, depth: usize) {
         TypedPool::checkpoint(self, depth);
     }
@@ -108,12 +113,12 @@ impl AdaptivePool {
 
     /// The next vector of the type, at least as long as asked.
     #[inline]
-    pub fn acquire<T: BenchElement>(&mut self, length: usize) -> &mut [T] {
+    pub fn acquire<T: Stacked>(&mut self, length: usize) -> &mut [T] {
         self.of_type::<T>().acquire(length)
     }
 
     #[inline]
-    fn of_type<T: BenchElement>(&mut self) -> &mut TypedPool<T> {
+    fn of_type<T: Stacked>(&mut self) -> &mut TypedPool<T> {
         // Twice, because a borrow that is returned from one arm would last through the other.
         if T::published(self).is_some() {
             let Some(stack) = T::published(self) else { unreachable!("it was there") };
@@ -170,7 +175,7 @@ pub trait TypeList: 'static {
 
 macro_rules! type_lists {
     ($(($($element:ident),+);)+) => {$(
-        impl<$($element: BenchElement),+> TypeList for ($($element,)+) {
+        impl<$($element: Stacked),+> TypeList for ($($element,)+) {
             #[inline]
             fn checkpoint(pool: &mut AdaptivePool, depth: usize) {
                 $(pool.of_type::<$element>().checkpoint(depth);)+

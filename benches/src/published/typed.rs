@@ -1,7 +1,5 @@
 //! The stack of one element type: its vectors, how many are handed out, and the saved counters.
 
-use crate::column::BenchElement;
-
 /// The vectors of one type.
 #[derive(Debug)]
 pub struct TypedPool<T> {
@@ -26,7 +24,7 @@ impl<T> Default for TypedPool<T> {
     }
 }
 
-impl<T: BenchElement> TypedPool<T> {
+impl<T: Clone + Default> TypedPool<T> {
     /// Saves the counter.
     #[inline]
     pub(super) fn checkpoint(&mut self, depth: usize) {

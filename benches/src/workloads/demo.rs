@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use crate::case::{Case, Work};
 
 pub(super) fn cases() -> Vec<Case> {

@@ -3,7 +3,7 @@
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use crate::case::{Case, Work};
 use crate::column::{Address, Column, write_all};
 use crate::columns::heap::{WithCapacity, Zeroed};
@@ -35,7 +35,7 @@ impl Work for Grown {
 
     #[inline(never)]
     fn run(&mut self, _: usize, _: usize, _: usize) {
-        write_all(&mut self.0.scope().acquire::<f64>(LENGTH), LENGTH, 1.0);
+        write_all(&mut self.0.scope().acquire::<f64, _>(LENGTH), LENGTH, 1.0);
         self.0.trim();
     }
 }

@@ -219,13 +219,13 @@ fn in_slots(scope: &mut Scope<'_, Cpu>, tree: &Tree) {
     for request in &tree.requests {
         let length = request.length;
         match request.element {
-            0 => _ = scope.acquire::<f64>(length),
-            1 => _ = scope.acquire::<f32>(length),
-            2 => _ = scope.acquire::<i64>(length),
-            3 => _ = scope.acquire::<i32>(length),
-            4 => _ = scope.acquire::<Complex<f64>>(length),
-            5 => _ = scope.acquire::<Complex<f32>>(length),
-            _ => _ = scope.acquire::<u8>(length),
+            0 => _ = scope.acquire::<f64, _>(length),
+            1 => _ = scope.acquire::<f32, _>(length),
+            2 => _ = scope.acquire::<i64, _>(length),
+            3 => _ = scope.acquire::<i32, _>(length),
+            4 => _ = scope.acquire::<Complex<f64>, _>(length),
+            5 => _ = scope.acquire::<Complex<f32>, _>(length),
+            _ => _ = scope.acquire::<u8, _>(length),
         }
     }
     for inner in &tree.inner {

@@ -1,7 +1,7 @@
 //! Large arrays: one and three arrays of 8 MB, and one of 40 MB, fully written; a fresh process for each case,
 //! because what a process did before decides how its allocator serves such sizes.
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use crate::case::{Case, Work};
 use crate::column::{Column, write_all};
 use crate::columns::arenas::{BumpReset, BumpScoped, Bumpalo};

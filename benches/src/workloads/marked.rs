@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::touch;
@@ -73,11 +73,11 @@ works! {
     }
     "Room in a slot that is marked, and written first at every use."
     MarkedRoom(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire_uninit::<f64>(length));
+        touch(&mut pool.scope().acquire_uninit::<f64, _>(length));
     }
     "Recycled numbers in a slot that is never marked."
     PlainRoom(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire::<f64>(length));
+        touch(&mut pool.scope().acquire::<f64, _>(length));
     }
     "Room in a new vector."
     NewRoom(() = ()) = |_own, length| {
@@ -91,11 +91,11 @@ works! {
     }
     "Pairs in a marked slot."
     MarkedPairs(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire_repeat(length, PADDED));
+        touch(&mut pool.scope().acquire_with(length, |_| PADDED));
     }
     "As many bytes in a slot that is not marked."
     PlainPairs(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire_repeat(length, PLAIN));
+        touch(&mut pool.scope().acquire_with(length, |_| PLAIN));
     }
     "Pairs in a new vector."
     NewPairs(() = ()) = |_own, length| {
@@ -103,13 +103,13 @@ works! {
     }
     "Pairs in a slot, and then its bytes, which have to be zeroed."
     MarkedTurns(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire_repeat(length, PADDED));
-        touch(&mut pool.scope().acquire::<u64>(2 * length));
+        touch(&mut pool.scope().acquire_with(length, |_| PADDED));
+        touch(&mut pool.scope().acquire::<u64, _>(2 * length));
     }
     "As many bytes in a slot that is not marked, and then its bytes."
     PlainTurns(Pool<Cpu> = Pool::new(())) = |pool, length| {
-        touch(&mut pool.scope().acquire_repeat(length, PLAIN));
-        touch(&mut pool.scope().acquire::<u64>(2 * length));
+        touch(&mut pool.scope().acquire_with(length, |_| PLAIN));
+        touch(&mut pool.scope().acquire::<u64, _>(2 * length));
     }
     "Pairs in a new vector, and then another one of zeros."
     NewTurns(() = ()) = |_own, length| {

@@ -6,6 +6,7 @@ pub mod held;
 pub mod large;
 pub mod marked;
 pub mod nesting;
+mod on_columns;
 pub mod small;
 pub mod threads;
 pub mod types;
@@ -31,16 +32,3 @@ pub fn cases() -> Vec<Case> {
     ]
     .concat()
 }
-
-/// The cases of a workload variant: one work on several columns.
-macro_rules! on_columns {
-    ($workload:literal, $variant:literal: $($column:literal => $work:ty),+ $(,)?) => {
-        [$($crate::case::Case {
-            workload: $workload,
-            variant: $variant,
-            column: $column,
-            prepare: $crate::case::prepare::<$work>,
-        }),+]
-    };
-}
-pub(crate) use on_columns;

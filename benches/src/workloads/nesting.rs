@@ -3,7 +3,7 @@
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{Column, NestingColumn, touch};
@@ -90,7 +90,7 @@ impl Work for ByValue {
     #[inline(never)]
     fn run(&mut self, first: usize, second: usize, third: usize) {
         let mut scope = self.0.0.scope();
-        touch(&mut scope.acquire::<f64>(first));
+        touch(&mut scope.acquire::<f64, _>(first));
         level_by_value::<1>(scope.scope(), first, second, third);
     }
 }
@@ -103,7 +103,7 @@ fn level_by_value<const DEPTH: usize>(
     second: usize,
     third: usize,
 ) {
-    touch(&mut scope.acquire::<f64>(second));
+    touch(&mut scope.acquire::<f64, _>(second));
     match DEPTH {
         1 => level_by_value::<2>(scope.scope(), first, second, third),
         2 => level_by_value::<3>(scope.scope(), first, second, third),

@@ -5,7 +5,7 @@ use std::arch::asm;
 
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use crate::case::{Case, Work};
 use crate::column::{Column, touch};
 use crate::columns::arenas::{BumpGuard, BumpReset, BumpScoped, Bumpalo};

@@ -1,6 +1,6 @@
 //! Threads: the three small arrays on one thread, and on two at the same time, each with a pool of its own.
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::ThreeArrays;
 use crate::case::Case;
 use crate::columns::arenas::BumpScoped;

@@ -3,7 +3,7 @@
 
 use num_complex::Complex;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{Column, touch};

@@ -1,7 +1,7 @@
 //! Varying lengths: sixteen arrays in a scope, each of a pseudo-random length from 1 to 9,999, touched or fully
 //! written. The lengths come from a table that is made before anything is measured.
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{Buffer, Column, touch, write_all};

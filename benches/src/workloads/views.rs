@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayViewMut2};
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{Address, Buffer, Column, touch};

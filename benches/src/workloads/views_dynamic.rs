@@ -5,7 +5,7 @@
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use pool_facade::prelude::*;
 
-use super::on_columns;
+use super::on_columns::on_columns;
 use super::small::Empty;
 use crate::case::{Case, Work};
 use crate::column::{Address, Buffer, Column, escape, touch};
@@ -128,7 +128,7 @@ impl DynamicArrays for CachedShape {
     fn three_arrays(&mut self, shape: &[usize]) {
         let scope = self.0.scope();
         for _ in 0..3 {
-            let mut array = scope.acquire_nd::<f64, _>(shape);
+            let mut array = scope.acquire::<f64, _>(shape);
             touch(&mut Address(array.as_mut_slice().as_mut_ptr().cast()));
             escape(&raw const array);
         }

@@ -5,8 +5,7 @@ use std::fmt::Debug;
 
 use pool_core::bytemuck::Pod;
 use pool_core::{
-    AcquireResult, DynamicPool, Element, Handle, NdAcquireResult, NdArray, PoolBackend, PoolError,
-    Scope, Shape,
+    AcquireResult, DynamicPool, Element, Handle, NdArray, PoolBackend, PoolError, Scope, Shape,
 };
 
 /// An element with a content to recognise it by.
@@ -33,25 +32,15 @@ pub trait Sample: Element + PartialEq + Debug {
         length: usize,
     ) -> B::View<'s, Self>;
 
-    /// As [`recycle`](Self::recycle), with the length of a model of another type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Scope::try_acquire_like`].
-    fn recycle_like<'s, B: PoolBackend>(
-        scope: &Scope<'s, B>,
-        model: &[u8],
-    ) -> AcquireResult<'s, B, Self>;
-
     /// As [`recycle`](Self::recycle), with a shape.
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire_nd`].
+    /// As [`Scope::try_acquire`].
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
-    ) -> NdAcquireResult<'s, B, Self, S>;
+    ) -> AcquireResult<'s, B, Self, S>;
 
     /// As [`recycle_nd`](Self::recycle_nd), by the twin that panics.
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
@@ -113,25 +102,18 @@ macro_rules! recycles {
             scope.acquire(length)
         }
 
-        fn recycle_like<'s, B: PoolBackend>(
-            scope: &Scope<'s, B>,
-            model: &[u8],
-        ) -> AcquireResult<'s, B, Self> {
-            scope.try_acquire_like(model)
-        }
-
         fn recycle_nd<'s, B: PoolBackend, S: Shape>(
             scope: &Scope<'s, B>,
             shape: S,
-        ) -> NdAcquireResult<'s, B, Self, S> {
-            scope.try_acquire_nd(shape)
+        ) -> AcquireResult<'s, B, Self, S> {
+            scope.try_acquire(shape)
         }
 
         fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
             scope: &Scope<'s, B>,
             shape: S,
         ) -> NdArray<'s, B, Self, S> {
-            scope.acquire_nd(shape)
+            scope.acquire(shape)
         }
 
         fn recycle_named<B: PoolBackend>(
@@ -228,25 +210,18 @@ impl Sample for bool {
         scope.acquire_zeroed(length)
     }
 
-    fn recycle_like<'s, B: PoolBackend>(
-        scope: &Scope<'s, B>,
-        model: &[u8],
-    ) -> AcquireResult<'s, B, Self> {
-        scope.try_acquire_zeroed(model.len())
-    }
-
     fn recycle_nd<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
-    ) -> NdAcquireResult<'s, B, Self, S> {
-        scope.try_acquire_nd_zeroed(shape)
+    ) -> AcquireResult<'s, B, Self, S> {
+        scope.try_acquire_zeroed(shape)
     }
 
     fn recycle_nd_or_panic<'s, B: PoolBackend, S: Shape>(
         scope: &Scope<'s, B>,
         shape: S,
     ) -> NdArray<'s, B, Self, S> {
-        scope.acquire_nd_zeroed(shape)
+        scope.acquire_zeroed(shape)
     }
 
     fn recycle_named<B: PoolBackend>(

@@ -262,15 +262,6 @@ macro_rules! slice_access {
             scope.try_acquire_with(length, element)
         }
 
-        fn acquire_named_with<T: $crate::Element>(
-            &self,
-            pool: &mut $crate::DynamicPool<Self::Backend>,
-            length: usize,
-            element: impl FnMut(usize) -> T,
-        ) -> ::std::result::Result<$crate::Handle<T>, $crate::Failure<Self>> {
-            pool.try_acquire_with(length, element)
-        }
-
         fn host_forms(&self) -> ::std::option::Option<$crate::HostForms<Self::Backend>> {
             ::std::option::Option::Some($crate::HostForms::new())
         }

@@ -60,6 +60,6 @@ fn work_elsewhere_comes_last_where_nothing_orders_it() {
         inner.acquire_filled(2, 1_u8).write_elsewhere(&[8, 9]);
     }
     // The pool orders it.
-    let view = scope.acquire::<u8>(2);
+    let view = scope.acquire::<u8, _>(2);
     assert_eq!(view.read(), [8, 9]);
 }

@@ -1,68 +1,95 @@
-//! The acquire family for one-dimensional views. Every member reserves a slot, steps the cursor, fills
-//! the slot where it has to, and makes the view. What fills it, a backend or a closure, may acquire from
+//! The acquire family for every kind of memory. Every member reserves a slot, steps the cursor, fills the slot
+//! where it has to, and makes the array of the shape. What fills it, a backend or a closure, may acquire from
 //! the same scope; what runs while a slot is reserved may not (`PoolError::Reentered`). What needs memory that
 //! the host can write is in `host`.
 
 use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
+use crate::engine::FromParts;
 use crate::error::PoolError;
-use crate::raw::{Cursor, FirstUse, SlotPointer};
+use crate::raw::{Cursor, FirstUse, Place, SlotPointer};
 use crate::scope::Scope;
-use crate::view::Extent;
+use crate::shape::Shape;
 
-/// What a `try_` acquire of a one-dimensional view returns.
-pub type AcquireResult<'s, B, T> =
-    Result<<B as PoolBackend>::View<'s, T>, PoolError<<B as PoolBackend>::Error>>;
+/// An array of shape `S` that lives for `'s`.
+pub type NdArray<'s, B, T, S> = <S as Shape>::Array<'s, <B as PoolBackend>::View<'s, T>>;
+
+/// What a `try_` acquire returns: by default, that of a length.
+pub type AcquireResult<'s, B, T, S = usize> =
+    Result<NdArray<'s, B, T, S>, PoolError<<B as PoolBackend>::Error>>;
 
 impl<'s, B: PoolBackend> Scope<'s, B> {
-    /// `length` elements with unspecified contents: whatever a former use left behind.
+    /// Acquires an array with unspecified contents: whatever a former use left behind.
     ///
-    /// In steady state this is a compare, an address and a step. Zero elements take a slot like any
-    /// other acquire, but no memory.
+    /// The shape is a length (`usize`), lengths along axes (`[usize; N]` or a tuple), or `&[usize]` for a rank known
+    /// at run time; [`Shape`] has the array that each returns, and its cost. Elements are in row-major order. An array
+    /// without elements takes a slot like any other, but no memory.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let scope = pool.scope();
+    /// let vector = scope.acquire::<f64, _>(3); // a slice
+    /// vector.fill(5.0);
+    /// let mut matrix = scope.acquire::<f64, _>([2, 3]);
+    /// matrix.as_mut_slice().fill(0.0);
+    /// matrix[[1, 2]] = vector[2];
+    /// let (top, bottom) = matrix.split_at(1);
+    /// assert_eq!((top.shape(), bottom[[0, 2]]), (&[1, 3][..], 5.0));
+    /// ```
     ///
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire`](Self::try_acquire) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire<T: PodElement>(&self, length: usize) -> B::View<'s, T> {
+    pub fn acquire<T: PodElement, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
         // This body is not that of `try_acquire`: a cold function that panics returns a slot and no result, so
         // the hot path has nothing to look at but the slot.
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.reserve::<T>(length) };
-        // SAFETY: just reserved through this cursor.
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, kept) = match unsafe { shape.fitting::<B, T>(place) } {
+            Some(fitting) => fitting,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { shape.prepare_or_panic::<B, T>(place) },
+        };
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
         unsafe { self.cursor.step(slot) };
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since; a block
         // is initialised, and any bytes are a valid `PodElement`.
-        unsafe { slot.view(length) }
+        let view: B::View<'s, T> = unsafe { slot.view(length) };
+        // SAFETY: kept of this acquire.
+        unsafe { FromParts::from_parts(view, kept) }
     }
 
     /// As [`acquire`](Self::acquire).
     ///
     /// # Errors
     ///
-    /// [`PoolError::SizeOverflow`] above `isize::MAX` bytes, [`PoolError::LimitExceeded`] and
+    /// [`PoolError::Shape`] where the product of the axes overflows, [`PoolError::SizeOverflow`] above `isize::MAX`
+    /// bytes, [`PoolError::LimitExceeded`] and
     /// [`PoolError::OutOfMemory`] where no block is to be had even with every idle block freed,
-    /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table,
+    /// [`PoolError::Bookkeeping`] where the host has no memory for another slot table or a new shape,
     /// [`PoolError::Backend`] where the backend fails to order or fill the block (if it also acquired from
     /// this scope while it filled, the slot stays taken until the scope ends), and
     /// [`PoolError::Reentered`] where an allocator's hook, a `tracing` subscriber or a backend calls while
     /// the pool runs it inside another acquire or a trim.
     #[inline]
-    pub fn try_acquire<T: PodElement>(&self, length: usize) -> AcquireResult<'s, B, T> {
+    pub fn try_acquire<T: PodElement, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
         // SAFETY: a block is initialised, and any bytes are a valid `PodElement`.
-        unsafe { self.acquire_slice(length, FirstUse::Read, |_| Ok(())) }
+        unsafe { self.acquire_array(shape, FirstUse::Read, |_, _| Ok(())) }
     }
 
-    /// `length` elements of zero bytes.
+    /// Acquires an array of zero bytes.
     ///
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_zeroed`](Self::try_acquire_zeroed) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_zeroed<T: Element>(&self, length: usize) -> B::View<'s, T> {
-        self.try_acquire_zeroed(length).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    pub fn acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> NdArray<'s, B, T, S> {
+        self.try_acquire_zeroed(shape).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
     /// As [`acquire_zeroed`](Self::acquire_zeroed).
@@ -71,22 +98,22 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_zeroed<T: Element>(&self, length: usize) -> AcquireResult<'s, B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
-        let zero = |slot: SlotPointer<'s, B>| unsafe { slot.zero::<T>(length) };
+    pub fn try_acquire_zeroed<T: Element, S: Shape>(&self, shape: S) -> AcquireResult<'s, B, T, S> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        let zero = |slot: SlotPointer<'s, B>, length| unsafe { slot.zero::<T>(length) };
         // SAFETY: all `length` elements are zeroed; zero bytes are a valid `Element`.
-        unsafe { self.acquire_slice(length, FirstUse::Write, zero) }
+        unsafe { self.acquire_array(shape, FirstUse::Write, zero) }
     }
 
-    /// `length` elements that all are `value`.
+    /// Acquires an array whose elements all are `value`.
     ///
     /// # Panics
     ///
     /// With the text of the error that [`try_acquire_filled`](Self::try_acquire_filled) returns.
     #[inline]
     #[track_caller]
-    pub fn acquire_filled<T: Element>(&self, length: usize, value: T) -> B::View<'s, T> {
-        self.try_acquire_filled(length, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
+    pub fn acquire_filled<T: Element, S: Shape>(&self, shape: S, value: T) -> NdArray<'s, B, T, S> {
+        self.try_acquire_filled(shape, value).unwrap_or_else(|error| Cursor::<B>::fail(&error))
     }
 
     /// As [`acquire_filled`](Self::acquire_filled).
@@ -95,18 +122,19 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_filled<T: Element>(
+    pub fn try_acquire_filled<T: Element, S: Shape>(
         &self,
-        length: usize,
+        shape: S,
         value: T,
-    ) -> AcquireResult<'s, B, T> {
-        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_slice`).
-        let fill = |slot: SlotPointer<'s, B>| unsafe { slot.fill(value, length) };
+    ) -> AcquireResult<'s, B, T, S> {
+        // SAFETY: the slot is reserved for `length` elements, and nothing views it (`acquire_array`).
+        let fill = |slot: SlotPointer<'s, B>, length| unsafe { slot.fill(value, length) };
         // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_slice(length, FirstUse::Write, fill) }
+        unsafe { self.acquire_array(shape, FirstUse::Write, fill) }
     }
 
-    /// A copy of `source`. The copy has left `source` when this returns.
+    /// Acquires a copy of `source`, as a one-dimensional view; [`reshape`](crate::PoolView::reshape) gives it axes. The
+    /// copy has left `source` when this returns.
     ///
     /// # Panics
     ///
@@ -124,56 +152,40 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_from<T: Element>(&self, source: &[T]) -> AcquireResult<'s, B, T> {
-        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_slice`);
+        // SAFETY: the slot is reserved for as many elements, and nothing views it (`acquire_array`);
         // `source` is a live slice, so it is no part of a block that nothing views.
-        let copy = |slot: SlotPointer<'s, B>| unsafe { slot.copy_from_host(source) };
+        let copy = |slot: SlotPointer<'s, B>, _| unsafe { slot.copy_from_host(source) };
         // SAFETY: all elements are written.
-        unsafe { self.acquire_slice(source.len(), FirstUse::Write, copy) }
+        unsafe { self.acquire_array(source.len(), FirstUse::Write, copy) }
     }
 
-    /// As many elements as `model` has, of the same or of another type, with unspecified contents.
-    ///
-    /// # Panics
-    ///
-    /// As [`acquire`](Self::acquire).
-    #[inline]
-    #[track_caller]
-    pub fn acquire_like<T: PodElement>(&self, model: &(impl Extent + ?Sized)) -> B::View<'s, T> {
-        self.acquire(model.extent())
-    }
-
-    /// As [`acquire_like`](Self::acquire_like).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_acquire`](Self::try_acquire).
-    #[inline]
-    pub fn try_acquire_like<T: PodElement>(
-        &self,
-        model: &(impl Extent + ?Sized),
-    ) -> AcquireResult<'s, B, T> {
-        self.try_acquire(model.extent())
-    }
-
-    /// The body that the family shares: reserves a slot, steps past it, fills it, makes the view.
+    /// The body that the family shares: reserves a slot, steps past it, fills it, makes the array.
     ///
     /// # Safety
     ///
-    /// `fill` is given a slot that was just taken for `length` elements of `T`, and that nothing views; when
+    /// `fill` is given a slot that was just taken and that nothing views, and the number of elements; when
     /// it returns `Ok`, that many elements are valid as `T`, and were written if `first_use` says so.
     #[inline(always)]
-    unsafe fn acquire_slice<T: Element>(
+    unsafe fn acquire_array<T: Element, S: Shape>(
         &self,
-        length: usize,
+        shape: S,
         first_use: FirstUse,
-        fill: impl FnOnce(SlotPointer<'s, B>) -> Result<(), PoolError<B::Error>>,
-    ) -> AcquireResult<'s, B, T> {
-        // SAFETY: the pool lives for `'s`.
-        let slot = unsafe { self.cursor.try_reserve::<T>(length, first_use) }?;
-        // SAFETY: just reserved through this cursor.
-        unsafe { self.cursor.step_and_fill(slot, || fill(slot)) }?;
+        fill: impl FnOnce(SlotPointer<'s, B>, usize) -> Result<(), PoolError<B::Error>>,
+    ) -> AcquireResult<'s, B, T, S> {
+        // SAFETY: the pool lives for `'s`, and what follows steps past the slot of this place at most.
+        let place: Place<'s, B> = unsafe { self.cursor.place() };
+        // SAFETY: the slot is at the cursor, so nothing borrowed from its set is in use.
+        let (slot, length, kept) = match unsafe { shape.fitting::<B, T>(place) } {
+            Some(fitting) => fitting,
+            // SAFETY: the cursor is still where the place was taken.
+            None => unsafe { shape.prepare::<B, T>(place, first_use) }?,
+        };
+        // SAFETY: just reserved through this cursor; what ran meanwhile could not acquire (invariant 9).
+        unsafe { self.cursor.step_and_fill(slot, || fill(slot, length)) }?;
         // SAFETY: reserved for `length` elements, stepped past, the first view of it since, and the
         // elements are valid (caller).
-        Ok(unsafe { slot.view(length) })
+        let view: B::View<'s, T> = unsafe { slot.view(length) };
+        // SAFETY: kept of this acquire.
+        Ok(unsafe { FromParts::from_parts(view, kept) })
     }
 }

@@ -107,8 +107,8 @@ impl PoolConfig {
     /// let mut pool = Pool::<Memory>::with_config(Default::default(), config)?;
     /// for (first, second) in [(1_000, 10), (10, 1_000), (1_000, 10)] {
     ///     let scope = pool.scope();
-    ///     scope.acquire::<f64>(first);
-    ///     scope.acquire::<f64>(second);
+    ///     scope.acquire::<f64, _>(first);
+    ///     scope.acquire::<f64, _>(second);
     /// }
     /// assert_eq!(pool.stats().growths, 2); // one long block and a short one
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,8 +131,8 @@ impl PoolConfig {
     /// let mut pool = Pool::<Memory>::with_config(Default::default(), PoolConfig::new().measure_live_bytes(true))?;
     /// for (first, second) in [(1_000, 10), (10, 1_000)] {
     ///     let scope = pool.scope();
-    ///     scope.acquire::<f64>(first);
-    ///     scope.acquire::<f64>(second);
+    ///     scope.acquire::<f64, _>(first);
+    ///     scope.acquire::<f64, _>(second);
     /// }
     /// let stats = pool.stats();
     /// assert_eq!(stats.peak_live_bytes, Some(1_010 * 8));

@@ -16,7 +16,7 @@ impl<'s, B: PoolBackend> Scope<'s, B> {
     ///
     /// # Errors
     ///
-    /// As [`try_acquire_nd`](Self::try_acquire_nd).
+    /// As [`try_acquire`](Self::try_acquire).
     ///
     /// # Safety
     ///

@@ -25,7 +25,7 @@ use bytemuck::{NoUninit, Pod, Zeroable};
     label = "not an element",
     note = "for your own type, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::NoUninit)] #[repr(C)]`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`; an array is an element for the lengths that bytemuck knows: up to 32, and powers of two",
-    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
     note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
 )]
 pub trait Element: NoUninit + Zeroable {}
@@ -43,7 +43,7 @@ impl<T: NoUninit + Zeroable> Element for T {}
     note = "for your own type of which every byte pattern is a value, derive it: `#[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)] #[repr(C)]`",
     note = "for `bool`, `char` and the like use `acquire_zeroed`, `acquire_filled`, `acquire_from` or `acquire_with`",
     note = "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
-    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+    note = "for any other type that is `Copy` (tuples, `Option`, references, pointers, padding) host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats, `acquire_with(s.len(), |i| s[i])` copies",
     note = "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool: keep it outside, and in the pool what it is made of"
 )]
 pub trait PodElement: Element + Pod {}

@@ -41,7 +41,7 @@ use crate::raw::Root;
 ///     Pool::new(Default::default())
 /// };
 /// let mut pool = IDLE.with(FreeList::take).unwrap_or_else(make);
-/// pool.scope().acquire_zeroed::<u8>(100);
+/// pool.scope().acquire_zeroed::<u8, _>(100);
 /// IDLE.with(|idle| idle.put(pool));
 /// let again = IDLE.with(FreeList::take).expect("the pool that was put");
 /// assert!(again.stats().reserved_bytes >= 100);

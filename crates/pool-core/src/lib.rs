@@ -52,7 +52,7 @@ extern crate std;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// device, element, error, slot_ref, soundness, threads: nothing
+// block_watch, device, element, error, reserve, slot_ref, soundness, threads: nothing
 // config, lengths: error
 // stats: device
 // nd_array: error, lengths
@@ -61,23 +61,24 @@ extern crate std;
 // nd_view: error, lengths, nd_array, view
 // raw: backend, config, element, error, lengths, slot_ref, stats, threads
 // scope: backend, config, raw, stats
-// shape: backend, element, error, lengths, raw
-// acquire: backend, element, error, raw, scope, view
-// acquire_nd: backend, element, error, lengths, nd_array, nd_view, raw, scope, shape, view
+// engine: backend, element, error, lengths, nd_array, nd_view, raw
+// shape: engine, lengths, nd_array, nd_view
+// acquire: backend, element, engine, error, raw, scope, shape
 // described: backend, element, error, lengths, raw, scope, slot_ref
-// host: backend, element, error, lengths, nd_array, nd_view, raw, scope
+// host: backend, element, engine, error, nd_array, nd_view, raw, scope, shape
 // pool: backend, config, error, raw, scope, stats
-// dynamic: backend, config, element, error, pool, raw, scope, stats, view
+// dynamic: backend, config, element, error, pool, raw, scope, stats
 // free_list: backend, pool, raw
 
 mod acquire;
-mod acquire_nd;
 mod backend;
+mod block_watch;
 mod config;
 mod described;
 mod device;
 mod dynamic;
 mod element;
+mod engine;
 mod error;
 mod free_list;
 mod host;
@@ -86,6 +87,7 @@ mod nd_array;
 mod nd_view;
 mod pool;
 mod raw;
+pub mod reserve;
 mod scope;
 mod shape;
 mod slot_ref;
@@ -94,9 +96,9 @@ mod stats;
 mod threads;
 mod view;
 
-pub use acquire::AcquireResult;
-pub use acquire_nd::{NdAcquireResult, NdArray};
+pub use acquire::{AcquireResult, NdArray};
 pub use backend::{Advice, HostBackend, PoolBackend, Reuse};
+pub use block_watch::BlockWatch;
 pub use bytemuck;
 pub use config::{Compaction, PoolConfig};
 pub use described::DescribedBlock;
@@ -107,14 +109,14 @@ pub use error::{ConfigError, PoolError, ShapeError, ViewError, error_chain};
 pub use free_list::FreeList;
 #[cfg(feature = "half")]
 pub use half;
-pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, HostArrayResult, PoolVec};
+pub use host::{CapacityError, FixedVec, HostAcquireResult, HostArray, PoolVec};
 pub use lengths::{DynamicShape, element_count};
 pub use nd_view::NdView;
 #[cfg(feature = "complex")]
 pub use num_complex;
 pub use pool::Pool;
 pub use scope::Scope;
-pub use shape::{Dims, Shape};
+pub use shape::{FixedShape, Shape};
 pub use slot_ref::SlotRef;
 pub use stats::{PoolStats, ReleaseReport};
-pub use view::{Extent, LendView, PoolView, PoolViewMut};
+pub use view::{LendView, PoolView, PoolViewMut};

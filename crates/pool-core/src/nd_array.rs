@@ -37,7 +37,9 @@ impl<V, D: AsRef<[usize]>> NdView<V, D> {
         }
         Ok(Self { view, dims })
     }
+}
 
+impl<V, D> NdView<V, D> {
     /// A view and a shape of which it is known that they fit: what turns an array into a view of another
     /// library relies on it.
     ///

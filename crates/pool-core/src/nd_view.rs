@@ -1,9 +1,9 @@
-//! Arrays of any kind of memory, which `acquire_nd` returns: their lengths, strides, other shapes and parts.
+//! Arrays of any kind of memory, which acquires of a shape return: their lengths, strides, other shapes and parts.
 
 use crate::error::{ShapeError, panic_with};
 use crate::lengths::{DynamicShape, write_row_major_strides};
 pub use crate::nd_array::NdView;
-use crate::view::{Extent, PoolView};
+use crate::view::PoolView;
 
 impl<V: PoolView, D: AsRef<[usize]>> NdView<V, D> {
     /// A view with a shape.
@@ -130,11 +130,5 @@ impl<'s, V: PoolView> NdView<V, DynamicShape<'s>> {
     /// The row-major strides, in elements; all strides are zero where the length of an axis is.
     pub fn strides(&self) -> &'s [usize] {
         self.dims.strides()
-    }
-}
-
-impl<V: PoolView, D: AsRef<[usize]>> Extent for NdView<V, D> {
-    fn extent(&self) -> usize {
-        self.len()
     }
 }

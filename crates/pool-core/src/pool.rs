@@ -27,7 +27,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// let mut pool = Pool::<Memory>::new(Default::default());
 /// for _ in 0..100 {
 ///     let scope = pool.scope();
-///     let (a, b) = (scope.acquire_zeroed::<f32>(1000), scope.acquire_zeroed::<u8>(10));
+///     let (a, b) = (scope.acquire_zeroed::<f32, _>(1000), scope.acquire_zeroed::<u8, _>(10));
 ///     a[0] = f32::from(b[0]);
 /// }
 /// assert_eq!(pool.stats().growths, 2);

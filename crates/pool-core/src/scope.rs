@@ -28,7 +28,7 @@ use crate::stats::{PoolStats, ReleaseReport};
 /// let outer = scope.acquire_filled(3, 1.0_f64);
 /// {
 ///     let inner = scope.scope();
-///     let scratch = inner.acquire::<f64>(3); // unspecified contents: write before you read
+///     let scratch = inner.acquire::<f64, _>(3); // unspecified contents: write before you read
 ///     scratch.copy_from_slice(outer);
 ///     outer[0] = scratch[1] + 1.0;
 /// }

@@ -15,8 +15,8 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut outer = pool.scope();
 //! let inner = outer.scope();
-//! let view = inner.acquire::<u8>(1);
-//! outer.acquire::<u8>(1); // outer_used_while_inner_view_lives
+//! let view = inner.acquire::<u8, _>(1);
+//! outer.acquire::<u8, _>(1); // outer_used_while_inner_view_lives
 //! view[0] = 1;
 //! ```
 //!
@@ -27,8 +27,8 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut outer = pool.scope();
 //! let inner = outer.scope();
-//! outer.acquire::<u8>(1); // outer_used_while_inner_scope_lives
-//! inner.acquire::<u8>(1);
+//! outer.acquire::<u8, _>(1); // outer_used_while_inner_scope_lives
+//! inner.acquire::<u8, _>(1);
 //! ```
 //!
 //! ## An outer scope does not trim while an inner scope is in use
@@ -39,7 +39,7 @@
 //! let mut outer = pool.scope();
 //! let inner = outer.scope();
 //! outer.trim(); // outer_trimmed_while_inner_scope_lives
-//! inner.acquire::<u8>(1);
+//! inner.acquire::<u8, _>(1);
 //! ```
 //!
 //! ## Two inner scopes of one outer scope are not in use at once
@@ -50,7 +50,7 @@
 //! let mut outer = pool.scope();
 //! let first = outer.scope();
 //! let second = outer.scope(); // two_inner_of_one_outer
-//! first.acquire::<u8>(1);
+//! first.acquire::<u8, _>(1);
 //! ```
 //!
 //! ## An inner scope is not swapped with its own outer scope
@@ -61,7 +61,7 @@
 //! let mut outer = pool.scope();
 //! let mut inner = outer.scope();
 //! std::mem::swap(&mut inner, &mut outer); // swap_inner_with_outer
-//! inner.acquire::<u8>(1);
+//! inner.acquire::<u8, _>(1);
 //! ```
 //!
 //! ## A scope is not sent to another thread
@@ -71,7 +71,7 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
 //! std::thread::scope(|threads| {
-//!     threads.spawn(move || scope.acquire::<u8>(1)[0] = 1); // scope_to_thread
+//!     threads.spawn(move || scope.acquire::<u8, _>(1)[0] = 1); // scope_to_thread
 //! });
 //! ```
 //!
@@ -82,7 +82,7 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
 //! std::thread::scope(|threads| {
-//!     threads.spawn(|| scope.acquire::<u8>(1)[0] = 1); // scope_reference_to_thread
+//!     threads.spawn(|| scope.acquire::<u8, _>(1)[0] = 1); // scope_reference_to_thread
 //! });
 //! ```
 //!
@@ -111,7 +111,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let flags = scope.acquire::<bool>(8); // recycled_bool
+//! let flags = scope.acquire::<bool, _>(8); // recycled_bool
 //! ```
 //!
 //! ## Recycled bytes are not handed out as an array of `bool`s
@@ -120,7 +120,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let flags = scope.acquire_nd::<bool, _>([2, 4]); // recycled_bool_array
+//! let flags = scope.acquire::<bool, _>([2, 4]); // recycled_bool_array
 //! ```
 //!
 //! ## A view does not allow its block to become uninitialised
@@ -129,7 +129,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let holes = scope.acquire::<std::mem::MaybeUninit<u8>>(8); // maybeuninit_never_offered
+//! let holes = scope.acquire::<std::mem::MaybeUninit<u8>, _>(8); // maybeuninit_never_offered
 //! ```
 //!
 //! ## An element does not own anything
@@ -138,7 +138,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let boxes = scope.acquire_zeroed::<Option<Box<u8>>>(8); // element_with_drop
+//! let boxes = scope.acquire_zeroed::<Option<Box<u8>>, _>(8); // element_with_drop
 //! ```
 //!
 //! ## An element is not aligned above the backend's blocks
@@ -150,7 +150,7 @@
 //! #[repr(C, align(4096))]
 //! struct Page([u8; 4096]);
 //! let scope = pool.scope();
-//! let pages = scope.acquire::<Page>(1); // overaligned_element
+//! let pages = scope.acquire::<Page, _>(1); // overaligned_element
 //! ```
 //!
 //! # Elements of any type that is `Copy`
@@ -163,7 +163,7 @@
 //! let scope = pool.scope();
 //! let names = {
 //!     let name = String::from("Ada");
-//!     scope.acquire_copy(&[name.as_str()]) // references_outlived_by_their_slice
+//!     scope.acquire_with(1, |_| name.as_str()) // references_outlived_by_their_slice
 //! };
 //! assert_eq!(names, ["Ada"]);
 //! ```
@@ -176,7 +176,7 @@
 //! let scope = pool.scope();
 //! let cells = {
 //!     let value = 3_u8;
-//!     scope.acquire_nd_with([2, 2], |_| &value) // references_outlived_by_their_array
+//!     scope.acquire_with([2, 2], |_| &value) // references_outlived_by_their_array
 //! };
 //! assert_eq!(cells[[1, 1]], &3);
 //! ```
@@ -188,7 +188,7 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
 //! let mut value = 3_u8;
-//! let references = scope.acquire_repeat(2, &value);
+//! let references = scope.acquire_with(2, |_| &value);
 //! value = 4; // referent_changed_while_its_slice_lives
 //! assert_eq!(references, [&3, &3]);
 //! ```
@@ -199,7 +199,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let numbers: &mut [f64] = scope.acquire_uninit::<f64>(8); // uninitialised_read_as_a_value
+//! let numbers: &mut [f64] = scope.acquire_uninit::<f64, _>(8); // uninitialised_read_as_a_value
 //! ```
 //!
 //! ## Memory that nobody has written does not outlive its scope
@@ -247,7 +247,7 @@
 //! let mut scope = pool.scope();
 //! let mut numbers = scope.acquire_vec(1);
 //! let inner = scope.scope(); // inner_scope_while_a_vector_may_grow
-//! numbers.push(inner.acquire::<u8>(1)[0]);
+//! numbers.push(inner.acquire::<u8, _>(1)[0]);
 //! ```
 //!
 //! ## A vector does not outlive its pool
@@ -267,7 +267,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let scope = pool.scope();
-//! let names = scope.acquire::<&str>(8); // recycled_references
+//! let names = scope.acquire::<&str, _>(8); // recycled_references
 //! ```
 //!
 //! ## An element that owns something is not copied into a pool
@@ -293,7 +293,7 @@
 //! ```compile_fail,E0277
 //! # use pool_conformance::HeapBackend as Memory;
 //! let mut pool = pool_core::DynamicPool::<Memory>::new(Default::default());
-//! let handle = pool.acquire_with(8, |i| (1_u8, i)); // padding_in_the_dynamic_pool
+//! let handle = pool.acquire_filled(8, (1_u8, 2_u32)); // padding_in_the_dynamic_pool
 //! ```
 //!
 //! ## Of an inner scope nothing is kept but what its body answers with
@@ -304,8 +304,8 @@
 //! let mut scope = pool.scope();
 //! let mut second = None;
 //! let first = scope.keep(|inner| {
-//!     second = Some(inner.acquire::<u8>(1)); // second_array_kept
-//!     inner.acquire::<u8>(1)
+//!     second = Some(inner.acquire::<u8, _>(1)); // second_array_kept
+//!     inner.acquire::<u8, _>(1)
 //! });
 //! ```
 //!
@@ -319,7 +319,7 @@
 //! let mut scope = pool.scope();
 //! let kept = scope.keep(|inner| {
 //!     let words = inner.acquire_filled(1, 'a');
-//!     inner.acquire_repeat(1, &words[0]) // kept_references_into_the_inner_scope
+//!     inner.acquire_with(1, |_| &words[0]) // kept_references_into_the_inner_scope
 //! });
 //! ```
 //!
@@ -330,8 +330,8 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut scope = pool.scope();
 //! let kept = scope.keep(|inner| {
-//!     scope.acquire::<u8>(1); // outer_used_while_keeping
-//!     inner.acquire::<u8>(1)
+//!     scope.acquire::<u8, _>(1); // outer_used_while_keeping
+//!     inner.acquire::<u8, _>(1)
 //! });
 //! ```
 //!
@@ -354,7 +354,7 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let view = {
 //!     let mut outer = pool.scope();
-//!     outer.scope().acquire::<u8>(1) // inner_view_carried_out_of_outer
+//!     outer.scope().acquire::<u8, _>(1) // inner_view_carried_out_of_outer
 //! };
 //! view[0] = 1;
 //! ```
@@ -366,7 +366,7 @@
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut other_pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut outer = pool.scope();
-//! let view = outer.scope().acquire::<u8>(1);
+//! let view = outer.scope().acquire::<u8, _>(1);
 //! outer = other_pool.scope(); // outer_replaced_while_inner_view_lives
 //! view[0] = 1;
 //! ```
@@ -377,7 +377,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 //! let mut outer = pool.scope();
-//! let view = outer.scope().acquire::<u8>(1);
+//! let view = outer.scope().acquire::<u8, _>(1);
 //! drop(outer); // outer_moved_while_inner_view_lives
 //! view[0] = 1;
 //! ```
@@ -389,7 +389,7 @@
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-//! let view = pool.scope().acquire::<u8>(1);
+//! let view = pool.scope().acquire::<u8, _>(1);
 //! let other = pool.scope(); // another scope while a view lives
 //! view[0] = 1;
 //! ```
@@ -399,7 +399,7 @@
 //! ```compile_fail,E0499
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-//! let view = pool.scope().acquire::<u8>(1);
+//! let view = pool.scope().acquire::<u8, _>(1);
 //! pool.trim(); // trimmed while a view lives
 //! view[0] = 1;
 //! ```
@@ -409,7 +409,7 @@
 //! ```compile_fail,E0505
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-//! let view = pool.scope().acquire::<u8>(1);
+//! let view = pool.scope().acquire::<u8, _>(1);
 //! let moved = pool; // moved while a view lives
 //! view[0] = 1;
 //! ```
@@ -419,7 +419,7 @@
 //! ```compile_fail,E0505
 //! # use pool_conformance::HeapBackend as Memory;
 //! # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-//! let view = pool.scope().acquire::<u8>(1);
+//! let view = pool.scope().acquire::<u8, _>(1);
 //! drop(pool); // dropped while a view lives
 //! view[0] = 1;
 //! ```
@@ -430,7 +430,7 @@
 //! # use pool_conformance::HeapBackend as Memory;
 //! let view = {
 //!     let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-//!     pool.scope().acquire::<u8>(1) // a view carried out of its pool
+//!     pool.scope().acquire::<u8, _>(1) // a view carried out of its pool
 //! };
 //! view[0] = 1;
 //! ```

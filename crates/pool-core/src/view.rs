@@ -26,7 +26,7 @@ use crate::nd_array::NdView;
 ///     mut numbers: B::View<'_, f32>,
 /// ) -> Result<f32, Box<dyn std::error::Error>> {
 ///     let half = numbers.len() / 2;
-///     let mut first = scope.try_acquire::<f32>(half)?;
+///     let mut first = scope.try_acquire::<f32, _>(half)?;
 ///     first.copy_from(numbers.part(..half)?)?;
 ///     {
 ///         let (mut left, mut right) = numbers.reborrow().into_split_at(half)?;
@@ -57,7 +57,7 @@ use crate::nd_array::NdView;
 ///     scope: &Scope<'_, B>,
 ///     mut numbers: B::View<'_, f32>, // not `numbers: &mut B::View<'_, f32>`
 /// ) -> Result<usize, Box<dyn std::error::Error>> {
-///     let own = scope.try_acquire_zeroed::<f32>(4)?;
+///     let own = scope.try_acquire_zeroed::<f32, _>(4)?;
 ///     let part = own.part(..2)?;
 ///     numbers.fill_with_value(1.0)?;
 ///     Ok(part.len())
@@ -394,30 +394,6 @@ impl<'a, T> LendView<'a> for &[T] {
 
 fn check_lengths(from: usize, to: usize) -> Result<(), ViewError> {
     if from == to { Ok(()) } else { Err(ShapeError::CopyMismatch { from, to }.into()) }
-}
-
-/// A length to copy for `acquire_like`: that of a view, an array, a slice or a vector.
-pub trait Extent {
-    /// The number of elements.
-    fn extent(&self) -> usize;
-}
-
-impl<T> Extent for [T] {
-    fn extent(&self) -> usize {
-        self.len()
-    }
-}
-
-impl<T> Extent for Vec<T> {
-    fn extent(&self) -> usize {
-        self.len()
-    }
-}
-
-impl<V: PoolView> Extent for V {
-    fn extent(&self) -> usize {
-        self.len()
-    }
 }
 
 #[cfg(test)]

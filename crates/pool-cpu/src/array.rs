@@ -2,11 +2,11 @@
 //! dynamic rank through a header that is kept beside the cached shape, so that a hit allocates nothing.
 
 use ndarray::{ArrayRef, ArrayViewMut, IxDyn, ShapeBuilder};
-use pool_core::{Element, HostElement, PodElement, PoolError, Scope};
+use pool_core::{PodElement, PoolError, Scope};
 
 use crate::backend::Cpu;
 use crate::error::CpuError;
-use crate::shaped::{acquire_for, count_of, fail, view_of};
+use crate::shaped::{acquire_for, count_of, view_of};
 
 /// What a `try_` acquire of an `ndarray` view returns.
 pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuError>>;
@@ -35,7 +35,7 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 /// let mut pool = Pool::<Cpu>::new(());
 /// let scope = pool.scope();
 /// assert_eq!(spread(&scope, &Array::from_vec(vec![1.0, 2.0, 6.0])), 3.0);
-/// let columns = scope.acquire_array_zeroed::<f64, _>((3, 4).f());
+/// let columns = scope.acquire_array::<f64, _>((3, 4).f());
 /// assert_eq!(columns.strides(), [1, 3]);
 /// ```
 ///
@@ -67,29 +67,26 @@ pub type ArrayResult<'s, T, D> = Result<ArrayViewMut<'s, T, D>, PoolError<CpuErr
 ///
 /// # Other contents
 ///
-/// Whatever a scope acquires as a slice becomes an array by `ndarray`'s own `from_shape`, which checks the length:
+/// Whatever a scope acquires with a shape becomes an array by [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray):
+/// zeros, one value, elements made one by one, memory without a value.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
-/// use ndarray::{ArrayView2, ArrayViewMut, ArrayViewMut2};
-/// use pool_core::Pool;
-/// use pool_cpu::Cpu;
+/// use ndarray::ArrayViewMut2;
+/// use pool_core::{Pool, PoolView};
+/// use pool_cpu::{Cpu, IntoNdarray};
 ///
 /// let mut pool = Pool::<Cpu>::new(());
 /// let scope = pool.scope();
-/// let copy: &[f32] = scope.acquire_from(&[1.0, 2.0, 3.0, 4.0]);
-/// let copy = ArrayView2::from_shape((2, 2), copy)?;
-/// assert_eq!(copy[[1, 0]], 3.0);
+/// let zeros: ArrayViewMut2<f32> = scope.acquire_zeroed([2, 2]).into_ndarray();
+/// let ones = scope.acquire_filled([2, 2], 1.0_f32).into_ndarray();
+/// let copy = scope.acquire_from(&[1.0, 2.0, 3.0, 4.0]).reshape([2, 2]).into_ndarray();
+/// assert_eq!(&zeros + &copy, &ones * &copy);
 ///
 /// // Of any `T: Copy`, written by the code that computes it.
-/// let pairs = scope.acquire_uninit::<(u8, f32)>(4);
-/// let pairs: ArrayViewMut2<MaybeUninit<(u8, f32)>> = ArrayViewMut::from_shape((2, 2), pairs)?;
+/// let pairs: ArrayViewMut2<MaybeUninit<(u8, f32)>> = scope.acquire_uninit([2, 2]).into_ndarray();
 /// ndarray::Zip::from(&copy).map_assign_into(pairs, |&value| (1, value));
-/// # Ok::<(), ndarray::ShapeError>(())
 /// ```
-///
-/// Arrays that are copied, or made element by element, are also those of `acquire_nd_from` and `acquire_nd_with`, with
-/// [`IntoNdarray::into_ndarray`](crate::IntoNdarray::into_ndarray).
 pub trait AcquireArray<'s> {
     /// An array with unspecified contents: what the last use left.
     ///
@@ -98,11 +95,11 @@ pub trait AcquireArray<'s> {
     /// ```
     /// use ndarray::linalg::general_mat_mul;
     /// use pool_core::Pool;
-    /// use pool_cpu::{AcquireArray, Cpu};
+    /// use pool_cpu::{AcquireArray, Cpu, IntoNdarray};
     ///
     /// let mut pool = Pool::<Cpu>::new(());
     /// let scope = pool.scope();
-    /// let a = scope.acquire_array_repeat((2, 3), 1.0);
+    /// let a = scope.acquire_filled((2, 3), 1.0).into_ndarray();
     /// let mut product = scope.acquire_array::<f64, _>((2, 2));
     /// general_mat_mul(1.0, &a, &a.t(), 0.0, &mut product); // with 0.0, what was in `product` is not read
     /// assert_eq!(product.sum(), 12.0);
@@ -139,49 +136,6 @@ pub trait AcquireArray<'s> {
         shape: Sh,
     ) -> ArrayResult<'s, T, Sh::Dim>;
 
-    /// An array of zero bytes.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`try_acquire_array_zeroed`](Self::try_acquire_array_zeroed) returns.
-    fn acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-    ) -> ArrayViewMut<'s, T, Sh::Dim>;
-
-    /// As [`acquire_array_zeroed`](Self::acquire_array_zeroed).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_acquire_array`](Self::try_acquire_array).
-    fn try_acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-    ) -> ArrayResult<'s, T, Sh::Dim>;
-
-    /// An array whose elements all are `value`, of any type that is [`Copy`]. It costs what
-    /// [`Scope::acquire_repeat`] does.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`try_acquire_array_repeat`](Self::try_acquire_array_repeat) returns.
-    fn acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-        value: T,
-    ) -> ArrayViewMut<'s, T, Sh::Dim>;
-
-    /// As [`acquire_array_repeat`](Self::acquire_array_repeat).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_acquire_array`](Self::try_acquire_array).
-    fn try_acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-        value: T,
-    ) -> ArrayResult<'s, T, Sh::Dim>;
-
     /// An array of dynamic rank with unspecified contents, in row-major order.
     ///
     /// When the slot has had the shape before, nothing is allocated, whatever the rank. The array is
@@ -213,7 +167,7 @@ pub trait AcquireArray<'s> {
     ///
     /// # Errors
     ///
-    /// As [`Scope::try_acquire_nd`]; [`PoolError::Bookkeeping`] also where the host has no memory for a new
+    /// As [`Scope::try_acquire`]; [`PoolError::Bookkeeping`] also where the host has no memory for a new
     /// header. Above 4 axes, `ndarray` itself takes memory for the dims and strides of a header that is
     /// new (`IxDyn`), and ends the process where there is none.
     fn try_acquire_array_dyn<T: PodElement>(
@@ -242,48 +196,6 @@ impl<'s> AcquireArray<'s> for Scope<'s, Cpu> {
     ) -> ArrayResult<'s, T, Sh::Dim> {
         let shape = shape.into_shape_with_order();
         let elements = self.try_acquire(count_of::<T, _>(shape.raw_dim())?)?;
-        // SAFETY: acquired for this shape.
-        Ok(unsafe { view_of(elements, shape) })
-    }
-
-    #[inline]
-    #[track_caller]
-    fn acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-    ) -> ArrayViewMut<'s, T, Sh::Dim> {
-        self.try_acquire_array_zeroed(shape).unwrap_or_else(|error| fail(&error))
-    }
-
-    #[inline]
-    fn try_acquire_array_zeroed<T: Element, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-    ) -> ArrayResult<'s, T, Sh::Dim> {
-        let shape = shape.into_shape_with_order();
-        let elements = self.try_acquire_zeroed(count_of::<T, _>(shape.raw_dim())?)?;
-        // SAFETY: acquired for this shape.
-        Ok(unsafe { view_of(elements, shape) })
-    }
-
-    #[inline]
-    #[track_caller]
-    fn acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-        value: T,
-    ) -> ArrayViewMut<'s, T, Sh::Dim> {
-        self.try_acquire_array_repeat(shape, value).unwrap_or_else(|error| fail(&error))
-    }
-
-    #[inline]
-    fn try_acquire_array_repeat<T: HostElement + 's, Sh: ShapeBuilder>(
-        &self,
-        shape: Sh,
-        value: T,
-    ) -> ArrayResult<'s, T, Sh::Dim> {
-        let shape = shape.into_shape_with_order();
-        let elements = self.try_acquire_repeat(count_of::<T, _>(shape.raw_dim())?, value)?;
         // SAFETY: acquired for this shape.
         Ok(unsafe { view_of(elements, shape) })
     }

@@ -11,7 +11,7 @@ use pool_core::{DynamicShape, NdView};
 ///
 /// let mut pool = Pool::<Cpu>::new(());
 /// let scope = pool.scope();
-/// let mut matrix = scope.acquire_nd_zeroed::<f64, _>([3, 4]).into_ndarray();
+/// let mut matrix = scope.acquire_zeroed::<f64, _>([3, 4]).into_ndarray();
 /// matrix.row_mut(1).fill(2.0);
 /// assert_eq!(matrix.sum(), 8.0);
 /// ```

@@ -16,12 +16,12 @@ pub(crate) fn acquire_for<'s, T: PodElement, D: Dimension>(
     dim: &D,
 ) -> &'s mut [T] {
     match Rank::<D>::FIXED {
-        1 => scope.acquire_nd(lengths::<1, D>(dim)).into_view(),
-        2 => scope.acquire_nd(lengths::<2, D>(dim)).into_view(),
-        3 => scope.acquire_nd(lengths::<3, D>(dim)).into_view(),
-        4 => scope.acquire_nd(lengths::<4, D>(dim)).into_view(),
-        5 => scope.acquire_nd(lengths::<5, D>(dim)).into_view(),
-        6 => scope.acquire_nd(lengths::<6, D>(dim)).into_view(),
+        1 => scope.acquire::<T, _>(lengths::<1, D>(dim)).into_view(),
+        2 => scope.acquire::<T, _>(lengths::<2, D>(dim)).into_view(),
+        3 => scope.acquire::<T, _>(lengths::<3, D>(dim)).into_view(),
+        4 => scope.acquire::<T, _>(lengths::<4, D>(dim)).into_view(),
+        5 => scope.acquire::<T, _>(lengths::<5, D>(dim)).into_view(),
+        6 => scope.acquire::<T, _>(lengths::<6, D>(dim)).into_view(),
         _ => acquire_for_any_rank(scope, dim),
     }
 }

@@ -4,10 +4,10 @@ use std::mem::ManuallyDrop;
 use std::panic::{self, AssertUnwindSafe};
 
 use pool_core::{Advice, Device, Element, PoolBackend, Reuse, SlotRef, bytemuck};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::view::block::DeviceBlock;
 use crate::view::device_view::{DeviceView, DeviceViewMut};

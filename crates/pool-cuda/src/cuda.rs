@@ -1,8 +1,9 @@
 //! The marker of the backend, and the questions that can be asked before there is a pool.
 
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
-use crate::driver::library;
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{Leftovers, give_back_leftovers, leftovers};
+use pool_driver::library;
+
 use crate::stream::device::CudaDevice;
 use crate::stream::thread;
 

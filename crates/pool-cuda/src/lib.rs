@@ -12,7 +12,7 @@
 //! /// The same function for every backend: `Scope<'_, B>`. This one is for the device.
 //! fn smooth(scope: &Scope<'_, Cuda>, samples: &[f32]) -> Result<Vec<f32>, PoolError<CudaError>> {
 //!     let input = scope.try_acquire_from(samples)?;
-//!     let mut output = scope.try_acquire_like::<f32>(&input)?;
+//!     let mut output = scope.try_acquire::<f32, _>(input.len())?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)` …
 //!     # output.copy_from(input.as_view()).unwrap();
 //!     Ok(output.copy_to_vec().unwrap())
@@ -45,46 +45,26 @@
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// driver: nothing
-// stream: driver
-// cuda: driver, stream
-// view: cuda, driver, stream
-// backend: cuda, driver, stream, view
+// stream: nothing
+// cuda: stream
+// view: cuda, stream
+// backend: cuda, stream, view
 
 mod backend;
 mod cuda;
-mod driver;
 mod stream;
 mod view;
 
 pub use cuda::Cuda;
 pub use cudarc;
-#[doc(hidden)] // for `pool-graph`
-pub use driver::capture::is_capturing;
-#[doc(hidden)] // for `pool-graph`
-pub use driver::capture_mode::with_relaxed_capture_mode;
-#[doc(hidden)] // for `pool-graph`
-pub use driver::captures_under_way::{CaptureUnderWay, is_capture_under_way};
-#[doc(hidden)] // for `pool-graph`
-pub use driver::chain::Chain;
-pub use driver::code::DriverCode;
-pub use driver::error::{CudaError, MemoryInfo};
-#[doc(hidden)] // for `pool-graph`
-pub use driver::gone::{is_gone, unless_gone};
-pub use driver::leftovers::{LeftoverKind, Leftovers};
-#[doc(hidden)] // for `pool-graph`
-pub use driver::leftovers::{Place, Resource, ResourceOwner, give_back_leftovers};
-#[doc(hidden)] // for `pool-graph`
-pub use driver::library::require_driver;
-#[doc(hidden)] // for `pool-graph`
-pub use driver::versioned;
+pub use pool_core::BlockWatch;
+pub use pool_driver::code::DriverCode;
+pub use pool_driver::error::{CudaError, MemoryInfo};
+pub use pool_driver::leftovers::{LeftoverKind, Leftovers};
 pub use stream::announced_streams::announce;
 pub use stream::block_source::BlockSource;
-pub use stream::block_watch::BlockWatch;
 pub use stream::device::CudaDevice;
 pub use stream::device_stream::DeviceStream;
-#[doc(hidden)] // for `pool-graph`
-pub use stream::page_locked::PageLocked;
 pub use view::block::DeviceBlock;
 pub use view::device_view::{DeviceView, DeviceViewMut, OnDevice, record_use};
 pub use view::kernel_arguments::OnStream;

@@ -35,7 +35,7 @@
 //!
 //! let found = with_pool!(Cuda, |scope| {
 //!     let input = scope.try_acquire_from(samples)?;
-//!     let mut output = scope.try_acquire_like::<f32>(&input)?;
+//!     let mut output = scope.try_acquire::<f32, _>(input.len())?;
 //!     // … `scope.launch(&kernel).arg(&mut output).arg(&input)`, or any function of cudarc …
 //!     output.copy_from(input.as_view())?;
 //!     output.copy_to_vec()?
@@ -92,10 +92,10 @@ pub use pool_core::half;
 pub use pool_core::num_complex;
 pub use pool_core::{
     AcquireResult, CapacityError, Compaction, ConfigError, Device, DynamicPool, DynamicShape,
-    Element, Extent, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostArrayResult,
-    HostBackend, HostElement, LendView, NdAcquireResult, NdArray, NdView, PodElement, Pool,
-    PoolBackend, PoolConfig, PoolError, PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport,
-    Scope, Shape, ShapeError, ViewError, bytemuck, error_chain,
+    Element, FixedShape, FixedVec, Handle, Handles, HostAcquireResult, HostArray, HostBackend,
+    HostElement, LendView, NdArray, NdView, PodElement, Pool, PoolBackend, PoolConfig, PoolError,
+    PoolStats, PoolVec, PoolView, PoolViewMut, ReleaseReport, Scope, Shape, ShapeError, ViewError,
+    bytemuck, error_chain,
 };
 #[cfg(feature = "cpu")]
 pub use pool_cpu::CpuError;

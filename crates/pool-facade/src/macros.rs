@@ -14,11 +14,11 @@
 ///
 /// // The backend by name, also as a type parameter; several pools at once.
 /// fn zeros<B: pool_facade::LocalPool>(n: usize) -> usize {
-///     with_pool!(B, |scope| { scope.acquire_zeroed::<u8>(n); scope.active_slots() })
+///     with_pool!(B, |scope| { scope.acquire_zeroed::<u8, _>(n); scope.active_slots() })
 /// }
 /// assert_eq!(zeros::<Cpu>(3), 1);
 /// with_pool!(Cpu, Cpu, |left, right| {
-///     left.acquire_zeroed::<u8>(1)[0] = right.acquire_zeroed::<u8>(1)[0];
+///     left.acquire_zeroed::<u8, _>(1)[0] = right.acquire_zeroed::<u8, _>(1)[0];
 /// });
 /// # }
 /// ```
@@ -43,14 +43,14 @@
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
-/// let view = with_pool!(|scope| { scope.acquire::<u8>(1) }); // a view as the block's value
+/// let view = with_pool!(|scope| { scope.acquire::<u8, _>(1) }); // a view as the block's value
 /// view[0] = 1;
 /// ```
 ///
 /// ```compile_fail,E0716
 /// # use pool_facade::prelude::*;
 /// let kept: &mut [u8];
-/// with_pool!(|scope| { kept = scope.acquire::<u8>(1); }); // a view assigned outside
+/// with_pool!(|scope| { kept = scope.acquire::<u8, _>(1); }); // a view assigned outside
 /// kept[0] = 1;
 /// ```
 ///
@@ -63,7 +63,7 @@
 /// ```compile_fail,E0515
 /// # use pool_facade::prelude::*;
 /// fn escape<'a>() -> &'a mut [u8] {
-///     with_pool!(|scope| { return scope.acquire::<u8>(1); }) // a view returned
+///     with_pool!(|scope| { return scope.acquire::<u8, _>(1); }) // a view returned
 /// }
 /// ```
 ///

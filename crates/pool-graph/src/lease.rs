@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-use pool_core::Device;
+use pool_core::{Device, reserve};
 #[cfg(feature = "cuda")]
-use pool_cuda::cudarc::driver::CudaContext;
+use pool_driver::cudarc::driver::CudaContext;
 
 use crate::arena::{ArenaShared, CudaArena};
 use crate::base::block::{BlockId, GraphMemoryBlock};
 use crate::base::error::GraphMemoryError;
 use crate::base::range::LeasedRange;
-use crate::base::room;
 use crate::base::sync::Arc;
 use crate::pool::{CUDAGraphMemoryPool, Shared};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
@@ -42,7 +41,7 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
     /// If one of the blocks is another pool's, or was returned or reset away before; then none is
     /// leased. Where the host has no memory for the lease, and after [`dispose`](Self::dispose).
     pub fn lease(&self, blocks: &[BlockId]) -> GraphMemoryResult<Lease<M>, M> {
-        let mut leased = room::list(blocks.len())?;
+        let mut leased = reserve::list(blocks.len())?;
         self.shared().book.lock().lease(blocks, &mut leased)?;
         let shared = Arc::clone(self.shared());
         Ok(Lease { held: LeasedMemory::Blocks { shared, blocks: leased } })

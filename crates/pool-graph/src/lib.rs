@@ -47,8 +47,8 @@
 //
 // base, verify: nothing
 // book: base
-// driver: base, verify
-// source: base, driver
+// driver: verify
+// source: base
 // arena: base, source
 // pool: base, book, source
 // lease: arena, base, pool, source
@@ -71,7 +71,7 @@ pub use arena::{Deallocation, Divergence};
 pub use base::block::{BlockId, BlockState, GraphMemoryBlock};
 pub use base::error::GraphMemoryError;
 pub use base::range::LeasedRange;
-pub use base::request::SOURCE_ALIGNMENT;
+pub use base::request::{BlockLayout, SOURCE_ALIGNMENT};
 pub use book::{GraphPoolStats, Reset};
 #[cfg(feature = "cuda")]
 #[doc(hidden)]
@@ -80,7 +80,7 @@ pub use capture::UnverifiedCapture;
 pub use capture::{
     Capture, CaptureError, CaptureSession, CaptureStream, CaptureView, CapturedGraph,
     FailedCapture, Footprint, HostArgument, PreparedCapture, Probe, ReadTicket, StagingConfig,
-    StagingPool, TemporaryName, Use, ViewLoan,
+    StagingPool, Temporary, TemporaryName, Use, ViewLoan,
 };
 #[cfg(feature = "cuda")]
 pub use driver::{CaptureMode, NodeKind, UnreadableReason, UpdateReason, UpdateRefusal};

@@ -22,7 +22,7 @@
 //! for _ in 0..1_000 {
 //!     let scope = pool.scope();
 //!     let x = scope.acquire_filled(1_000, 1.0_f32);
-//!     let mut y = scope.acquire::<f32>(1_000);
+//!     let mut y = scope.acquire::<f32, _>(1_000);
 //!     let bindings = [y.binding_mut()?, x.binding()?];
 //!     stream.dispatch(&double, &bindings, &2.0_f32.to_le_bytes(), [16, 1, 1])?;
 //!     let doubled = y.read()?; // await it, or wait for it
@@ -53,7 +53,7 @@ extern crate self as pool_wgpu;
 
 // Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
 //
-// bind_groups, block_watch, config, counts, error, memory: nothing
+// bind_groups, config, counts, error, memory: nothing
 // binding: memory
 // elements, ending, turn: error
 // calls: ending, error, turn
@@ -64,7 +64,7 @@ extern crate self as pool_wgpu;
 // setup: calls, counts, ending, error, kernel
 // reading: ending, error, setup, staging
 // recorder: bind_groups, binding, calls, error, kernel, memory, parameters, setup, staging, turn
-// stream: binding, block_watch, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
+// stream: binding, config, counts, elements, ending, error, kernel, memory, open, reading, recorder,
 //     setup, staging, turn
 // part: binding, error, memory, stream
 // thread: error, stream
@@ -74,7 +74,6 @@ extern crate self as pool_wgpu;
 mod backend;
 mod bind_groups;
 mod binding;
-mod block_watch;
 mod calls;
 mod config;
 mod counts;
@@ -98,12 +97,12 @@ mod turn;
 mod view;
 
 pub use binding::{Access, Binding};
-pub use block_watch::BlockWatch;
 pub use config::StreamConfig;
 pub use counts::Counts;
 pub use error::WgpuError;
 pub use kernel::{Kernel, PARAMETER_BYTES};
 pub use memory::{Wgpu, WgpuBlock};
+pub use pool_core::BlockWatch;
 pub use reading::Reading;
 pub use stream::Stream;
 pub use view::{BufferView, BufferViewMut};

@@ -11,7 +11,7 @@ use pool_core::{PodElement, bytemuck};
 use crate::ending;
 use crate::error::WgpuError;
 use crate::setup::Setup;
-use crate::staging::StagingPool;
+use crate::staging::IdleBuffers;
 
 /// The elements that a view held when [`read`](crate::BufferView::read) was called, on their way to the host.
 ///
@@ -40,7 +40,7 @@ impl<T> fmt::Debug for Reading<T> {
 struct Mapping {
     setup: Arc<Setup>,
     buffer: wgpu::Buffer,
-    pool: Arc<StagingPool>,
+    pool: Arc<IdleBuffers>,
     progress: Mutex<Progress>,
 }
 
@@ -128,7 +128,7 @@ impl<T> Reading<T> {
     /// The contents of a staging buffer into which a copy was submitted, from the byte `shift` on.
     pub(crate) fn new(
         setup: Arc<Setup>,
-        pool: Arc<StagingPool>,
+        pool: Arc<IdleBuffers>,
         buffer: wgpu::Buffer,
         shift: u64,
         length: usize,

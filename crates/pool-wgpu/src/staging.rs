@@ -1,4 +1,7 @@
 //! Buffers through which bytes go from and to the host, used again once the device is done with them.
+//!
+//! This is not the staging of the CUDA crates. There an event in the stream's order tells that a buffer is free; wgpu
+//! maps a buffer for the host and unmaps it for the device, and tells by a callback when a buffer is mapped again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,12 +29,12 @@ pub(crate) enum Way {
 
 /// Idle staging buffers of one way.
 #[derive(Debug)]
-pub(crate) struct StagingPool {
+pub(crate) struct IdleBuffers {
     way: Way,
     idle: Mutex<Vec<wgpu::Buffer>>,
 }
 
-impl StagingPool {
+impl IdleBuffers {
     pub(crate) fn new(way: Way) -> Arc<Self> {
         Arc::new(Self { way, idle: Mutex::default() })
     }
@@ -95,7 +98,7 @@ fn rounded(bytes: u64) -> u64 {
 /// The staging of uploads.
 #[derive(Debug)]
 pub(crate) struct Uploads {
-    pool: Arc<StagingPool>,
+    pool: Arc<IdleBuffers>,
 }
 
 /// What one batch copies from the host.
@@ -118,7 +121,7 @@ impl Staged {
 
 impl Uploads {
     pub(crate) fn new() -> Self {
-        Self { pool: StagingPool::new(Way::Up) }
+        Self { pool: IdleBuffers::new(Way::Up) }
     }
 
     /// Puts bytes, a multiple of 4 and at most [`PIECE`], where a copy command of the batch finds them.

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool_core::Element;
+use pool_core::{BlockWatch, Element};
 
 use crate::binding::{Access, Binding};
-use crate::block_watch::BlockWatch;
 use crate::config::StreamConfig;
 use crate::counts::Counts;
 use crate::elements;
@@ -18,7 +17,7 @@ use crate::open;
 use crate::reading::Reading;
 use crate::recorder::{Recorder, Recording, record_apart};
 use crate::setup::Setup;
-use crate::staging::{StagingPool, Way};
+use crate::staging::{IdleBuffers, Way};
 use crate::turn::Turns;
 
 /// A device, its queue, and one order, in which fills, copies and dispatches are recorded in the order in which
@@ -53,13 +52,13 @@ use crate::turn::Turns;
 #[derive(Clone)]
 pub struct Stream {
     shared: Arc<Shared>,
-    watch: Option<Arc<dyn BlockWatch>>,
+    watch: Option<Arc<dyn BlockWatch + Send + Sync>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     setup: Arc<Setup>,
-    downloads: Arc<StagingPool>,
+    downloads: Arc<IdleBuffers>,
     /// The notes are the identities of buffers that were freed.
     recording: Turns<Recording>,
 }
@@ -107,7 +106,7 @@ impl Stream {
         let setup = Arc::new(Setup::new(device, queue, config.all_usages())?);
         ending::drop_orphans();
         let recording = Turns::new(Recording::new(&setup)?);
-        let downloads = StagingPool::new(Way::Down);
+        let downloads = IdleBuffers::new(Way::Down);
         Ok(Self { shared: Arc::new(Shared { setup, downloads, recording }), watch: None })
     }
 
@@ -145,7 +144,7 @@ impl Stream {
 
     /// The same stream, with a watch that is told of every block that pools of *this* value take and give back.
     #[must_use]
-    pub fn watched(mut self, watch: impl BlockWatch) -> Self {
+    pub fn watched(mut self, watch: impl BlockWatch + Send + Sync) -> Self {
         self.watch = Some(Arc::new(watch));
         self
     }

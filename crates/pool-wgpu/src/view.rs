@@ -32,7 +32,7 @@ use crate::stream::Stream;
 /// let binding;
 /// {
 ///     let scope = pool.scope();
-///     let mut view = scope.acquire_zeroed::<f32>(16);
+///     let mut view = scope.acquire_zeroed::<f32, _>(16);
 ///     binding = view.binding_mut()?; // binding_ends_with_its_view
 /// }
 /// binding.bytes();

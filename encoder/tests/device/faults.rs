@@ -28,7 +28,7 @@ fn whichever_allocation_of_a_forward_is_refused_the_pool_goes_on() {
     let batch = Batch::upload(&sentences, &mut constants).unwrap();
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants).unwrap(), batch.views(&constants).unwrap());
-    let mut to = scope.acquire::<f32>(2 * tiny::SMALLER.hidden);
+    let mut to = scope.acquire::<f32, _>(2 * tiny::SMALLER.hidden);
     let mut forward = |pool: &mut Pool<Cuda>| {
         let at_once = HeadsAtOnce::All;
         encode(&kernels, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;

@@ -38,7 +38,7 @@ pub(crate) fn encoded_by<B: PoolBackend, A: Algebra<B>>(
     let (constants, scope) = constants.split();
     let (model, batch) = (model.views(&constants)?, batch.views(&constants)?);
     let numbers = sentences.count() * sizes.hidden;
-    let mut to = scope.try_acquire::<f32>(numbers)?;
+    let mut to = scope.try_acquire::<f32, _>(numbers)?;
     let mut pool = Pool::<B>::with_config(context(), Default::default())?;
     for _ in 0..times {
         encode(algebra, at_once, pool.scope(), &model, &batch, &mut to.reborrow())?;

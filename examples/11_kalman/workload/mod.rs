@@ -12,12 +12,6 @@ mod state_space;
 pub(crate) use matrix::{Matrix, NotPositiveDefinite, Values};
 pub(crate) use state_space::{Moments, StateSpace};
 
-/// Variance of a single year's measurement around the level (Durbin and Koopman, chapter 2).
-pub(crate) const OBSERVATION_VARIANCE: f64 = 15_099.0;
-
-/// Variance of the level's change from one year to the next (the same source).
-pub(crate) const LEVEL_VARIANCE: f64 = 1_469.1;
-
 /// The exact diffuse log-likelihood of the series at these variances, known to ± 0.001.
 pub(crate) const KNOWN_LOG_LIKELIHOOD: f64 = -632.546;
 

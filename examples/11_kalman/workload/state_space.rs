@@ -2,7 +2,12 @@
 //! `y = Z α + ε` with `ε ~ N(0, H)`, and `α' = T α + R η` with `η ~ N(0, Q)`.
 
 use super::matrix::Matrix;
-use super::{LEVEL_VARIANCE, OBSERVATION_VARIANCE};
+
+/// Variance of a single year's measurement around the level (Durbin and Koopman, chapter 2).
+const OBSERVATION_VARIANCE: f64 = 15_099.0;
+
+/// Variance of the level's change from one year to the next (the same source).
+const LEVEL_VARIANCE: f64 = 1_469.1;
 
 type Owned = Matrix<Vec<f64>>;
 

@@ -4,6 +4,11 @@
 //! the dynamic loader answers with it wherever `libcuda.so` is asked for, so cudarc, unchanged, runs on
 //! it. One process can start it once: `cargo xtask sim-test` gives every test a process.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// library, report: nothing
+// simulator: library, report
+
 mod library;
 mod report;
 mod simulator;

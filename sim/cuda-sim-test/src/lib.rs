@@ -57,6 +57,18 @@
 //! to be called at the end and was registered before the simulator was started is then not called. A process that fails
 //! by itself keeps its code. Nothing is printed by a process that is aborted or killed, nor by a child that `fork` made.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// error, image, options: nothing
+// loader: error
+// exit: error, loader, options
+// running: options
+// simulator: running
+// start: error, exit, image, loader, options, running, simulator
+// before_main: exit, loader, options, start
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod before_main;
 mod error;
 mod exit;
 mod image;
@@ -64,6 +76,7 @@ mod image;
 #[cfg_attr(not(all(target_os = "linux", target_env = "gnu")), path = "no_loader.rs")]
 mod loader;
 mod options;
+mod running;
 mod simulator;
 mod start;
 

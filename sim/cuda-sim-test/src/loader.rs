@@ -132,17 +132,6 @@ pub(crate) fn end(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Has the simulator started before `main` where the environment asks for it, in every program that names this crate.
-// SAFETY: the section holds functions that are called before `main`, without arguments that are needed. What this one
-// does works there: the C library is initialised, and so is the standard library, which needs no initialisation.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = before_main;
-
-extern "C" fn before_main() {
-    crate::start::before_main();
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd;

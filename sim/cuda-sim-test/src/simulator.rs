@@ -4,7 +4,7 @@ use std::thread;
 
 use cuda_sim::settings::Fault;
 
-use crate::start;
+use crate::running::running_options;
 
 /// The simulated driver of this process. A test that only starts it needs none of these methods: the end of the process
 /// tells what was found.
@@ -63,7 +63,7 @@ impl Simulator {
     /// });
     /// ```
     pub fn each_order(self, mut test: impl FnMut(u64)) {
-        let Some(options) = start::options() else { return };
+        let Some(options) = running_options().clone() else { return };
         for number in 0..options.orders {
             let order = Order { seed: options.machine.seed.wrapping_add(number) };
             cuda_sim::draw_anew(order.seed);

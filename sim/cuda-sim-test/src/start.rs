@@ -1,7 +1,5 @@
 //! How the simulator becomes the driver of this process, once.
 
-use std::sync::{Mutex, PoisonError};
-
 use cuda_sim::settings::Settings;
 
 use crate::error::StartError;
@@ -9,10 +7,8 @@ use crate::exit;
 use crate::image::image;
 use crate::loader::{self, NAMES};
 use crate::options::Options;
+use crate::running::running_options;
 use crate::simulator::Simulator;
-
-/// What runs, once something does.
-static RUNNING: Mutex<Option<Options>> = Mutex::new(None);
 
 /// Starts the simulated driver in this process, as the environment says, or finds that it runs: before the first call of
 /// cudarc. The crate's page lists the variables.
@@ -59,7 +55,7 @@ pub fn start_with(change: impl FnOnce(&mut Settings)) -> Simulator {
 pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, StartError> {
     let mut wanted = Options::from_environment()?;
     change(&mut wanted.machine);
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut running = running_options();
     if let Some(Options { machine, .. }) = &*running {
         if *machine == wanted.machine {
             return Ok(Simulator::new());
@@ -81,13 +77,7 @@ pub fn try_start_with(change: impl FnOnce(&mut Settings)) -> Result<Simulator, S
 /// The simulator, where it is the driver of this process.
 #[must_use]
 pub fn running() -> Option<Simulator> {
-    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    running.is_some().then(Simulator::new)
-}
-
-/// What runs.
-pub(crate) fn options() -> Option<Options> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    running_options().is_some().then(Simulator::new)
 }
 
 /// Has the dynamic loader answer with the simulator under a driver's names.
@@ -106,19 +96,4 @@ fn become_the_driver() -> Result<(), StartError> {
         loader::load(name, &image, mark)?;
     }
     Ok(())
-}
-
-/// Starts it where the environment asks for it in every process. What goes wrong is printed, and ends the process:
-/// tests must not go on with another driver.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn before_main() {
-    let started = match crate::options::is_asked_for() {
-        Ok(false) => return,
-        Ok(true) => try_start().map(drop),
-        Err(error) => Err(error.into()),
-    };
-    if let Err(error) = started {
-        eprintln!("cuda-sim-test: {error}");
-        loader::end(exit::EXIT_CODE);
-    }
 }

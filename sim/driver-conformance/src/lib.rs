@@ -12,6 +12,13 @@
 //! Every question leaves its handles to the end of its process, and some leave the device unusable:
 //! each belongs in a process of its own, which is how `cargo xtask gpu-test` runs them.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// gate: nothing
+// driver: gate
+// answers, kernels: driver
+// ask, child: answers, driver
+
 mod answers;
 mod ask;
 mod child;

@@ -22,7 +22,7 @@ fn products_with_a_beta_of_zero_do_not_read() {
         product.gemm(1.0, &ones, &ones, 0.0);
         assert!(product.iter().all(|&entry| entry == n as f64), "nalgebra, {n}");
 
-        let ones = scope.acquire_array_repeat((n, n), 1.0);
+        let ones = scope.acquire_filled((n, n), 1.0).into_ndarray();
         let mut product = scope.acquire_array((n, n));
         general_mat_mul(1.0, &ones, &ones, 0.0, &mut product);
         assert!(product.iter().all(|&entry| entry == n as f64), "ndarray, {n}");
@@ -46,12 +46,12 @@ fn factorisations_and_products_of_nalgebra_allocate() {
 #[test]
 fn a_limit_alone_does_not_keep_the_allocator_out() {
     let mut pool = Pool::<Cpu>::new(());
-    pool.scope().acquire::<f32>(512);
+    pool.scope().acquire::<f32, _>(512);
     let held = pool.stats().reserved_bytes;
     pool.configure(PoolConfig::new().byte_limit(held)).unwrap();
-    assert_eq!(allocations(|| assert_eq!(pool.scope().acquire::<f32>(512).len(), 512)), 0);
-    assert!(pool.scope().try_acquire::<f32>(5120).is_err());
-    assert!(allocations(|| assert_eq!(pool.scope().acquire::<f32>(512).len(), 512)) > 0);
+    assert_eq!(allocations(|| assert_eq!(pool.scope().acquire::<f32, _>(512).len(), 512)), 0);
+    assert!(pool.scope().try_acquire::<f32, _>(5120).is_err());
+    assert!(allocations(|| assert_eq!(pool.scope().acquire::<f32, _>(512).len(), 512)) > 0);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn tasks_of_one_thread_may_hold_a_scope_over_an_await() {
     let tasks = tokio::task::LocalSet::new();
     let task = tasks.spawn_local(async {
         with_pool!(|scope| {
-            let samples = scope.acquire_zeroed::<f64>(100);
+            let samples = scope.acquire_zeroed::<f64, _>(100);
             tokio::time::sleep(Duration::ZERO).await;
             samples.len()
         })

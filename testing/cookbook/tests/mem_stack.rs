@@ -26,7 +26,7 @@ fn residual_of_solve(scope: &mut Scope<'_, Cpu>, n: usize) -> f64 {
     ]);
     let stack = MemStack::new(scope.scratch(needed.size_bytes(), needed.align_bytes()));
     let mut lu = MatMut::from_column_major_slice_mut(scope.acquire_from(matrix), n, n);
-    let (rows, inverse) = (scope.acquire::<usize>(n), scope.acquire::<usize>(n));
+    let (rows, inverse) = (scope.acquire::<usize, _>(n), scope.acquire::<usize, _>(n));
     let (lu_mut, params) = (lu.as_mut(), Default::default());
     let (_, rows) = factor::lu_in_place(lu_mut, rows, inverse, Par::Seq, stack, params);
     let mut found = MatMut::from_column_major_slice_mut(scope.acquire_from(right), n, 3);
@@ -62,6 +62,6 @@ fn a_scratch_that_is_recycled_is_zeroed() {
     let mut pool = Pool::<Cpu>::new(());
     residual_of_solve(&mut pool.scope(), 9);
     let scope = pool.scope();
-    let (_, _, stack) = (scope.acquire::<f64>(1), scope.acquire::<f64>(1), scope.acquire::<u64>(9));
+    let (_, _, stack) = (scope.acquire::<f64, _>(1), scope.acquire::<f64, _>(1), scope.acquire::<u64, _>(9));
     assert_eq!(stack, [0; 9]);
 }

@@ -64,7 +64,7 @@ fn scope(
         bencher.iter(|| {
             let scope = pool.scope();
             for _ in 0..acquires {
-                black_box(scope.acquire::<u8>(black_box(bytes)).address());
+                black_box(scope.acquire::<u8, _>(black_box(bytes)).address());
             }
         });
     });

@@ -12,9 +12,9 @@ use pool_facade::prelude::*;
 #[inline(never)]
 #[expect(clippy::needless_pass_by_value, reason = "by value the scope is a register")]
 pub fn three_acquires(scope: Scope<'_, Cpu>, n: usize, m: usize, l: usize) -> usize {
-    let first = scope.acquire::<f64>(n).as_ptr();
-    let second = scope.acquire::<f64>(m).as_ptr();
-    let third = scope.acquire::<f64>(l).as_ptr();
+    let first = scope.acquire::<f64, _>(n).as_ptr();
+    let second = scope.acquire::<f64, _>(m).as_ptr();
+    let third = scope.acquire::<f64, _>(l).as_ptr();
     first.addr() ^ second.addr() ^ third.addr()
 }
 

@@ -5,6 +5,16 @@
 //! against the tables of the workspace. [`quick`] checks what a branch changes: its [`changes`], and the [`crates`] that
 //! they touch.
 
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// changes, checks, features, files, programs, tally, toolchains, workspace: nothing
+// crates: changes, workspace
+// imports: checks, workspace
+// links: checks, programs, workspace
+// source: programs
+// steps: changes, tally, workspace
+// quick: changes, crates, steps, workspace
+
 pub mod changes;
 pub mod checks;
 pub mod crates;
@@ -14,6 +24,7 @@ pub mod imports;
 pub mod links;
 pub mod programs;
 pub mod quick;
+pub mod source;
 pub mod steps;
 pub mod tally;
 pub mod toolchains;

@@ -50,6 +50,11 @@ pub struct Example<'w> {
 }
 
 impl Workspace {
+    /// The names of its crates, in the order of the manifests.
+    pub fn crates(&self) -> impl Iterator<Item = &str> {
+        self.packages.iter().map(|package| package.name.as_str())
+    }
+
     /// The version of a crate.
     #[must_use]
     pub fn version_of(&self, name: &str) -> Option<&str> {
@@ -126,6 +131,7 @@ mod tests {
         let example = |name, required_features| Example { package: "b", name, required_features };
         let expected = [example("first", &[]), example("second", &device)];
         assert_eq!(workspace.examples().collect::<Vec<_>>(), expected);
+        assert_eq!(workspace.crates().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!((workspace.version_of("b"), workspace.version_of("c")), (Some("2.0.0"), None));
     }
 }

@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Stage;
 use super::disguise::{Disguised, Signs, replace};
 use super::machine::{Call, Run};
 use super::reports::NOTE;
+use super::stage::Stage;
 use crate::TaskError;
 use crate::gpu_test::{Packed, Purpose, sha256};
 use tasks::checks::{Checks, Outcome, says};

@@ -1,8 +1,8 @@
 //! What a machine lacks is one sentence and an exit code of its own, not a list of failed tests.
 
-use super::Stage;
 use super::machine::{Call, Run};
 use super::reports::NOTE;
+use super::stage::Stage;
 use crate::TaskError;
 use crate::gpu_test::Needs;
 use tasks::checks::{Checks, Outcome, same, says};

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::thread;
 
-use super::Stage;
 use super::machine::{Call, Run};
 use super::reports::{Runner, all_passed, junit_is_of, report_is_of, says_that_it_is_simulated};
+use super::stage::Stage;
 use crate::TaskError;
 use crate::gpu_test::Manifest;
 use tasks::checks::Checks;

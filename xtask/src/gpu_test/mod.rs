@@ -11,6 +11,7 @@ mod manifest;
 mod needs;
 mod nextest;
 mod programs;
+mod suites;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -23,25 +24,13 @@ use serde_json::Value;
 use crate::TaskError;
 use archive::Contents;
 use programs::Built;
-use tasks::programs::Artifact;
+use suites::{PACKAGES, Place};
 
 pub(crate) use manifest::Manifest;
 pub(crate) use needs::{Needs, Version};
 pub(crate) use nextest::program as nextest_program;
 pub(crate) use programs::{Build, Packed, Purpose, sha256};
-
-/// The crates that have GPU tests.
-const PACKAGES: &[&str] = &["driver-conformance", "pool-kernels", "device-tests", "pool-encoder"];
-
-/// Their test programs with GPU tests, with the directories of the sources: whatever is ignored there needs a CUDA
-/// device.
-const TESTS: &[(&str, &str)] = &[
-    ("driver_conformance", "sim/driver-conformance/tests/driver_conformance"),
-    ("kernels", "sim/pool-kernels/tests/kernels"),
-    ("device_backend", "testing/device-tests/tests/device/backend"),
-    ("device_graphs", "testing/device-tests/tests/device/graphs"),
-    ("device_encoder", "encoder/tests/device"),
-];
+pub(crate) use suites::holds_gpu_tests;
 
 /// What a machine is carried at most: the archive, the script and the runner together.
 const CARRIED_AT_MOST: u64 = 56 << 20;
@@ -76,16 +65,6 @@ pub(crate) struct Arguments {
     built_as_tests: bool,
 }
 
-/// Where things are.
-#[derive(Debug, serde::Deserialize)]
-pub(crate) struct Place {
-    /// The directory of the root manifest.
-    #[serde(rename = "workspace_root")]
-    pub(crate) root: PathBuf,
-    /// Where cargo builds.
-    pub(crate) target_directory: PathBuf,
-}
-
 /// All that was built, and is not built anew from here on.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -99,12 +78,6 @@ pub(crate) struct Ready {
     metadata: Vec<u8>,
     /// What nextest says of the programs, where it is installed.
     description: Option<Value>,
-}
-
-/// Whether a program holds GPU tests.
-pub(crate) fn holds_gpu_tests(artifact: &Artifact) -> bool {
-    let own = TESTS.iter().any(|(name, _)| artifact.target.name == *name);
-    own && artifact.target.is("test") && PACKAGES.iter().any(|package| artifact.is_of(package))
 }
 
 /// Builds, packs, and unless only an archive is asked for runs.
@@ -238,38 +211,12 @@ fn put_runner_beside(root: &Path, archive: &Path) -> Result<(), TaskError> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::{CARRIED_AT_MOST, TESTS, limit};
+    use super::{CARRIED_AT_MOST, limit};
 
     #[test]
     fn more_than_can_be_carried_is_refused() {
         assert!(limit(CARRIED_AT_MOST).is_ok());
         let refusal = limit(CARRIED_AT_MOST + (1 << 20)).unwrap_err().to_string();
         assert!(refusal.contains("57.00 MiB") && refusal.contains("56.00 MiB"), "{refusal}");
-    }
-
-    /// The manifest counts ignored tests, so a test ignored for another reason would be run.
-    #[test]
-    fn whatever_is_ignored_in_gpu_crates_needs_a_device() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for (_, directory) in TESTS {
-            let mut files = vec![root.join(directory)];
-            let mut ignored = 0;
-            while let Some(path) = files.pop() {
-                if path.is_dir() {
-                    files.extend(
-                        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()),
-                    );
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let text = std::fs::read_to_string(&path).unwrap();
-                    for line in text.lines().filter(|line| line.trim().starts_with("#[ignore")) {
-                        assert_eq!(line.trim(), r#"#[ignore = "needs a CUDA device"]"#);
-                        ignored += 1;
-                    }
-                }
-            }
-            assert!(ignored > 0, "{directory} has no GPU test");
-        }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn describe(packages: &[&str], build: Build) -> Result<Option<Value>,
     let mut list = cargo();
     list.args(["nextest", "list", "--list-type", "binaries-only"]);
     list.args(["--message-format", "json", "--cargo-quiet"]);
-    list.args(build.arguments(packages, "--cargo-profile"));
+    list.args(build.arguments(packages, "--cargo-profile")?);
     Ok(Some(serde_json::from_slice(&output(&mut list)?)?))
 }
 

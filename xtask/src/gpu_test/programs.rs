@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
-use super::{Place, TESTS, holds_gpu_tests};
+use super::suites::{Place, TESTS, holds_gpu_tests};
 use crate::TaskError;
 use crate::test::features::ALL_FEATURES;
 use tasks::programs::{self, Artifact, cargo, output};
+use tasks::workspace::{self, Workspace};
 
 /// The program that says which device there is.
 const PROBE: &str = "gpu-probe";
@@ -88,8 +89,16 @@ impl Purpose {
 
 impl Build {
     /// What cargo is told about packages, programs, features and the profile; nextest names the last one otherwise.
-    pub(super) fn arguments(self, packages: &[&str], profile_flag: &str) -> Vec<String> {
-        match self {
+    ///
+    /// # Errors
+    ///
+    /// When cargo does not describe the workspace.
+    pub(super) fn arguments(
+        self,
+        packages: &[&str],
+        profile_flag: &str,
+    ) -> Result<Vec<String>, TaskError> {
+        Ok(match self {
             Self::ForDevices => {
                 let packages = packages.iter().flat_map(|package| ["--package", package]);
                 let tests = TESTS.iter().flat_map(|(name, _)| ["--test", name]);
@@ -98,10 +107,16 @@ impl Build {
             }
             Self::AsTests => {
                 let everything = ALL_FEATURES.join(",");
-                let chosen = ["--tests", "--benches", "--workspace", "--features", &everything];
-                chosen.map(str::to_owned).into()
+                // All crates by their names: with `--workspace` cargo takes none of another workspace.
+                let workspace: Workspace = workspace::describe()?;
+                let of_others = packages.iter().copied();
+                let of_others = of_others.filter(|name| workspace.version_of(name).is_none());
+                let all = workspace.crates().chain(of_others);
+                let all = all.flat_map(|package| ["--package", package]);
+                let chosen = ["--tests", "--benches", "--features", &everything];
+                chosen.into_iter().chain(all).map(str::to_owned).collect()
             }
-        }
+        })
     }
 
     /// How hard an archive is compressed: one that nobody carries need not be small.
@@ -131,7 +146,7 @@ impl Built {
     pub(super) fn of(place: &Place, packages: &[&str], build: Build) -> Result<Self, TaskError> {
         let mut test = cargo();
         test.args(["test", "--no-run"]);
-        test.args(build.arguments(packages, "--profile"));
+        test.args(build.arguments(packages, "--profile")?);
         let artifacts = programs::build(&mut test)?;
         let simulator = programs::simulator_of(&artifacts);
         let mut kept = Vec::new();

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::toolkit::Toolkit;
 use crate::TaskError;
+use cuda_tasks::Toolkit;
 
 /// What a kernel needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

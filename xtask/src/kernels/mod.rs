@@ -6,10 +6,7 @@
 
 mod assembler;
 mod budget;
-mod compiler;
 mod source;
-mod toolkit;
-mod wheels;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,16 +14,14 @@ use std::process::ExitCode;
 use assembler::Need;
 use budget::Budget;
 use comfy_table::{CellAlignment, Table, presets};
-pub(crate) use compiler::Compiler;
+use cuda_tasks::{Compiler, Toolkit};
 use source::{Source, Sources};
-pub(crate) use toolkit::{Toolkit, headers};
-pub(crate) use wheels::{Wheels, short_sum};
 
 use crate::TaskError;
 use tasks::workspace::{self, Workspace};
 
 /// Where kernels are, from the root of the workspace.
-const DIRECTORIES: &[&str] = &["sim/pool-kernels/cuda"];
+const DIRECTORIES: &[&str] = &["testing/pool-kernels/cuda"];
 
 /// Those of crates that stand for other people's: compiled and compared alike, and without a budget.
 const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];
@@ -34,6 +29,9 @@ const OF_OTHERS: &[&str] = &["testing/cudarc-user/kernels"];
 /// What the PTX is assembled for: the oldest device of data centres that is still common, and the one
 /// that the tests have run on.
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
+
+/// How everything is compiled.
+const OPTIONS: [&str; 2] = ["--gpu-architecture=compute_75", "--std=c++17"];
 
 /// What `cargo xtask kernels` accepts.
 #[derive(Debug, clap::Args)]
@@ -58,7 +56,7 @@ struct Tally {
 /// budget, is counted, and the exit code tells it.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let Workspace { root, target_directory, .. } = workspace::describe()?;
-    let toolkit = match Toolkit::obtain(&root, &target_directory)? {
+    let toolkit = match Toolkit::obtain(&target_directory)? {
         Ok(toolkit) => toolkit,
         Err(why) if arguments.check => {
             println!("SKIPPED: {why}\n\n0 passed, 0 failed, 1 skipped");
@@ -88,13 +86,28 @@ fn compile(
 ) -> Result<Sources, TaskError> {
     let sources = Sources::read(directory)?;
     for module in &sources.modules {
-        let ptx = compiler.ptx(module, &sources.headers)?;
+        let ptx = ptx(compiler, module, &sources.headers)?;
         tally.count(write_or_compare(module, &ptx, check)?);
     }
     for file in &sources.left_over {
         tally.count(Some(format!("{} has no source", file.display())));
     }
     Ok(sources)
+}
+
+/// The PTX of a source.
+///
+/// # Errors
+///
+/// What the compiler complains about, with file and line.
+fn ptx(compiler: &Compiler, source: &Source, headers: &[Source]) -> Result<String, TaskError> {
+    let pairs = headers.iter().map(|header| (header.name.as_str(), header.text.as_str()));
+    let pairs: Vec<(&str, &str)> = pairs.collect();
+    let (ptx, log) = compiler.compile((&source.name, &source.text), &pairs, &OPTIONS)?;
+    if !log.trim().is_empty() {
+        return Err(format!("{}:\n{log}", source.name).into());
+    }
+    Ok(ptx)
 }
 
 /// What differs, if that is asked for; else writes it.

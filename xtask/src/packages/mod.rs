@@ -2,20 +2,20 @@
 //!
 //! Cargo packages every crate that is published, in the order of their dependencies; with `--full` it also builds each
 //! as a registry would. The packages are unpacked in an empty directory, outside of this workspace, and a user's crate
-//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The planner's
-//! crates are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
+//! is built there that depends on them alone; and another one, whose tests run on the simulated driver. The crates of the
+//! planner's and the simulator's workspaces are packaged too; with `--full` their command is installed and run. Each assertion is one line, and the last line
 //! counts them. It needs the crates of the registry.
 
 mod contents;
 mod simulated;
+mod unpacked;
 mod user;
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use flate2::read::GzDecoder;
+use unpacked::{Unpacked, unpack};
 
 use crate::TaskError;
 use crate::test::features::{LIBRARIES, PLANNER, SIMULATOR};
@@ -31,16 +31,10 @@ pub(crate) struct Arguments {
     full: bool,
 }
 
-/// Packages, by the names of their crates: where each was unpacked.
-type Unpacked = BTreeMap<&'static str, PathBuf>;
-
 /// The planner's workspace.
 const PLANNER_DIRECTORY: &str = "planner";
-
-/// The crates of this workspace that are published.
-fn published() -> impl Iterator<Item = &'static str> {
-    LIBRARIES.iter().chain(SIMULATOR).copied()
-}
+/// The simulator's workspace.
+const SIMULATOR_DIRECTORY: &str = "sim";
 
 /// Packages everything and tries it.
 ///
@@ -50,12 +44,18 @@ fn published() -> impl Iterator<Item = &'static str> {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
     let workspace: Workspace = workspace::describe()?;
     let mut checks = Checks::default();
-    let packaged = publish_dry_run(arguments.full, &workspace)?;
-    checks.that("cargo publish --dry-run accepts all crates, in order", packaged);
-    let own: Vec<&str> = published().collect();
-    package(&workspace, &own, &[])?;
+    let simulator: Workspace = workspace::describe_at(&workspace.root.join(SIMULATOR_DIRECTORY))?;
     let directory = tempfile::tempdir()?;
-    let unpacked = unpack(&workspace, &own, directory.path())?;
+    let mut unpacked = Unpacked::new();
+    for (name, workspace, crates) in
+        [("this workspace", &workspace, LIBRARIES), (SIMULATOR_DIRECTORY, &simulator, SIMULATOR)]
+    {
+        let packaged = publish_dry_run(arguments.full, workspace)?;
+        let name = format!("cargo publish --dry-run accepts all crates of {name}, in order");
+        checks.that(&name, packaged);
+        package(workspace, crates, &[])?;
+        unpacked.extend(unpack(workspace, crates, directory.path())?);
+    }
     let planner: Workspace = workspace::describe_at(&workspace.root.join(PLANNER_DIRECTORY))?;
     package_planner(&planner, &unpacked)?;
     let of_planner = unpack(&planner, PLANNER, directory.path())?;
@@ -135,22 +135,4 @@ fn install_command(
     let mut replay = Command::new(installed.join("bin/pool-plan"));
     let printed = output(replay.arg("replay").arg(log))?;
     Ok(says(&String::from_utf8_lossy(&printed), "lower bound"))
-}
-
-/// Unpacks what cargo has packaged of a workspace.
-fn unpack(
-    workspace: &Workspace,
-    names: &[&'static str],
-    directory: &Path,
-) -> Result<Unpacked, TaskError> {
-    let mut unpacked = Unpacked::new();
-    for &name in names {
-        let version = workspace.version_of(name).ok_or_else(|| format!("no crate {name}"))?;
-        let package = format!("{name}-{version}");
-        let file = workspace.target_directory.join("package").join(format!("{package}.crate"));
-        let bytes = File::open(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        tar::Archive::new(GzDecoder::new(bytes)).unpack(directory)?;
-        unpacked.insert(name, fs::canonicalize(directory.join(package))?);
-    }
-    Ok(unpacked)
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::Unpacked;
+use super::unpacked::Unpacked;
 use crate::TaskError;
 use crate::test::features::SIMULATOR;
 use tasks::checks::{Checks, Outcome, says};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::Unpacked;
+use super::unpacked::Unpacked;
 use crate::TaskError;
 use tasks::checks::{Checks, Outcome, says};
 use tasks::programs::cargo;
@@ -25,7 +25,7 @@ fn norm(values: &[f64]) -> f64 {
 #[cfg(feature = "ndarray")]
 fn trace() -> f64 {
     with_pool!(|scope| {
-        let ones = scope.acquire_nd_filled([3, 3], 1.0).into_ndarray();
+        let ones = scope.acquire_filled([3, 3], 1.0).into_ndarray();
         ones.diag().sum()
     })
 }

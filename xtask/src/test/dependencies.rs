@@ -23,11 +23,13 @@ struct Dependency {
     path: Option<String>,
 }
 
-/// What the manifests of this workspace and the planner's take from elsewhere, under every feature and for every target.
+/// What the manifests of this workspace, the planner's and the simulator's take from elsewhere, under every feature and for
+/// every target.
 fn declared(workspace: &Workspace) -> BTreeSet<String> {
-    let planner: Manifests = workspace::describe_at(&workspace.root.join("planner")).unwrap();
-    let own: Manifests = workspace::describe().unwrap();
-    let packages = own.packages.into_iter().chain(planner.packages);
+    let described = |directory: &str| -> Manifests {
+        workspace::describe_at(&workspace.root.join(directory)).unwrap()
+    };
+    let packages = [".", "planner", "sim"].into_iter().flat_map(|one| described(one).packages);
     let dependencies = packages.flat_map(|package| package.dependencies);
     dependencies.filter(|one| one.path.is_none()).map(|one| one.name).collect()
 }

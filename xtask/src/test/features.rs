@@ -28,6 +28,7 @@ pub(crate) const CLIPPY_SETS_IN_FULL: &[FeatureSet] = &[
     with("pool-core", &["tracing"]),
     with("pool-cpu", &["ndarray"]),
     FeatureSet { package: "pool-cuda", default_features: true, features: &["any-cuda-version"] },
+    FeatureSet { package: "pool-driver", default_features: true, features: &["any-cuda-version"] },
     with("pool-facade", &["cpu", "ndarray", "half", "complex", "tracing"]),
     with("pool-facade", &["record"]),
     with("pool-graph", &["record"]),
@@ -63,6 +64,7 @@ pub(crate) const ALL_FEATURES: &[&str] = &[
     "pool-core/tracing",
     "pool-cpu/ndarray",
     "pool-cuda/any-cuda-version",
+    "pool-driver/any-cuda-version",
     "pool-facade/cpu",
     "pool-facade/cuda",
     "pool-facade/graph",
@@ -109,19 +111,20 @@ pub(crate) const NO_STD_SETS: &[FeatureSet] = &[
     with("pool-cpu", &["ndarray"]),
 ];
 
-/// Crates that are published, but for the simulated driver.
+/// Crates of this workspace that are published.
 pub(crate) const LIBRARIES: &[&str] = &[
     "pool-core",
     "pool-conformance",
     "pool-cpu",
     "pool-cuda",
+    "pool-driver",
     "pool-facade",
     "pool-graph",
     "pool-plan",
     "pool-wgpu",
 ];
 
-/// Crates that are published and are no library of pools: the simulated driver, for tests of CUDA code.
+/// Crates of the simulator's workspace that are published.
 pub(crate) const SIMULATOR: &[&str] = &["cuda-sim", "cuda-sim-test"];
 
 /// Crates of the planner's workspace that are published.
@@ -138,6 +141,7 @@ pub(crate) const WITH_PLAIN_DEFAULTS: &[&str] = &["pool-core", "pool-cpu", "pool
 /// features that take one in.
 pub(crate) const MSRV_EXEMPT: &[&str] = &[
     "pool-cuda",
+    "pool-driver",
     "pool-graph",
     "pool-wgpu",
     "pool-facade/cuda",
@@ -179,7 +183,7 @@ mod tests {
 
     use super::{
         ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES,
+        MSRV_EXEMPT, NO_STD_SETS, NOT_TESTED, RELEASE_TESTED, TREE_BORROWS_CRATES,
         WITH_PLAIN_DEFAULTS, all_features_of,
     };
 
@@ -303,8 +307,7 @@ mod tests {
             .filter(|package| package.publish.is_none())
             .map(|package| package.name.clone())
             .collect();
-        let listed = LIBRARIES.iter().chain(SIMULATOR).copied();
-        let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+        let listed: BTreeSet<String> = LIBRARIES.iter().copied().map(str::to_owned).collect();
         assert_eq!(published, listed);
     }
 }

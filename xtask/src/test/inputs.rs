@@ -14,6 +14,7 @@ const CODE: &[&str] = &[
     "testing/device-tests/",
     "testing/edition-2021/",
     "testing/hot-path/",
+    "testing/pool-kernels/",
     "testing/wgpu-tests/",
     "benches/",
     "demo/",
@@ -33,8 +34,8 @@ const PAGES: &[&str] = &[
 /// The document that a test on the simulated driver reads.
 const GRAPHS: &[&str] = &["docs/graphs.md"];
 
-/// The published crates.
-const PUBLISHED: &[&str] = &["crates/", "sim/cuda-sim/", "sim/cuda-sim-test/"];
+/// The published crates of this workspace.
+const PUBLISHED: &[&str] = &["crates/"];
 
 /// The crates of pools in host memory.
 const HOST: &[&str] = &[
@@ -58,7 +59,7 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("imports", &[CODE, &["ARCHITECTURE.md"]]),
     ("document-tests", &[CODE, &["*.md", "planner/"]]),
     ("tests", &[CODE]),
-    ("kernels", &[&["sim/pool-kernels/", "testing/cudarc-user/"]]),
+    ("kernels", &[&["testing/pool-kernels/", "testing/cudarc-user/"]]),
     ("simulated-driver", &[CODE, GRAPHS]),
     ("gpu-archive", &[CODE, &["scripts/"]]),
     ("interleavings", &[GRAPH]),
@@ -72,8 +73,8 @@ pub(crate) const INPUTS: &[Inputs] = &[
     ("address-sanitizer", &[HOST]),
     ("nightly-doc-tests", &[&["crates/"], PAGES]),
     ("planner", &[&["planner/", "planner/*.md", "crates/pool-plan/"]]),
+    ("sim", &[&["sim/", "sim/*.md", "testing/pool-kernels/cuda/", "docs/ptx.md"]]),
     ("adopt", &[&["crates/", "testing/adopt/"]]),
-    ("clients", &[&["sim/"]]),
     ("no-std", &[HOST]),
     ("oldest-rust", &[PUBLISHED]),
     ("oldest-rust-for-devices", &[PUBLISHED]),
@@ -82,7 +83,14 @@ pub(crate) const INPUTS: &[Inputs] = &[
         "packages",
         &[
             PUBLISHED,
-            &["crates/*.md", "sim/*.md", "planner/", "planner/*.md", "testing/cudarc-user/"],
+            &[
+                "crates/*.md",
+                "sim/",
+                "sim/*.md",
+                "planner/",
+                "planner/*.md",
+                "testing/cudarc-user/",
+            ],
         ],
     ),
     ("published-pages", &[PUBLISHED, PAGES]),

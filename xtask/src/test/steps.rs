@@ -6,8 +6,8 @@
 
 use super::features::{
     ALL_FEATURES, CLIPPY_SETS, CLIPPY_SETS_IN_FULL, CRATES_OF_THREADS, LIBRARIES, MIRI_CRATES,
-    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, SIMULATOR, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS,
-    WITH_WGPU, all_features_of, belongs,
+    MSRV_EXEMPT, NO_STD_SETS, RELEASE_TESTED, TREE_BORROWS_CRATES, WITH_PLAIN_DEFAULTS, WITH_WGPU,
+    all_features_of, belongs,
 };
 use super::setting::Setting;
 
@@ -69,9 +69,9 @@ pub(crate) const STEPS: &[Step<Setting>] = &[
         "the error codes of what must not compile",
         nightly_doc_tests,
     ),
+    Step::beside("sim", "the simulator's workspace, by its own tasks", sim),
     Step::beside("planner", "the planner's workspace, by its own tasks", planner),
     Step::beside("adopt", "other people's crates do with a pool what they did without", adopt),
-    Step::beside("clients", "other people's tests and kernels, on the simulated driver", clients),
     Step::beside(
         "no-std",
         "pool-core and pool-cpu build where there is no operating system",
@@ -154,8 +154,7 @@ fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
 fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
     let tasks = Invocation::tests("test --package xtask --bins --");
     let tasks = tasks.with(["every_dependency_has_a_reason", "every_feature_stands_on_the_pages"]);
-    let simulator = Invocation::tests("test --package cuda-sim --lib -- ptx::isa::");
-    Ok(vec![tasks, simulator])
+    Ok(vec![tasks])
 }
 
 /// The smallest crate; with `--full` all of them, which takes as long as their tests do. Where the registry cannot be
@@ -166,13 +165,6 @@ fn adopt(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let measure = Invocation::tests("test --manifest-path testing/adopt/measure/Cargo.toml");
     let directory = setting.own_target_directory("adopt/build");
     Ok(vec![adopt, measure.variable("CARGO_TARGET_DIR", directory)])
-}
-
-/// Where the registry or the compiler cannot be reached, the task says so and counts it.
-fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    simulated_driver(setting)?;
-    let clients = Invocation::counted_task("xtask clients");
-    Ok(vec![if setting.full { clients } else { clients.with(["--short"]) }])
 }
 
 fn packages_alone(setting: &Setting) -> Result<Vec<Invocation>, String> {
@@ -192,7 +184,7 @@ fn semver(setting: &Setting) -> Result<Vec<Invocation>, String> {
 fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let nightly = setting.toolchains.nightly_with(&[])?;
     let document = Invocation::check("doc --no-deps --lib").on(&nightly);
-    let document = document.with(of_libraries(setting)).with(packages(SIMULATOR));
+    let document = document.with(of_libraries(setting));
     let directory = setting.own_target_directory("docs-rs");
     let document = document.variable("CARGO_TARGET_DIR", directory);
     Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
@@ -344,7 +336,7 @@ fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
     let old: Vec<&str> =
         LIBRARIES.iter().filter(|name| !MSRV_EXEMPT.contains(name)).copied().collect();
     let with_features = check.clone().with(old_features_in(&old));
-    Ok(vec![check.with(packages(&old)).with(packages(SIMULATOR)), with_features])
+    Ok(vec![check.with(packages(&old)), with_features])
 }
 
 /// The crates that [`MSRV_EXEMPT`] leaves out of that step, each with the compiler that its manifest names.
@@ -388,12 +380,22 @@ fn driver_versions(setting: &Setting) -> Result<Vec<Invocation>, String> {
 
 /// The planner's workspace, by its own tasks; its counts are in the closing line.
 fn planner(setting: &Setting) -> Result<Vec<Invocation>, String> {
-    let test = Invocation::counted_task("xtask test").inside("planner");
+    Ok(workspace("planner", setting))
+}
+
+/// The simulator's workspace, in the same way.
+fn sim(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(workspace("sim", setting))
+}
+
+/// All checks of the workspace in a directory.
+fn workspace(directory: &'static str, setting: &Setting) -> Vec<Invocation> {
+    let test = Invocation::counted_task("xtask test").inside(directory);
     let test = match &setting.changed_since {
         Some(revision) => test.with(["--changed-since", revision]),
         None => test,
     };
-    Ok(vec![if setting.full { test.with(["--full"]) } else { test }])
+    vec![if setting.full { test.with(["--full"]) } else { test }]
 }
 
 /// In a workspace of its own, for the sake of its dependencies.

@@ -31,7 +31,7 @@ fn accounts<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     assert_eq!((before.blocks, before.bytes), (0, 0), "blocks left by somebody else");
     let scope = pool.scope();
     for blocks in 1..=4 {
-        world.write(&mut scope.try_acquire::<f64>(100 * blocks)?, 1);
+        world.write(&mut scope.try_acquire::<f64, _>(100 * blocks)?, 1);
         let now = held();
         assert_eq!(now.blocks, blocks, "blocks of {blocks} slots");
         assert_eq!(now.bytes, scope.stats().reserved_bytes, "bytes of {blocks} slots");
@@ -48,11 +48,11 @@ fn places<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let scope = pool.scope();
     let mut blocks = Vec::new();
     for &length in LENGTHS {
-        blocks.push(place(world, &scope.try_acquire_zeroed::<u8>(length)?));
-        blocks.push(place(world, &scope.try_acquire_zeroed::<bool>(length)?));
-        blocks.push(place(world, &scope.try_acquire_zeroed::<[u8; 3]>(length)?));
-        blocks.push(place(world, &scope.try_acquire_zeroed::<f64>(length)?));
-        blocks.push(place(world, &scope.try_acquire_zeroed::<[f32; 3]>(length)?));
+        blocks.push(place(world, &scope.try_acquire_zeroed::<u8, _>(length)?));
+        blocks.push(place(world, &scope.try_acquire_zeroed::<bool, _>(length)?));
+        blocks.push(place(world, &scope.try_acquire_zeroed::<[u8; 3], _>(length)?));
+        blocks.push(place(world, &scope.try_acquire_zeroed::<f64, _>(length)?));
+        blocks.push(place(world, &scope.try_acquire_zeroed::<[f32; 3], _>(length)?));
     }
     blocks.sort_unstable();
     for pair in blocks.windows(2) {
@@ -78,7 +78,7 @@ fn place<P: Probe, T: Sample>(
 fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
     for _ in 0..2 {
-        let words = scope.try_acquire_zeroed::<f64>(0)?;
+        let words = scope.try_acquire_zeroed::<f64, _>(0)?;
         let vectors = scope.try_acquire_filled(0, [1.0_f32; 3])?;
         let copied = scope.try_acquire_from::<u64>(&[])?;
         assert_eq!(world.probe.address(&words) % align_of::<f64>(), 0);
@@ -91,9 +91,9 @@ fn empty<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     }
     // A slot that had a block, and has none any more.
     drop(scope);
-    world.write(&mut pool.scope().try_acquire::<f64>(10)?, 1);
+    world.write(&mut pool.scope().try_acquire::<f64, _>(10)?, 1);
     pool.trim();
-    assert!(pool.scope().try_acquire_zeroed::<f64>(0)?.is_empty());
+    assert!(pool.scope().try_acquire_zeroed::<f64, _>(0)?.is_empty());
     assert_eq!(pool.stats().reserved_bytes, 0);
     Ok(())
 }
@@ -107,7 +107,7 @@ fn lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
             let view = given.acquire::<P, [f32; 3]>(world.probe, &scope, length, 1)?;
             assert_eq!((view.len(), world.probe.read(&view).len()), (length, length));
             let (rows, columns) = (length, 3);
-            let matrix = scope.try_acquire_nd_zeroed::<u16, _>([rows, columns])?;
+            let matrix = scope.try_acquire_zeroed::<u16, _>([rows, columns])?;
             assert_eq!(matrix.into_view().len(), rows * columns);
         }
     }
@@ -178,18 +178,18 @@ fn shared_of<P: Probe, T: Sample>(
 
 fn neighbours<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
-    let mut left = scope.try_acquire::<u64>(40)?;
+    let mut left = scope.try_acquire::<u64, _>(40)?;
     world.write(&mut left, 1);
     for &length in LENGTHS {
         for given in InitialContent::ALL {
             let mut inner = scope.scope();
             // Made beforehand, so that the blocks lie side by side if they ever do.
-            inner.scope().try_acquire::<u8>(length)?;
-            let mut before = inner.try_acquire::<u8>(length)?;
+            inner.scope().try_acquire::<u8, _>(length)?;
+            let mut before = inner.try_acquire::<u8, _>(length)?;
             world.write(&mut before, 2);
             let mut after = {
                 let middle = given.acquire::<P, u8>(world.probe, &inner, length, 3)?;
-                let mut after = inner.try_acquire::<u8>(length)?;
+                let mut after = inner.try_acquire::<u8, _>(length)?;
                 world.write_later(&mut after, 4);
                 assert_eq!(world.probe.read(&middle), given.content(length, 3));
                 world.assert_holds(&before, 2);

@@ -58,11 +58,11 @@ fn stay<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> O
     let mut growths = Vec::new();
     for _ in 0..3 {
         let (constants, mut scope) = pool.split();
-        let mut outer = scope.try_acquire::<f32>(LENGTH)?;
+        let mut outer = scope.try_acquire::<f32, _>(LENGTH)?;
         world.write_later(&mut outer, 3);
         {
             let inner = scope.scope();
-            let mut large = inner.try_acquire::<u8>(9_000)?;
+            let mut large = inner.try_acquire::<u8, _>(9_000)?;
             world.write_later(&mut large, 4);
             places.push(handles.check(world, &constants)?);
         }
@@ -89,8 +89,8 @@ fn read_beside<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend
         world.write_later(&mut pool.get_mut(weights)?, seed);
         let (constants, scope) = pool.split();
         let shared = constants.get(weights)?;
-        let mut copy = scope.try_acquire::<f32>(LENGTH)?;
-        let mut part = scope.try_acquire::<f32>(7)?;
+        let mut copy = scope.try_acquire::<f32, _>(LENGTH)?;
+        let mut part = scope.try_acquire::<f32, _>(7)?;
         let copied = copy.copy_from(shared);
         copied.unwrap_or_else(|error| panic!("{error}"));
         let copied = part.copy_from(shared.part(3..10).expect("7 of 40"));
@@ -115,7 +115,7 @@ fn made_of_temporaries<P: Probe>(
     let second = pool.try_acquire_zeroed::<u32>(LENGTH)?;
     {
         let (mut constants, scope) = pool.split();
-        let mut temporary = scope.try_acquire::<u32>(LENGTH)?;
+        let mut temporary = scope.try_acquire::<u32, _>(LENGTH)?;
         world.write_later(&mut temporary, 5);
         copy::<P>(&mut constants, first, temporary.as_view())?;
         world.write_later(&mut temporary, 6);

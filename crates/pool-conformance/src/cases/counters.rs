@@ -21,16 +21,16 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 
 fn counters<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut one = pool.scope();
-    one.try_acquire::<u8>(1)?;
+    one.try_acquire::<u8, _>(1)?;
     assert_eq!(one.active_slots(), 1);
     {
         let mut two = one.scope();
-        two.try_acquire::<f64>(2)?;
+        two.try_acquire::<f64, _>(2)?;
         assert_eq!(two.active_slots(), 2);
         {
             let three = two.scope();
             assert_eq!(three.active_slots(), 2);
-            three.try_acquire::<u16>(3)?;
+            three.try_acquire::<u16, _>(3)?;
             assert_eq!((three.active_slots(), three.stats().active_slots), (3, 3));
         }
         assert_eq!(two.active_slots(), 2);
@@ -48,7 +48,7 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
         let mut outer = pool.scope();
         let mut kept = Vec::new();
         for index in 0..taken {
-            let mut view = outer.try_acquire::<u16>(2)?;
+            let mut view = outer.try_acquire::<u16, _>(2)?;
             world.write(&mut view, index);
             kept.push(view);
         }
@@ -57,13 +57,13 @@ fn counters_over_tables<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
         for _ in 0..2 {
             let inner = outer.scope();
             for more in 1..=40 {
-                let mut view = inner.try_acquire::<[u16; 3]>(3)?;
+                let mut view = inner.try_acquire::<[u16; 3], _>(3)?;
                 world.write(&mut view, 1_000);
                 assert_eq!(inner.active_slots(), before + more);
             }
         }
         assert_eq!(outer.active_slots(), before);
-        let mut last = outer.try_acquire::<u16>(2)?;
+        let mut last = outer.try_acquire::<u16, _>(2)?;
         world.write(&mut last, 2_000);
         for (index, view) in (0_u64..).zip(&kept) {
             world.assert_holds(view, index);
@@ -79,7 +79,7 @@ fn helper<'s, P: Probe>(
     scope: &Scope<'s, P::Backend>,
     seed: u64,
 ) -> Result<View<'s, P, f32>, Failure<P>> {
-    let mut view = scope.try_acquire::<f32>(10)?;
+    let mut view = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut view, seed);
     Ok(view)
 }
@@ -110,7 +110,7 @@ fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
         let caught = catch_planned(|| -> Outcome<P> {
             let inner = middle.scope();
             helper(world, &inner, 3)?;
-            inner.try_acquire::<u8>(100)?;
+            inner.try_acquire::<u8, _>(100)?;
             panic_as_planned()
         });
         if let Some(outcome) = caught {
@@ -131,22 +131,22 @@ fn caught_in_the_middle<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backe
 
 fn value_survives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
-    let mut value = outer.try_acquire::<f64>(1)?;
+    let mut value = outer.try_acquire::<f64, _>(1)?;
     world.write(&mut value, 42);
     for length in [0, 1, 2, 64, 65, 1_000, 3] {
         let inner = outer.scope();
-        let mut floats = inner.try_acquire::<f64>(length)?;
+        let mut floats = inner.try_acquire::<f64, _>(length)?;
         world.write(&mut floats, 1);
-        let mut flags = inner.try_acquire_zeroed::<bool>(length)?;
+        let mut flags = inner.try_acquire_zeroed::<bool, _>(length)?;
         world.write(&mut flags, 2);
-        let mut vectors = inner.try_acquire_nd::<[f32; 3], _>([length, 2])?.into_view();
+        let mut vectors = inner.try_acquire::<[f32; 3], _>([length, 2])?.into_view();
         world.write(&mut vectors, 3);
         world.assert_holds(&value, 42);
     }
     // Written while an inner scope is open, too.
     {
         let inner = outer.scope();
-        let mut scratch = inner.try_acquire::<f64>(1)?;
+        let mut scratch = inner.try_acquire::<f64, _>(1)?;
         world.write(&mut value, 43);
         world.write(&mut scratch, 44);
     }

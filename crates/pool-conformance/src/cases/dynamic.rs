@@ -203,7 +203,7 @@ fn split<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
     world.write(&mut pool.get_mut(below)?, 1);
     let caught = catch_planned(|| -> Outcome<P> {
         let (mut handles, mut scope) = pool.split();
-        let mut above = scope.try_acquire::<f64>(30)?;
+        let mut above = scope.try_acquire::<f64, _>(30)?;
         world.write(&mut above, 2);
         {
             let mut array = handles.get_mut(below)?;
@@ -211,7 +211,7 @@ fn split<P: Probe>(world: &World<'_, P>, pool: &mut DynamicPool<P::Backend>) -> 
             world.write(&mut array, 3);
         }
         let inner = scope.scope();
-        let mut large = inner.try_acquire::<u8>(5_000)?;
+        let mut large = inner.try_acquire::<u8, _>(5_000)?;
         world.write(&mut large, 4);
         world.assert_holds(&above, 2);
         assert_eq!(world.probe.read_shared(&handles.get(below)?), samples::<f64>(3, 30));

@@ -38,7 +38,7 @@ fn handed_out<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Ou
             let mut scope = pool.scope();
             {
                 let inner = scope.scope();
-                let mut view = inner.try_acquire_zeroed::<f64>(length)?;
+                let mut view = inner.try_acquire_zeroed::<f64, _>(length)?;
                 world.write_later(&mut view, 1);
                 if !elsewhere::<P, f64>(world, &mut view, 2, length) {
                     return Ok(());
@@ -58,7 +58,7 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     for round in 0..3 {
         {
             let scope = pool.scope();
-            let mut view = scope.try_acquire_zeroed::<f64>(200)?;
+            let mut view = scope.try_acquire_zeroed::<f64, _>(200)?;
             if !elsewhere::<P, f64>(world, &mut view, round, 200) {
                 return Ok(());
             }
@@ -66,7 +66,7 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         match round {
             0 => drop(pool.trim()),
             1 => drop(pool.clear()),
-            _ => drop(pool.scope().try_acquire_zeroed::<f64>(5_000)?),
+            _ => drop(pool.scope().try_acquire_zeroed::<f64, _>(5_000)?),
         }
         let view =
             InitialContent::Value.acquire::<P, f64>(world.probe, &pool.scope(), 200, round)?;
@@ -77,13 +77,13 @@ fn freed<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
 
 fn other_slots<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
-    let mut held = scope.try_acquire_zeroed::<f32>(50)?;
+    let mut held = scope.try_acquire_zeroed::<f32, _>(50)?;
     if !elsewhere::<P, f32>(world, &mut held, 1, 50) {
         return Ok(());
     }
     for seed in 2..5 {
         let inner = scope.scope();
-        let mut view = inner.try_acquire_zeroed::<f32>(50)?;
+        let mut view = inner.try_acquire_zeroed::<f32, _>(50)?;
         world.write_later(&mut view, seed);
         world.assert_holds(&view, seed);
     }

@@ -20,7 +20,7 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 
 fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
-    let mut held = outer.try_acquire::<u8>(50)?;
+    let mut held = outer.try_acquire::<u8, _>(50)?;
     world.write(&mut held, 1);
     let before = outer.active_slots();
 
@@ -42,10 +42,10 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 
     'levels: for round in 0..3 {
         let mut inner = outer.scope();
-        inner.try_acquire::<u8>(60)?;
+        inner.try_acquire::<u8, _>(60)?;
         for deeper in 0..3 {
             let innermost = inner.scope();
-            innermost.try_acquire::<u16>(70)?;
+            innermost.try_acquire::<u16, _>(70)?;
             if (round, deeper) == (1, 1) {
                 break 'levels;
             }
@@ -53,7 +53,7 @@ fn every_way<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
     }
     assert_eq!(outer.active_slots(), before, "after a break through two levels");
 
-    let mut again = outer.try_acquire::<u8>(50)?;
+    let mut again = outer.try_acquire::<u8, _>(50)?;
     world.write(&mut again, 2);
     world.assert_apart::<u8, u8>(&held, &again);
     world.assert_holds(&held, 1);
@@ -67,10 +67,10 @@ fn take_two_levels<P: Probe>(
     end: impl FnOnce(),
 ) -> Outcome<P> {
     let mut inner = scope.scope();
-    let mut view = inner.try_acquire::<f64>(8)?;
+    let mut view = inner.try_acquire::<f64, _>(8)?;
     world.write(&mut view, 3);
     let innermost = inner.scope();
-    let mut deepest = innermost.try_acquire::<f64>(9)?;
+    let mut deepest = innermost.try_acquire::<f64, _>(9)?;
     world.write(&mut deepest, 4);
     end();
     world.assert_holds(&view, 3);
@@ -82,7 +82,7 @@ fn returns_early<P: Probe>(
     scope: &mut Scope<'_, P::Backend>,
 ) -> Result<usize, Failure<P>> {
     let mut inner = scope.scope();
-    inner.try_acquire::<f32>(11)?;
+    inner.try_acquire::<f32, _>(11)?;
     for depth in 0..4 {
         take_two_levels(world, &mut inner, || ())?;
         if depth == 2 {
@@ -95,8 +95,8 @@ fn returns_early<P: Probe>(
 fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backend>) -> Outcome<P> {
     let mut inner = scope.scope();
     take_two_levels(world, &mut inner, || ())?;
-    inner.try_acquire::<f64>(5)?;
-    inner.try_acquire::<f64>(usize::MAX)?;
+    inner.try_acquire::<f64, _>(5)?;
+    inner.try_acquire::<f64, _>(usize::MAX)?;
     panic!("more bytes than an address space were given")
 }
 
@@ -104,19 +104,19 @@ fn question_mark<P: Probe>(world: &World<'_, P>, scope: &mut Scope<'_, P::Backen
 fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for _ in 0..3 {
         let mut outer = pool.scope();
-        let mut held = outer.try_acquire::<f32>(20)?;
+        let mut held = outer.try_acquire::<f32, _>(20)?;
         world.write(&mut held, 5);
         {
             let mut inner = outer.scope();
-            forget(inner.try_acquire::<f32>(21)?);
+            forget(inner.try_acquire::<f32, _>(21)?);
             let innermost = inner.scope();
-            forget(innermost.try_acquire::<f32>(22)?);
+            forget(innermost.try_acquire::<f32, _>(22)?);
             forget(innermost);
             assert_eq!(inner.active_slots(), 2);
             forget(inner);
         }
         assert_eq!(outer.active_slots(), 1);
-        let mut next = outer.try_acquire::<f32>(23)?;
+        let mut next = outer.try_acquire::<f32, _>(23)?;
         world.write(&mut next, 6);
         world.assert_holds(&held, 5);
         forget(outer);
@@ -126,11 +126,11 @@ fn forgotten<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Out
 
 fn outlives<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut outer = pool.scope();
-    let mut held = outer.try_acquire::<u16>(4)?;
+    let mut held = outer.try_acquire::<u16, _>(4)?;
     world.write(&mut held, 1);
     {
         // The scope value is gone when the call returns; its view keeps the outer scope borrowed.
-        let mut returned = outer.scope().try_acquire::<u16>(4)?;
+        let mut returned = outer.scope().try_acquire::<u16, _>(4)?;
         world.write(&mut returned, 2);
         world.assert_apart::<u16, u16>(&held, &returned);
         world.assert_holds(&returned, 2);

@@ -54,7 +54,7 @@ fn of_size<P: Probe, T: Sample>(
     let size = size_of::<T>();
     let longest = (1 << most) / size + 1;
     // All views have one block, whose former contents differ from all that is put there.
-    pool.scope().try_acquire_zeroed::<T>(longest)?;
+    pool.scope().try_acquire_zeroed::<T, _>(longest)?;
     let junk = samples::<T>(1, longest);
     for length in lengths(most, size) {
         {

@@ -74,11 +74,11 @@ fn after_work_of<P: Probe, T: Sample, U: Sample>(
 ) -> Outcome<P> {
     // Both views have one block, as large as the larger view.
     let most = length * size_of::<T>().max(size_of::<U>());
-    pool.scope().try_acquire_zeroed::<u8>(most)?;
+    pool.scope().try_acquire_zeroed::<u8, _>(most)?;
     let mut scope = pool.scope();
     let (before, after) = {
         let inner = scope.scope();
-        let mut former = inner.try_acquire_zeroed::<T>(length)?;
+        let mut former = inner.try_acquire_zeroed::<T, _>(length)?;
         world.write_later(&mut former, 1);
         let before = world.read_later(&former);
         world.write_later(&mut former, 2);
@@ -129,12 +129,12 @@ fn poison<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     pool.configure(PoolConfig::new().poison(true))?;
     let read = {
         let scope = pool.scope();
-        let mut view = scope.try_acquire::<f32>(100)?;
+        let mut view = scope.try_acquire::<f32, _>(100)?;
         world.write_later(&mut view, 1);
         world.read_later(&view)
     };
     let scope = pool.scope();
-    let mut view = scope.try_acquire::<f32>(100)?;
+    let mut view = scope.try_acquire::<f32, _>(100)?;
     let poisoned = world.read_later(&view);
     world.write_later(&mut view, 2);
     world.assert_holds(&view, 2);
@@ -219,7 +219,7 @@ fn enter<'p, P: Probe, T: Sample>(
 const LONG: usize = if cfg!(miri) { 30 } else { 4_000 };
 
 fn long_queue<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    pool.scope().try_acquire_zeroed::<u32>(64)?;
+    pool.scope().try_acquire_zeroed::<u32, _>(64)?;
     let mut reads = Reads(Vec::new());
     for round in 0..LONG {
         let (given, seed) =
@@ -269,7 +269,7 @@ fn beside<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     let mut other: Pool<P::Backend> = Pool::new(world.probe.context());
     for round in 0..3 {
         let (scope, beside) = (pool.scope(), other.scope());
-        let mut view = scope.try_acquire_zeroed::<f64>(200)?;
+        let mut view = scope.try_acquire_zeroed::<f64, _>(200)?;
         let mut neighbour = beside.try_acquire_filled(300, 0.5_f64)?;
         world.assert_apart::<f64, f64>(&view, &neighbour);
         let zeros = world.read_later(&view);

@@ -30,13 +30,13 @@ const MORE: usize = if cfg!(miri) { 300 } else { 10_000 };
 fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let scope = pool.scope();
-    let mut held = scope.try_acquire::<f64>(100)?;
+    let mut held = scope.try_acquire::<f64, _>(100)?;
     world.write_later(&mut held, 1);
     let before = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     let refused = ledger.refused();
     ledger.refuse(Refusal::From(0));
     for length in [1, 1_000, 100_000] {
-        match scope.try_acquire_zeroed::<u64>(length) {
+        match scope.try_acquire_zeroed::<u64, _>(length) {
             Ok(_) => panic!("{length} elements were given, though the allocation was refused"),
             Err(PoolError::OutOfMemory { requested, reserved, .. }) => {
                 assert!(requested >= 8 * length, "{requested} bytes asked for");
@@ -50,7 +50,7 @@ fn refused<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     let after = (ledger.live_blocks(), ledger.live_bytes(), scope.stats().reserved_bytes);
     assert_eq!(after, before, "what is held after a refusal");
     ledger.refuse(Refusal::Never);
-    let mut view = scope.try_acquire_zeroed::<u64>(1_000)?;
+    let mut view = scope.try_acquire_zeroed::<u64, _>(1_000)?;
     world.write_later(&mut view, 2);
     world.assert_holds(&view, 2);
     world.assert_holds(&held, 1);
@@ -78,17 +78,17 @@ fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
     ledger.refuse(Refusal::Above(ledger.live_bytes() + 20_000));
     for _ in 0..2 {
         let scope = pool.scope();
-        let mut first = scope.try_acquire_zeroed::<u8>(8_000)?;
-        let mut second = scope.try_acquire_zeroed::<f64>(1_000)?;
+        let mut first = scope.try_acquire_zeroed::<u8, _>(8_000)?;
+        let mut second = scope.try_acquire_zeroed::<f64, _>(1_000)?;
         world.write_later(&mut first, 1);
         world.write_later(&mut second, 2);
-        let third = scope.try_acquire_zeroed::<u8>(8_000);
+        let third = scope.try_acquire_zeroed::<u8, _>(8_000);
         assert!(matches!(third, Err(PoolError::OutOfMemory { .. })), "more than there is");
         world.assert_holds(&first, 1);
         world.assert_holds(&second, 2);
     }
     let scope = pool.scope();
-    let large = scope.try_acquire_zeroed::<u8>(16_000)?;
+    let large = scope.try_acquire_zeroed::<u8, _>(16_000)?;
     assert_eq!(world.probe.read(&large), [0; 16_000]);
     assert!(ledger.peak_bytes() >= 16_000);
     Ok(())
@@ -97,17 +97,17 @@ fn out_of_memory<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
 fn panics<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let Some(ledger) = ledger(world) else { return Ok(()) };
     let mut scope = pool.scope();
-    let mut held = scope.try_acquire::<f64>(100)?;
+    let mut held = scope.try_acquire::<f64, _>(100)?;
     world.write_later(&mut held, 1);
     for length in [10, MORE] {
         ledger.refuse(Refusal::PanicOnce(0));
         let inner = scope.scope();
-        match catch_quietly(|| inner.try_acquire_zeroed::<f64>(length).map(drop)) {
+        match catch_quietly(|| inner.try_acquire_zeroed::<f64, _>(length).map(drop)) {
             Ok(_) => panic!("the backend did not panic as it was told to"),
             Err(payload) => assert!(is_in_allocation(payload.as_ref()), "another panic"),
         }
         assert_eq!(inner.active_slots(), 1, "an acquire that panicked took a slot");
-        let mut view = inner.try_acquire_zeroed::<f64>(length)?;
+        let mut view = inner.try_acquire_zeroed::<f64, _>(length)?;
         world.write_later(&mut view, 2);
         world.assert_holds(&view, 2);
         world.assert_holds(&held, 1);

@@ -30,14 +30,14 @@ fn assert_freed<P: Probe>(world: &World<'_, P>, before: Option<usize>, freed: us
 
 fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
-    let mut first = scope.try_acquire::<f32>(100)?;
-    let mut second = scope.try_acquire::<u8>(100)?;
+    let mut first = scope.try_acquire::<f32, _>(100)?;
+    let mut second = scope.try_acquire::<u8, _>(100)?;
     world.write(&mut first, 1);
     world.write(&mut second, 2);
     {
         let inner = scope.scope();
-        inner.try_acquire::<f64>(100)?;
-        inner.try_acquire::<f64>(200)?;
+        inner.try_acquire::<f64, _>(100)?;
+        inner.try_acquire::<f64, _>(200)?;
     }
     let (before, reserved) = (blocks(world), scope.stats().reserved_bytes);
     let released = scope.trim();
@@ -49,7 +49,7 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     assert_eq!(scope.trim(), ReleaseReport::default());
     world.assert_holds(&first, 1);
     world.assert_holds(&second, 2);
-    let mut third = scope.try_acquire::<f64>(200)?;
+    let mut third = scope.try_acquire::<f64, _>(200)?;
     world.write(&mut third, 3);
     world.assert_holds(&first, 1);
     drop((first, second, third));
@@ -85,13 +85,13 @@ const MANY: usize = if cfg!(miri) { 200_000 } else { 1_000_000 };
 
 fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut scope = pool.scope();
-    let mut held = scope.try_acquire::<f64>(10)?;
+    let mut held = scope.try_acquire::<f64, _>(10)?;
     world.write(&mut held, 1);
-    scope.scope().try_acquire::<f64>(MANY)?;
+    scope.scope().try_acquire::<f64, _>(MANY)?;
     scope.sample_lengths();
     for _ in 0..3 {
         let inner = scope.scope();
-        let mut view = inner.try_acquire::<f64>(150)?;
+        let mut view = inner.try_acquire::<f64, _>(150)?;
         world.write(&mut view, 2);
     }
     let before = scope.stats().reserved_bytes;
@@ -102,7 +102,7 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     world.assert_holds(&held, 1);
 
     let growths = scope.stats().growths;
-    let mut view = scope.try_acquire::<f64>(150)?;
+    let mut view = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut view, 3);
     world.assert_economy(scope.stats().growths, growths, "what was used does not fit any more");
     // No block is far too large now, and a block in use is never swapped.
@@ -113,15 +113,15 @@ fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
 }
 
 fn compact_in_use<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    pool.scope().try_acquire::<f64>(MANY)?;
+    pool.scope().try_acquire::<f64, _>(MANY)?;
     pool.sample_lengths();
     let mut scope = pool.scope();
-    let mut held = scope.try_acquire::<f64>(150)?;
+    let mut held = scope.try_acquire::<f64, _>(150)?;
     world.write(&mut held, 1);
     let address = world.probe.address(&held);
     {
         let inner = scope.scope();
-        inner.try_acquire::<f64>(10)?;
+        inner.try_acquire::<f64, _>(10)?;
         assert_eq!(inner.compact(&Compaction::default()), ReleaseReport::default());
     }
     assert_eq!(scope.compact(&Compaction::default()), ReleaseReport::default());
@@ -160,7 +160,7 @@ fn clear<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     {
         let scope = pool.scope();
         for length in 1..40 {
-            world.write(&mut scope.try_acquire::<u16>(length)?, 1);
+            world.write(&mut scope.try_acquire::<u16, _>(length)?, 1);
         }
     }
     let reserved = pool.stats().reserved_bytes;

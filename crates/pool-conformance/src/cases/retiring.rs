@@ -32,7 +32,7 @@ fn work<'p, P: Probe>(
     let scope = pool.scope();
     let mut reads = Vec::new();
     for slot in 0..3 {
-        let mut view = scope.try_acquire_zeroed::<f64>(LENGTH)?;
+        let mut view = scope.try_acquire_zeroed::<f64, _>(LENGTH)?;
         world.write_later(&mut view, 1_000);
         world.write_later(&mut view, seed + slot);
         reads.push(world.read_later(&view));
@@ -62,7 +62,7 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     {
         let scope = pool.scope();
         for slot in 0..3 {
-            let mut view = scope.try_acquire_zeroed::<u16>(LENGTH * 16)?;
+            let mut view = scope.try_acquire_zeroed::<u16, _>(LENGTH * 16)?;
             let zeros = world.read_later(&view);
             world.write_later(&mut view, slot);
             world.assert_holds(&view, slot);
@@ -78,7 +78,7 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
     let reads = work(world, pool, 20)?;
     {
         let mut scope = pool.scope();
-        let mut held = scope.try_acquire::<f64>(LENGTH)?;
+        let mut held = scope.try_acquire::<f64, _>(LENGTH)?;
         world.write_later(&mut held, 5);
         assert_eq!(scope.trim().slots, 2);
         let inner = scope.scope();
@@ -95,14 +95,14 @@ fn trim<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
 
 fn compact<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let many = LENGTH * 40;
-    pool.scope().try_acquire::<f64>(many)?;
+    pool.scope().try_acquire::<f64, _>(many)?;
     pool.sample_lengths();
     for _ in 0..3 {
-        pool.scope().try_acquire::<f64>(LENGTH)?;
+        pool.scope().try_acquire::<f64, _>(LENGTH)?;
     }
     let read = {
         let scope = pool.scope();
-        let mut view = scope.try_acquire::<f64>(LENGTH)?;
+        let mut view = scope.try_acquire::<f64, _>(LENGTH)?;
         world.write_later(&mut view, 30);
         world.read_later(&view)
     };
@@ -164,10 +164,10 @@ fn is_back<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outco
     work(world, pool, 71)?;
     assert_eq!(pool.clear().slots, 3);
     assert_eq!(blocks(), (0, 0), "blocks held, and blocks whose memory is not back, after clear");
-    pool.scope().try_acquire::<f64>(LENGTH * 40)?;
+    pool.scope().try_acquire::<f64, _>(LENGTH * 40)?;
     pool.sample_lengths();
     for _ in 0..3 {
-        world.write_later(&mut pool.scope().try_acquire::<f64>(LENGTH)?, 1);
+        world.write_later(&mut pool.scope().try_acquire::<f64, _>(LENGTH)?, 1);
     }
     let compaction = Compaction { minimum_bytes: 0, ..Compaction::default() };
     assert_eq!(pool.compact(&compaction).slots, 1);

@@ -25,7 +25,7 @@ fn descriptors<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
         if round == 0 {
             pool.trim();
         } else {
-            pool.scope().try_acquire::<f64>(1_000 * round)?;
+            pool.scope().try_acquire::<f64, _>(1_000 * round)?;
         }
     }
     Ok(())

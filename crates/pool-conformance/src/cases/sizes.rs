@@ -21,11 +21,11 @@ pub(super) fn cases<P: Probe>() -> Vec<Case<P>> {
 fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let most = isize::MAX as usize;
     let scope = pool.scope();
-    let mut held = scope.try_acquire::<f64>(4)?;
+    let mut held = scope.try_acquire::<f64, _>(4)?;
     world.write(&mut held, 1);
 
     for length in [most / 8 + 1, most, most + 1, usize::MAX / 8 + 1, usize::MAX] {
-        match expect_error::<P, _>(scope.try_acquire::<f64>(length)) {
+        match expect_error::<P, _>(scope.try_acquire::<f64, _>(length)) {
             PoolError::SizeOverflow { elements, element_size: 8 } => assert_eq!(elements, length),
             other => panic!("the wrong error: {other}"),
         }
@@ -45,14 +45,14 @@ fn overflow<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
     ];
     for dims in dims {
         let wrong = ShapeError::Overflow { rank: 3, element_size: 8 };
-        let fixed = expect_error::<P, _>(scope.try_acquire_nd::<f64, _>(dims));
+        let fixed = expect_error::<P, _>(scope.try_acquire::<f64, _>(dims));
         assert_eq!(shape_error(fixed), wrong);
-        let dynamic = expect_error::<P, _>(scope.try_acquire_nd_zeroed::<f64, _>(&dims[..]));
+        let dynamic = expect_error::<P, _>(scope.try_acquire_zeroed::<f64, _>(&dims[..]));
         assert_eq!(shape_error(dynamic), wrong);
     }
     assert_eq!(scope.active_slots(), 1, "a refused acquire took a slot");
     world.assert_holds(&held, 1);
-    assert!(scope.try_acquire_nd::<f64, _>([0, usize::MAX >> 8, 3])?.is_empty());
+    assert!(scope.try_acquire::<f64, _>([0, usize::MAX >> 8, 3])?.is_empty());
     Ok(())
 }
 
@@ -69,11 +69,11 @@ const LONG: usize = if cfg!(miri) { 4_000 } else { 40_000 };
 fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for (first, second) in [(10, 10), (1_000, 10), (LONG / 8, 11)] {
         let scope = pool.scope();
-        let mut one = scope.try_acquire::<f32>(first)?;
+        let mut one = scope.try_acquire::<f32, _>(first)?;
         world.write(&mut one, 1);
-        let mut two = scope.try_acquire::<f32>(second)?;
+        let mut two = scope.try_acquire::<f32, _>(second)?;
         world.write(&mut two, 2);
-        let mut three = scope.try_acquire::<f32>(first)?;
+        let mut three = scope.try_acquire::<f32, _>(first)?;
         world.write(&mut three, 3);
         world.assert_holds(&one, 1);
         world.assert_holds(&two, 2);
@@ -82,13 +82,13 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
     }
     // Slot 1 grows while slot 0 is in use; slot 2, which is idle then, is used again as it was.
     let mut scope = pool.scope();
-    let mut one = scope.try_acquire::<f32>(10)?;
+    let mut one = scope.try_acquire::<f32, _>(10)?;
     world.write(&mut one, 4);
     for length in [20, LONG] {
         let inner = scope.scope();
-        let mut grown = inner.try_acquire::<f32>(length)?;
+        let mut grown = inner.try_acquire::<f32, _>(length)?;
         world.write(&mut grown, 5);
-        let mut next = inner.try_acquire::<f32>(LONG / 8)?;
+        let mut next = inner.try_acquire::<f32, _>(LONG / 8)?;
         world.write(&mut next, 6);
         world.assert_apart::<f32, f32>(&grown, &next);
         world.assert_holds(&grown, 5);
@@ -98,11 +98,11 @@ fn growth<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 }
 
 fn shrink<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
-    let address = world.probe.address::<f64>(&pool.scope().try_acquire::<f64>(1_000)?);
+    let address = world.probe.address::<f64>(&pool.scope().try_acquire::<f64, _>(1_000)?);
     let reserved = pool.stats().reserved_bytes;
     assert!(reserved >= 8_000);
     for length in [1_000, 0, 200, 1, 999, 0, 1_000] {
-        let view: View<'_, P, f64> = pool.scope().try_acquire::<f64>(length)?;
+        let view: View<'_, P, f64> = pool.scope().try_acquire::<f64, _>(length)?;
         assert_eq!(view.len(), length);
         if length > 0 {
             world.assert_economy(world.probe.address::<f64>(&view), address, "the block moved");
@@ -115,18 +115,18 @@ fn shrink<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 
 fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let none = scope.try_acquire::<f64>(0)?;
-    let neither = scope.try_acquire_nd::<f32, _>([3, 0])?;
-    let nothing = scope.try_acquire_nd_zeroed::<u8, _>(&[0, 4][..])?;
+    let none = scope.try_acquire::<f64, _>(0)?;
+    let neither = scope.try_acquire::<f32, _>([3, 0])?;
+    let nothing = scope.try_acquire_zeroed::<u8, _>(&[0, 4][..])?;
     assert_eq!((none.len(), neither.len(), nothing.len()), (0, 0, 0));
     assert_eq!((neither.shape(), nothing.shape()), (&[3, 0][..], &[0, 4][..]));
     assert_eq!(scope.active_slots(), 3);
     assert_eq!((scope.stats().reserved_bytes, scope.stats().growths), (0, 0));
-    let mut some = scope.try_acquire::<f64>(1)?;
+    let mut some = scope.try_acquire::<f64, _>(1)?;
     world.write(&mut some, 1);
     // Also where the cursor is at the end of a slot table.
     for taken in 5..70 {
-        assert!(scope.try_acquire_zeroed::<bool>(0)?.is_empty());
+        assert!(scope.try_acquire_zeroed::<bool, _>(0)?.is_empty());
         assert_eq!(scope.active_slots(), taken);
     }
     assert!(world.probe.read(&none).is_empty());
@@ -138,8 +138,8 @@ fn zero_length<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> O
 fn zero_size<P: Probe>(_: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     for length in [0, 1, 1_000, isize::MAX as usize] {
         let scope = pool.scope();
-        assert_eq!(scope.try_acquire::<()>(length)?.len(), length);
-        assert_eq!(scope.try_acquire_nd::<[u64; 0], _>([length, 1])?.len(), length);
+        assert_eq!(scope.try_acquire::<(), _>(length)?.len(), length);
+        assert_eq!(scope.try_acquire::<[u64; 0], _>([length, 1])?.len(), length);
         assert_eq!(scope.active_slots(), 2);
     }
     assert_eq!((pool.stats().reserved_bytes, pool.stats().growths), (0, 0));
@@ -152,15 +152,15 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     let limit = bytes + bytes / 2;
     pool.configure(PoolConfig::new().byte_limit(limit))?;
     let mut scope = pool.scope();
-    let mut small = scope.try_acquire::<f64>(100)?;
+    let mut small = scope.try_acquire::<f64, _>(100)?;
     world.write(&mut small, 1);
     {
         let inner = scope.scope();
-        let mut tiny = inner.try_acquire::<u8>(10)?;
+        let mut tiny = inner.try_acquire::<u8, _>(10)?;
         world.write(&mut tiny, 2);
-        let mut large = inner.try_acquire::<u8>(bytes)?;
+        let mut large = inner.try_acquire::<u8, _>(bytes)?;
         world.write(&mut large, 3);
-        match inner.try_acquire::<u8>(bytes) {
+        match inner.try_acquire::<u8, _>(bytes) {
             Ok(_) => panic!("more than the limit was given"),
             Err(PoolError::LimitExceeded { requested, reserved, limit: told }) => {
                 assert!(requested >= bytes && requested + reserved > told);
@@ -173,7 +173,7 @@ fn limit<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         world.assert_holds(&large, 3);
     }
     // The large block is idle, one slot above the one that is to grow: it makes room.
-    let mut grown = scope.try_acquire::<u8>(bytes)?;
+    let mut grown = scope.try_acquire::<u8, _>(bytes)?;
     world.write(&mut grown, 4);
     world.assert_holds(&small, 1);
     assert!(scope.stats().peak_reserved_bytes <= limit);
@@ -184,15 +184,15 @@ fn ranks<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     let scope = pool.scope();
     let dims = [3, 2, 1, 2, 2, 3];
     let mut views = vec![
-        scope.try_acquire_nd::<u16, _>([3])?.into_view(),
-        scope.try_acquire_nd::<u16, _>((3, 2))?.into_view(),
-        scope.try_acquire_nd::<u16, _>([3, 2, 1])?.into_view(),
-        scope.try_acquire_nd::<u16, _>((3, 2, 1, 2))?.into_view(),
-        scope.try_acquire_nd::<u16, _>([3, 2, 1, 2, 2])?.into_view(),
-        scope.try_acquire_nd::<u16, _>([3, 2, 1, 2, 2, 3])?.into_view(),
+        scope.try_acquire::<u16, _>([3])?.into_view(),
+        scope.try_acquire::<u16, _>((3, 2))?.into_view(),
+        scope.try_acquire::<u16, _>([3, 2, 1])?.into_view(),
+        scope.try_acquire::<u16, _>((3, 2, 1, 2))?.into_view(),
+        scope.try_acquire::<u16, _>([3, 2, 1, 2, 2])?.into_view(),
+        scope.try_acquire::<u16, _>([3, 2, 1, 2, 2, 3])?.into_view(),
     ];
     for rank in 0..=6 {
-        let array = scope.try_acquire_nd::<u16, _>(&dims[..rank])?;
+        let array = scope.try_acquire::<u16, _>(&dims[..rank])?;
         assert_eq!((array.rank(), array.shape()), (rank, &dims[..rank]));
         views.push(array.into_view());
     }

@@ -27,16 +27,16 @@ fn pass<P: Probe>(
     scope: &mut Scope<'_, P::Backend>,
 ) -> Result<[usize; 5], Failure<P>> {
     let probe = world.probe;
-    let first = scope.try_acquire::<f64>(100)?;
+    let first = scope.try_acquire::<f64, _>(100)?;
     let (second, third) = {
         let mut inner = scope.scope();
-        let second = inner.try_acquire::<u8>(1_000)?;
+        let second = inner.try_acquire::<u8, _>(1_000)?;
         let innermost = inner.scope();
-        let third = innermost.try_acquire_nd::<f32, _>(&[4, 5, 6][..])?.into_view();
+        let third = innermost.try_acquire::<f32, _>(&[4, 5, 6][..])?.into_view();
         (probe.address(&second), probe.address(&third))
     };
-    let fourth = scope.try_acquire_nd::<[f32; 3], _>([7, 8])?.into_view();
-    let fifth = scope.try_acquire::<u16>(3)?;
+    let fourth = scope.try_acquire::<[f32; 3], _>([7, 8])?.into_view();
+    let fifth = scope.try_acquire::<u16, _>(3)?;
     Ok([probe.address(&first), second, third, probe.address(&fourth), probe.address(&fifth)])
 }
 
@@ -106,10 +106,10 @@ fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
     let lengths: &[usize] = if cfg!(miri) { &[1, 8, 100] } else { &[1, 7, 8, 63, 64, 100, 1_000] };
     for &length in lengths {
         pool.trim();
-        pool.scope().try_acquire::<T>(length)?;
+        pool.scope().try_acquire::<T, _>(length)?;
         let before = pool.stats().cold_acquires;
         for shorter in [length, length / 2 + 1, 1, length] {
-            pool.scope().try_acquire::<T>(shorter)?;
+            pool.scope().try_acquire::<T, _>(shorter)?;
         }
         let size = size_of::<T>();
         let what = format!("cold acquires of {length} elements of {size} bytes");
@@ -121,14 +121,14 @@ fn never_cold_again<P: Probe, T: Sample + pool_core::PodElement>(
 fn shapes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let shapes: [&[usize]; 4] = [&[10, 10], &[5, 20], &[2, 50], &[100]];
     for dims in shapes {
-        pool.scope().try_acquire_nd::<f64, _>(dims)?;
+        pool.scope().try_acquire::<f64, _>(dims)?;
     }
     let before = pool.stats();
     let rounds = if cfg!(miri) { 4 } else { 100 };
     for _ in 0..rounds {
         for dims in shapes {
             let scope = pool.scope();
-            assert_eq!(scope.try_acquire_nd::<f64, _>(dims)?.shape(), dims);
+            assert_eq!(scope.try_acquire::<f64, _>(dims)?.shape(), dims);
         }
     }
     let after = pool.stats();
@@ -142,7 +142,7 @@ fn modes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
     for poison in [true, false] {
         pool.configure(PoolConfig::new().poison(poison))?;
         for _ in 0..3 {
-            let mut view = pool.scope().try_acquire::<f32>(10)?;
+            let mut view = pool.scope().try_acquire::<f32, _>(10)?;
             let poisoned = world.probe.read(&view).iter().all(|element: &f32| element.is_nan());
             assert_eq!(poisoned, poison, "recycled contents");
             world.write(&mut view, 1);
@@ -152,7 +152,7 @@ fn modes<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome
         pool.configure(PoolConfig::new().fresh(fresh))?;
         let before = pool.stats().growths;
         for _ in 0..3 {
-            world.write(&mut pool.scope().try_acquire::<f32>(10)?, 1);
+            world.write(&mut pool.scope().try_acquire::<f32, _>(10)?, 1);
         }
         let growths = pool.stats().growths - before;
         world.assert_economy(growths, if fresh { 3 } else { 0 }, "growths");

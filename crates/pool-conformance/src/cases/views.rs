@@ -35,7 +35,7 @@ const PARTS: [Range<usize>; 6] = [0..LENGTH, 0..7, 33..LENGTH, 3..8, 5..6, 11..1
 
 fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let mut view = scope.try_acquire::<u32>(LENGTH)?;
+    let mut view = scope.try_acquire::<u32, _>(LENGTH)?;
     world.write(&mut view, 1);
     let content = samples::<u32>(1, LENGTH);
     let start = world.probe.address(&view);
@@ -65,7 +65,7 @@ fn lent<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<
 
 fn not_within<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let mut view = scope.try_acquire::<f32>(LENGTH)?;
+    let mut view = scope.try_acquire::<f32, _>(LENGTH)?;
     world.write(&mut view, 1);
     let refused = |start, end| Some(ShapeError::PartOutOfRange { start, end, extent: LENGTH });
     assert_eq!(view.part(..LENGTH + 1).err(), refused(0, LENGTH + 1));
@@ -131,8 +131,8 @@ fn stays_within<P: Probe, T: Sample>(
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {
     let scope = pool.scope();
-    let mut view = scope.try_acquire_zeroed::<T>(LENGTH)?;
-    let mut source = scope.try_acquire_zeroed::<T>(LENGTH)?;
+    let mut view = scope.try_acquire_zeroed::<T, _>(LENGTH)?;
+    let mut source = scope.try_acquire_zeroed::<T, _>(LENGTH)?;
     for given in ALL_GIVEN {
         for part in PARTS {
             world.write(&mut view, 1);
@@ -150,10 +150,10 @@ fn stays_within<P: Probe, T: Sample>(
 
 fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let mut source = scope.try_acquire_zeroed::<f64>(LENGTH)?;
+    let mut source = scope.try_acquire_zeroed::<f64, _>(LENGTH)?;
     let mut reads = Vec::new();
     for given in ALL_GIVEN {
-        let mut view = scope.try_acquire::<f64>(LENGTH)?;
+        let mut view = scope.try_acquire::<f64, _>(LENGTH)?;
         world.write_later(&mut view, 1);
         let before = world.read_later(&view);
         let content = given.give(&mut view, &mut source, world);
@@ -172,8 +172,8 @@ fn in_order<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outc
 
 fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let mut source = scope.try_acquire::<u16>(LENGTH)?;
-    let mut copy = scope.try_acquire::<u16>(LENGTH)?;
+    let mut source = scope.try_acquire::<u16, _>(LENGTH)?;
+    let mut copy = scope.try_acquire::<u16, _>(LENGTH)?;
     world.write_later(&mut source, 1);
     copy.copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
     world.write_later(&mut source, 2);
@@ -193,8 +193,8 @@ fn copied<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcom
 fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let mut other = Pool::<P::Backend>::with_config(world.probe.context(), pool.config())?;
     let (scope, elsewhere) = (pool.scope(), other.scope());
-    let mut source = elsewhere.try_acquire::<f32>(LENGTH)?;
-    let mut copy = scope.try_acquire::<f32>(LENGTH)?;
+    let mut source = elsewhere.try_acquire::<f32, _>(LENGTH)?;
+    let mut copy = scope.try_acquire::<f32, _>(LENGTH)?;
     world.write_later(&mut copy, 3);
     world.write_later(&mut source, 1);
     copy.copy_from(source.as_view()).unwrap_or_else(|error| panic!("{error}"));
@@ -206,8 +206,8 @@ fn copied_across<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) ->
 
 fn other_lengths<P: Probe>(world: &World<'_, P>, pool: &mut Pool<P::Backend>) -> Outcome<P> {
     let scope = pool.scope();
-    let mut view = scope.try_acquire::<u32>(LENGTH)?;
-    let source = scope.try_acquire_zeroed::<u32>(LENGTH + 1)?;
+    let mut view = scope.try_acquire::<u32, _>(LENGTH)?;
+    let source = scope.try_acquire_zeroed::<u32, _>(LENGTH + 1)?;
     world.write(&mut view, 1);
     assert!(view.copy_from(source.as_view()).is_err(), "from a longer view");
     assert!(view.copy_from_host(&[7; LENGTH - 1]).is_err(), "from fewer elements");
@@ -226,7 +226,7 @@ fn read_back_as<P: Probe, T: Sample + PodElement>(
     pool: &mut Pool<P::Backend>,
 ) -> Outcome<P> {
     let scope = pool.scope();
-    let mut view = scope.try_acquire::<T>(LENGTH)?;
+    let mut view = scope.try_acquire::<T, _>(LENGTH)?;
     for (seed, part) in (1..).zip(PARTS) {
         world.write_later(&mut view, seed);
         let shared = view.part(part.clone()).expect("the part is within the view");

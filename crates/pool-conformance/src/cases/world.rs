@@ -103,8 +103,8 @@ impl<'p, P: Probe> World<'p, P> {
     pub(super) fn check_usable(&self, pool: &mut Pool<P::Backend>) {
         assert_eq!(pool.stats().active_slots, 0);
         let scope = pool.scope();
-        let mut first = scope.acquire::<f64>(33);
-        let mut second = scope.acquire_zeroed::<u8>(5);
+        let mut first = scope.acquire::<f64, _>(33);
+        let mut second = scope.acquire_zeroed::<u8, _>(5);
         self.write(&mut first, 1);
         assert_eq!(self.probe.read(&second), [0; 5]);
         self.write(&mut second, 2);

@@ -50,11 +50,7 @@ pub(super) fn acquire<'s, B: HostBackend>(
 
 /// The elements that the answer should have.
 pub(super) fn content<T: HostSample>(asked: &HostAcquire, seed: u64) -> Vec<T> {
-    let count = asked.count();
-    match asked.form {
-        HostForm::Repeat | HostForm::NdRepeat => vec![T::host_sample(seed, 0); count],
-        _ => host_samples(seed, count),
-    }
+    host_samples(seed, asked.count())
 }
 
 /// Where the answer is.
@@ -89,7 +85,7 @@ pub(super) fn room<'s, B: HostBackend, T: HostSample>(
         call!(panics, scope.acquire_uninit | try_acquire_uninit(length))
     } else {
         let dims = asked.dims();
-        let array = call!(panics, scope.acquire_nd_uninit | try_acquire_nd_uninit(dims));
+        let array = call!(panics, scope.acquire_uninit | try_acquire_uninit(dims));
         assert_eq!(array.dims(), dims, "an array of another shape than asked for");
         array.into_view()
     };
@@ -111,14 +107,6 @@ pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
         T::host_sample(seed, index)
     };
     let slice = match form {
-        HostForm::Copy => {
-            let source = host_samples::<T>(seed, length);
-            call!(panics, scope.acquire_copy | try_acquire_copy(&source))
-        }
-        HostForm::Repeat => {
-            let value = T::host_sample(seed, 0);
-            call!(panics, scope.acquire_repeat | try_acquire_repeat(length, value))
-        }
         HostForm::FixedVec(more) => {
             let capacity = length + more;
             let mut vector =
@@ -150,31 +138,19 @@ pub(super) fn slice<'s, B: HostBackend, T: HostSample>(
 }
 
 /// Acquires an array of elements.
-pub(super) fn array<'s, B: HostBackend, T: HostSample>(
+fn array<'s, B: HostBackend, T: HostSample>(
     scope: &Scope<'s, B>,
     asked: &HostAcquire,
     seed: u64,
     watch: &dyn Fn(Moment),
 ) -> HostResult<HostArray<'s, T, 2>, B> {
     let (dims, panics) = (asked.dims(), asked.panics);
-    let array = match asked.form {
-        HostForm::NdCopy => {
-            let source = host_samples::<T>(seed, asked.count());
-            call!(panics, scope.acquire_nd_copy | try_acquire_nd_copy(dims, &source))
-        }
-        HostForm::NdRepeat => {
-            let value = T::host_sample(seed, 0);
-            call!(panics, scope.acquire_nd_repeat | try_acquire_nd_repeat(dims, value))
-        }
-        _ => {
-            let element = |[row, column]: [usize; 2]| {
-                let index = row * dims[1] + column;
-                watch(Moment::Element(index));
-                T::host_sample(seed, index)
-            };
-            call!(panics, scope.acquire_nd_with | try_acquire_nd_with(dims, element))
-        }
+    let element = |[row, column]: [usize; 2]| {
+        let index = row * dims[1] + column;
+        watch(Moment::Element(index));
+        T::host_sample(seed, index)
     };
+    let array = call!(panics, scope.acquire_with | try_acquire_with(dims, element));
     assert_eq!(array.dims(), dims, "an array of another shape than asked for");
     Ok(array)
 }

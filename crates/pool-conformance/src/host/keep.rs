@@ -1,8 +1,8 @@
-//! Slices and arrays that are kept when their scope ends, by element type.
+//! Slices that are kept when their scope ends, by element type.
 
 use std::ops::Range;
 
-use pool_core::{HostArray, HostBackend, NdView, PoolBackend, PoolError, Scope};
+use pool_core::{HostBackend, NdView, PoolBackend, PoolError, Scope};
 
 use super::element::HostSample;
 use super::forms::{self, Moment};
@@ -44,11 +44,10 @@ pub(super) fn keep<'s, B: HostBackend, T: HostSample>(
     let count = asked.count();
     let [from, to] = if asked.form.is_nd() { [0, count] } else { part.map(|at| at % (count + 1)) };
     let part = from.min(to)..from.max(to);
-    let kept = if asked.form.is_nd() {
-        keep_array::<B, T>(scope, asked, seed, body)?
-    } else {
-        keep_slice::<B, T>(scope, asked, part.clone(), seed, body)?
-    };
+    let mut kept = keep_slice::<B, T>(scope, asked, part.clone(), seed, body)?;
+    if asked.form.is_nd() {
+        kept = NdView::new(kept, asked.dims()).expect("an array kept whole").into_view();
+    }
     assert!(*kept == forms::content::<T>(asked, seed)[part], "what is kept changed: {kept:?}");
     // Some part of a block, of which nothing more is asked.
     let extent = Extent::of(kept).asked(0);
@@ -88,50 +87,6 @@ fn part_of<'i, B: HostBackend, T: HostSample>(
         Ok(slice) => {
             body.acquired(&inner, forms::extent(slice, asked));
             Ok(&mut slice[part])
-        }
-        Err(error) => {
-            body.refused(&inner, &error);
-            Err(NotKept)
-        }
-    }
-}
-
-fn keep_array<'s, B: HostBackend, T: HostSample>(
-    scope: &mut Scope<'s, B>,
-    asked: &HostAcquire,
-    seed: u64,
-    body: &mut dyn KeepBody<B>,
-) -> Option<&'s mut [T]> {
-    let mut answered = false;
-    let kept = if asked.panics {
-        scope.keep_nd(|inner| {
-            let answer = array_of(inner, asked, seed, body);
-            answered = answer.is_ok();
-            answer.unwrap_or_else(|NotKept| {
-                NdView::new(Default::default(), [0, 3]).expect("no elements")
-            })
-        })
-    } else {
-        answered = true;
-        scope.try_keep_nd(|inner| array_of(inner, asked, seed, body)).ok()?
-    };
-    assert!(!answered || kept.dims() == asked.dims(), "a kept array changed its shape");
-    answered.then_some(kept.into_view())
-}
-
-fn array_of<'i, B: HostBackend, T: HostSample>(
-    mut inner: Scope<'i, B>,
-    asked: &HostAcquire,
-    seed: u64,
-    body: &mut dyn KeepBody<B>,
-) -> Result<HostArray<'i, T, 2>, NotKept> {
-    if !body.before(&mut inner) {
-        return Err(NotKept);
-    }
-    match forms::array::<B, T>(&inner, asked, seed, &|moment| body.watch(moment)) {
-        Ok(array) => {
-            body.acquired(&inner, Extent::of(array.as_slice()));
-            Ok(array)
         }
         Err(error) => {
             body.refused(&inner, &error);

@@ -23,21 +23,13 @@ pub struct HostAcquire {
 /// The member of the host's family that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostForm {
-    /// `acquire_copy`.
-    Copy,
-    /// `acquire_repeat`.
-    Repeat,
-    /// `acquire_with`.
+    /// `acquire_with`, of a length.
     With,
-    /// `acquire_uninit`.
+    /// `acquire_uninit`, of a length.
     Uninit,
-    /// `acquire_nd_copy`.
-    NdCopy,
-    /// `acquire_nd_repeat`.
-    NdRepeat,
-    /// `acquire_nd_with`.
+    /// `acquire_with`, of two axes.
     NdWith,
-    /// `acquire_nd_uninit`.
+    /// `acquire_uninit`, of two axes.
     NdUninit,
     /// `scratch`, of bytes, with this alignment.
     Scratch(usize),
@@ -57,7 +49,7 @@ impl HostForm {
 
     /// Whether the answer is an array.
     pub(crate) fn is_nd(self) -> bool {
-        matches!(self, Self::NdCopy | Self::NdRepeat | Self::NdWith | Self::NdUninit)
+        matches!(self, Self::NdWith | Self::NdUninit)
     }
 }
 

@@ -74,8 +74,7 @@ impl<P: Probe> Machine<'_, P> {
             }
             Form::Like => {
                 let length = frame.views.last().map_or(1, |view| view.length());
-                let model = vec![0_u8; length];
-                let view = self.take(scope, || T::recycle_like(scope, &model));
+                let view = self.take(scope, || T::recycle(scope, length));
                 self.keep(scope, frame, view, length, Content::of(Fill::Recycled, seed));
             }
             &Form::With { length, reenter_at, panic_at } => {
@@ -325,21 +324,11 @@ impl<P: Probe> Machine<'_, P> {
         match (impossible, error) {
             (Impossible::Length(_), PoolError::SizeOverflow { .. }) => {}
             (
-                Impossible::SourceOfOtherLength,
-                PoolError::Shape(ShapeError::LengthMismatch { asked: 2, length: 3 }),
-            ) => {
-                self.model.account().reserved(1);
-                // Poison was set, and nobody knows where.
-                self.model.contents.lose_track();
-            }
-            (
                 Impossible::Product
                 | Impossible::ProductBesideZero
                 | Impossible::DynamicProductBesideZero,
                 PoolError::Shape(ShapeError::Overflow { .. }),
             ) => {}
-            // The two elements that the source does not fit need a block, which may be refused.
-            (Impossible::SourceOfOtherLength, error) => self.refused(scope, &error, before),
             (_, error) => panic!("{impossible:?} got the wrong error: {}", error_chain(&error)),
         }
     }

@@ -1,6 +1,6 @@
 //! The members of the acquire family that scopes of every backend have, called for an element type.
 
-use pool_core::{AcquireResult, DynamicShape, NdAcquireResult, Scope, Shape};
+use pool_core::{AcquireResult, DynamicShape, PoolView, Scope, Shape};
 
 use super::program::{Fill, Impossible};
 use crate::element::{Sample, samples};
@@ -15,14 +15,13 @@ pub(super) fn ask_for<P: Probe, T: Sample>(
 ) -> Result<(), Failure<P>> {
     let huge = isize::MAX as usize;
     match impossible {
-        Impossible::Length(beyond) => scope.try_acquire_zeroed::<T>(usize::MAX - beyond).map(drop),
-        Impossible::Product => scope.try_acquire_nd_zeroed::<T, _>([huge, 3]).map(drop),
+        Impossible::Length(beyond) => {
+            scope.try_acquire_zeroed::<T, _>(usize::MAX - beyond).map(drop)
+        }
+        Impossible::Product => scope.try_acquire_zeroed::<T, _>([huge, 3]).map(drop),
         Impossible::ProductBesideZero => T::recycle_nd(scope, [usize::MAX, 2, 0]).map(drop),
         Impossible::DynamicProductBesideZero => {
             T::recycle_nd(scope, &[0, huge, huge][..]).map(drop)
-        }
-        Impossible::SourceOfOtherLength => {
-            scope.try_acquire_nd_from([2, 1], &samples::<T>(1, 3)).map(drop)
         }
     }
 }
@@ -54,23 +53,22 @@ fn shaped<'s, P: Probe, T: Sample, S: Shape>(
     scope: &Scope<'s, P::Backend>,
     fill: Fill,
     shape: S,
-    length: usize,
     seed: u64,
     panics: bool,
-) -> NdAcquireResult<'s, P::Backend, T, S> {
+) -> AcquireResult<'s, P::Backend, T, S> {
     if panics {
         return Ok(match fill {
             Fill::Recycled => T::recycle_nd_or_panic(scope, shape),
-            Fill::Zeroed => scope.acquire_nd_zeroed(shape),
-            Fill::Filled => scope.acquire_nd_filled(shape, T::sample(seed, 0)),
-            Fill::Copied => scope.acquire_nd_from(shape, &samples(seed, length)),
+            Fill::Zeroed => scope.acquire_zeroed(shape),
+            Fill::Filled => scope.acquire_filled(shape, T::sample(seed, 0)),
+            Fill::Copied => panic!("a copy gets its axes afterwards"),
         });
     }
     match fill {
         Fill::Recycled => T::recycle_nd(scope, shape),
-        Fill::Zeroed => scope.try_acquire_nd_zeroed(shape),
-        Fill::Filled => scope.try_acquire_nd_filled(shape, T::sample(seed, 0)),
-        Fill::Copied => scope.try_acquire_nd_from(shape, &samples(seed, length)),
+        Fill::Zeroed => scope.try_acquire_zeroed(shape),
+        Fill::Filled => scope.try_acquire_filled(shape, T::sample(seed, 0)),
+        Fill::Copied => panic!("a copy gets its axes afterwards"),
     }
 }
 
@@ -82,30 +80,27 @@ pub(super) fn of_fixed_rank<'s, P: Probe, T: Sample>(
     seed: u64,
     panics: bool,
 ) -> AcquireResult<'s, P::Backend, T> {
+    macro_rules! of_rank {
+        ($shape:expr, $lengths:expr) => {{
+            let array = if fill == Fill::Copied {
+                let copy = flat::<P, T>(scope, fill, dims.iter().product(), seed, panics)?;
+                copy.try_reshape($lengths)?
+            } else {
+                shaped::<P, T, _>(scope, fill, $shape, seed, panics)?
+            };
+            assert_eq!(array.shape(), dims, "an array of another shape than asked for");
+            Ok(array.into_view())
+        }};
+    }
     match *dims {
-        [a] => with_rank::<P, T, _>(scope, fill, [a], dims, seed, panics),
-        [a, b] => with_rank::<P, T, _>(scope, fill, (a, b), dims, seed, panics),
-        [a, b, c] => with_rank::<P, T, _>(scope, fill, [a, b, c], dims, seed, panics),
-        [a, b, c, d] => with_rank::<P, T, _>(scope, fill, [a, b, c, d], dims, seed, panics),
-        [a, b, c, d, e] => with_rank::<P, T, _>(scope, fill, (a, b, c, d, e), dims, seed, panics),
-        [a, b, c, d, e, f] => {
-            with_rank::<P, T, _>(scope, fill, [a, b, c, d, e, f], dims, seed, panics)
-        }
+        [a] => of_rank!([a], [a]),
+        [a, b] => of_rank!((a, b), [a, b]),
+        [a, b, c] => of_rank!([a, b, c], [a, b, c]),
+        [a, b, c, d] => of_rank!([a, b, c, d], [a, b, c, d]),
+        [a, b, c, d, e] => of_rank!((a, b, c, d, e), [a, b, c, d, e]),
+        [a, b, c, d, e, f] => of_rank!([a, b, c, d, e, f], [a, b, c, d, e, f]),
         _ => panic!("no fixed rank: {dims:?}"),
     }
-}
-
-fn with_rank<'s, P: Probe, T: Sample, S: Shape>(
-    scope: &Scope<'s, P::Backend>,
-    fill: Fill,
-    shape: S,
-    dims: &[usize],
-    seed: u64,
-    panics: bool,
-) -> AcquireResult<'s, P::Backend, T> {
-    let array = shaped::<P, T, S>(scope, fill, shape, dims.iter().product(), seed, panics)?;
-    assert_eq!(array.shape(), dims, "an array of another shape than asked for");
-    Ok(array.into_view())
 }
 
 pub(super) fn of_dynamic_rank<'s, P: Probe, T: Sample>(
@@ -115,8 +110,7 @@ pub(super) fn of_dynamic_rank<'s, P: Probe, T: Sample>(
     seed: u64,
     panics: bool,
 ) -> Result<ViewAndShape<'s, P, T>, Failure<P>> {
-    let length = dims.iter().product();
-    let array = shaped::<P, T, &[usize]>(scope, fill, dims, length, seed, panics)?;
+    let array = shaped::<P, T, &[usize]>(scope, fill, dims, seed, panics)?;
     assert_eq!(array.shape(), dims, "an array of another shape than asked for");
     Ok(array.into_parts())
 }

@@ -25,13 +25,9 @@ pub struct HostTally {
     pub poisoned_reads: u64,
 }
 
-const FORMS: [&str; 12] = [
-    "copy",
-    "repeat",
+const FORMS: [&str; 8] = [
     "with",
     "uninit",
-    "array copy",
-    "array repeat",
     "array with",
     "array uninit",
     "scratch",
@@ -43,18 +39,14 @@ const FORMS: [&str; 12] = [
 /// The place of a form's name.
 fn place_of(form: HostForm) -> usize {
     match form {
-        HostForm::Copy => 0,
-        HostForm::Repeat => 1,
-        HostForm::With => 2,
-        HostForm::Uninit => 3,
-        HostForm::NdCopy => 4,
-        HostForm::NdRepeat => 5,
-        HostForm::NdWith => 6,
-        HostForm::NdUninit => 7,
-        HostForm::Scratch(_) => 8,
-        HostForm::FixedVec(_) => 9,
-        HostForm::Vec(_) => 10,
-        HostForm::FromIter => 11,
+        HostForm::With => 0,
+        HostForm::Uninit => 1,
+        HostForm::NdWith => 2,
+        HostForm::NdUninit => 3,
+        HostForm::Scratch(_) => 4,
+        HostForm::FixedVec(_) => 5,
+        HostForm::Vec(_) => 6,
+        HostForm::FromIter => 7,
     }
 }
 

@@ -211,8 +211,6 @@ pub enum Impossible {
     ProductBesideZero,
     /// An overflowing pair of axes beside an axis of zero, in a shape of dynamic rank.
     DynamicProductBesideZero,
-    /// A source that does not have as many elements as the shape.
-    SourceOfOtherLength,
 }
 
 /// A program over one dynamic pool.

@@ -228,12 +228,8 @@ impl<'a> Choices<'a> {
 
     fn initialised_form(&mut self) -> HostForm {
         match self.below(12) {
-            0..=1 => HostForm::Copy,
-            2..=3 => HostForm::Repeat,
-            4 => HostForm::With,
-            5 => HostForm::NdCopy,
-            6 => HostForm::NdRepeat,
-            7 => HostForm::NdWith,
+            0..=4 => HostForm::With,
+            5..=7 => HostForm::NdWith,
             8 => HostForm::FixedVec(self.below(4)),
             9..=10 => HostForm::Vec(self.below(4)),
             _ => HostForm::FromIter,
@@ -272,7 +268,7 @@ impl<'a> Choices<'a> {
                 Form::Shaped(fill, self.many(rank, Self::axis))
             }
             18..=21 => {
-                let (fill, rank) = (self.fill(), self.below(7));
+                let (fill, rank) = (self.fill_of_any_rank(), self.below(7));
                 Form::Dynamic(fill, self.many(rank, Self::axis))
             }
             22 => Form::Split(self.below(8), self.below(8), self.any()),
@@ -281,17 +277,21 @@ impl<'a> Choices<'a> {
     }
 
     fn impossible(&mut self) -> Impossible {
-        match self.below(5) {
+        match self.below(4) {
             0 => Impossible::Length(self.below(9)),
             1 => Impossible::Product,
             2 => Impossible::ProductBesideZero,
-            3 => Impossible::DynamicProductBesideZero,
-            _ => Impossible::SourceOfOtherLength,
+            _ => Impossible::DynamicProductBesideZero,
         }
     }
 
     fn fill(&mut self) -> Fill {
         self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled), (1, Fill::Copied)])
+    }
+
+    /// A copy has a rank that is known at compile time.
+    fn fill_of_any_rank(&mut self) -> Fill {
+        self.one_of(&[(4, Fill::Recycled), (1, Fill::Zeroed), (1, Fill::Filled)])
     }
 
     /// Mostly a few elements, sometimes enough for a block to grow several times, rarely none.

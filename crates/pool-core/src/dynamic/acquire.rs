@@ -1,11 +1,10 @@
 //! The acquire family of the dynamic pool: as that of a scope, with a handle for the array.
 
 use super::{DynamicPool, Handle};
-use crate::backend::{HostBackend, PoolBackend};
+use crate::backend::PoolBackend;
 use crate::element::{Element, PodElement};
 use crate::error::{PoolError, panic_with};
 use crate::raw::{FirstUse, SlotPointer};
-use crate::view::Extent;
 
 /// What a `try_` acquire of a dynamic pool returns.
 type HandleResult<B, T> = Result<Handle<T>, PoolError<<B as PoolBackend>::Error>>;
@@ -107,28 +106,6 @@ impl<B: PoolBackend> DynamicPool<B> {
         unsafe { self.acquire_named(source.len(), FirstUse::Write, copy) }
     }
 
-    /// As many elements as `model` has, with unspecified contents.
-    ///
-    /// # Panics
-    ///
-    /// As [`acquire`](Self::acquire).
-    #[track_caller]
-    pub fn acquire_like<T: PodElement>(&mut self, model: &(impl Extent + ?Sized)) -> Handle<T> {
-        self.acquire(model.extent())
-    }
-
-    /// As [`acquire_like`](Self::acquire_like).
-    ///
-    /// # Errors
-    ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_like<T: PodElement>(
-        &mut self,
-        model: &(impl Extent + ?Sized),
-    ) -> HandleResult<B, T> {
-        self.try_acquire(model.extent())
-    }
-
     /// The body that the family shares: reserves a slot, takes and names it, and has it filled.
     ///
     /// # Safety
@@ -153,41 +130,5 @@ impl<B: PoolBackend> DynamicPool<B> {
             return Err(error);
         }
         Ok(handle)
-    }
-}
-
-impl<B: HostBackend> DynamicPool<B> {
-    /// `length` elements, each made by `element(index)`.
-    ///
-    /// # Panics
-    ///
-    /// With the text of the error that [`try_acquire_with`](Self::try_acquire_with) returns.
-    #[track_caller]
-    pub fn acquire_with<T: Element>(
-        &mut self,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> Handle<T> {
-        self.try_acquire_with(length, element).unwrap_or_else(|error| panic_with(&error))
-    }
-
-    /// As [`acquire_with`](Self::acquire_with).
-    ///
-    /// # Errors
-    ///
-    /// As [`Scope::try_acquire`](crate::Scope::try_acquire).
-    pub fn try_acquire_with<T: Element>(
-        &mut self,
-        length: usize,
-        element: impl FnMut(usize) -> T,
-    ) -> HandleResult<B, T> {
-        let write = |slot: SlotPointer<'_, B>| {
-            // SAFETY: reserved for `length` elements, stepped past, and nothing views it: the pool is
-            // borrowed exclusively, so `element` cannot reach it.
-            unsafe { slot.write_with(length, element) };
-            Ok(())
-        };
-        // SAFETY: all `length` elements are written.
-        unsafe { self.acquire_named(length, FirstUse::Write, write) }
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn find_disjoint<B: PoolBackend, T, const N: usize>(
 ///         scope: &Scope<'s, B>,
 ///     ) -> Result<B::View<'s, f32>, Box<dyn std::error::Error>> {
 ///         let (weights, bias) = (constants.get(self.weights)?, constants.get(self.bias)?);
-///         let mut sums = scope.try_acquire_like::<f32>(&bias)?;
+///         let mut sums = scope.try_acquire::<f32, _>(bias.len())?;
 ///         sums.copy_from(bias)?;
 ///         // … a kernel that adds the products of `weights`, for which code takes a trait of its own …
 ///         assert_eq!(weights.part(..2)?.len(), sums.len());

@@ -57,7 +57,7 @@ pub use handle::{Handle, Handles};
 /// let handle = pool.acquire_zeroed::<u8>(1);
 /// let scope = pool.scope();
 /// pool.get(handle); // handle_used_while_scope_open
-/// scope.acquire::<u8>(1);
+/// scope.acquire::<u8, _>(1);
 /// ```
 ///
 /// A handle has the element type of its array, and views of one pool are borrowed together with

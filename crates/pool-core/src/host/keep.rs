@@ -3,11 +3,10 @@
 use core::ptr::NonNull;
 use core::slice;
 
-use super::{HostAcquireResult, HostArray};
+use super::HostAcquireResult;
 use crate::backend::HostBackend;
 use crate::element::HostElement;
 use crate::error::PoolError;
-use crate::nd_view::NdView;
 use crate::raw::Cursor;
 use crate::scope::Scope;
 
@@ -46,6 +45,23 @@ impl<'s, B: HostBackend> Scope<'s, B> {
     /// assert_eq!(scope.active_slots(), 1); // `smooth` is given back
     /// ```
     ///
+    /// The kept slice has one axis; [`reshape`](crate::PoolView::reshape) gives it more.
+    ///
+    /// ```
+    /// # use pool_conformance::HeapBackend as Memory;
+    /// # use pool_core::PoolView;
+    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
+    /// let mut scope = pool.scope();
+    /// let squared = scope.keep(|inner| {
+    ///     let matrix = inner.acquire_with([2, 2], |[row, column]| row + 2 * column);
+    ///     let product = inner.acquire_with([2, 2], |[row, column]| -> usize {
+    ///         (0..2).map(|k| matrix[[row, k]] * matrix[[k, column]]).sum()
+    ///     });
+    ///     product.into_view()
+    /// });
+    /// assert_eq!(squared.reshape([2, 2])[[1, 0]], 3);
+    /// ```
+    ///
     /// # Panics
     ///
     /// With the text of the error that [`try_keep`](Self::try_keep) returns.
@@ -78,52 +94,6 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         Ok(unsafe { self.keep_slice(start, length) }?)
     }
 
-    /// As [`keep`](Self::keep), for an array of fixed rank.
-    ///
-    /// ```
-    /// # use pool_conformance::HeapBackend as Memory;
-    /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
-    /// let mut scope = pool.scope();
-    /// let squared = scope.keep_nd(|inner| {
-    ///     let matrix = inner.acquire_nd_with([2, 2], |[row, column]| row + 2 * column);
-    ///     inner.acquire_nd_with([2, 2], |[row, column]| -> usize {
-    ///         (0..2).map(|k| matrix[[row, k]] * matrix[[k, column]]).sum()
-    ///     })
-    /// });
-    /// assert_eq!(squared.as_slice(), [2, 6, 3, 11]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As [`keep`](Self::keep).
-    #[track_caller]
-    pub fn keep_nd<T: HostElement + 's, const N: usize>(
-        &mut self,
-        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> HostArray<'inner, T, N>,
-    ) -> HostArray<'s, T, N> {
-        let kept = self.try_keep_nd(|inner| Ok::<_, PoolError<B::Error>>(body(inner)));
-        kept.unwrap_or_else(|error| Cursor::<B>::fail(&error))
-    }
-
-    /// As [`keep_nd`](Self::keep_nd), for a `body` that may fail.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_keep`](Self::try_keep).
-    pub fn try_keep_nd<T: HostElement + 's, E: From<PoolError<B::Error>>, const N: usize>(
-        &mut self,
-        body: impl for<'inner> FnOnce(Scope<'inner, B>) -> Result<HostArray<'inner, T, N>, E>,
-    ) -> Result<HostArray<'s, T, N>, E> {
-        let mut dims = [0; N];
-        let view = self.try_keep(|inner| {
-            let (view, lengths) = body(inner)?.into_parts();
-            dims = lengths;
-            Ok::<_, E>(view)
-        })?;
-        // SAFETY: the lengths are those of the array that the view was.
-        Ok(unsafe { NdView::new_unchecked(view, dims) })
-    }
-
     /// Keeps the slice of `length` elements at `start`.
     ///
     /// # Safety
@@ -144,7 +114,8 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         else {
             // SAFETY: the slice is valid (caller): it is in no block of a slot at or above the cursor, and only those are
             // handed out, grown and freed by the copy.
-            return self.try_acquire_copy(unsafe { slice::from_raw_parts(start, length) });
+            let source = unsafe { slice::from_raw_parts(start, length) };
+            return self.try_acquire_with(length, |index| source[index]);
         };
         // SAFETY: the slot, at or above the cursor, has no view but the slice (caller).
         unsafe { self.cursor.step_with_block_of(slot, used) };

@@ -2,7 +2,6 @@
 //! pointer: padding, pointers, references, tuples, and memory without a value. Such a use marks its slot
 //! before the first write, and the slot is zeroed before it is handed out to be read (`raw`, invariant 10).
 
-mod arrays;
 mod collect;
 mod fixed_vec;
 mod keep;
@@ -15,15 +14,13 @@ mod uninit;
 use crate::backend::PoolBackend;
 use crate::error::PoolError;
 use crate::nd_view::NdView;
+use crate::shape::Shape;
 pub use fixed_vec::{CapacityError, FixedVec};
 pub use pool_vec::PoolVec;
 
-/// What a `try_` acquire of elements that the host writes returns: a slice that lives for `'s`.
-pub type HostAcquireResult<'s, B, T> = Result<&'s mut [T], PoolError<<B as PoolBackend>::Error>>;
+/// What a `try_` acquire of elements that the host writes returns: by default a slice, else the array of the shape `S`.
+pub type HostAcquireResult<'s, B, T, S = usize> =
+    Result<<S as Shape>::Array<'s, &'s mut [T]>, PoolError<<B as PoolBackend>::Error>>;
 
 /// An array of fixed rank whose elements the host writes, in row-major order.
 pub type HostArray<'s, T, const N: usize> = NdView<&'s mut [T], [usize; N]>;
-
-/// What a `try_` acquire of an array that the host writes returns.
-pub type HostArrayResult<'s, B, T, const N: usize> =
-    Result<HostArray<'s, T, N>, PoolError<<B as PoolBackend>::Error>>;

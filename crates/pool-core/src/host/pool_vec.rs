@@ -32,7 +32,7 @@ const LEAST: usize = 4;
 /// # let mut pool = pool_core::Pool::<Memory>::new(Default::default());
 /// let graph: [&[usize]; 4] = [&[1, 2], &[3], &[3], &[]];
 /// let scope = pool.scope();
-/// let seen = scope.acquire_zeroed::<bool>(graph.len());
+/// let seen = scope.acquire_zeroed::<bool, _>(graph.len());
 /// let mut stack = scope.acquire_vec(0);
 /// let mut order = scope.acquire_vec(0);
 /// stack.push((0, "root"));

@@ -56,7 +56,7 @@ impl<'s, B: HostBackend> Scope<'s, B> {
         let Some(room) = bytes.checked_add(align.saturating_sub(B::ALIGN)) else {
             return Err(PoolError::SizeOverflow { elements: bytes, element_size: 1 });
         };
-        let whole = self.try_acquire_uninit::<u8>(room)?;
+        let whole = self.try_acquire_uninit::<u8, _>(room)?;
         // Not by `align_offset`, which may answer that it cannot tell.
         let offset = whole.as_ptr().addr().wrapping_neg() & (align - 1);
         Ok(&mut whole[offset..offset + bytes])

@@ -13,7 +13,7 @@ use crate::error::PoolError;
 
 /// The first use of the elements of a block that is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FirstUse {
+pub enum FirstUse {
     /// They may be read: what a former use left behind is handed out, and has to be initialised.
     Read,
     /// All of them are written before they are read, or handed out as memory that need not be initialised.

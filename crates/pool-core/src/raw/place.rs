@@ -1,5 +1,5 @@
-//! A place: where a cursor stands, by value. It serves acquires of arrays, whose lengths decide what
-//! happens before a slot is reserved.
+//! A place: where a cursor stands, by value. It serves acquires of a shape, which decides what happens before a
+//! slot is reserved.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -80,6 +80,37 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         Some((slot, way))
     }
 
+    /// The slot for `length` elements that do not fit, or the next table's, by the cold function.
+    ///
+    /// # Safety
+    ///
+    /// As for [`prepare`](Self::prepare).
+    #[inline(always)]
+    pub(crate) unsafe fn prepare_unfit<T>(
+        self,
+        length: usize,
+        first_use: FirstUse,
+    ) -> Result<SlotPointer<'s, B>, PoolError<B::Error>> {
+        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
+        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
+    }
+
+    /// As [`prepare_unfit`](Self::prepare_unfit), for elements that may be read.
+    ///
+    /// # Panics
+    ///
+    /// With the text of the error that [`prepare_unfit`](Self::prepare_unfit) returns.
+    ///
+    /// # Safety
+    ///
+    /// As for [`prepare`](Self::prepare).
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) unsafe fn prepare_unfit_or_panic<T>(self, length: usize) -> SlotPointer<'s, B> {
+        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
+        unsafe { cold::prepare_or_panic(self.slot, length, size_of::<T>()) }
+    }
+
     /// The slot for `length` elements, or the next table's, by the cold function where it needs to be.
     ///
     /// # Safety
@@ -93,8 +124,8 @@ impl<'s, B: PoolBackend> Place<'s, B> {
         if let Some(slot) = self.fitting::<T>(length) {
             return Ok(slot);
         }
-        // SAFETY: the cursor's slot (caller), of a pool that lives for `'s` (`new`).
-        unsafe { cold::prepare(self.slot, length, size_of::<T>(), first_use) }
+        // SAFETY: the caller's promise.
+        unsafe { self.prepare_unfit::<T>(length, first_use) }
     }
 }
 

@@ -49,7 +49,7 @@ fn arm_live_and_idle_slots() {
     for cold in [1, 0, 0] {
         let before = pool.stats().cold_acquires;
         let scope = pool.scope();
-        let again = [0, 1, 2].map(|_| address(&scope.acquire::<u64>(4)));
+        let again = [0, 1, 2].map(|_| address(&scope.acquire::<u64, _>(4)));
         assert_eq!(again, addresses);
         assert_eq!(scope.stats().cold_acquires - before, cold, "only the armed one, and once");
         assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "then the slot is as any other");
@@ -65,7 +65,7 @@ fn armed_block_freed_with_real_bytes() {
     let arm_all = |pool: &mut Pool<Arming>| {
         let scope = pool.scope();
         for length in lengths {
-            scope.acquire::<u64>(length).arm();
+            scope.acquire::<u64, _>(length).arm();
         }
     };
     arm_all(&mut pool);
@@ -83,7 +83,7 @@ fn armed_block_freed_with_real_bytes() {
 
     // By `compact`.
     pool.sample_lengths();
-    pool.scope().acquire::<u64>(1).arm();
+    pool.scope().acquire::<u64, _>(1).arm();
     let compaction = Compaction { minimum_bytes: 1, ..Compaction::default() };
     assert_eq!(pool.compact(&compaction).slots, 1);
     assert_eq!(ledger.reuses()[4..], [Reuse::Free]);
@@ -104,14 +104,14 @@ fn blocks_armed_by_the_pool_itself_are_freed_with_real_bytes() {
         let mut pool = Pool::<Arming>::with_config(ledger.clone(), config).unwrap();
         for _ in 0..2 {
             let scope = pool.scope();
-            scope.acquire::<u64>(3);
-            scope.acquire::<u64>(300);
+            scope.acquire::<u64, _>(3);
+            scope.acquire::<u64, _>(300);
         }
         pool.sample_lengths();
         assert_eq!(pool.stats().reserved_bytes, ledger.live_bytes());
         let bytes = ledger.live_bytes();
         assert_eq!(pool.trim().bytes, bytes);
-        pool.scope().acquire::<u64>(3);
+        pool.scope().acquire::<u64, _>(3);
         drop(pool);
         assert_eq!(ledger.live_blocks(), 0);
         assert_eq!(ledger.reuses(), [], "no view armed anything");
@@ -149,7 +149,7 @@ fn armed_slot_is_not_the_sentinel() {
     assert_eq!(ledger.reuses(), vec![Reuse::HandOut; (passes - 1) * count]);
     // An empty view in an armed slot neither asks nor steps too far.
     let scope = pool.scope();
-    (0..count).for_each(|_| assert!(scope.acquire::<u64>(0).is_empty()));
+    (0..count).for_each(|_| assert!(scope.acquire::<u64, _>(0).is_empty()));
     assert_eq!(scope.active_slots(), count);
     assert_eq!(ledger.reuses().len(), (passes - 1) * count);
 }
@@ -163,9 +163,9 @@ fn trim_with_armed_slots() {
     held.arm();
     {
         let inner = outer.scope();
-        inner.acquire::<u64>(4).arm();
-        inner.acquire::<u64>(4);
-        inner.acquire::<u64>(4).arm();
+        inner.acquire::<u64, _>(4).arm();
+        inner.acquire::<u64, _>(4);
+        inner.acquire::<u64, _>(4).arm();
     }
     let released = outer.trim();
     assert_eq!(released.slots, 3);
@@ -173,26 +173,26 @@ fn trim_with_armed_slots() {
     assert_eq!(ledger.live_blocks(), 1);
     assert_stamped(&held, 1);
     // A trimmed slot starts anew, without a duty.
-    outer.acquire::<u64>(4);
-    outer.acquire::<u64>(4);
+    outer.acquire::<u64, _>(4);
+    outer.acquire::<u64, _>(4);
     assert_eq!(ledger.reuses().len(), 2);
     drop(outer);
     // The held one kept its duty over the trim.
-    pool.scope().acquire::<u64>(4);
+    pool.scope().acquire::<u64, _>(4);
     assert_eq!(ledger.reuses()[2..], [Reuse::HandOut]);
 }
 
 #[test]
 fn arming_an_empty_view_never_asks_for_a_block_that_is_not_there() {
     let (mut pool, ledger) = arming_pool();
-    pool.scope().acquire::<u64>(0).arm();
-    pool.scope().acquire::<()>(5).arm();
+    pool.scope().acquire::<u64, _>(0).arm();
+    pool.scope().acquire::<(), _>(5).arm();
     assert_eq!(pool.trim().slots, 0);
-    pool.scope().acquire::<u64>(0).arm();
+    pool.scope().acquire::<u64, _>(0).arm();
     let mut view: View<'_> = pool.scope().acquire(4);
     stamp(&mut view, 1);
     assert_stamped(&view, 1);
-    pool.scope().acquire::<u64>(4);
+    pool.scope().acquire::<u64, _>(4);
     assert_eq!(ledger.reuses(), []);
 }
 
@@ -206,7 +206,7 @@ fn split_views_arm_the_same_slot() {
         assert_eq!((front.len(), back.len()), (2, 4));
         back.arm();
     }
-    pool.scope().acquire::<u64>(6);
+    pool.scope().acquire::<u64, _>(6);
     assert_eq!(ledger.reuses(), [Reuse::HandOut]);
 }
 
@@ -218,7 +218,7 @@ fn refused_reuse_on_hand_out_is_a_typed_error() {
     stamp(&mut held, 1);
     let warm = {
         let inner = outer.scope();
-        let view = inner.acquire::<u64>(4);
+        let view = inner.acquire::<u64, _>(4);
         view.arm();
         address(&view)
     };
@@ -229,12 +229,12 @@ fn refused_reuse_on_hand_out_is_a_typed_error() {
         source: RefusalError { bytes: 0 },
     };
     for _ in 0..2 {
-        assert_eq!(inner.try_acquire::<u64>(4).unwrap_err(), expected);
-        assert_eq!(inner.try_acquire_zeroed::<u64>(4).unwrap_err(), expected);
+        assert_eq!(inner.try_acquire::<u64, _>(4).unwrap_err(), expected);
+        assert_eq!(inner.try_acquire_zeroed::<u64, _>(4).unwrap_err(), expected);
         assert_eq!(inner.active_slots(), 1, "nothing was handed out");
     }
     assert_eq!(ledger.reuses(), [Reuse::HandOut; 4]);
-    assert!(inner.acquire::<u64>(0).is_empty(), "the pool is usable");
+    assert!(inner.acquire::<u64, _>(0).is_empty(), "the pool is usable");
     assert_stamped(&held, 1);
 
     ledger.refuse_reuse(false);
@@ -252,9 +252,9 @@ fn refused_reuse_on_free_leaks_and_counts() {
     let (mut pool, ledger) = arming_pool();
     {
         let scope = pool.scope();
-        scope.acquire::<u64>(127).arm();
-        scope.acquire::<u64>(255);
-        scope.acquire::<u64>(511).arm();
+        scope.acquire::<u64, _>(127).arm();
+        scope.acquire::<u64, _>(255);
+        scope.acquire::<u64, _>(511).arm();
     }
     ledger.refuse_reuse(true);
     pool.trim();
@@ -278,14 +278,14 @@ fn refused_reuse_on_free_leaks_and_counts() {
 #[test]
 fn refused_reuse_during_growth_leaks_the_old_block_alone() {
     let (mut pool, ledger) = arming_pool();
-    pool.scope().acquire::<u64>(127).arm();
+    pool.scope().acquire::<u64, _>(127).arm();
     ledger.refuse_reuse(true);
     let mut view: View<'_> = pool.scope().acquire(1000);
     stamp(&mut view, 1);
     assert_stamped(&view, 1);
     assert_eq!(ledger.reuses(), [Reuse::Free]);
     assert_eq!((pool.stats().leaked_bytes, ledger.live_blocks()), (1024, 2));
-    pool.scope().acquire::<u64>(1000);
+    pool.scope().acquire::<u64, _>(1000);
     assert_eq!(ledger.reuses().len(), 1, "the new block was armed by nobody");
     drop(pool);
     assert_eq!((ledger.live_blocks(), ledger.live_bytes()), (1, 1024));
@@ -304,7 +304,7 @@ fn dynamic_views_arm_their_slot_shared_or_exclusive() {
     {
         let (mut handles, scope) = pool.split();
         handles.get_mut(first).unwrap().arm();
-        scope.acquire::<u64>(4).arm();
+        scope.acquire::<u64, _>(4).arm();
     }
     assert_eq!(ledger.reuses(), []);
     pool.reset();
@@ -326,7 +326,7 @@ fn armed_and_poisoned_is_ordered_before_it_is_overwritten() {
         view.arm();
     }
     ledger.refuse_reuse(true);
-    assert!(pool.scope().try_acquire::<u64>(4).is_err());
+    assert!(pool.scope().try_acquire::<u64, _>(4).is_err());
     ledger.refuse_reuse(false);
     let mut pool_without = pool;
     pool_without.configure(PoolConfig::new()).unwrap();
@@ -343,23 +343,23 @@ fn a_block_that_moves_to_another_slot_takes_its_arming_along() {
         let kept = scope.keep(|inner| {
             let armed: View<'_> = inner.acquire(100);
             armed.arm();
-            inner.acquire_copy(&[1_u64, 2])
+            inner.acquire_with(2, |i| i as u64 + 1)
         });
         // The slots of the two have exchanged their blocks.
         assert_eq!((&*kept, ledger.reuses()), (&[1, 2][..], vec![]));
-        scope.acquire::<u64>(100);
+        scope.acquire::<u64, _>(100);
         assert_eq!(ledger.reuses(), [Reuse::HandOut], "the armed block is handed out again");
     }
     {
         let scope = pool.scope();
-        scope.acquire::<u64>(2);
+        scope.acquire::<u64, _>(2);
         assert_eq!(ledger.reuses(), [Reuse::HandOut], "what was kept was never armed");
-        scope.acquire::<u64>(100).arm();
+        scope.acquire::<u64, _>(100).arm();
     }
     let scope = pool.scope();
     let mut vector = scope.acquire_vec(2);
     vector.extend([3_u64; 20]);
     assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "the vector took the next slot's block");
-    scope.acquire::<u64>(2);
+    scope.acquire::<u64, _>(2);
     assert_eq!(ledger.reuses(), [Reuse::HandOut; 2], "and left one that is not armed");
 }

@@ -58,7 +58,7 @@ fn body(
         let block = model.take(block_bytes(length), live);
         live += block_bytes(length);
         blocks.push(block);
-        let view = scope.acquire::<u64>(length);
+        let view = scope.acquire::<u64, _>(length);
         stamp(view, taken.len() as u64);
         taken.push(view);
     }
@@ -75,7 +75,7 @@ fn body(
 fn use_once<const N: usize>(pool: &mut Pool<HeapBackend>, lengths: [usize; N]) {
     let scope = pool.scope();
     for length in lengths {
-        scope.acquire::<u64>(length);
+        scope.acquire::<u64, _>(length);
     }
 }
 
@@ -101,15 +101,15 @@ fn a_mark_goes_with_the_block_and_is_zeroed_wherever_it_is_read() {
     let (mut pool, _) = heap_pool_with(BEST_FIT);
     let marked = {
         let scope = pool.scope();
-        let long = scope.acquire_uninit::<u64>(100);
+        let long = scope.acquire_uninit::<u64, _>(100);
         long.fill(MaybeUninit::uninit());
-        scope.acquire::<u64>(1);
+        scope.acquire::<u64, _>(1);
         long.as_ptr().addr()
     };
     let scope = pool.scope();
     // The first slot gets the short block, the second the long one, which the first has left marked.
-    scope.acquire::<u64>(1);
-    let long = scope.acquire::<u64>(100);
+    scope.acquire::<u64, _>(1);
+    let long = scope.acquire::<u64, _>(100);
     assert_eq!(address(long), marked);
     assert!(long.iter().all(|&word| word == 0));
 }
@@ -121,7 +121,7 @@ fn a_shape_stays_with_the_block_that_it_fits() {
         let scope = pool.scope();
         let lengths = if first { [40, 3] } else { [3, 40] };
         for length in lengths {
-            let mut array = scope.acquire_nd::<u64, _>(&[2, length][..]);
+            let mut array = scope.acquire::<u64, _>(&[2, length][..]);
             assert_eq!(array.shape(), [2, length]);
             stamp(array.as_mut_slice(), length as u64);
         }
@@ -137,13 +137,13 @@ fn where_memory_is_refused_the_pool_goes_on_with_what_it_has() {
     let held = pool.stats().reserved_bytes;
     let scope = pool.scope();
     ledger.refuse(Refusal::From(0));
-    let error = scope.try_acquire::<u64>(1_000).unwrap_err();
+    let error = scope.try_acquire::<u64, _>(1_000).unwrap_err();
     assert!(matches!(error, PoolError::OutOfMemory { requested: 8_064, .. }), "{error:?}");
     ledger.refuse(Refusal::Never);
     // To make room, every idle block was freed before the second attempt.
     assert_eq!((scope.stats().reserved_bytes, ledger.live_blocks()), (0, 0));
     assert!(held > 0);
-    stamp(scope.acquire::<u64>(1_000), 1);
+    stamp(scope.acquire::<u64, _>(1_000), 1);
     drop(scope);
     assert_eq!(ledger.faults(), []);
 }
@@ -179,13 +179,13 @@ fn dynamic_pools_have_the_mode_too() {
 #[test]
 fn a_slot_that_was_never_handed_out_gets_no_block() {
     let (mut pool, _) = heap_pool_with(BEST_FIT);
-    pool.scope().acquire::<u64>(10);
+    pool.scope().acquire::<u64, _>(10);
     // An array of no length keeps its slot's block, because no other slot was ever counted.
-    pool.scope().acquire::<u64>(0);
+    pool.scope().acquire::<u64, _>(0);
     pool.configure(PoolConfig::new()).unwrap();
     let scope = pool.scope();
-    scope.acquire::<u64>(0);
-    scope.acquire::<u64>(10);
+    scope.acquire::<u64, _>(0);
+    scope.acquire::<u64, _>(10);
     let stats = scope.stats();
     assert_eq!((stats.active_slots, stats.high_water_slots, stats.growths), (2, 2, 2));
 }

@@ -27,7 +27,7 @@ fn refused_memory_for_a_new_pool() {
             Pool::<HeapBackend>::with_config(context, PoolConfig::new())
         });
         if !refused {
-            pool.unwrap().scope().acquire::<u64>(1);
+            pool.unwrap().scope().acquire::<u64, _>(1);
             break;
         }
         refused_bytes.push(assert_bookkeeping(&pool.unwrap_err()));
@@ -51,11 +51,11 @@ fn refused_memory_for_another_table() {
     for table in 1..rounds(6, 3) {
         let mut scope = pool.scope();
         take(&scope, table * per_table - 1, 0);
-        let last = scope.acquire::<u64>(4);
+        let last = scope.acquire::<u64, _>(4);
         stamp(last, 1);
         let mut refusals = 0;
         loop {
-            let (view, refused) = refusing_one(refusals, || scope.try_acquire::<u64>(0));
+            let (view, refused) = refusing_one(refusals, || scope.try_acquire::<u64, _>(0));
             if !refused {
                 assert!(view.unwrap().is_empty());
                 break;
@@ -88,12 +88,12 @@ fn the_list_of_tables_has_twice_the_room_each_time() {
 #[test]
 fn refused_memory_for_a_shape() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<u64>(100);
+    pool.scope().acquire::<u64, _>(100);
     let scope = pool.scope();
     let mut refusals = 0;
     let array = loop {
         let (array, refused) =
-            refusing_one(refusals, || scope.try_acquire_nd::<u64, _>(&[2, 3, 4][..]));
+            refusing_one(refusals, || scope.try_acquire::<u64, _>(&[2, 3, 4][..]));
         if !refused {
             break array.unwrap();
         }
@@ -108,17 +108,17 @@ fn refused_memory_for_a_shape() {
 #[test]
 fn refused_memory_for_a_further_shape_leaves_the_others_in_the_cache() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<u64>(100);
+    pool.scope().acquire::<u64, _>(100);
     let shapes: [&[usize]; 5] = [&[1, 2], &[2, 2], &[3, 2], &[4, 2], &[5, 2]];
     for dims in &shapes[..4] {
-        pool.scope().acquire_nd::<u64, _>(*dims);
+        pool.scope().acquire::<u64, _>(*dims);
     }
     let (refusal, refused) =
-        refusing_one(0, || pool.scope().try_acquire_nd::<u64, _>(shapes[4]).map(drop));
+        refusing_one(0, || pool.scope().try_acquire::<u64, _>(shapes[4]).map(drop));
     assert!(refused);
     assert_bookkeeping(&refusal.unwrap_err());
     for dims in &shapes[..4] {
-        let (array, refused) = refusing_one(0, || pool.scope().acquire_nd::<u64, _>(*dims));
+        let (array, refused) = refusing_one(0, || pool.scope().acquire::<u64, _>(*dims));
         assert_eq!((array.shape(), refused), (*dims, false), "a hit needs no memory");
     }
     assert_eq!(pool.stats().shape_hits, 4);

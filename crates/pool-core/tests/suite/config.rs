@@ -50,7 +50,7 @@ fn pools_refuse_values_out_of_range_and_keep_the_old_ones() {
     assert_eq!(pool.configure(bad).unwrap_err(), expected);
     assert!(pool.configure(good.growth_factor(f64::NAN)).is_err());
     assert_eq!(pool.config(), good);
-    pool.scope().acquire_nd::<u64, _>(&[2, 2][..]);
+    pool.scope().acquire::<u64, _>(&[2, 2][..]);
 
     let (mut pool, _) = dynamic_heap_pool();
     pool.configure(good).unwrap();
@@ -80,19 +80,17 @@ fn defaults_are_as_documented() {
 fn new_panics_with_the_text_of_the_error_of_its_twin() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
-    let error = scope.try_acquire::<u64>(usize::MAX).unwrap_err();
+    let error = scope.try_acquire::<u64, _>(usize::MAX).unwrap_err();
     let expected = error.to_string();
-    assert_eq!(panic_text(|| scope.acquire::<u64>(usize::MAX)), expected);
-    assert_eq!(panic_text(|| scope.acquire_zeroed::<u64>(usize::MAX)), expected);
+    assert_eq!(panic_text(|| scope.acquire::<u64, _>(usize::MAX)), expected);
+    assert_eq!(panic_text(|| scope.acquire_zeroed::<u64, _>(usize::MAX)), expected);
     assert_eq!(panic_text(|| scope.acquire_filled(usize::MAX, 1_u64)), expected);
     assert_eq!(panic_text(|| scope.acquire_with(usize::MAX, |index| index as u64)), expected);
-    assert_eq!(panic_text(|| scope.acquire_like::<u64>(&[(); usize::MAX][..])), expected);
-    let shape = scope.try_acquire_nd::<u64, _>([usize::MAX]).unwrap_err().to_string();
+    let shape = scope.try_acquire::<u64, _>([usize::MAX]).unwrap_err().to_string();
     assert_ne!(shape, expected);
-    assert_eq!(panic_text(|| scope.acquire_nd::<u64, _>([usize::MAX])), shape);
-    assert_eq!(panic_text(|| scope.acquire_nd_zeroed::<u64, _>([usize::MAX])), shape);
-    assert_eq!(panic_text(|| scope.acquire_nd_filled([usize::MAX], 1_u64)), shape);
-    assert_eq!(panic_text(|| scope.acquire_nd_from([usize::MAX], &[1_u64])), shape);
-    assert_eq!(panic_text(|| scope.acquire_nd_with([usize::MAX], |_| 1_u64)), shape);
+    assert_eq!(panic_text(|| scope.acquire::<u64, _>([usize::MAX])), shape);
+    assert_eq!(panic_text(|| scope.acquire_zeroed::<u64, _>([usize::MAX])), shape);
+    assert_eq!(panic_text(|| scope.acquire_filled([usize::MAX], 1_u64)), shape);
+    assert_eq!(panic_text(|| scope.acquire_with([usize::MAX], |_| 1_u64)), shape);
     assert_eq!(scope.active_slots(), 0);
 }

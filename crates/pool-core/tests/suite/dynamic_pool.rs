@@ -16,33 +16,28 @@ fn acquire_family_by_handles() {
     let zeroed = pool.acquire_zeroed::<f64>(2);
     let filled = pool.acquire_filled(4, true);
     let copied = pool.acquire_from(&[1_u8, 2, 3]);
-    let like = pool.acquire_like::<i32>(&[0_u8; 5][..]);
-    let made = pool.acquire_with(4, |index| 10 * index as u64);
+    let long = pool.acquire::<i32>(5);
     let empty = pool.acquire::<u64>(0);
-    assert_eq!(pool.active_slots(), 7);
+    assert_eq!(pool.active_slots(), 6);
     assert_eq!(pool.get(recycled).unwrap(), [9; 3]);
     assert_eq!(pool.get(zeroed).unwrap(), [0.0; 2]);
     assert_eq!(pool.get(filled).unwrap(), [true; 4]);
     assert_eq!(pool.get(copied).unwrap(), [1, 2, 3]);
-    assert_eq!(pool.get(like).unwrap().len(), 5);
-    assert_eq!(pool.get(made).unwrap(), [0, 10, 20, 30]);
+    assert_eq!(pool.get(long).unwrap().len(), 5);
     assert!(pool.get(empty).unwrap().is_empty());
-    assert_eq!(ledger.allocations(), 6);
+    assert_eq!(ledger.allocations(), 5);
 
     let twins = [
         pool.try_acquire::<u64>(3).unwrap(),
         pool.try_acquire_zeroed(3).unwrap(),
         pool.try_acquire_filled(3, 4).unwrap(),
         pool.try_acquire_from(&[5, 5, 5]).unwrap(),
-        pool.try_acquire_like(&[0_u8; 3][..]).unwrap(),
-        pool.try_acquire_with(3, |_| 7).unwrap(),
     ];
-    let [_, zeroed, filled, copied, _, made] = twins;
+    let [_, zeroed, filled, copied] = twins;
     assert!(twins.iter().all(|&handle| pool.get(handle).unwrap().len() == 3));
     assert_eq!(pool.get(zeroed).unwrap(), [0; 3]);
     assert_eq!(pool.get(filled).unwrap(), [4; 3]);
     assert_eq!(pool.get(copied).unwrap(), [5; 3]);
-    assert_eq!(pool.get(made).unwrap(), [7; 3]);
 }
 
 #[test]
@@ -56,8 +51,7 @@ fn refusals_are_typed_and_take_nothing() {
     assert!(pool.try_acquire_zeroed::<u64>(100).is_err());
     assert!(pool.try_acquire_filled(100, 1_u64).is_err());
     assert!(pool.try_acquire_from(&[1_u64; 100]).is_err());
-    assert!(pool.try_acquire_like::<u64>(&[1_u64; 100][..]).is_err());
-    assert!(pool.try_acquire_with(100, |_| -> u64 { unreachable!("no block") }).is_err());
+    assert!(pool.try_acquire::<u64>(100).is_err());
     assert_eq!(pool.active_slots(), 1);
     ledger.refuse(Refusal::Never);
     let next = pool.acquire_filled(100, 6_u64);
@@ -173,7 +167,7 @@ fn checkpoints_at_the_ends_of_tables() {
             assert_eq!((pool.active_slots(), pool.get(last).is_ok()), (boundary, false));
             assert_eq!(pool.checkpoint(), depth);
             assert_eq!(pool.trim().slots, 1);
-            pool.scope().acquire::<u64>(1);
+            pool.scope().acquire::<u64, _>(1);
         }
     }
     pool.reset();
@@ -224,7 +218,7 @@ fn split_handles_beside_scope() {
         (0..per_table as u64).map(|value| pool.acquire_filled(2, value)).collect();
     for _ in 0..3 {
         let (mut below, above) = pool.split();
-        let scratch = above.acquire::<u64>(2);
+        let scratch = above.acquire::<u64, _>(2);
         scratch.fill(99);
         let [first, last] = below.get_disjoint_mut([handles[0], handles[per_table - 1]]).unwrap();
         assert_eq!((first[0], last[0]), (0, per_table as u64 - 1));
@@ -263,7 +257,7 @@ fn scope_of_a_dynamic_pool_is_above_what_is_handed_out() {
     stamp(pool.get_mut(handle).unwrap(), 1);
     let scratch = {
         let scope = pool.scope();
-        let view = scope.acquire::<u64>(4);
+        let view = scope.acquire::<u64, _>(4);
         stamp(view, 2);
         assert_eq!(scope.active_slots(), 2);
         address(view)
@@ -282,7 +276,7 @@ fn trim_clear_compact_and_configure() {
     pool.acquire::<f64>(1_000_000);
     pool.rewind();
     pool.sample_lengths();
-    pool.scope().acquire::<f64>(150);
+    pool.scope().acquire::<f64, _>(150);
     assert_eq!(pool.compact(&Compaction::default()).slots, 1);
     assert_eq!(ledger.live_bytes(), 1024 + 1856);
     let released = pool.trim();

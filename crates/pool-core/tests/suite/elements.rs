@@ -27,17 +27,17 @@ fn assert_inside<T: Pod>(ledger: &Ledger, view: &mut [T], length: usize) -> (usi
 fn exact_and_conservative<T: PodElement>() {
     let (mut pool, ledger) = heap_pool();
     let mut scope = pool.scope();
-    let below = scope.acquire::<u64>(8);
+    let below = scope.acquire::<u64, _>(8);
     stamp(below, 1);
     let most = rounds(200, 5);
     for length in (0..most).chain((0..most).rev()).chain([rounds(1000, 70), 63, 64, 65]) {
         let inner = scope.scope();
-        let view = inner.acquire::<T>(length);
+        let view = inner.acquire::<T, _>(length);
         if length > 0 && size_of::<T>() > 0 {
             assert_inside(&ledger, view, length);
         }
         assert_eq!(address(view) % align_of::<T>(), 0);
-        let above = inner.acquire::<u64>(8);
+        let above = inner.acquire::<u64, _>(8);
         stamp(above, 2);
         crate::support::assert_stamped(below, 1);
         crate::support::assert_stamped(above, 2);
@@ -77,22 +77,23 @@ fn never_cold_again<T: PodElement>() {
         if cfg!(miri) { &[1, 9] } else { &[1, 2, 3, 7, 8, 9, 63, 64, 100, 1000] };
     for &length in lengths {
         let (mut pool, ledger) = heap_pool();
-        let (start, bytes) = assert_inside(&ledger, pool.scope().acquire::<T>(length), length);
+        let (start, bytes) = assert_inside(&ledger, pool.scope().acquire::<T, _>(length), length);
         assert!(fits_by_the_documented_compare(length, size, bytes), "{length} of {size} bytes");
         for again in [length, length - 1, length / 2, length] {
             let scope = pool.scope();
-            let view = scope.acquire::<T>(again);
+            let view = scope.acquire::<T, _>(again);
             assert_eq!((view.len(), address(view)), (again, start));
         }
         assert_eq!((ledger.allocations(), pool.stats().growths), (1, 1), "{length} of {size}");
         assert_eq!(pool.stats().cold_acquires, 1, "{length} of {size} bytes went cold again");
 
         // What grew by the factor is as good.
-        let (_, grown) = assert_inside(&ledger, pool.scope().acquire::<T>(2 * length), 2 * length);
+        let (_, grown) =
+            assert_inside(&ledger, pool.scope().acquire::<T, _>(2 * length), 2 * length);
         assert!(fits_by_the_documented_compare(2 * length, size, grown));
         let cold = pool.stats().cold_acquires;
         for again in 0..=2 * length {
-            pool.scope().acquire::<T>(again);
+            pool.scope().acquire::<T, _>(again);
         }
         assert_eq!(pool.stats().cold_acquires, cold, "up to {} of {size} bytes", 2 * length);
     }
@@ -114,14 +115,14 @@ fn steady_state_never_cold_for_every_size() {
 #[test]
 fn one_slot_serves_every_element_type() {
     let (mut pool, ledger) = heap_pool();
-    let block = address(pool.scope().acquire::<[u64; 8]>(64));
+    let block = address(pool.scope().acquire::<[u64; 8], _>(64));
     for round in 0..3 {
         assert_eq!(address(pool.scope().acquire_filled(64, round)), block);
         assert_eq!(address(pool.scope().acquire_filled(64, 1.5_f32)), block);
         assert_eq!(address(pool.scope().acquire_filled(64, true)), block);
         assert_eq!(address(pool.scope().acquire_filled(64, 'x')), block);
         assert_eq!(address(pool.scope().acquire_filled(64, i128::MIN)), block);
-        assert_eq!(address(pool.scope().acquire::<[u8; 5]>(64)), block);
+        assert_eq!(address(pool.scope().acquire::<[u8; 5], _>(64)), block);
     }
     assert_eq!(ledger.allocations(), 1);
 }
@@ -136,22 +137,22 @@ fn bool_never_from_recycled() {
     let (mut pool, _) = heap_pool();
     for poison in [false, true] {
         pool.configure(PoolConfig::new().poison(poison)).unwrap();
-        pool.scope().acquire::<u8>(100).fill(0x42);
-        assert_eq!(count_true(pool.scope().acquire_zeroed::<bool>(100)), 0);
-        pool.scope().acquire::<u8>(100).fill(0x42);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
+        assert_eq!(count_true(pool.scope().acquire_zeroed::<bool, _>(100)), 0);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
         assert_eq!(count_true(pool.scope().acquire_filled(100, true)), 100);
-        pool.scope().acquire::<u8>(100).fill(0x42);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
         assert_eq!(count_true(pool.scope().acquire_from(&[true, false, true])), 2);
-        pool.scope().acquire::<u8>(100).fill(0x42);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
         assert_eq!(count_true(pool.scope().acquire_with(100, |index| index % 4 == 0)), 25);
-        pool.scope().acquire::<u8>(100).fill(0x42);
-        let array = pool.scope().acquire_nd_zeroed::<bool, _>([5, 20]);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
+        let array = pool.scope().acquire_zeroed::<bool, _>([5, 20]);
         assert_eq!(count_true(array.as_slice()), 0);
-        pool.scope().acquire::<u8>(100).fill(0x42);
-        let array = pool.scope().acquire_nd_filled(&[5, 2, 10][..], true);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
+        let array = pool.scope().acquire_filled(&[5, 2, 10][..], true);
         assert_eq!(count_true(array.as_slice()), 100);
-        pool.scope().acquire::<u8>(100).fill(0x42);
-        let array = pool.scope().acquire_nd_with([5, 20], |[row, _]| row == 1);
+        pool.scope().acquire::<u8, _>(100).fill(0x42);
+        let array = pool.scope().acquire_with([5, 20], |[row, _]| row == 1);
         assert_eq!(count_true(array.as_slice()), 20);
     }
 }
@@ -176,15 +177,15 @@ struct Particle {
 #[test]
 fn derived_elements() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<u8>(400).fill(0xFF);
+    pool.scope().acquire::<u8, _>(400).fill(0xFF);
     let dead = Cell { age: 0, alive: false, kind: 0 };
     let scope = pool.scope();
-    assert_eq!(scope.acquire_zeroed::<Cell>(50), [dead; 50]);
+    assert_eq!(scope.acquire_zeroed::<Cell, _>(50), [dead; 50]);
     let born = scope.acquire_from(&[0, 1, 2].map(|age| Cell { age, alive: true, kind: 2 }));
     assert_eq!(born[2], Cell { age: 2, alive: true, kind: 2 });
     assert_eq!(scope.acquire_from(born)[1].age, 1);
 
-    let particles = scope.acquire::<Particle>(9);
+    let particles = scope.acquire::<Particle, _>(9);
     let electron = Particle { position: [1.0, 2.0, 3.0], charge: -1 };
     particles.fill(electron);
     assert_eq!(scope.acquire_from(particles), [electron; 9]);
@@ -200,8 +201,8 @@ fn half_precision_elements() {
     let brains = scope.acquire_with(3, |index| bf16::from_f32(index as f32));
     assert_eq!(halves.iter().map(|half| half.to_f32()).sum::<f32>(), 2.5);
     assert_eq!(brains.iter().map(|brain| brain.to_f32()).sum::<f32>(), 3.0);
-    assert!(scope.acquire_zeroed::<f16>(4).iter().all(|half| half.to_f32() == 0.0));
-    assert_eq!(scope.acquire::<bf16>(7).len(), 7);
+    assert!(scope.acquire_zeroed::<f16, _>(4).iter().all(|half| half.to_f32() == 0.0));
+    assert_eq!(scope.acquire::<bf16, _>(7).len(), 7);
 }
 
 #[cfg(feature = "complex")]
@@ -214,7 +215,7 @@ fn complex_elements() {
     let numbers = scope.acquire_filled(4, unit);
     numbers.iter_mut().for_each(|number| *number *= unit);
     assert_eq!(numbers, [Complex::new(-1.0, 0.0); 4]);
-    let singles = scope.acquire::<Complex<f32>>(6);
+    let singles = scope.acquire::<Complex<f32>, _>(6);
     singles.fill(Complex::new(1.0, -1.0));
     assert_eq!(singles.iter().sum::<Complex<f32>>(), Complex::new(6.0, -6.0));
 }

@@ -138,10 +138,10 @@ fn errors_of_real_operations_have_the_real_numbers() {
     assert!(text.contains("slot 0 is stale (0 slots"), "{text}");
 
     let (mut pool, _) = heap_pool();
-    let view = pool.scope().acquire_zeroed::<u64>(10);
+    let view = pool.scope().acquire_zeroed::<u64, _>(10);
     let text = panic_text(|| view.reshape([3, 4]));
     assert_eq!(text, ShapeError::LengthMismatch { asked: 12, length: 10 }.to_string());
-    let view = pool.scope().acquire_zeroed::<u64>(10);
+    let view = pool.scope().acquire_zeroed::<u64, _>(10);
     let error = view.into_split_at(11).unwrap_err();
     assert_eq!(error, ShapeError::SplitOutOfRange { asked: 11, extent: 10 });
 }
@@ -154,7 +154,7 @@ fn errors_are_ordinary_values() {
     let (mut pool, _) = heap_pool();
     let run = |pool: &mut Pool<HeapBackend>| -> Result<usize, Box<dyn Error>> {
         let scope = pool.scope();
-        let array = scope.try_acquire_nd::<u64, _>([usize::MAX, 3])?;
+        let array = scope.try_acquire::<u64, _>([usize::MAX, 3])?;
         Ok(array.len())
     };
     let boxed = run(&mut pool).unwrap_err();

@@ -2,7 +2,7 @@
 //! acquire works.
 
 use pool_conformance::{Refusal, RefusalError};
-use pool_core::{PoolConfig, PoolError, error_chain};
+use pool_core::{PoolConfig, PoolError, PoolView, error_chain};
 
 use crate::backends::{Event, logged_pool, take_events};
 use crate::support::{
@@ -13,23 +13,23 @@ use crate::support::{
 fn fail_nth_allocation() {
     let (mut pool, ledger) = heap_pool();
     let mut outer = pool.scope();
-    let first = outer.acquire::<u64>(127);
+    let first = outer.acquire::<u64, _>(127);
     stamp(first, 1);
     ledger.refuse(Refusal::From(1));
     let inner = outer.scope();
-    let second = inner.acquire::<u64>(127);
+    let second = inner.acquire::<u64, _>(127);
     stamp(second, 2);
 
-    let error = inner.try_acquire::<u64>(50).unwrap_err();
+    let error = inner.try_acquire::<u64, _>(50).unwrap_err();
     let source = RefusalError { bytes: 448 };
     let largest = [1024, 1024, 0];
     assert_eq!(error, PoolError::OutOfMemory { requested: 448, reserved: 2048, largest, source });
-    assert_eq!(panic_text(|| inner.acquire::<u64>(50)), error_chain(&error).to_string());
+    assert_eq!(panic_text(|| inner.acquire::<u64, _>(50)), error_chain(&error).to_string());
     assert_eq!(inner.active_slots(), 2, "nothing was taken");
-    assert_eq!(inner.acquire::<u64>(0).len(), 0, "what needs no memory works");
+    assert_eq!(inner.acquire::<u64, _>(0).len(), 0, "what needs no memory works");
 
     ledger.refuse(Refusal::Never);
-    let third = inner.acquire::<u64>(50);
+    let third = inner.acquire::<u64, _>(50);
     stamp(third, 3);
     assert_stamped(first, 1);
     assert_stamped(second, 2);
@@ -44,11 +44,11 @@ fn refused_block_is_had_after_the_idle_ones_are_freed() {
         take(&scope, 5, 127);
     }
     let scope = pool.scope();
-    let held = scope.acquire::<u64>(127);
+    let held = scope.acquire::<u64, _>(127);
     stamp(held, 1);
     // Five KiB are live; two more are only to be had when the idle four are gone.
     ledger.refuse(Refusal::Above(5 * 1024));
-    let larger = scope.acquire::<u64>(255);
+    let larger = scope.acquire::<u64, _>(255);
     stamp(larger, 2);
     assert_eq!((ledger.live_blocks(), ledger.live_bytes()), (2, 3 * 1024));
     assert_eq!(ledger.refused(), 1);
@@ -59,17 +59,17 @@ fn refused_block_is_had_after_the_idle_ones_are_freed() {
 #[test]
 fn failed_growth_leaves_an_empty_slot_that_works_again() {
     let (mut pool, ledger) = heap_pool();
-    pool.scope().acquire::<u64>(127);
+    pool.scope().acquire::<u64, _>(127);
     ledger.refuse(Refusal::From(0));
     let scope = pool.scope();
-    let error = scope.try_acquire::<u64>(128).unwrap_err();
+    let error = scope.try_acquire::<u64, _>(128).unwrap_err();
     let source = RefusalError { bytes: 1088 };
     let largest = [0; 3];
     assert_eq!(error, PoolError::OutOfMemory { requested: 1088, reserved: 0, largest, source });
     assert_eq!((ledger.live_blocks(), scope.stats().reserved_bytes), (0, 0));
-    assert!(scope.try_acquire::<u64>(1).is_err(), "the old block is gone and not used");
+    assert!(scope.try_acquire::<u64, _>(1).is_err(), "the old block is gone and not used");
     ledger.refuse(Refusal::Never);
-    let view = scope.acquire::<u64>(1);
+    let view = scope.acquire::<u64, _>(1);
     stamp(view, 1);
     assert_eq!((scope.active_slots(), ledger.live_blocks()), (1, 1));
 }
@@ -78,20 +78,20 @@ fn failed_growth_leaves_an_empty_slot_that_works_again() {
 fn allocate_panics_state_valid() {
     let (mut pool, ledger) = heap_pool();
     let mut outer = pool.scope();
-    let held = outer.acquire::<u64>(10);
+    let held = outer.acquire::<u64, _>(10);
     stamp(held, 1);
     let warm = {
         let inner = outer.scope();
-        address(inner.acquire::<u64>(127))
+        address(inner.acquire::<u64, _>(127))
     };
     let inner = outer.scope();
     ledger.refuse(Refusal::PanicOnce(0));
-    let text = panic_text(|| inner.try_acquire::<u64>(10_000));
+    let text = panic_text(|| inner.try_acquire::<u64, _>(10_000));
     assert!(text.contains("instead of allocating"), "{text}");
     assert_eq!((inner.active_slots(), ledger.live_blocks()), (1, 2));
     assert_eq!(inner.stats().reserved_bytes, ledger.live_bytes());
-    assert_eq!(address(inner.acquire::<u64>(127)), warm, "the old block is still there");
-    let next = inner.acquire::<u64>(10_000);
+    assert_eq!(address(inner.acquire::<u64, _>(127)), warm, "the old block is still there");
+    let next = inner.acquire::<u64, _>(10_000);
     stamp(next, 2);
     assert_stamped(held, 1);
     assert_eq!(inner.stats().reserved_bytes, ledger.live_bytes());
@@ -103,7 +103,7 @@ fn allocate_panics_state_valid() {
 fn allocate_panics_in_the_retry_state_valid() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().byte_limit(4096));
     let mut outer = pool.scope();
-    let held = outer.acquire::<u64>(127);
+    let held = outer.acquire::<u64, _>(127);
     stamp(held, 1);
     {
         let inner = outer.scope();
@@ -112,10 +112,10 @@ fn allocate_panics_in_the_retry_state_valid() {
     // Without room the pool asks only after it has freed its idle blocks.
     ledger.refuse(Refusal::PanicOnce(0));
     let inner = outer.scope();
-    panic_text(|| inner.try_acquire::<u64>(300));
+    panic_text(|| inner.try_acquire::<u64, _>(300));
     assert_eq!((inner.active_slots(), ledger.live_blocks()), (1, 1));
     assert_eq!(inner.stats().reserved_bytes, 1024);
-    let next = inner.acquire::<u64>(300);
+    let next = inner.acquire::<u64, _>(300);
     stamp(next, 2);
     assert_stamped(held, 1);
     assert_stamped(next, 2);
@@ -128,7 +128,7 @@ fn allocate_panics_on_the_sentinel_state_valid() {
     let scope = pool.scope();
     take(&scope, per_table, 0);
     ledger.refuse(Refusal::PanicOnce(0));
-    panic_text(|| scope.acquire::<u64>(1));
+    panic_text(|| scope.acquire::<u64, _>(1));
     assert_eq!(scope.active_slots(), per_table);
     stamp(scope.acquire(3), 1);
     assert_eq!((scope.active_slots(), ledger.live_blocks()), (per_table + 1, 1));
@@ -152,9 +152,9 @@ fn free_panics_no_double_free() {
     let lost;
     {
         let scope = pool.scope();
-        lost = address(scope.acquire::<u64>(10));
-        scope.acquire::<u64>(10);
-        scope.acquire_nd::<u64, _>(&[5, 2][..]);
+        lost = address(scope.acquire::<u64, _>(10));
+        scope.acquire::<u64, _>(10);
+        scope.acquire::<u64, _>(&[5, 2][..]);
     }
     take_events();
     switches.panic_in_free.set(true);
@@ -162,9 +162,9 @@ fn free_panics_no_double_free() {
     assert_eq!(frees(&take_events()), [lost], "trim stopped at the first slot");
 
     let scope = pool.scope();
-    let first = scope.acquire::<u64>(10);
+    let first = scope.acquire::<u64, _>(10);
     assert_ne!(address(first), lost, "the slot was empty, so it got another block");
-    let (second, third) = (scope.acquire::<u64>(10), scope.acquire::<u64>(10));
+    let (second, third) = (scope.acquire::<u64, _>(10), scope.acquire::<u64, _>(10));
     let mut views = [first, second, third];
     views.iter_mut().zip(1..).for_each(|(view, owner)| stamp(view, owner));
     views.iter().zip(1..).for_each(|(view, owner)| assert_stamped(view, owner));
@@ -178,22 +178,22 @@ fn free_panics_no_double_free() {
 #[test]
 fn free_panics_during_growth_no_double_free() {
     let (mut pool, switches) = logged_pool(PoolConfig::new());
-    let lost = address(pool.scope().acquire::<u64>(10));
+    let lost = address(pool.scope().acquire::<u64, _>(10));
     let other = {
         let scope = pool.scope();
-        scope.acquire::<u64>(0);
-        address(scope.acquire::<u64>(10))
+        scope.acquire::<u64, _>(0);
+        address(scope.acquire::<u64, _>(10))
     };
     take_events();
     switches.panic_in_free.set(true);
     {
         let scope = pool.scope();
-        panic_text(|| scope.try_acquire::<u64>(1000));
+        panic_text(|| scope.try_acquire::<u64, _>(1000));
         assert_eq!(scope.active_slots(), 0);
         assert_eq!(frees(&take_events()), [lost]);
-        let view = scope.acquire::<u64>(1000);
+        let view = scope.acquire::<u64, _>(1000);
         stamp(view, 1);
-        let unharmed = scope.acquire::<u64>(10);
+        let unharmed = scope.acquire::<u64, _>(10);
         stamp(unharmed, 2);
         assert_eq!(address(unharmed), other);
         assert_stamped(view, 1);
@@ -206,26 +206,23 @@ fn free_panics_during_growth_no_double_free() {
 fn failing_writes_take_no_slot() {
     let (mut pool, switches) = logged_pool(PoolConfig::new());
     let scope = pool.scope();
-    let held = scope.acquire::<u64>(4);
+    let held = scope.acquire::<u64, _>(4);
     stamp(held, 1);
     switches.fail_writes.set(true);
     let source = RefusalError { bytes: 32 };
     let failed = |operation| PoolError::Backend { operation, source };
-    assert_eq!(scope.try_acquire_zeroed::<u64>(4).unwrap_err(), failed("zero a block"));
+    assert_eq!(scope.try_acquire_zeroed::<u64, _>(4).unwrap_err(), failed("zero a block"));
     assert_eq!(scope.try_acquire_filled(4, 1_u64).unwrap_err(), failed("fill a block"));
     assert_eq!(scope.try_acquire_from(&[1_u64; 4]).unwrap_err(), failed("copy from the host"));
-    assert_eq!(scope.try_acquire_nd_zeroed::<u64, _>([2, 2]).unwrap_err(), failed("zero a block"));
+    assert_eq!(scope.try_acquire_zeroed::<u64, _>([2, 2]).unwrap_err(), failed("zero a block"));
+    assert_eq!(scope.try_acquire_filled(&[2, 2][..], 1_u64).unwrap_err(), failed("fill a block"));
     assert_eq!(
-        scope.try_acquire_nd_filled(&[2, 2][..], 1_u64).unwrap_err(),
-        failed("fill a block")
-    );
-    assert_eq!(
-        panic_text(|| scope.acquire_nd_from((2, 2), &[1_u64; 4])),
+        panic_text(|| scope.acquire_from(&[1_u64; 4])),
         error_chain(&failed("copy from the host")).to_string()
     );
     assert_eq!(scope.active_slots(), 1);
-    assert_eq!(scope.try_acquire_zeroed::<u64>(0).unwrap().len(), 0, "nothing to write");
-    assert_eq!(scope.acquire::<u64>(4).len(), 4, "nothing is written");
+    assert_eq!(scope.try_acquire_zeroed::<u64, _>(0).unwrap().len(), 0, "nothing to write");
+    assert_eq!(scope.acquire::<u64, _>(4).len(), 4, "nothing is written");
     switches.fail_writes.set(false);
     assert_eq!(scope.acquire_filled(4, 5_u64), [5; 4]);
     assert_stamped(held, 1);
@@ -234,29 +231,28 @@ fn failing_writes_take_no_slot() {
 #[test]
 fn failing_poison_is_a_typed_error_and_never_hands_out_old_contents() {
     let (mut pool, switches) = logged_pool(PoolConfig::new().poison(true));
-    pool.scope().acquire::<u64>(4).fill(77);
+    pool.scope().acquire::<u64, _>(4).fill(77);
     switches.fail_writes.set(true);
     {
         let scope = pool.scope();
         let source = RefusalError { bytes: 32 };
         for _ in 0..2 {
-            let error = scope.try_acquire::<u64>(4).unwrap_err();
+            let error = scope.try_acquire::<u64, _>(4).unwrap_err();
             assert_eq!(error, PoolError::Backend { operation: "poison a block", source });
         }
         assert_eq!(scope.active_slots(), 0);
         switches.fail_writes.set(false);
-        assert_eq!(scope.acquire::<u64>(4), [u64::MAX; 4]);
+        assert_eq!(scope.acquire::<u64, _>(4), [u64::MAX; 4]);
     }
-    assert_eq!(pool.scope().acquire_zeroed::<u64>(4), [0; 4]);
+    assert_eq!(pool.scope().acquire_zeroed::<u64, _>(4), [0; 4]);
 }
 
 #[test]
-fn wrong_number_of_elements_takes_no_slot() {
+fn a_copy_of_another_number_of_elements_does_not_get_the_shape() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
     for dims in [[2, 3], [0, 3], [7, 1]] {
-        let error = scope.try_acquire_nd_from(dims, &[1_u64; 5]).unwrap_err();
-        let PoolError::Shape(error) = error else { panic!("{error:?}") };
+        let error = scope.acquire_from(&[1_u64; 5]).try_reshape(dims).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -264,7 +260,6 @@ fn wrong_number_of_elements_takes_no_slot() {
                 dims[0] * dims[1]
             )
         );
-        assert_eq!(scope.active_slots(), 0);
     }
-    assert_eq!(scope.acquire_nd_from([5, 1], &[1_u64; 5]).as_slice(), [1; 5]);
+    assert_eq!(scope.acquire_from(&[1_u64; 5]).reshape([5, 1]).as_slice(), [1; 5]);
 }

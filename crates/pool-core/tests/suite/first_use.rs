@@ -37,7 +37,7 @@ fn an_armed_block_is_ordered_before_the_first_push() {
     type Form = fn(&Scope<'_, Arming>) -> usize;
     let forms: [(&str, Form); 7] = [
         ("acquire_filled", |scope| scope.acquire_filled(8, 1_u8).block_address()),
-        ("acquire_copy", |scope| address(scope.acquire_copy(&[(1_u8, 2_u32)]))),
+        ("acquire_with", |scope| address(scope.acquire_with(1, |_| (1_u8, 2_u32)))),
         ("acquire_vec(8)", |scope| {
             let mut vector = scope.acquire_vec(8);
             vector.push(7_u8);
@@ -100,7 +100,7 @@ fn a_first_use_is_a_sample_so_compaction_releases_the_block() {
     let samples = u64::from(Compaction::SAMPLES);
     for (name, fill) in FILLS {
         let (mut pool, ledger) = heap_pool();
-        pool.scope().acquire::<u8>(10 << 20);
+        pool.scope().acquire::<u8, _>(10 << 20);
         pool.sample_lengths();
         let before = pool.stats().cold_acquires;
         for _ in 0..rounds(1_000, 40) {
@@ -119,7 +119,7 @@ fn a_first_use_is_fresh_where_the_configuration_says_so() {
     for (name, fill) in FILLS {
         let (mut pool, ledger) = heap_pool_with(PoolConfig::new().fresh(true));
         // Both blocks are there at once, so the new one has another address.
-        let former = address(pool.scope().acquire::<u8>(1_000));
+        let former = address(pool.scope().acquire::<u8, _>(1_000));
         for pass in 0..3 {
             let allocations = ledger.allocations();
             let at = fill(&pool.scope());
@@ -142,7 +142,7 @@ fn a_first_use_is_poisoned_as_far_as_it_has_room() {
             assert_eq!(vector.capacity(), 4);
         }
         pool.configure(PoolConfig::new()).unwrap();
-        let left = pool.scope().acquire::<u8>(6);
+        let left = pool.scope().acquire::<u8, _>(6);
         assert_eq!(left, [5, 0xFF, 0xFF, 0xFF, 1, 1], "capacity {capacity}");
     }
 }
@@ -154,7 +154,7 @@ fn a_first_use_counts_its_live_bytes_once() {
     for _ in 0..3 {
         let scope = pool.scope();
         let mut vector = scope.acquire_vec::<u8>(0);
-        scope.acquire::<u8>(10);
+        scope.acquire::<u8, _>(10);
         vector.reserve(100);
         assert_eq!((vector.capacity(), scope.stats().peak_live_bytes), (100, Some(110)));
     }
@@ -166,7 +166,7 @@ fn a_first_use_takes_the_idle_block_that_fits_best() {
     {
         let scope = pool.scope();
         for bytes in [100, 10_000, 1_000] {
-            scope.acquire::<u8>(bytes);
+            scope.acquire::<u8, _>(bytes);
         }
     }
     let allocations = ledger.allocations();
@@ -192,7 +192,7 @@ fn a_first_use_without_memory_frees_only_what_is_idle() {
         let scope = pool.scope();
         take(&scope, taken - 2, 1);
         let mut vector = scope.acquire_vec::<u64>(0);
-        let above = scope.acquire::<u64>(20);
+        let above = scope.acquire::<u64, _>(20);
         stamp(above, 1);
         ledger.refuse(Refusal::From(0));
         let error = vector.try_reserve(1_000).unwrap_err();
@@ -207,7 +207,7 @@ fn a_first_use_without_memory_frees_only_what_is_idle() {
         vector.extend(0..1_000);
         assert!(vector.iter().copied().eq(0..1_000));
         assert_stamped(above, 1);
-        let next = scope.acquire::<u64>(20);
+        let next = scope.acquire::<u64, _>(20);
         stamp(next, 2);
         assert_stamped(above, 1);
         assert!(vector.iter().copied().eq(0..1_000));
@@ -220,15 +220,15 @@ fn a_first_use_leaves_the_blocks_of_other_slots_where_they_are() {
     let (mut pool, ledger) = heap_pool();
     let large = {
         let scope = pool.scope();
-        scope.acquire::<u8>(0);
-        address(scope.acquire::<u8>(1 << 16))
+        scope.acquire::<u8, _>(0);
+        address(scope.acquire::<u8, _>(1 << 16))
     };
     for _ in 0..3 {
         let scope = pool.scope();
         let mut vector = scope.acquire_vec::<u64>(0);
         vector.push(1);
         assert_ne!(address(&vector), large);
-        assert_eq!(address(scope.acquire::<u8>(1 << 16)), large);
+        assert_eq!(address(scope.acquire::<u8, _>(1 << 16)), large);
     }
     assert_eq!(ledger.allocations(), 2);
 }

@@ -77,7 +77,7 @@ fn any_order_of_taking_and_putting_back_is_last_in_first_out() {
             }
         }
         for pool in &mut held {
-            pool.scope().acquire::<u64>(10)[step % 10] = 1;
+            pool.scope().acquire::<u64, _>(10)[step % 10] = 1;
         }
     }
     let out = held.len();
@@ -124,7 +124,7 @@ fn taking_and_putting_allocates_nothing() {
     let host = allocations_in(|| {
         for _ in 0..10 {
             let (mut outer, inner) = (list.take().unwrap(), list.take().unwrap());
-            outer.scope().acquire::<u64>(10);
+            outer.scope().acquire::<u64, _>(10);
             list.put(outer);
             list.put(inner);
         }
@@ -149,9 +149,9 @@ fn dropping_an_open_list_drops_nothing() {
 fn a_free_that_comes_back_to_the_list_while_it_closes() {
     let list = Rc::new(FreeList::<Logged>::new());
     let (mut first, switches) = logged_pool(PoolConfig::new());
-    first.scope().acquire::<u64>(10);
+    first.scope().acquire::<u64, _>(10);
     let (mut second, _) = logged_pool(PoolConfig::new());
-    second.scope().acquire::<u64>(10);
+    second.scope().acquire::<u64, _>(10);
     list.put(second);
     list.put(first);
     let inside = Rc::clone(&list);

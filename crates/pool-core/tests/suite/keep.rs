@@ -5,7 +5,7 @@ use std::ptr;
 
 use pool_conformance::panics::catch_quietly;
 use pool_conformance::{HeapBackend, Ledger, Refusal};
-use pool_core::{Compaction, Pool, PoolConfig, PoolError, Scope};
+use pool_core::{Compaction, NdView, Pool, PoolConfig, PoolError, PoolView, Scope};
 
 use crate::support::{
     address, assert_initialised, assert_stamped, heap_pool, heap_pool_with, panic_text, rounds,
@@ -20,21 +20,21 @@ fn the_array_stays_where_it_is_and_the_temporaries_go() {
     let mut allocations = Vec::new();
     for _ in 0..4 {
         let mut scope = pool.scope();
-        let before = scope.acquire::<u64>(4);
+        let before = scope.acquire::<u64, _>(4);
         stamp(before, 1);
         let mut inside = 0;
         let kept = scope.keep(|inner| {
-            inner.acquire::<u64>(3).fill(9);
-            inner.acquire::<u64>(500).fill(9);
-            let result = inner.acquire::<u64>(50);
-            inner.acquire::<u64>(7).fill(9);
+            inner.acquire::<u64, _>(3).fill(9);
+            inner.acquire::<u64, _>(500).fill(9);
+            let result = inner.acquire::<u64, _>(50);
+            inner.acquire::<u64, _>(7).fill(9);
             stamp(result, 2);
             inside = address(result);
             result
         });
         assert_eq!((address(kept), scope.active_slots()), (inside, 2), "moved, and not copied");
         for length in [3, 500, 50, 7] {
-            scope.acquire::<u64>(length).fill(u64::MAX);
+            scope.acquire::<u64, _>(length).fill(u64::MAX);
         }
         assert_stamped(before, 1);
         assert_stamped(kept, 2);
@@ -50,14 +50,14 @@ fn a_destination_that_would_have_to_grow_takes_no_memory() {
     let (mut pool, ledger) = heap_pool();
     let mut scope = pool.scope();
     let kept = scope.keep(|inner| {
-        inner.acquire::<u8>(1);
-        let result = inner.acquire::<u64>(1_000);
+        inner.acquire::<u8, _>(1);
+        let result = inner.acquire::<u64, _>(1_000);
         stamp(result, 5);
         ledger.refuse(Refusal::From(0));
         result
     });
     assert_stamped(kept, 5);
-    assert!(scope.try_acquire::<u64>(10_000).is_err(), "which frees every idle block");
+    assert!(scope.try_acquire::<u64, _>(10_000).is_err(), "which frees every idle block");
     assert_stamped(kept, 5);
     assert_eq!(ledger.live_blocks(), 1);
 }
@@ -68,14 +68,14 @@ fn a_body_answers_with_part_of_a_view() {
     for (from, to) in [(0, 3), (2, 5), (9, 10), (4, 4)] {
         let mut scope = pool.scope();
         let kept = scope.keep(|inner| {
-            inner.acquire::<u8>(10);
+            inner.acquire::<u8, _>(10);
             let all = inner.acquire_with(10, |i| (i, Some(i)));
             &mut all[from..to]
         });
         assert!(kept.iter().copied().eq((from..to).map(|i| (i, Some(i)))));
         let taken = usize::from(from < to);
         assert_eq!(scope.active_slots(), taken, "an empty slice takes no slot");
-        assert_eq!(scope.acquire::<u8>(160), [0; 160], "what came before it is recycled");
+        assert_eq!(scope.acquire::<u8, _>(160), [0; 160], "what came before it is recycled");
         scope.acquire_filled(10, u64::MAX);
         assert!(kept.iter().copied().eq((from..to).map(|i| (i, Some(i)))));
     }
@@ -114,7 +114,7 @@ fn a_body_answers_with_what_is_none_of_the_inner_scopes() {
     {
         let mut scope = pool.scope();
         let numbers = scope.keep(|inner| {
-            inner.acquire::<u8>(1);
+            inner.acquire::<u8, _>(1);
             leaked
         });
         let letters = scope.keep(|_| view);
@@ -148,16 +148,16 @@ fn what_is_kept_keeps_its_mark_and_the_other_slot_its_own() {
         {
             let mut scope = pool.scope();
             let kept = scope.keep(|inner| {
-                inner.acquire_copy(&[(0xAA_u8, 0xBBBB_u32); 30]);
+                inner.acquire_with(30, |_| (0xAA_u8, 0xBBBB_u32));
                 inner.acquire_filled(100, 0xCC_u8);
-                inner.acquire_copy(&[(0xDD_u8, 0xEEEE_u64); 20])
+                inner.acquire_with(20, |_| (0xDD_u8, 0xEEEE_u64))
             });
             assert_eq!(kept, [(0xDD, 0xEEEE); 20]);
             // The block with pairs of eight bytes is now in the third slot, and its mark with it.
-            scope.acquire::<u8>(100);
-            assert_eq!(scope.acquire::<u8>(240), [0; 240]);
+            scope.acquire::<u8, _>(100);
+            assert_eq!(scope.acquire::<u8, _>(240), [0; 240]);
         }
-        assert_eq!(pool.scope().acquire::<u8>(320), [0; 320]);
+        assert_eq!(pool.scope().acquire::<u8, _>(320), [0; 320]);
     }
 }
 
@@ -169,14 +169,14 @@ fn cached_shapes_go_with_their_blocks() {
         let mut scope = pool.scope();
         let kept = scope.keep(|inner| {
             for dims in dims {
-                let mut array = inner.acquire_nd::<u32, _>(dims);
+                let mut array = inner.acquire::<u32, _>(dims);
                 assert_eq!(array.shape(), dims);
                 array.as_mut_slice().fill(round);
             }
             inner.acquire_filled(5, round)
         });
         for dims in dims.into_iter().rev() {
-            let mut array = scope.acquire_nd::<u32, _>(dims);
+            let mut array = scope.acquire::<u32, _>(dims);
             array.as_mut_slice().fill(u32::MAX);
             assert_eq!((array.shape(), array.len()), (dims, dims.iter().product()));
         }
@@ -190,9 +190,9 @@ fn compaction_leaves_what_is_kept_its_block() {
     let pass = |pool: &mut Pool<HeapBackend>| {
         let mut scope = pool.scope();
         scope.keep(|inner| {
-            inner.acquire::<u8>(1);
+            inner.acquire::<u8, _>(1);
             // All of the block up to the end of the part is in use.
-            &mut inner.acquire::<u8>(8_000)[7_950..]
+            &mut inner.acquire::<u8, _>(8_000)[7_950..]
         });
     };
     (0..4).for_each(|_| pass(&mut pool));
@@ -208,12 +208,15 @@ fn compaction_leaves_what_is_kept_its_block() {
 fn arrays_are_kept_with_their_shapes() {
     let (mut pool, _) = heap_pool();
     let mut scope = pool.scope();
-    let kept = scope.keep_nd(|inner| {
-        inner.acquire::<u8>(1);
-        inner.acquire_nd_with([2, 3], |[row, column]| (row, column))
+    let kept = scope.keep(|inner| {
+        inner.acquire::<u8, _>(1);
+        inner.acquire_with([2, 3], |[row, column]| (row, column)).into_view()
     });
+    let kept = kept.reshape([2, 3]);
     assert_eq!((kept.shape(), kept[[1, 2]]), (&[2, 3][..], (1, 2)));
-    let none = scope.try_keep_nd::<u8, HeapError, 2>(|inner| inner.try_acquire_nd([usize::MAX, 2]));
+    let none = scope.try_keep::<u8, HeapError>(|inner| {
+        inner.try_acquire([usize::MAX, 2]).map(NdView::into_view)
+    });
     assert!(matches!(none, Err(PoolError::Shape(_))));
     assert_eq!(scope.active_slots(), 1);
 }
@@ -229,11 +232,11 @@ fn over_the_end_of_tables_and_through_several_levels() {
             take(&inner, per_table, rounds(2, 0));
             let middle = inner.keep(|innermost| {
                 take(&innermost, 3, 5);
-                let result = innermost.acquire::<u64>(30);
+                let result = innermost.acquire::<u64, _>(30);
                 stamp(result, 4);
                 &mut result[10..]
             });
-            inner.acquire::<u64>(30).fill(0);
+            inner.acquire::<u64, _>(30).fill(0);
             middle
         });
         let after = per_table + rounds(per_table, 1);
@@ -248,7 +251,7 @@ fn errors_and_panics_of_the_body_keep_nothing() {
     let (mut pool, ledger) = heap_pool();
     let mut scope = pool.scope();
     let refused: Result<&mut [u8], HeapError> = scope.try_keep(|inner| {
-        inner.acquire::<u8>(100);
+        inner.acquire::<u8, _>(100);
         ledger.refuse(Refusal::From(0));
         inner.try_acquire(1_000)
     });
@@ -256,7 +259,7 @@ fn errors_and_panics_of_the_body_keep_nothing() {
     ledger.refuse(Refusal::Never);
     let text = panic_text(|| {
         scope.keep::<u8>(|inner| {
-            inner.acquire::<u8>(100);
+            inner.acquire::<u8, _>(100);
             panic!("in the body")
         })
     });
@@ -282,7 +285,7 @@ fn grow_and_keep<'s>(
         if below(8) == 0 {
             ledger.refuse([Refusal::Once(0), Refusal::From(0), Refusal::Never][below(3)]);
         }
-        if let Ok(view) = scope.try_acquire::<u64>(below(40)) {
+        if let Ok(view) = scope.try_acquire::<u64, _>(below(40)) {
             stamp(view, number as u64);
             views.push((view, number as u64));
         }
@@ -298,7 +301,7 @@ fn grow_and_keep<'s>(
         }
     }
     let length = below(30);
-    let written = scope.try_acquire_repeat(length, (0, 0)).unwrap_or_default();
+    let written = scope.try_acquire_with(length, |_| (0, 0)).unwrap_or_default();
     let from = below(4).min(written.len());
     let part = &mut written[from..];
     part.fill((7, part.len() as u64));
@@ -319,7 +322,7 @@ fn whatever_is_kept_is_what_was_written() {
             ledger.refuse(Refusal::Never);
             let all = scope.scope();
             for _ in 0..6 {
-                assert_initialised(all.acquire::<u8>(1 + below(500)));
+                assert_initialised(all.acquire::<u8, _>(1 + below(500)));
             }
         }
         drop(pool);
@@ -335,8 +338,8 @@ fn an_allocator_that_panics_in_the_body_keeps_nothing() {
     ledger.refuse(Refusal::PanicOnce(1));
     let ended = catch_quietly(|| {
         let kept = scope.keep(|inner| {
-            inner.acquire::<u8>(1);
-            inner.acquire::<u8>(1_000)
+            inner.acquire::<u8, _>(1);
+            inner.acquire::<u8, _>(1_000)
         });
         ptr::from_ref(kept).addr()
     });

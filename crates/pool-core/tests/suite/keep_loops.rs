@@ -12,8 +12,8 @@ const LARGE: usize = 1 << 16;
 fn keep_beside_a_temporary(scope: &mut Scope<'_, HeapBackend>, arrays: usize) {
     for _ in 0..arrays {
         scope.keep(|inner| {
-            inner.acquire::<u8>(LARGE);
-            inner.acquire::<u8>(64)
+            inner.acquire::<u8, _>(LARGE);
+            inner.acquire::<u8, _>(64)
         });
     }
 }
@@ -51,11 +51,11 @@ fn a_temporary_before_the_loop_is_held_once() {
     let (mut pool, _) = heap_pool();
     for _ in 0..rounds(100, 5) {
         let mut scope = pool.scope();
-        let temporary = scope.acquire::<u8>(LARGE);
+        let temporary = scope.acquire::<u8, _>(LARGE);
         for number in 0..30 {
             scope.keep(|inner| {
                 temporary[0] = number;
-                inner.acquire::<u8>(64)
+                inner.acquire::<u8, _>(64)
             });
         }
     }
@@ -72,13 +72,13 @@ fn a_body_returns_what_implied_bounds_let_it_return() {
         scope.keep(|_| own)
     }
     fn of_the_outer<'s>(scope: &mut Memory<'s>, byte: &'s u8) -> [usize; 3] {
-        let array = scope.acquire_repeat(3, byte);
+        let array = scope.acquire_with(3, |_| byte);
         let at = address(array);
         let kept = scope.keep(|inner| {
-            inner.acquire::<u8>(100).fill(0xFF);
+            inner.acquire::<u8, _>(100).fill(0xFF);
             array
         });
-        let next = scope.acquire_filled::<u64>(3, u64::MAX);
+        let next = scope.acquire_filled::<u64, _>(3, u64::MAX);
         assert!(kept.iter().all(|&&byte| byte == 3), "{kept:?}");
         [at, address(kept), address(next)]
     }
@@ -87,7 +87,7 @@ fn a_body_returns_what_implied_bounds_let_it_return() {
         other: &mut Memory<'s>,
         byte: &'s u8,
     ) -> &'s mut [&'s u8] {
-        let array = other.acquire_repeat(3, byte);
+        let array = other.acquire_with(3, |_| byte);
         scope.keep(|_| array)
     }
 
@@ -101,6 +101,6 @@ fn a_body_returns_what_implied_bounds_let_it_return() {
     let mut beside = other.scope();
     let of_other = of_another_pool(&mut scope, &mut beside, &byte);
     let of_own = local(&mut scope, &mut own);
-    beside.acquire_filled::<u64>(3, u64::MAX);
+    beside.acquire_filled::<u64, _>(3, u64::MAX);
     assert_eq!((of_other, of_own), (&mut [&3_u8; 3][..], &mut [&3_u8; 3][..]));
 }

@@ -31,7 +31,7 @@ fn near_the_end(size: usize) -> Vec<usize> {
 #[track_caller]
 fn assert_refused<T: PodElement + Debug>(scope: &HeapScope<'_>, length: usize) {
     let active = scope.active_slots();
-    let error = scope.try_acquire::<T>(length).unwrap_err();
+    let error = scope.try_acquire::<T, _>(length).unwrap_err();
     // Sizes that do not divide a word are counted in whole words.
     let size = size_of::<T>();
     let counted = if 8 % size == 0 { size } else { size.next_multiple_of(8) };
@@ -47,25 +47,25 @@ fn assert_refused<T: PodElement + Debug>(scope: &HeapScope<'_>, length: usize) {
         }
         other => panic!("{other:?} for {length} elements"),
     }
-    assert!(scope.try_acquire_zeroed::<T>(length).is_err());
+    assert!(scope.try_acquire_zeroed::<T, _>(length).is_err());
     assert!(scope.try_acquire_filled(length, T::zeroed()).is_err());
     assert!(
         scope.try_acquire_with(length, |_| -> T { unreachable!("there is no block") }).is_err()
     );
-    assert!(scope.try_acquire_nd::<T, _>([length, 1]).is_err());
-    assert!(scope.try_acquire_nd::<T, _>(&[1, length][..]).is_err());
+    assert!(scope.try_acquire::<T, _>([length, 1]).is_err());
+    assert!(scope.try_acquire::<T, _>(&[1, length][..]).is_err());
     assert_eq!(scope.active_slots(), active, "{length} elements took a slot");
 }
 
 /// All lengths near the end, at a slot that has `warm` elements' worth of block.
 fn refuse_all<T: PodElement + Debug>(warm: usize) {
     let (mut pool, ledger) = heap_pool();
-    pool.scope().acquire::<T>(warm);
+    pool.scope().acquire::<T, _>(warm);
     ledger.refuse(Refusal::Above(1 << 20));
     for length in near_the_end(size_of::<T>()) {
         let mut scope = pool.scope();
         assert_refused::<T>(&scope, length);
-        let own = scope.acquire::<u64>(4);
+        let own = scope.acquire::<u64, _>(4);
         stamp(own, 1);
         assert_refused::<T>(&scope.scope(), length);
         assert_stamped(own, 1);
@@ -101,7 +101,7 @@ fn lengths_near_usize_max_on_the_sentinel() {
     for length in near_the_end(5) {
         assert_refused::<[u8; 5]>(&scope, length);
     }
-    assert_eq!(scope.acquire::<u64>(3).len(), 3);
+    assert_eq!(scope.acquire::<u64, _>(3).len(), 3);
     assert_eq!(scope.active_slots(), per_table + 1);
 }
 
@@ -123,22 +123,22 @@ fn product_and_byte_overflow_rejected() {
     ];
     for dims in impossible {
         let expected = PoolError::Shape(ShapeError::Overflow { rank: dims.len(), element_size: 8 });
-        assert_eq!(scope.try_acquire_nd::<f64, _>(dims).unwrap_err(), expected, "{dims:?}");
+        assert_eq!(scope.try_acquire::<f64, _>(dims).unwrap_err(), expected, "{dims:?}");
         match *dims {
             [rows, columns] => {
-                let error = scope.try_acquire_nd_zeroed::<f64, _>([rows, columns]).unwrap_err();
+                let error = scope.try_acquire_zeroed::<f64, _>([rows, columns]).unwrap_err();
                 assert_eq!(error, expected, "{dims:?}");
             }
             [planes, rows, columns] => {
-                let error = scope.try_acquire_nd_filled((planes, rows, columns), 0.0).unwrap_err();
+                let error = scope.try_acquire_filled((planes, rows, columns), 0.0).unwrap_err();
                 assert_eq!(error, expected, "{dims:?}");
             }
             _ => unreachable!("two or three axes"),
         }
     }
     assert_eq!((scope.active_slots(), ledger.allocations()), (0, 0));
-    assert_eq!(scope.acquire_nd::<f64, _>([most / 8, 0, 1]).len(), 0, "the others alone would fit");
-    let text = panic_text(|| scope.acquire_nd::<f64, _>([usize::MAX, 2, 0]));
+    assert_eq!(scope.acquire::<f64, _>([most / 8, 0, 1]).len(), 0, "the others alone would fit");
+    let text = panic_text(|| scope.acquire::<f64, _>([usize::MAX, 2, 0]));
     let expected = ShapeError::Overflow { rank: 3, element_size: 8 };
     assert_eq!(text, expected.to_string());
 }
@@ -149,10 +149,10 @@ fn limit_trim_retry_three_scopes_open() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().byte_limit(limit));
     ledger.refuse(Refusal::Above(limit));
     let mut outer = pool.scope();
-    let first = outer.acquire::<u64>(127);
+    let first = outer.acquire::<u64, _>(127);
     stamp(first, 1);
     let mut middle = outer.scope();
-    let second = middle.acquire::<u64>(127);
+    let second = middle.acquire::<u64, _>(127);
     stamp(second, 2);
     {
         // Idle afterwards: 4 blocks of 2 KiB, and with the two in use the limit is reached.
@@ -161,22 +161,22 @@ fn limit_trim_retry_three_scopes_open() {
         assert_eq!(deeper.stats().reserved_bytes, limit);
     }
     let inner = middle.scope();
-    let third = inner.acquire::<u64>(100);
+    let third = inner.acquire::<u64, _>(100);
     stamp(third, 3);
     assert_eq!(ledger.live_blocks(), 6);
 
     // 3 KiB fit only when the three idle blocks are freed; the one in slot 2 is in use.
-    let fourth = inner.acquire::<u64>(383);
+    let fourth = inner.acquire::<u64, _>(383);
     stamp(fourth, 4);
     assert_eq!((ledger.live_blocks(), ledger.live_bytes()), (4, 7 * 1024));
 
-    let error = inner.try_acquire::<u64>(384).unwrap_err();
+    let error = inner.try_acquire::<u64, _>(384).unwrap_err();
     let expected = PoolError::LimitExceeded { requested: 3136, reserved: 7 * 1024, limit };
     assert_eq!(error, expected);
-    assert_eq!(panic_text(|| inner.acquire::<u64>(384)), error.to_string());
+    assert_eq!(panic_text(|| inner.acquire::<u64, _>(384)), error.to_string());
     assert_eq!(inner.active_slots(), 4);
 
-    let fifth = inner.acquire::<u64>(383);
+    let fifth = inner.acquire::<u64, _>(383);
     stamp(fifth, 5);
     assert_eq!(inner.stats().reserved_bytes, limit);
     for (view, owner) in [first, second, third, fourth, fifth].into_iter().zip(1..) {
@@ -189,36 +189,36 @@ fn limit_trim_retry_three_scopes_open() {
 fn limit_counts_the_old_block_as_free_when_its_slot_grows() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().byte_limit(2048));
     ledger.refuse(Refusal::Above(2048));
-    pool.scope().acquire::<u64>(127);
+    pool.scope().acquire::<u64, _>(127);
     // Old and new together are above the limit, the new one alone is not.
-    assert_eq!(pool.scope().acquire::<u64>(255).len(), 255);
+    assert_eq!(pool.scope().acquire::<u64, _>(255).len(), 255);
     assert_eq!((ledger.live_bytes(), ledger.refused()), (2048, 0));
-    let error = pool.scope().try_acquire::<u64>(256).unwrap_err();
+    let error = pool.scope().try_acquire::<u64, _>(256).unwrap_err();
     assert_eq!(error, PoolError::LimitExceeded { requested: 2112, reserved: 0, limit: 2048 });
     assert_eq!(ledger.live_bytes(), 0, "the retry freed what was idle");
-    assert_eq!(pool.scope().acquire::<u64>(255).len(), 255);
+    assert_eq!(pool.scope().acquire::<u64, _>(255).len(), 255);
 }
 
 #[test]
 fn limit_lowered_below_what_is_reserved() {
     let (mut pool, ledger) = heap_pool();
-    let held = address(pool.scope().acquire::<u64>(1000));
+    let held = address(pool.scope().acquire::<u64, _>(1000));
     pool.configure(PoolConfig::new().byte_limit(100)).unwrap();
     assert_eq!(pool.stats().byte_limit, 100);
-    assert_eq!(address(pool.scope().acquire::<u64>(1000)), held, "what is there stays");
+    assert_eq!(address(pool.scope().acquire::<u64, _>(1000)), held, "what is there stays");
     {
         let scope = pool.scope();
-        let own = scope.acquire::<u64>(1000);
+        let own = scope.acquire::<u64, _>(1000);
         stamp(own, 1);
         assert!(matches!(
-            scope.try_acquire::<u64>(1),
+            scope.try_acquire::<u64, _>(1),
             Err(PoolError::LimitExceeded { requested: 64, limit: 100, .. })
         ));
-        assert_eq!(scope.acquire::<u64>(0).len(), 0);
+        assert_eq!(scope.acquire::<u64, _>(0).len(), 0);
         assert_stamped(own, 1);
     }
     pool.trim();
-    assert_eq!(pool.scope().acquire::<u64>(1).len(), 1);
+    assert_eq!(pool.scope().acquire::<u64, _>(1).len(), 1);
     assert_eq!(ledger.live_bytes(), 64);
 }
 
@@ -227,10 +227,10 @@ fn limit_zero_refuses_every_block_but_no_empty_view() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().byte_limit(0));
     let scope = pool.scope();
     assert_eq!(
-        scope.try_acquire::<u8>(1).unwrap_err(),
+        scope.try_acquire::<u8, _>(1).unwrap_err(),
         PoolError::LimitExceeded { requested: 64, reserved: 0, limit: 0 }
     );
-    assert_eq!(scope.acquire::<u8>(0).len(), 0);
-    assert_eq!(scope.acquire::<()>(10).len(), 10);
+    assert_eq!(scope.acquire::<u8, _>(0).len(), 0);
+    assert_eq!(scope.acquire::<(), _>(10).len(), 10);
     assert_eq!((scope.active_slots(), ledger.allocations()), (2, 0));
 }

@@ -35,10 +35,10 @@ fn body(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, random: &mut Rng,
     for _ in 0..random.usize(0..7) {
         let length = random.usize(0..200);
         match random.u8(0..8) {
-            0 => model.take(scope.acquire::<u8>(length).len()),
-            1 => model.take(size_of_val(scope.acquire_zeroed::<f64>(length))),
-            2 => model.take(size_of_val(scope.acquire_repeat(length, (1_u8, 2_u32)))),
-            3 => model.take(4 * scope.acquire_nd::<u32, _>(&[length, 1, 2][..]).len()),
+            0 => model.take(scope.acquire::<u8, _>(length).len()),
+            1 => model.take(size_of_val(scope.acquire_zeroed::<f64, _>(length))),
+            2 => model.take(size_of_val(scope.acquire_with(length, |_| (1_u8, 2_u32)))),
+            3 => model.take(4 * scope.acquire::<u32, _>(&[length, 1, 2][..]).len()),
             4 => push(scope, model, length),
             5 => keep(scope, model, length, random),
             _ if depth > 0 => {
@@ -57,7 +57,7 @@ fn push(scope: &Scope<'_, HeapBackend>, model: &mut Model, length: usize) {
     let mut bytes = 2 * vector.capacity();
     model.take(bytes);
     // Above the vector's slot, so that what it changes is not the last.
-    model.take(scope.acquire::<u8>(5).len());
+    model.take(scope.acquire::<u8, _>(5).len());
     for element in 0..length {
         let block = vector.as_ptr();
         vector.push(u16::try_from(element).unwrap());
@@ -78,9 +78,9 @@ fn keep(scope: &mut Scope<'_, HeapBackend>, model: &mut Model, length: usize, ra
     let before = random.bool();
     let mut inner_bytes = 0;
     let kept = scope.keep(|inner| {
-        let take = || size_of_val(inner.acquire::<u64>(30));
+        let take = || size_of_val(inner.acquire::<u64, _>(30));
         inner_bytes += if before { take() } else { 0 };
-        let kept = inner.acquire_repeat(length, (3_u16, 4_u64));
+        let kept = inner.acquire_with(length, |_| (3_u16, 4_u64));
         inner_bytes += if before { 0 } else { take() };
         kept
     });
@@ -107,18 +107,18 @@ fn random_scopes_have_the_peak_of_the_model() {
 #[test]
 fn counts_only_where_it_is_asked_for() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<u64>(10);
+    pool.scope().acquire::<u64, _>(10);
     assert_eq!(pool.stats().peak_live_bytes, None);
     let plain = pool.stats().bookkeeping_bytes;
 
     pool.configure(COUNTED).unwrap();
-    pool.scope().acquire::<u64>(10);
+    pool.scope().acquire::<u64, _>(10);
     assert_eq!(pool.stats().peak_live_bytes, Some(80));
     assert!(pool.stats().bookkeeping_bytes > plain);
 
     pool.configure(PoolConfig::new()).unwrap();
     let cold = pool.stats().cold_acquires;
-    pool.scope().acquire::<u64>(10);
+    pool.scope().acquire::<u64, _>(10);
     let stats = pool.stats();
     assert_eq!((stats.peak_live_bytes, stats.cold_acquires), (Some(80), cold));
     assert_eq!(stats.bookkeeping_bytes, plain);
@@ -149,16 +149,16 @@ fn refused_memory_for_the_count() {
     take(&pool.scope(), slots_per_table(), 2);
     pool.configure(COUNTED).unwrap();
     let scope = pool.scope();
-    scope.acquire::<u64>(2);
+    scope.acquire::<u64, _>(2);
     let mut refusals = 0;
     for slots in 2..slots_per_table() {
         let (view, refused) =
-            refusing_one(0, || scope.try_acquire::<u64>(2).map(|view| view.len()));
+            refusing_one(0, || scope.try_acquire::<u64, _>(2).map(|view| view.len()));
         if refused {
             let requested = slots * size_of::<usize>();
             assert_eq!(view.unwrap_err(), PoolError::Bookkeeping { requested });
             assert_eq!(scope.stats().active_slots, slots - 1);
-            scope.acquire::<u64>(2);
+            scope.acquire::<u64, _>(2);
             refusals += 1;
         }
         assert_eq!(scope.stats().peak_live_bytes, Some(16 * slots));
@@ -169,7 +169,7 @@ fn refused_memory_for_the_count() {
 #[test]
 fn a_sum_of_pools_is_known_where_each_is() {
     let (mut counted, _) = heap_pool_with(COUNTED);
-    counted.scope().acquire::<u8>(7);
+    counted.scope().acquire::<u8, _>(7);
     let (plain, _) = heap_pool();
     let counted = counted.stats();
     assert_eq!(counted.plus(&counted).peak_live_bytes, Some(14));

@@ -32,6 +32,7 @@ mod growth;
 mod handles;
 mod keep;
 mod keep_loops;
+mod kinds_of_shapes;
 mod limits;
 mod live_bytes;
 mod mark_programs;

@@ -49,7 +49,7 @@ fn use_slot(
     let before = ledger.allocations();
     match below(10) {
         0..=2 => {
-            let Ok(view) = scope.try_acquire::<u8>(bytes) else { return };
+            let Ok(view) = scope.try_acquire::<u8, _>(bytes) else { return };
             model.seen(ledger, address(view), before);
             let zeroed = model.marked.min(bytes);
             let expected = if poison { 0xFF } else { 0 };
@@ -59,7 +59,7 @@ fn use_slot(
             model.marked = 0;
         }
         3 => {
-            let Ok(view) = scope.try_acquire_zeroed::<u8>(bytes) else { return };
+            let Ok(view) = scope.try_acquire_zeroed::<u8, _>(bytes) else { return };
             model.seen(ledger, address(view), before);
             assert!(view == vec![0; bytes]);
         }
@@ -69,7 +69,7 @@ fn use_slot(
             assert!(view == vec![0x22; bytes]);
         }
         5 => {
-            let Ok(view) = scope.try_acquire_nd::<u8, _>(&[1, bytes, 1][..]) else { return };
+            let Ok(view) = scope.try_acquire::<u8, _>(&[1, bytes, 1][..]) else { return };
             model.seen(ledger, address(view.as_slice()), before);
             let zeroed = model.marked.min(bytes);
             assert!(poison || view.as_slice()[..zeroed] == vec![0; zeroed]);
@@ -77,20 +77,20 @@ fn use_slot(
         }
         6 => {
             let value: Marking = (0x33, &REFERENT);
-            let Ok(view) = scope.try_acquire_repeat(elements, value) else { return };
+            let Ok(view) = scope.try_acquire_with(elements, |_| value) else { return };
             model.seen(ledger, address(view), before);
             assert!(view.iter().all(|&(byte, reference)| (byte, *reference) == (0x33, 0xEE)));
             model.marked = model.marked.max(size_of_val(view));
         }
         7 => {
             let source = vec![Some(0x4444_u16); bytes.div_ceil(4)];
-            let Ok(view) = scope.try_acquire_copy(&source) else { return };
+            let Ok(view) = scope.try_acquire_with(source.len(), |i| source[i]) else { return };
             model.seen(ledger, address(view), before);
             assert_eq!(view, source);
             model.marked = model.marked.max(size_of_val(view));
         }
         8 => {
-            let Ok(view) = scope.try_acquire_uninit::<u16>(bytes.div_ceil(2)) else { return };
+            let Ok(view) = scope.try_acquire_uninit::<u16, _>(bytes.div_ceil(2)) else { return };
             model.seen(ledger, address(view), before);
             view.fill(if below(2) == 0 { MaybeUninit::uninit() } else { MaybeUninit::new(0x6666) });
             model.marked = model.marked.max(size_of_val(view));

@@ -25,12 +25,12 @@ const PADDED: Padded = Padded { byte: 0xAB, word: 0xCDCD_CDCD };
 
 /// Marks the first slot with 100 elements, 800 bytes.
 fn mark_first_slot(pool: &mut Pool<HeapBackend>) {
-    assert_eq!(pool.scope().acquire_repeat(100, PADDED), [PADDED; 100]);
+    assert_eq!(pool.scope().acquire_with(100, |_| PADDED), [PADDED; 100]);
 }
 
 /// Whether the scope's next slot, recycled, has zeros where it was marked.
 fn next_is_zeroed(scope: &Scope<'_, HeapBackend>, bytes: usize) -> bool {
-    scope.acquire::<u8>(bytes) == vec![0; bytes]
+    scope.acquire::<u8, _>(bytes) == vec![0; bytes]
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn values_of_any_type_are_what_was_written() {
     for _ in 0..2 {
         let scope = pool.scope();
         let words: &mut [&str] = scope.acquire_with(2, |i| if i == 0 { &text } else { "static" });
-        let tuples = scope.acquire_copy(&[(1_u8, 2_u64), (3, 4)]);
-        let options = scope.acquire_repeat(3, Some(7_u16));
-        let pointers = scope.acquire_repeat(2, std::ptr::from_ref(&text));
-        let functions = scope.acquire_copy::<fn(f64) -> f64>(&[f64::sqrt, f64::abs]);
-        let array = scope.acquire_nd_copy([2, 1], &[Some("a"), None]);
+        let tuples = scope.acquire_with(2, |i| [(1_u8, 2_u64), (3, 4)][i]);
+        let options = scope.acquire_with(3, |_| Some(7_u16));
+        let pointers = scope.acquire_with(2, |_| std::ptr::from_ref(&text));
+        let functions = scope.acquire_with::<fn(f64) -> f64, _>(2, |i| [f64::sqrt, f64::abs][i]);
+        let array = scope.acquire_with([2, 1], |[row, _]| [Some("a"), None][row]);
         let units = scope.acquire_with(100, |_| ());
         words.reverse();
         options[1] = None;
@@ -65,7 +65,7 @@ fn a_slice_of_references_keeps_a_longer_lifetime_than_the_scope_value() {
         scope: &Scope<'s, HeapBackend>,
         words: &[&'t str],
     ) -> (&'s mut [&'t str], &'t str) {
-        let sorted = scope.acquire_copy(words);
+        let sorted = scope.acquire_with(words.len(), |i| words[i]);
         sorted.sort_by_key(|word| word.len());
         let first = sorted[0];
         (sorted, first)
@@ -93,8 +93,8 @@ fn a_marked_slot_is_zeroed_before_it_is_read_and_cold_until_then() {
     }
     assert!(next_is_zeroed(&pool.scope(), 800));
     assert_eq!(pool.stats().cold_acquires, cold + 4);
-    pool.scope().acquire::<u8>(800).fill(9);
-    assert_eq!(pool.scope().acquire::<u8>(800), [9; 800], "zeroed once, and hot from then on");
+    pool.scope().acquire::<u8, _>(800).fill(9);
+    assert_eq!(pool.scope().acquire::<u8, _>(800), [9; 800], "zeroed once, and hot from then on");
     assert_eq!(pool.stats().cold_acquires, cold + 4);
     assert_eq!(ledger.allocations(), 1);
 }
@@ -105,12 +105,12 @@ fn numbers_mark_nothing() {
     for round in 0..3_u8 {
         let scope = pool.scope();
         scope.acquire_with(100, |i| i as f64 + 0.5);
-        scope.acquire_copy(&[1_u32; 100]);
-        scope.acquire_repeat(100, true);
+        scope.acquire_with(100, |_| 1_u32);
+        scope.acquire_with(100, |_| true);
         assert_eq!(scope.stats().cold_acquires, 3, "round {round}");
     }
     let scope = pool.scope();
-    assert_eq!(scope.acquire::<f64>(2), [0.5, 1.5], "recycled, and not zeroed");
+    assert_eq!(scope.acquire::<f64, _>(2), [0.5, 1.5], "recycled, and not zeroed");
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn every_recycled_use_is_given_zeros_and_takes_the_mark_off() {
     /// What a recycled use of the scope's next slot reads, of 800 bytes.
     type Recycled = fn(&Scope<'_, HeapBackend>) -> Vec<u8>;
     let uses: [Recycled; 8] = [
-        |scope| scope.acquire::<u8>(800).to_vec(),
-        |scope| scope.try_acquire::<u8>(800).unwrap().to_vec(),
-        |scope| scope.acquire_like::<u8>(&[0_u8; 800][..]).to_vec(),
-        |scope| scope.acquire_nd::<u8, _>([80, 10]).as_slice().to_vec(),
-        |scope| scope.try_acquire_nd::<u8, _>((8, 100)).unwrap().as_slice().to_vec(),
-        |scope| scope.acquire_nd::<u8, _>(&[8, 10, 10][..]).as_slice().to_vec(),
-        |scope| scope.try_acquire_nd::<u8, _>(&[8, 10, 10][..]).unwrap().as_slice().to_vec(),
+        |scope| scope.acquire::<u8, _>(800).to_vec(),
+        |scope| scope.try_acquire::<u8, _>(800).unwrap().to_vec(),
+        |scope| scope.acquire::<u8, _>(800).to_vec(),
+        |scope| scope.acquire::<u8, _>([80, 10]).as_slice().to_vec(),
+        |scope| scope.try_acquire::<u8, _>((8, 100)).unwrap().as_slice().to_vec(),
+        |scope| scope.acquire::<u8, _>(&[8, 10, 10][..]).as_slice().to_vec(),
+        |scope| scope.try_acquire::<u8, _>(&[8, 10, 10][..]).unwrap().as_slice().to_vec(),
         |scope| {
             // SAFETY: one slice is made of the block, and used here alone.
             let parts = unsafe { scope.acquire_described::<u8>(&[8, 100]) };
@@ -149,14 +149,14 @@ fn every_recycled_use_is_given_zeros_and_takes_the_mark_off() {
 #[test]
 fn what_is_shorter_than_the_mark_does_not_clear_it() {
     let uses: [fn(&Scope<'_, HeapBackend>); 8] = [
-        |scope| _ = scope.acquire_zeroed::<u8>(9),
+        |scope| _ = scope.acquire_zeroed::<u8, _>(9),
         |scope| _ = scope.acquire_filled(9, 7_u8),
         |scope| _ = scope.acquire_from(&[7_u64; 3]),
         |scope| _ = scope.acquire_with(3, |i| i),
-        |scope| _ = scope.acquire_copy(&[PADDED; 2]),
-        |scope| _ = scope.acquire_nd_zeroed::<u8, _>(&[3, 1][..]),
-        |scope| _ = scope.acquire_nd_filled([3, 1], 7_u8),
-        |scope| _ = scope.acquire::<u8>(0),
+        |scope| _ = scope.acquire_with(2, |_| PADDED),
+        |scope| _ = scope.acquire_zeroed::<u8, _>(&[3, 1][..]),
+        |scope| _ = scope.acquire_filled([3, 1], 7_u8),
+        |scope| _ = scope.acquire::<u8, _>(0),
     ];
     for (number, shorter) in uses.into_iter().enumerate() {
         let (mut pool, _) = heap_pool();
@@ -170,11 +170,10 @@ fn what_is_shorter_than_the_mark_does_not_clear_it() {
 fn uses_that_write_first_write_over_what_is_marked() {
     let (mut pool, _) = heap_pool();
     mark_first_slot(&mut pool);
-    assert_eq!(pool.scope().acquire_zeroed::<u64>(100), [0; 100]);
+    assert_eq!(pool.scope().acquire_zeroed::<u64, _>(100), [0; 100]);
     assert_eq!(pool.scope().acquire_filled(50, 3_u32), [3; 50]);
     assert_eq!(pool.scope().acquire_from(&[1_u8, 2]), [1, 2]);
-    assert_eq!(pool.scope().acquire_nd_from([2], &[5_u64, 6]).as_slice(), [5, 6]);
-    assert!(pool.scope().try_acquire_nd_from([3], &[5_u64, 6]).is_err());
+    assert_eq!(pool.scope().acquire_from(&[5_u64, 6]), [5, 6]);
     assert!(next_is_zeroed(&pool.scope(), 800));
 }
 
@@ -187,9 +186,9 @@ fn a_configuration_does_not_lose_the_mark() {
 
     mark_first_slot(&mut pool);
     pool.configure(PoolConfig::new().poison(true)).unwrap();
-    assert_eq!(pool.scope().acquire::<u8>(10), [0xFF; 10], "poison is what is seen");
+    assert_eq!(pool.scope().acquire::<u8, _>(10), [0xFF; 10], "poison is what is seen");
     pool.configure(PoolConfig::new()).unwrap();
-    let view = pool.scope().acquire::<u8>(800);
+    let view = pool.scope().acquire::<u8, _>(800);
     assert!(view[..10] == [0xFF; 10] && view[10..] == [0; 790], "and the rest is zeroed");
 
     pool.configure(PoolConfig::new().poison(true)).unwrap();
@@ -214,7 +213,7 @@ fn sampling_and_compaction_do_not_lose_the_mark() {
     mark_first_slot(&mut pool);
     pool.sample_lengths();
     for _ in 0..2 * usize::from(Compaction::SAMPLES) {
-        pool.scope().acquire_zeroed::<u8>(1);
+        pool.scope().acquire_zeroed::<u8, _>(1);
     }
     assert!(next_is_zeroed(&pool.scope(), 800), "also when the last sample was taken");
 
@@ -230,10 +229,10 @@ fn another_block_has_no_mark() {
     // Growth for a use that is read.
     assert!(next_is_zeroed(&pool.scope(), 2_000));
     let cold = pool.stats().cold_acquires;
-    pool.scope().acquire::<u8>(2_000);
+    pool.scope().acquire::<u8, _>(2_000);
     assert_eq!(pool.stats().cold_acquires, cold);
     // Growth for a use that marks: the mark is the new block's.
-    let long = pool.scope().acquire_repeat(1_200, PADDED);
+    let long = pool.scope().acquire_with(1_200, |_| PADDED);
     assert_eq!(long[1_199], PADDED);
     assert!(next_is_zeroed(&pool.scope(), 9_600));
     // Trim, clear, and a swap for a smaller block.
@@ -241,14 +240,14 @@ fn another_block_has_no_mark() {
     pool.trim();
     pool.scope().acquire_filled(100, 1_u64);
     let cold = pool.stats().cold_acquires;
-    assert_eq!(pool.scope().acquire::<u64>(100), [1; 100], "the new block is as it was written");
+    assert_eq!(pool.scope().acquire::<u64, _>(100), [1; 100], "the new block is as it was written");
     assert_eq!(pool.stats().cold_acquires, cold);
     mark_first_slot(&mut pool);
     pool.clear();
     assert!(next_is_zeroed(&pool.scope(), 800));
-    pool.scope().acquire_repeat(1_200, PADDED);
+    pool.scope().acquire_with(1_200, |_| PADDED);
     pool.sample_lengths();
-    pool.scope().acquire_repeat(100, PADDED);
+    pool.scope().acquire_with(100, |_| PADDED);
     assert_eq!(pool.compact(&Compaction { minimum_bytes: 1, ..Compaction::default() }).slots, 1);
     assert!(next_is_zeroed(&pool.scope(), 800));
     drop(pool);
@@ -260,19 +259,19 @@ fn a_growth_that_fails_or_panics_does_not_lose_the_mark() {
     let (mut pool, ledger) = heap_pool();
     mark_first_slot(&mut pool);
     ledger.refuse(Refusal::PanicOnce(0));
-    assert!(catch_quietly(|| pool.scope().acquire::<u8>(5_000).len()).is_err());
+    assert!(catch_quietly(|| pool.scope().acquire::<u8, _>(5_000).len()).is_err());
     ledger.refuse(Refusal::Never);
     assert!(next_is_zeroed(&pool.scope(), 800), "the old block is still there");
 
     mark_first_slot(&mut pool);
     ledger.refuse(Refusal::PanicOnce(0));
-    assert!(catch_quietly(|| pool.scope().acquire_repeat(5_000, PADDED).len()).is_err());
+    assert!(catch_quietly(|| pool.scope().acquire_with(5_000, |_| PADDED).len()).is_err());
     ledger.refuse(Refusal::Never);
     assert!(next_is_zeroed(&pool.scope(), 800));
 
     mark_first_slot(&mut pool);
     ledger.refuse(Refusal::From(0));
-    assert!(pool.scope().try_acquire_repeat(5_000, PADDED).is_err());
+    assert!(pool.scope().try_acquire_with(5_000, |_| PADDED).is_err());
     ledger.refuse(Refusal::Never);
     assert!(next_is_zeroed(&pool.scope(), 800), "freed for the last attempt, and new");
 }
@@ -292,7 +291,7 @@ fn the_mark_is_set_before_the_closure_runs() {
     let seen = Cell::new(0);
     scope.acquire_with(3, |i| {
         // The closure acquires, trims and samples: its own slot is taken, and stays marked.
-        seen.set(seen.get() + scope.acquire::<u8>(800).len());
+        seen.set(seen.get() + scope.acquire::<u8, _>(800).len());
         scope.trim();
         scope.sample_lengths();
         if i == 1 { PADDED } else { Padded { byte: 1, ..PADDED } }
@@ -305,23 +304,23 @@ fn the_mark_is_set_before_the_closure_runs() {
 fn inner_scopes_and_their_outer_scopes_share_marks() {
     let (mut pool, _) = heap_pool();
     let mut scope = pool.scope();
-    scope.acquire::<u8>(1);
-    scope.scope().acquire_repeat(100, PADDED);
-    scope.scope().scope().acquire_repeat(50, PADDED);
+    scope.acquire::<u8, _>(1);
+    scope.scope().acquire_with(100, |_| PADDED);
+    scope.scope().scope().acquire_with(50, |_| PADDED);
     assert!(next_is_zeroed(&scope, 800));
 }
 
 #[test]
 fn the_dynamic_pool_reads_zeros_where_a_scope_of_its_own_left_a_mark() {
     let (mut pool, _) = dynamic_heap_pool();
-    pool.scope().acquire_repeat(100, PADDED);
+    pool.scope().acquire_with(100, |_| PADDED);
     let written = pool.acquire_filled(3, 5_u8);
     assert_eq!(pool.get(written).unwrap(), [5; 3]);
     pool.reset();
     let recycled = pool.acquire::<u8>(800);
     assert_eq!(pool.get(recycled).unwrap(), [0; 800]);
     pool.reset();
-    pool.scope().acquire_repeat(100, PADDED);
+    pool.scope().acquire_with(100, |_| PADDED);
     pool.configure(PoolConfig::new()).unwrap();
     let recycled = pool.try_acquire::<u8>(800).unwrap();
     assert_eq!(pool.get(recycled).unwrap(), [0; 800]);
@@ -330,17 +329,21 @@ fn the_dynamic_pool_reads_zeros_where_a_scope_of_its_own_left_a_mark() {
 #[test]
 fn zeroing_that_fails_is_a_typed_error_and_keeps_the_mark() {
     let (mut pool, switches) = logged_pool(PoolConfig::new());
-    pool.scope().acquire_repeat(100, PADDED);
+    pool.scope().acquire_with(100, |_| PADDED);
     switches.fail_writes.set(true);
     for _ in 0..2 {
         let scope = pool.scope();
-        let error = scope.try_acquire::<u8>(1).unwrap_err();
+        let error = scope.try_acquire::<u8, _>(1).unwrap_err();
         assert!(matches!(error, PoolError::Backend { operation: "zero a block", .. }), "{error}");
         assert_eq!(scope.active_slots(), 0);
-        assert_eq!(scope.acquire_copy(&[PADDED]), [PADDED], "what is written first needs no zeros");
+        assert_eq!(
+            scope.acquire_with(1, |_| PADDED),
+            [PADDED],
+            "what is written first needs no zeros"
+        );
     }
     switches.fail_writes.set(false);
-    assert_eq!(pool.scope().acquire::<u8>(800), [0; 800]);
+    assert_eq!(pool.scope().acquire::<u8, _>(800), [0; 800]);
 }
 
 #[test]
@@ -350,15 +353,15 @@ fn errors_of_the_host_family_are_those_of_the_family() {
     let never = |_| -> Padded { unreachable!("there is no block") };
     let overflow = PoolError::SizeOverflow { elements: usize::MAX, element_size: 8 };
     assert_eq!(scope.try_acquire_with(usize::MAX, never).unwrap_err(), overflow);
-    assert_eq!(scope.try_acquire_repeat(usize::MAX, PADDED).unwrap_err(), overflow);
+    assert_eq!(scope.try_acquire_with(usize::MAX, |_| PADDED).unwrap_err(), overflow);
     assert!(matches!(
-        scope.try_acquire_nd_repeat([usize::MAX, 2], PADDED).unwrap_err(),
+        scope.try_acquire_with([usize::MAX, 2], |_| PADDED).unwrap_err(),
         PoolError::Shape(_)
     ));
     assert!(matches!(
-        scope.try_acquire_nd_copy([2, 2], &[PADDED; 3]).unwrap_err(),
+        scope.try_acquire_uninit::<Padded, _>((2, usize::MAX)).unwrap_err(),
         PoolError::Shape(_)
     ));
     assert_eq!((scope.active_slots(), ledger.allocations()), (0, 0));
-    assert_eq!(panic_text(|| scope.acquire_repeat(usize::MAX, PADDED)), overflow.to_string());
+    assert_eq!(panic_text(|| scope.acquire_with(usize::MAX, |_| PADDED)), overflow.to_string());
 }

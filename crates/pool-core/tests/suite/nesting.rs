@@ -13,7 +13,7 @@ fn inner_helper_acquires_what_outer_holds_and_outer_again() {
     let (mut pool, _) = heap_pool();
     for _ in 0..3 {
         let mut outer = pool.scope();
-        let held = outer.acquire::<u64>(10);
+        let held = outer.acquire::<u64, _>(10);
         stamp(held, 1);
         {
             // A scope that itself only uses `f32`, with a helper that acquires `u64`.
@@ -21,7 +21,7 @@ fn inner_helper_acquires_what_outer_holds_and_outer_again() {
             inner.acquire_filled(10, 1.0_f32);
             stamp(inner.acquire(10), 2);
         }
-        let again = outer.acquire::<u64>(10);
+        let again = outer.acquire::<u64, _>(10);
         stamp(again, 3);
         assert_ne!(address(held), address(again));
         assert_stamped(held, 1);
@@ -34,11 +34,11 @@ fn inner_panic_caught_in_middle_scope_leaves_outer_intact() {
     let (mut pool, _) = heap_pool();
     for _ in 0..3 {
         let mut outer = pool.scope();
-        let held = outer.acquire::<u64>(10);
+        let held = outer.acquire::<u64, _>(10);
         stamp(held, 1);
         {
             let mut middle = outer.scope();
-            let of_middle = middle.acquire::<u64>(4);
+            let of_middle = middle.acquire::<u64, _>(4);
             stamp(of_middle, 2);
             // An inner scope moves by value into `catch_unwind`, without `AssertUnwindSafe`.
             let inner = middle.scope();
@@ -52,7 +52,7 @@ fn inner_panic_caught_in_middle_scope_leaves_outer_intact() {
             assert_stamped(of_middle, 2);
         }
         assert_eq!(outer.active_slots(), 1);
-        let again = outer.acquire::<u64>(10);
+        let again = outer.acquire::<u64, _>(10);
         stamp(again, 4);
         assert_stamped(held, 1);
         assert_stamped(again, 4);
@@ -63,15 +63,15 @@ fn inner_panic_caught_in_middle_scope_leaves_outer_intact() {
 fn counters_one_two_three_two_one_zero() {
     let (mut pool, _) = heap_pool();
     let mut first = pool.scope();
-    first.acquire::<u8>(1);
+    first.acquire::<u8, _>(1);
     assert_eq!(first.active_slots(), 1);
     {
         let mut second = first.scope();
-        second.acquire::<u16>(1);
+        second.acquire::<u16, _>(1);
         assert_eq!(second.active_slots(), 2);
         {
             let third = second.scope();
-            third.acquire::<u32>(1);
+            third.acquire::<u32, _>(1);
             assert_eq!((third.active_slots(), third.stats().active_slots), (3, 3));
         }
         assert_eq!((second.active_slots(), second.stats().active_slots), (2, 2));
@@ -85,16 +85,16 @@ fn counters_one_two_three_two_one_zero() {
 fn value_written_before_a_scope_survives_any_acquire_in_it() {
     let (mut pool, _) = heap_pool();
     let mut outer = pool.scope();
-    let value = outer.acquire::<u64>(16);
+    let value = outer.acquire::<u64, _>(16);
     stamp(value, 42);
     let flag = outer.acquire_filled(3, true);
     for size in [0, 1, 7, 8, 9, 100, rounds(5_000, 200)] {
         let inner = outer.scope();
-        inner.acquire_filled::<u8>(size, 0xFF);
-        inner.acquire_filled::<f32>(size, f32::NAN);
-        inner.acquire_filled::<[u64; 3]>(size, [u64::MAX; 3]);
-        inner.acquire_nd_filled([size, 2], -1.0_f64);
-        inner.acquire_nd_filled(&[size, 1, 2][..], u16::MAX);
+        inner.acquire_filled::<u8, _>(size, 0xFF);
+        inner.acquire_filled::<f32, _>(size, f32::NAN);
+        inner.acquire_filled::<[u64; 3], _>(size, [u64::MAX; 3]);
+        inner.acquire_filled([size, 2], -1.0_f64);
+        inner.acquire_filled(&[size, 1, 2][..], u16::MAX);
         inner.trim();
         assert_stamped(value, 42);
         assert_eq!(flag, [true; 3]);
@@ -118,7 +118,7 @@ fn scope_function_scope_restores_everything() {
     let (mut pool, ledger) = heap_pool();
     for _ in 0..3 {
         let mut first = pool.scope();
-        let own = first.acquire::<u64>(6);
+        let own = first.acquire::<u64, _>(6);
         stamp(own, 1);
         assert_eq!(plain_function(&mut first), 3, "the function's own acquires stay");
         assert_eq!(first.active_slots(), 3);
@@ -132,7 +132,7 @@ fn scope_function_scope_restores_everything() {
 fn early_return(scope: &mut Scope<'_, HeapBackend>, at: usize) -> usize {
     let inner = scope.scope();
     for step in 0..10 {
-        inner.acquire::<u64>(4);
+        inner.acquire::<u64, _>(4);
         if step == at {
             return inner.active_slots();
         }
@@ -145,9 +145,9 @@ fn question_mark(
     text: &str,
 ) -> Result<usize, std::num::ParseIntError> {
     let mut inner = scope.scope();
-    inner.acquire::<u64>(4);
+    inner.acquire::<u64, _>(4);
     let innermost = inner.scope();
-    innermost.acquire::<u64>(text.parse()?);
+    innermost.acquire::<u64, usize>(text.parse()?);
     Ok(innermost.active_slots())
 }
 
@@ -155,10 +155,10 @@ fn break_through_two_levels(scope: &mut Scope<'_, HeapBackend>) -> usize {
     let mut passes = 0;
     'outer: loop {
         let mut middle = scope.scope();
-        middle.acquire::<u64>(4);
+        middle.acquire::<u64, _>(4);
         loop {
             let inner = middle.scope();
-            inner.acquire::<u64>(4);
+            inner.acquire::<u64, _>(4);
             passes += 1;
             match passes {
                 1 => continue,
@@ -173,11 +173,11 @@ fn break_through_two_levels(scope: &mut Scope<'_, HeapBackend>) -> usize {
 fn panic_return_question_mark_and_break_through_two_levels() {
     let (mut pool, ledger) = heap_pool();
     let mut scope = pool.scope();
-    let own = scope.acquire::<u64>(4);
+    let own = scope.acquire::<u64, _>(4);
     stamp(own, 1);
     let first_free = {
         let probe = scope.scope();
-        address(probe.acquire::<u64>(4))
+        address(probe.acquire::<u64, _>(4))
     };
     for _ in 0..3 {
         assert_eq!(early_return(&mut scope, 2), 4);
@@ -186,16 +186,16 @@ fn panic_return_question_mark_and_break_through_two_levels() {
         assert_eq!(break_through_two_levels(&mut scope), 3);
         let caught = catch_unwind(AssertUnwindSafe(|| {
             let mut middle = scope.scope();
-            middle.acquire::<u64>(4);
+            middle.acquire::<u64, _>(4);
             let inner = middle.scope();
-            inner.acquire::<u64>(4);
+            inner.acquire::<u64, _>(4);
             assert_eq!(inner.active_slots(), 0, "there are three, so this panics");
         }));
         assert!(caught.is_err());
         assert_eq!(scope.active_slots(), 1);
         assert_stamped(own, 1);
     }
-    assert_eq!(address(scope.acquire::<u64>(4)), first_free);
+    assert_eq!(address(scope.acquire::<u64, _>(4)), first_free);
     let after_warm_up = ledger.allocations();
     assert_eq!(early_return(&mut scope, 1), 4);
     assert_eq!(ledger.allocations(), after_warm_up);

@@ -13,11 +13,11 @@ fn backend_drop_order_blocks_then_context() {
     let (mut pool, _) = logged_pool(PoolConfig::new());
     {
         let scope = pool.scope();
-        scope.acquire::<u64>(3);
-        scope.acquire_nd::<u64, _>(&[2, 3][..]);
-        scope.acquire::<u64>(0);
+        scope.acquire::<u64, _>(3);
+        scope.acquire::<u64, _>(&[2, 3][..]);
+        scope.acquire::<u64, _>(0);
         for _ in 0..slots_per_table() {
-            scope.acquire::<u64>(5);
+            scope.acquire::<u64, _>(5);
         }
     }
     let allocated = take_events().len();
@@ -79,7 +79,7 @@ fn context_is_seen_from_pool_and_scope() {
     let (mut pool, ledger) = heap_pool();
     assert_eq!(pool.context().allocations(), 0);
     let scope = pool.scope();
-    scope.acquire::<u64>(1);
+    scope.acquire::<u64, _>(1);
     assert_eq!(scope.context().allocations(), 1);
     assert_eq!(ledger.allocations(), 1);
 }

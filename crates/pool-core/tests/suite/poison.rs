@@ -12,21 +12,21 @@ fn poison_nan_every_acquire() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().poison(true));
     for round in 0..rounds(100, 10) {
         let mut scope = pool.scope();
-        let doubles = scope.acquire::<f64>(5);
+        let doubles = scope.acquire::<f64, _>(5);
         assert!(doubles.iter().all(|double| double.is_nan()), "round {round}");
         doubles.fill(1.0);
-        let singles = scope.acquire::<f32>(3);
+        let singles = scope.acquire::<f32, _>(3);
         assert!(singles.iter().all(|single| single.is_nan()), "round {round}");
         singles.fill(1.0);
-        let mut array = scope.acquire_nd::<f64, _>([2, 2]);
+        let mut array = scope.acquire::<f64, _>([2, 2]);
         assert!(array.as_slice().iter().all(|double| double.is_nan()), "round {round}");
         array.as_mut_slice().fill(1.0);
-        let mut dynamic = scope.acquire_nd::<f32, _>(&[2, 1, 2][..]);
+        let mut dynamic = scope.acquire::<f32, _>(&[2, 1, 2][..]);
         assert!(dynamic.as_slice().iter().all(|single| single.is_nan()), "round {round}");
         dynamic.as_mut_slice().fill(1.0);
         let inner = scope.scope();
-        assert_eq!(inner.acquire_like::<u8>(doubles), [0xFF; 5], "round {round}");
-        assert_eq!(inner.acquire_zeroed::<u8>(5), [0; 5]);
+        assert_eq!(inner.acquire::<u8, _>(doubles.len()), [0xFF; 5], "round {round}");
+        assert_eq!(inner.acquire_zeroed::<u8, _>(5), [0; 5]);
         assert_eq!(inner.acquire_filled(5, 7_u8), [7; 5]);
         assert_eq!(inner.acquire_from(&[1.0_f64, 2.0]), [1.0, 2.0]);
         assert_eq!(inner.acquire_with(3, |index| index as u64), [0, 1, 2]);
@@ -42,7 +42,7 @@ fn poison_over_several_tables() {
     for _ in 0..3 {
         let scope = pool.scope();
         for _ in 0..count {
-            let view = scope.acquire::<u32>(3);
+            let view = scope.acquire::<u32, _>(3);
             assert_eq!(view, [u32::MAX; 3]);
             view.fill(0);
         }
@@ -54,16 +54,16 @@ fn poison_over_several_tables() {
 #[test]
 fn poison_comes_and_goes_with_the_configuration() {
     let (mut pool, ledger) = heap_pool();
-    pool.scope().acquire::<u64>(4).fill(5);
+    pool.scope().acquire::<u64, _>(4).fill(5);
     pool.configure(PoolConfig::new().poison(true)).unwrap();
     for _ in 0..3 {
-        let view = pool.scope().acquire::<u64>(4);
+        let view = pool.scope().acquire::<u64, _>(4);
         assert_eq!(view, [u64::MAX; 4]);
         view.fill(6);
     }
     pool.configure(PoolConfig::new()).unwrap();
     for round in 6..9 {
-        let view = pool.scope().acquire::<u64>(4);
+        let view = pool.scope().acquire::<u64, _>(4);
         assert_eq!(view, [round; 4], "whatever the last use left behind");
         view.fill(round + 1);
     }
@@ -91,8 +91,8 @@ fn fresh_gives_every_acquire_a_new_block_and_frees_the_old_one() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().fresh(true));
     for round in 1..=5 {
         let scope = pool.scope();
-        let first = scope.acquire::<u64>(4);
-        let second = scope.acquire::<u64>(40);
+        let first = scope.acquire::<u64, _>(4);
+        let second = scope.acquire::<u64, _>(40);
         assert_eq!((first.len(), second.len()), (4, 40));
         assert!(first.iter().chain(&*second).all(|&element| element == 0), "never used before");
         first.fill(1);
@@ -101,7 +101,7 @@ fn fresh_gives_every_acquire_a_new_block_and_frees_the_old_one() {
         assert_eq!(scope.stats().reserved_bytes, ledger.live_bytes());
     }
     // Exactly as large as needed, however large the last one was.
-    let view = pool.scope().acquire::<u64>(1);
+    let view = pool.scope().acquire::<u64, _>(1);
     assert_eq!(ledger.block_of(address(view)).map(|(_, bytes)| bytes), Some(64));
 }
 
@@ -109,7 +109,7 @@ fn fresh_gives_every_acquire_a_new_block_and_frees_the_old_one() {
 fn fresh_within_a_limit_of_one_block() {
     let (mut pool, ledger) = heap_pool_with(PoolConfig::new().fresh(true).byte_limit(64));
     for _ in 0..3 {
-        let view = pool.scope().acquire::<u64>(7);
+        let view = pool.scope().acquire::<u64, _>(7);
         assert_eq!(view, [0; 7]);
         view.fill(1);
         assert_eq!(ledger.live_bytes(), 64);

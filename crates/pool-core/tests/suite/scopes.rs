@@ -29,7 +29,7 @@ fn parent_cursor_on_sentinel_child_in_next_table() {
     let mut childs_first = Vec::new();
     for _ in 0..3 {
         let mut child = outer.scope();
-        let (first, second) = (child.acquire::<u64>(3), child.acquire::<u64>(7));
+        let (first, second) = (child.acquire::<u64, _>(3), child.acquire::<u64, _>(7));
         stamp(first, 100);
         stamp(second, 101);
         let grandchild = child.scope();
@@ -42,7 +42,7 @@ fn parent_cursor_on_sentinel_child_in_next_table() {
     assert_eq!(outer.active_slots(), per_table);
     assert_eq!(childs_first, [childs_first[0]; 3]);
 
-    let next = outer.acquire::<u64>(3);
+    let next = outer.acquire::<u64, _>(3);
     stamp(next, 200);
     assert_eq!(address(next), childs_first[0], "the parent steps into the same table");
     assert_eq!(outer.active_slots(), per_table + 1);
@@ -58,8 +58,8 @@ fn parent_cursor_on_sentinel_trims_and_counts_only_what_is_above() {
     let own: Vec<&mut [u64]> = (0..per_table).map(|_| outer.acquire_filled(5, 9)).collect();
     {
         let child = outer.scope();
-        child.acquire::<u64>(3);
-        child.acquire::<u64>(3);
+        child.acquire::<u64, _>(3);
+        child.acquire::<u64, _>(3);
     }
     let released = outer.trim();
     assert_eq!(released.slots, 2);
@@ -103,7 +103,7 @@ fn table_growth_under_parent_cursor() {
     }
 
     assert_eq!(outer.active_slots(), 5);
-    assert_eq!(address(outer.acquire::<u64>(3)), first_of_child);
+    assert_eq!(address(outer.acquire::<u64, _>(3)), first_of_child);
     own.iter().zip(0..).for_each(|(view, owner)| assert_stamped(view, owner));
 }
 
@@ -112,10 +112,10 @@ fn swap_scopes_across_pools_runs() {
     let (mut here, here_ledger) = heap_pool();
     let (mut there, there_ledger) = heap_pool();
     let (mut first, mut second) = (here.scope(), there.scope());
-    let before = [first.acquire::<u64>(3), second.acquire::<u64>(4)];
+    let before = [first.acquire::<u64, _>(3), second.acquire::<u64, _>(4)];
 
     mem::swap(&mut first, &mut second);
-    let after = [first.acquire::<u64>(5), second.acquire::<u64>(6)];
+    let after = [first.acquire::<u64, _>(5), second.acquire::<u64, _>(6)];
     assert!(there_ledger.block_of(address(after[0])).is_some(), "`first` is of `there` now");
     assert!(here_ledger.block_of(address(after[1])).is_some());
     {
@@ -136,14 +136,14 @@ fn swap_inner_with_foreign_outer_runs() {
     let (mut here, here_ledger) = heap_pool();
     let (mut there, there_ledger) = heap_pool();
     let mut outer = here.scope();
-    let own = outer.acquire::<u64>(3);
+    let own = outer.acquire::<u64, _>(3);
     stamp(own, 1);
     {
         let mut inner = outer.scope();
         let mut foreign = there.scope();
-        let (of_inner, of_foreign) = (inner.acquire::<u64>(3), foreign.acquire::<u64>(3));
+        let (of_inner, of_foreign) = (inner.acquire::<u64, _>(3), foreign.acquire::<u64, _>(3));
         mem::swap(&mut inner, &mut foreign);
-        let (now_there, now_here) = (inner.acquire::<u64>(3), foreign.acquire::<u64>(3));
+        let (now_there, now_here) = (inner.acquire::<u64, _>(3), foreign.acquire::<u64, _>(3));
         let mut views = [of_inner, of_foreign, now_there, now_here];
         views.iter_mut().zip(10..).for_each(|(view, owner)| stamp(view, owner));
         views.iter().zip(10..).for_each(|(view, owner)| assert_stamped(view, owner));
@@ -151,7 +151,7 @@ fn swap_inner_with_foreign_outer_runs() {
         assert!(here_ledger.block_of(address(views[3])).is_some());
         assert_eq!((inner.active_slots(), foreign.active_slots()), (2, 3));
     }
-    let again = outer.acquire::<u64>(3);
+    let again = outer.acquire::<u64, _>(3);
     stamp(again, 2);
     assert_stamped(own, 1);
     assert_eq!(outer.active_slots(), 2);
@@ -162,7 +162,7 @@ fn replace_scope_by_a_foreign_one_runs() {
     let (mut here, _) = heap_pool();
     let (mut there, _) = heap_pool();
     let mut scope = here.scope();
-    let kept = scope.acquire::<u64>(3);
+    let kept = scope.acquire::<u64, _>(3);
     stamp(kept, 1);
     let old = mem::replace(&mut scope, there.scope());
     stamp(scope.acquire(3), 2);
@@ -174,16 +174,16 @@ fn replace_scope_by_a_foreign_one_runs() {
 #[test]
 fn view_outlives_scope_value_runs() {
     let (mut pool, _) = heap_pool();
-    let view = pool.scope().acquire::<u64>(8);
+    let view = pool.scope().acquire::<u64, _>(8);
     stamp(view, 1);
     assert_stamped(view, 1);
 
     let mut scope = pool.scope();
-    let own = scope.acquire::<u64>(8);
+    let own = scope.acquire::<u64, _>(8);
     stamp(own, 2);
     let inner_view = {
         let inner = scope.scope();
-        let view = inner.acquire::<u64>(8);
+        let view = inner.acquire::<u64, _>(8);
         drop(inner);
         view
     };
@@ -191,7 +191,7 @@ fn view_outlives_scope_value_runs() {
     assert_stamped(own, 2);
     assert_stamped(inner_view, 3);
     let sibling_address = address(inner_view);
-    assert_eq!(address(scope.acquire::<u64>(8)), sibling_address);
+    assert_eq!(address(scope.acquire::<u64, _>(8)), sibling_address);
     assert_stamped(own, 2);
 }
 
@@ -201,7 +201,7 @@ fn forget_all_levels(scope: &mut Scope<'_, HeapBackend>, level: usize, addresses
         return;
     }
     let mut inner = scope.scope();
-    let own = inner.acquire::<u64>(3 + level);
+    let own = inner.acquire::<u64, _>(3 + level);
     stamp(own, level as u64);
     addresses.push(address(own));
     forget_all_levels(&mut inner, level + 1, addresses);
@@ -272,7 +272,7 @@ fn squares<'s>(scope: &Scope<'s, HeapBackend>, count: usize) -> &'s mut [u64] {
 /// Compiles: a helper with temporaries of its own returns what it acquired before them.
 fn sums<'s>(scope: &'s mut Scope<'_, HeapBackend>, count: usize) -> &'s mut [u64] {
     let mut own = scope.scope();
-    let result = own.acquire_zeroed::<u64>(count);
+    let result = own.acquire_zeroed::<u64, _>(count);
     {
         let temporaries = own.scope();
         let squares = squares(&temporaries, count);

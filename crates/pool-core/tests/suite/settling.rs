@@ -10,8 +10,8 @@ use crate::support::{heap_pool, slots_per_table};
 #[test]
 fn backend_settles_after_trim_compact_and_clear() {
     let (mut pool, ledger) = heap_pool();
-    pool.scope().acquire::<u64>(100);
-    pool.scope().acquire::<u64>(1000);
+    pool.scope().acquire::<u64, _>(100);
+    pool.scope().acquire::<u64, _>(1000);
     assert_eq!(ledger.settled(), 0, "growing frees, and nobody waits for it");
     pool.trim();
     assert_eq!(ledger.settled(), 1);
@@ -22,9 +22,9 @@ fn backend_settles_after_trim_compact_and_clear() {
 
     pool.compact(&Compaction::default());
     assert_eq!(ledger.settled(), 3, "nothing was swapped");
-    pool.scope().acquire::<u64>(1_000_000);
+    pool.scope().acquire::<u64, _>(1_000_000);
     pool.sample_lengths();
-    pool.scope().acquire::<u64>(10);
+    pool.scope().acquire::<u64, _>(10);
     assert_eq!(pool.compact(&Compaction::default()).slots, 1);
     assert_eq!(ledger.settled(), 4);
     drop(pool);
@@ -40,10 +40,10 @@ fn backend_settles_after_trim_compact_and_clear() {
 #[test]
 fn backend_settles_before_the_last_try_of_an_allocation() {
     let (mut pool, ledger) = heap_pool();
-    pool.scope().acquire::<u64>(100);
+    pool.scope().acquire::<u64, _>(100);
     assert_eq!(ledger.settled(), 0);
     ledger.refuse(Refusal::Once(0));
-    assert!(pool.scope().try_acquire::<u64>(200).is_ok());
+    assert!(pool.scope().try_acquire::<u64, _>(200).is_ok());
     assert_eq!(ledger.settled(), 1);
 }
 
@@ -52,8 +52,8 @@ fn backend_is_not_asked_in_steady_state() {
     let (mut pool, ledger) = heap_pool();
     for _ in 0..10 {
         let mut scope = pool.scope();
-        scope.acquire::<u64>(100);
-        scope.scope().acquire_zeroed::<u8>(7);
+        scope.acquire::<u64, _>(100);
+        scope.scope().acquire_zeroed::<u8, _>(7);
     }
     assert_eq!(ledger.settled(), 0);
 }

@@ -11,7 +11,7 @@ use crate::support::{address, heap_pool, heap_pool_with, rounds, slots_per_table
 /// Whether the shape is in the set of the scope's next slot; asking puts it there.
 fn hit(pool: &mut Pool<HeapBackend>, dims: &[usize]) -> bool {
     let before = pool.stats();
-    let array = pool.scope().acquire_nd::<f64, _>(dims);
+    let array = pool.scope().acquire::<f64, _>(dims);
     assert_eq!(array.shape(), dims);
     let after = pool.stats();
     let (hits, misses) =
@@ -31,7 +31,7 @@ fn four_shapes_used_many_times_allocate_nothing_and_always_hit() {
     let shapes: [&[usize]; 4] = [&[5, 10], &[10, 5], &[7, 7, 1], &[2, 1, 2, 1, 2, 3]];
     let mut use_all = || {
         for dims in shapes {
-            let mut array = pool.scope().acquire_nd::<f64, _>(dims);
+            let mut array = pool.scope().acquire::<f64, _>(dims);
             assert_eq!((array.shape(), array.rank()), (dims, dims.len()));
             let last: Vec<_> = dims.iter().map(|extent| extent - 1).collect();
             *array.get_mut(&last).unwrap() = 1.0;
@@ -49,7 +49,7 @@ fn four_shapes_used_many_times_allocate_nothing_and_always_hit() {
     // Without the test's own vectors: nothing on the host either.
     let on_the_host = allocations_in(|| {
         for dims in shapes {
-            std::hint::black_box(pool.scope().acquire_nd::<f64, _>(dims));
+            std::hint::black_box(pool.scope().acquire::<f64, _>(dims));
         }
     });
     assert_eq!(on_the_host, 0);
@@ -60,7 +60,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
     let (mut pool, _) = heap_pool();
     let shape = |number: usize| [number + 1, 2, 3];
     // Large enough for all of them: growth would clear the set.
-    pool.scope().acquire::<f64>(1000);
+    pool.scope().acquire::<f64, _>(1000);
     for number in 0..4 {
         assert!(!hit(&mut pool, &shape(number)));
     }
@@ -88,7 +88,7 @@ fn fifth_shape_evicts_exactly_round_robin() {
 #[test]
 fn shapes_that_begin_like_others_are_different_shapes() {
     let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(16));
-    pool.scope().acquire::<f64>(100);
+    pool.scope().acquire::<f64, _>(100);
     let shapes: [&[usize]; 8] =
         [&[4, 1, 1], &[4, 1], &[4], &[], &[1], &[1, 4], &[4, 1, 1, 4, 1, 1], &[4, 1, 1, 1]];
     for dims in shapes {
@@ -96,7 +96,7 @@ fn shapes_that_begin_like_others_are_different_shapes() {
     }
     for dims in shapes {
         assert!(hit(&mut pool, dims), "{dims:?}");
-        assert_eq!(pool.scope().acquire_nd::<f64, _>(dims).strides(), row_major(dims));
+        assert_eq!(pool.scope().acquire::<f64, _>(dims).strides(), row_major(dims));
     }
 }
 
@@ -104,7 +104,7 @@ fn shapes_that_begin_like_others_are_different_shapes() {
 fn ways_are_as_many_as_configured() {
     for ways in [1, 2, 4, 16] {
         let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(ways));
-        pool.scope().acquire::<f64>(1000);
+        pool.scope().acquire::<f64, _>(1000);
         for number in 0..ways {
             assert!(!hit(&mut pool, &[number + 1, 2]));
         }
@@ -119,7 +119,7 @@ fn ways_are_as_many_as_configured() {
 #[test]
 fn ways_follow_a_new_configuration() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<f64>(1000);
+    pool.scope().acquire::<f64, _>(1000);
     assert!(!hit(&mut pool, &[2, 2]));
     pool.configure(PoolConfig::new().ways(1)).unwrap();
     assert!(!hit(&mut pool, &[2, 2]));
@@ -133,11 +133,11 @@ fn shape_set_cleared_on_trim_same_address() {
     // This backend gives a freed block out again, so the address is certainly the same.
     let (mut pool, _) = logged_pool(PoolConfig::new());
     let dims = &[3, 4][..];
-    let first = address(pool.scope().acquire_nd::<f64, _>(dims).into_view());
+    let first = address(pool.scope().acquire::<f64, _>(dims).into_view());
     assert_eq!((pool.stats().shape_hits, pool.stats().shape_misses), (0, 1));
     for round in 1..4 {
         pool.trim();
-        let mut array = pool.scope().acquire_nd::<f64, _>(dims);
+        let mut array = pool.scope().acquire::<f64, _>(dims);
         assert_eq!((array.shape(), array.strides()), (dims, &[4, 1][..]));
         array[[2, 3]] = 1.0;
         assert_eq!(address(array.as_slice()), first, "the same address, {round}");
@@ -148,10 +148,10 @@ fn shape_set_cleared_on_trim_same_address() {
 #[test]
 fn shape_set_cleared_when_the_block_grows_and_dropped_before_it_is_freed() {
     let (mut pool, _) = logged_pool(PoolConfig::new());
-    pool.scope().acquire_nd::<f64, _>(&[3, 4][..]);
-    pool.scope().acquire_nd::<f64, _>(&[4, 3][..]);
+    pool.scope().acquire::<f64, _>(&[3, 4][..]);
+    pool.scope().acquire::<f64, _>(&[4, 3][..]);
     take_events();
-    pool.scope().acquire_nd::<f64, _>(&[30, 40][..]);
+    pool.scope().acquire::<f64, _>(&[30, 40][..]);
     let kinds: Vec<_> = take_events()
         .into_iter()
         .map(|event| match event {
@@ -163,7 +163,7 @@ fn shape_set_cleared_when_the_block_grows_and_dropped_before_it_is_freed() {
         .collect();
     let expected = ["allocated", "descriptor dropped", "descriptor dropped", "freed"];
     assert_eq!(kinds, expected);
-    pool.scope().acquire_nd::<f64, _>(&[3, 4][..]);
+    pool.scope().acquire::<f64, _>(&[3, 4][..]);
     assert_eq!((pool.stats().shape_hits, pool.stats().shape_misses), (0, 4));
 }
 
@@ -171,7 +171,7 @@ fn shape_set_cleared_when_the_block_grows_and_dropped_before_it_is_freed() {
 fn ten_by_ten_then_hundred_by_hundred_has_no_stale_shape() {
     let (mut pool, ledger) = heap_pool();
     for (edge, dims) in [(10, [10, 10]), (100, [100, 100]), (10, [10, 10]), (100, [100, 100])] {
-        let mut array = pool.scope().acquire_nd::<f64, _>(&dims[..]);
+        let mut array = pool.scope().acquire::<f64, _>(&dims[..]);
         array[[edge - 1, edge - 1]] = 1.0;
         array[[0, 0]] = 2.0;
         assert_eq!((array.shape(), array.strides()), (&dims[..], &[edge, 1][..]));
@@ -187,15 +187,15 @@ fn shape_key_has_element_type() {
     let (mut pool, ledger) = heap_pool();
     let dims = &[3, 4][..];
     // Large enough for all of them, so that no growth clears the set.
-    pool.scope().acquire::<u8>(1000);
+    pool.scope().acquire::<u8, _>(1000);
     for (hits, misses) in [(0, 3), (3, 3)] {
-        let mut singles = pool.scope().acquire_nd::<f32, _>(dims);
+        let mut singles = pool.scope().acquire::<f32, _>(dims);
         singles[[2, 3]] = 1.0;
         assert_eq!((singles.shape(), size_of_val(singles.as_slice())), (dims, 48));
-        let mut doubles = pool.scope().acquire_nd::<f64, _>(dims);
+        let mut doubles = pool.scope().acquire::<f64, _>(dims);
         doubles[[2, 3]] = 1.0;
         assert_eq!((doubles.shape(), size_of_val(doubles.as_slice())), (dims, 96));
-        let mut of_equal_size = pool.scope().acquire_nd::<u64, _>(dims);
+        let mut of_equal_size = pool.scope().acquire::<u64, _>(dims);
         of_equal_size[[2, 3]] = 1;
         assert_eq!((pool.stats().shape_hits, pool.stats().shape_misses), (hits, misses));
     }
@@ -207,11 +207,11 @@ fn shape_zero_length_two_live() {
     let (mut pool, ledger) = heap_pool();
     for _ in 0..2 {
         let scope = pool.scope();
-        let first = scope.acquire_nd::<f64, _>(&[0, 3][..]);
-        let second = scope.acquire_nd::<f64, _>(&[0, 3][..]);
+        let first = scope.acquire::<f64, _>(&[0, 3][..]);
+        let second = scope.acquire::<f64, _>(&[0, 3][..]);
         // More shapes than one set has ways, all of them live.
         let more: Vec<_> =
-            (1..8).map(|extent| scope.acquire_nd::<f64, _>(&[extent, 0, 2][..])).collect();
+            (1..8).map(|extent| scope.acquire::<f64, _>(&[extent, 0, 2][..])).collect();
         assert_eq!((first.shape(), second.shape()), (&[0, 3][..], &[0, 3][..]));
         assert_eq!((first.strides(), second.strides()), (&[0, 0][..], &[0, 0][..]));
         for (extent, array) in (1..8).zip(&more) {
@@ -230,11 +230,11 @@ fn shape_sets_stable_when_table_appended() {
     for _ in 0..2 {
         let mut outer = pool.scope();
         let held: Vec<_> =
-            (1..5).map(|extent| outer.acquire_nd_filled(&[extent, 2][..], extent)).collect();
+            (1..5).map(|extent| outer.acquire_filled(&[extent, 2][..], extent)).collect();
         {
             let inner = outer.scope();
             for extent in 0..rounds(3, 1) * per_table {
-                let mut array = inner.acquire_nd::<u64, _>(&[1, extent % 7, 2][..]);
+                let mut array = inner.acquire::<u64, _>(&[1, extent % 7, 2][..]);
                 array.as_mut_slice().fill(u64::MAX);
             }
         }
@@ -249,10 +249,10 @@ fn shape_sets_stable_when_table_appended() {
 fn shapes_of_any_rank() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
-    let scalar = scope.acquire_nd_filled(&[][..], 7_u64);
+    let scalar = scope.acquire_filled(&[][..], 7_u64);
     assert_eq!((scalar.rank(), scalar.len(), scalar[[]]), (0, 1, 7));
     let dims = [2, 1, 3, 1, 2, 1, 1, 2, 1];
-    let mut deep = scope.acquire_nd_zeroed::<u64, _>(&dims[..]);
+    let mut deep = scope.acquire_zeroed::<u64, _>(&dims[..]);
     assert_eq!((deep.rank(), deep.len()), (9, 24));
     assert_eq!(deep.strides(), row_major(&dims));
     deep[[1, 0, 2, 0, 1, 0, 0, 1, 0]] = 5;
@@ -287,7 +287,7 @@ fn descriptor_stays_with_its_shape_type_and_block() {
     assert_eq!(descriptor::<f64>(&pool.scope(), &[2, 3], 24), 0, "was evicted");
     {
         let scope = pool.scope();
-        scope.acquire::<u8>(1);
+        scope.acquire::<u8, _>(1);
         assert_eq!(descriptor::<f64>(&scope, &[2, 3], 99), 0, "another slot");
         assert_eq!(scope.active_slots(), 2);
     }
@@ -306,11 +306,11 @@ fn descriptor_stays_with_its_shape_type_and_block() {
 fn a_shape_that_differs_in_one_bit_of_one_axis_is_another() {
     // One way: what a shape is compared with is the one before. A block, so that hits are short.
     let (mut pool, _) = heap_pool_with(PoolConfig::new().ways(1));
-    pool.scope().acquire::<u8>(1);
+    pool.scope().acquire::<u8, _>(1);
     let mut hit = |dims: &[usize]| {
         let before = pool.stats();
         // Elements without size, so that an axis may have any length.
-        let array = pool.scope().acquire_nd::<(), _>(dims);
+        let array = pool.scope().acquire::<(), _>(dims);
         let length: usize = dims.iter().product();
         assert_eq!((array.shape(), array.len(), array.as_slice().len()), (dims, length, length));
         let strides = if length == 0 { vec![0; dims.len()] } else { row_major(dims) };

@@ -23,7 +23,7 @@ const SHAPES: [&[usize]; 9] = [
 
 /// An array of the scope's next slot, if there is memory, held against what it must be.
 fn array<T: PodElement>(scope: &Scope<'_, HeapBackend>, ledger: &Ledger, dims: &[usize]) {
-    let Ok(mut array) = scope.try_acquire_nd::<T, _>(dims) else { return };
+    let Ok(mut array) = scope.try_acquire::<T, _>(dims) else { return };
     let count: usize = dims.iter().product();
     assert_eq!((array.shape(), array.len(), NdView::rank(&array)), (dims, count, dims.len()));
     let elements = array.as_mut_slice();
@@ -60,7 +60,7 @@ fn step(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut(us
         6 => ledger.refuse(Refusal::From(below(3))),
         7 => ledger.refuse(Refusal::Never),
         // Another block, with nothing that is remembered.
-        8 => drop(pool.scope().try_acquire::<u64>(below(600)).map(|view| view.fill(0))),
+        8 => drop(pool.scope().try_acquire::<u64, _>(below(600)).map(|view| view.fill(0))),
         _ => {
             let mut scope = pool.scope();
             any_array(&scope, ledger, below(36));

@@ -55,7 +55,7 @@ fn slope<'s>(
 /// The same step with temporaries of a pool.
 fn step_with_pool(scope: &mut Scope<'_, HeapBackend>, state: &mut [f64]) {
     let mut scope = scope.scope();
-    let [first, second, third, fourth] = [0; 4].map(|_| scope.acquire::<f64>(SITES));
+    let [first, second, third, fourth] = [0; 4].map(|_| scope.acquire::<f64, _>(SITES));
     slope(&mut scope, state, None, first);
     slope(&mut scope, state, Some((first, STEP / 2.0)), second);
     slope(&mut scope, state, Some((second, STEP / 2.0)), third);

@@ -104,8 +104,8 @@ fn numbers_are_those_of_the_ledger() {
     let mut peak = 0;
     for length in [100, 1000, 10, 5000, 1] {
         let scope = pool.scope();
-        scope.acquire::<u64>(length);
-        scope.acquire::<u8>(length);
+        scope.acquire::<u64, _>(length);
+        scope.acquire::<u8, _>(length);
         let stats = scope.stats();
         peak = peak.max(stats.reserved_bytes);
         assert_eq!(stats.reserved_bytes, ledger.live_bytes());
@@ -123,10 +123,10 @@ fn numbers_are_those_of_the_ledger() {
 fn active_slots_are_as_seen_from_the_scope_that_was_asked() {
     let (mut pool, _) = heap_pool();
     let mut outer = pool.scope();
-    outer.acquire::<u64>(1);
+    outer.acquire::<u64, _>(1);
     let inner = outer.scope();
-    inner.acquire::<u64>(1);
-    inner.acquire::<u64>(1);
+    inner.acquire::<u64, _>(1);
+    inner.acquire::<u64, _>(1);
     assert_eq!(inner.stats().active_slots, 3);
     drop(inner);
     assert_eq!((outer.stats().active_slots, outer.stats().high_water_slots), (1, 3));
@@ -139,9 +139,9 @@ fn active_slots_are_as_seen_from_the_scope_that_was_asked() {
 #[test]
 fn released_adds_up() {
     let (mut pool, _) = heap_pool();
-    pool.scope().acquire::<u64>(1);
+    pool.scope().acquire::<u64, _>(1);
     let first = pool.trim();
-    pool.scope().acquire::<u64>(127);
+    pool.scope().acquire::<u64, _>(127);
     let both = first.plus(pool.trim());
     assert_eq!((both.slots, both.bytes), (2, 64 + 1024));
     assert_eq!(pool.trim(), ReleaseReport::default());

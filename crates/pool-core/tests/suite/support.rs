@@ -60,7 +60,7 @@ pub(crate) fn assert_initialised(bytes: &[u8]) {
 /// Takes so many slots, each with so many `u64`s.
 pub(crate) fn take(scope: &Scope<'_, HeapBackend>, count: usize, length: usize) {
     for _ in 0..count {
-        scope.acquire::<u64>(length);
+        scope.acquire::<u64, _>(length);
     }
 }
 
@@ -75,7 +75,7 @@ fn count_slots_of_a_table() -> usize {
     let scope = pool.scope();
     let one_table = scope.stats().bookkeeping_bytes;
     while scope.stats().bookkeeping_bytes == one_table {
-        scope.acquire::<u64>(0);
+        scope.acquire::<u64, _>(0);
     }
     scope.active_slots() - 1
 }

@@ -40,8 +40,8 @@ fn view_on_scoped_thread_while_parent_grows() {
     let count = rounds(20, 1) * slots_per_table();
     let (mut pool, _) = heap_pool();
     let mut outer = pool.scope();
-    let view = outer.acquire::<u64>(64);
-    let array = outer.acquire_nd::<u64, _>(&[8, 8][..]);
+    let view = outer.acquire::<u64, _>(64);
+    let array = outer.acquire::<u64, _>(&[8, 8][..]);
     thread::scope(|threads| {
         let (started, wait) = mpsc::channel();
         let writer = threads.spawn(move || {
@@ -64,7 +64,7 @@ fn view_on_scoped_thread_while_parent_grows() {
                 stamp(inner.acquire(length % rounds(50, 5)), 7);
             }
             assert_eq!(inner.active_slots(), 2 + count);
-            inner.scope().acquire_nd::<u64, _>(&[round + 1, 8][..]);
+            inner.scope().acquire::<u64, _>(&[round + 1, 8][..]);
             drop(inner);
             outer.sample_lengths();
             outer.trim();
@@ -79,7 +79,7 @@ fn view_on_scoped_thread_while_parent_grows() {
 fn views_split_over_threads() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
-    let view = scope.acquire::<u64>(100);
+    let view = scope.acquire::<u64, _>(100);
     thread::scope(|threads| {
         for (owner, part) in (0..).zip(view.chunks_mut(25)) {
             threads.spawn(move || stamp(part, owner));
@@ -95,7 +95,7 @@ fn a_pool_moves_from_thread_to_thread() {
         pool = thread::spawn(move || {
             {
                 let mut scope = pool.scope();
-                let own = scope.acquire::<u64>(20);
+                let own = scope.acquire::<u64, _>(20);
                 stamp(own, 1);
                 stamp(scope.scope().acquire(30), 2);
                 assert_stamped(own, 1);
@@ -121,7 +121,7 @@ fn eight_threads_keep_their_data() {
                 for round in 0..rounds(10_000, 10) {
                     let owner = thread << 16 | round as u64;
                     let mut outer = pool.scope();
-                    let own = outer.acquire::<u64>(16);
+                    let own = outer.acquire::<u64, _>(16);
                     stamp(own, owner);
                     {
                         let inner = outer.scope();

@@ -10,7 +10,7 @@ use crate::support::{heap_pool, panic_text, rounds};
 
 /// Leaves `bytes` uninitialised bytes, and others, in the scope's next slot.
 fn spoil(scope: &Scope<'_, HeapBackend>, bytes: usize) {
-    let room = scope.acquire_uninit::<u8>(bytes);
+    let room = scope.acquire_uninit::<u8, _>(bytes);
     for (index, byte) in room.iter_mut().enumerate() {
         *byte = if index % 2 == 0 { MaybeUninit::uninit() } else { MaybeUninit::new(0xEE) };
     }
@@ -23,8 +23,8 @@ fn what_was_left_uninitialised_is_zeroed_before_it_is_read() {
         spoil(&pool.scope(), bytes);
         spoil(&pool.scope(), 3);
         assert_eq!(pool.scope().acquire_filled(2, 9_u8), [9; 2]);
-        assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes]);
-        pool.scope().acquire::<u8>(bytes).fill(0xDD);
+        assert_eq!(pool.scope().acquire::<u8, _>(bytes), vec![0; bytes]);
+        pool.scope().acquire::<u8, _>(bytes).fill(0xDD);
     }
 }
 
@@ -33,13 +33,13 @@ fn room_is_written_and_read_as_any_type() {
     let (mut pool, _) = heap_pool();
     let scope = pool.scope();
     let text = String::from("text");
-    let room = scope.acquire_uninit::<Option<&str>>(3);
+    let room = scope.acquire_uninit::<Option<&str>, _>(3);
     assert_eq!(room[1].write(Some(&text)), &Some("text"));
-    let mut array = scope.acquire_nd_uninit::<(u8, u64), 2>([2, 2]);
+    let mut array = scope.acquire_uninit::<(u8, u64), _>([2, 2]);
     assert_eq!(array[[1, 1]].write((1, 2)), &mut (1, 2));
     assert_eq!((array.shape(), array.len()), (&[2, 2][..], 4));
-    assert!(scope.acquire_uninit::<u64>(0).is_empty());
-    assert_eq!(scope.acquire_uninit::<()>(7).len(), 7);
+    assert!(scope.acquire_uninit::<u64, _>(0).is_empty());
+    assert_eq!(scope.acquire_uninit::<(), _>(7).len(), 7);
     assert_eq!(scope.active_slots(), 4);
 }
 
@@ -60,7 +60,7 @@ fn scratch_has_the_alignment_asked_for() {
     }
     let scope = pool.scope();
     let bytes = 1_000 + rounds(8_192, 4_096) - HeapBackend::ALIGN;
-    assert_eq!(scope.acquire::<u8>(bytes), vec![0; bytes], "the slack was marked too");
+    assert_eq!(scope.acquire::<u8, _>(bytes), vec![0; bytes], "the slack was marked too");
 }
 
 /// What a stack of temporaries does with its memory: carves aligned arrays from its front.
@@ -95,9 +95,9 @@ fn errors_are_typed_and_take_no_slot() {
     assert_eq!(scope.try_scratch(usize::MAX, 128).unwrap_err(), too_long);
     assert_eq!(scope.try_scratch(usize::MAX, 1).unwrap_err(), too_long);
     assert!(scope.try_scratch(1, 1 << (usize::BITS - 1)).is_err());
-    assert!(scope.try_acquire_nd_uninit::<u8, 2>([usize::MAX, 2]).is_err());
+    assert!(scope.try_acquire_uninit::<u8, _>([usize::MAX, 2]).is_err());
     ledger.refuse(Refusal::From(0));
-    assert!(matches!(scope.try_acquire_uninit::<u8>(8), Err(PoolError::OutOfMemory { .. })));
+    assert!(matches!(scope.try_acquire_uninit::<u8, _>(8), Err(PoolError::OutOfMemory { .. })));
     assert!(matches!(scope.try_scratch(8, 4096), Err(PoolError::OutOfMemory { .. })));
     assert_eq!(scope.active_slots(), 0);
     assert_eq!(

@@ -29,7 +29,7 @@ fn a_fixed_vector_holds_what_it_was_acquired_for() {
     vector.push(('a', "first")).unwrap();
     {
         let inner = scope.scope();
-        inner.acquire_repeat(100, 0xFF_u8);
+        inner.acquire_with(100, |_| 0xFF_u8);
         vector.try_extend([('b', "second"), ('c', "third")]).unwrap();
     }
     let full = vector.push(('d', "fourth")).unwrap_err();
@@ -59,7 +59,7 @@ fn a_growing_vector_takes_one_slot_and_needs_no_growth_the_second_time() {
     let mut allocations = Vec::new();
     for _ in 0..4 {
         let scope = pool.scope();
-        let before = scope.acquire::<u64>(5);
+        let before = scope.acquire::<u64, _>(5);
         stamp(before, 1);
         let mut vector = scope.acquire_vec(0);
         assert_eq!(scope.active_slots(), 2);
@@ -67,7 +67,7 @@ fn a_growing_vector_takes_one_slot_and_needs_no_growth_the_second_time() {
             vector.push(pair(number));
         }
         assert_eq!(scope.active_slots(), 2, "however often it grew");
-        let after = scope.acquire::<u64>(5);
+        let after = scope.acquire::<u64, _>(5);
         stamp(after, 2);
         vector.push(pair(300));
         assert!(vector.iter().copied().eq((0..=300).map(pair)));
@@ -88,14 +88,14 @@ fn a_vector_grows_beside_what_is_acquired_between() {
         let scope = pool.scope();
         let taken = slots_per_table() - rest;
         for _ in 0..taken {
-            scope.acquire::<u64>(1);
+            scope.acquire::<u64, _>(1);
         }
         let mut vectors: Vec<PoolVec<'_, '_, HeapBackend, u64>> = Vec::new();
         let mut views = Vec::new();
         for number in 0..rounds(200, 40) {
             if number % 20 == 0 {
                 vectors.push(scope.acquire_vec(number % 3));
-                let view = scope.acquire::<u64>(number % 7 + 1);
+                let view = scope.acquire::<u64, _>(number % 7 + 1);
                 stamp(view, number as u64);
                 views.push((view, number as u64));
             }
@@ -185,7 +185,7 @@ fn program(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut
         if let Ok(vector) = scope.try_acquire_vec::<Pair>(below(20)) {
             vectors.push((vector, Vec::new()));
         }
-        if let Ok(view) = scope.try_acquire::<u64>(below(30)) {
+        if let Ok(view) = scope.try_acquire::<u64, _>(below(30)) {
             stamp(view, number as u64);
             views.push((view, number as u64));
         }
@@ -214,7 +214,7 @@ fn program(pool: &mut Pool<HeapBackend>, ledger: &Ledger, below: &mut impl FnMut
     }
     let scope = pool.scope();
     for _ in 0..8 {
-        assert_initialised(scope.acquire::<u8>(1 + below(900)));
+        assert_initialised(scope.acquire::<u8, _>(1 + below(900)));
     }
 }
 
@@ -245,7 +245,7 @@ fn a_vector_that_is_passed_by_value_may_grow() {
         let taken = vector.capacity() as u64;
         for number in 0..40 {
             vector.push(number);
-            scope.acquire_repeat(vector.len() + 2, u64::MAX);
+            scope.acquire_with(vector.len() + 2, |_| u64::MAX);
         }
         assert_eq!(vector[..3], [0, 1, 2], "from a capacity of {taken}");
         vector.into_slice()
@@ -327,11 +327,11 @@ fn a_vector_marks_as_far_as_it_was_filled() {
             vector.extend((1..=200).map(pair));
             bytes += size_of_val(&vector[..]);
         }
-        assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes], "round {round}");
+        assert_eq!(pool.scope().acquire::<u8, _>(bytes), vec![0; bytes], "round {round}");
         pool.scope().acquire_fixed_vec(100).try_extend((1..=90).map(pair)).unwrap();
-        assert_eq!(pool.scope().acquire::<u8>(bytes), vec![0; bytes], "round {round}");
+        assert_eq!(pool.scope().acquire::<u8, _>(bytes), vec![0; bytes], "round {round}");
         pool.scope().acquire_vec(0).extend((1..=50).map(f64::from));
-        assert_ne!(pool.scope().acquire::<u8>(8), [0; 8], "numbers mark nothing");
+        assert_ne!(pool.scope().acquire::<u8, _>(8), [0; 8], "numbers mark nothing");
     }
 }
 
@@ -369,7 +369,7 @@ fn an_iterator_may_acquire_collect_panic_and_fail() {
         let scope = pool.scope();
         let outer = scope.acquire_from_iter((0..8_usize).map(|number| {
             let inner = scope.acquire_from_iter((0..number).map(pair));
-            (scope.acquire_copy(inner)[..].len(), address(inner))
+            (scope.acquire_with(inner.len(), |i| inner[i])[..].len(), address(inner))
         }));
         assert!(outer.iter().enumerate().all(|(number, &(length, _))| length == number));
         assert_eq!(scope.active_slots(), 17);
@@ -391,5 +391,5 @@ fn an_iterator_may_acquire_collect_panic_and_fail() {
     assert!(matches!(error, PoolError::OutOfMemory { .. }), "{error}");
     assert_eq!(scope.active_slots(), 0, "given back");
     ledger.refuse(Refusal::Never);
-    assert!(scope.acquire::<u8>(4_000).iter().all(|&byte| byte == 0), "and zeroed");
+    assert!(scope.acquire::<u8, _>(4_000).iter().all(|&byte| byte == 0), "and zeroed");
 }

@@ -85,7 +85,7 @@ fn on_the_buffer<R>(code: impl FnOnce() -> R) -> R {
 fn step(pool: &mut Pool<Cpu>, samples: &[f32]) -> f32 {
     let scope = pool.scope();
     let squares = scope.acquire_with(samples.len(), |i| samples[i] * samples[i]);
-    let smooth = scope.acquire_zeroed::<f32>(samples.len() - 1);
+    let smooth = scope.acquire_zeroed::<f32, _>(samples.len() - 1);
     for (smooth, pair) in smooth.iter_mut().zip(squares.windows(2)) {
         *smooth = 0.5 * (pair[0] + pair[1]);
     }
@@ -107,9 +107,9 @@ fn a_loop_runs_on_a_static_buffer_and_says_where_it_is_full() {
 
     let scope = pool.scope();
     let kept = on_the_buffer(|| scope.acquire_filled(100, 7_u8));
-    let error = on_the_buffer(|| scope.try_acquire::<u8>(BYTES)).unwrap_err();
+    let error = on_the_buffer(|| scope.try_acquire::<u8, _>(BYTES)).unwrap_err();
     let PoolError::OutOfMemory { requested, source, .. } = error else { panic!("{error}") };
     assert!(requested >= BYTES && source.bytes >= BYTES);
-    let after = on_the_buffer(|| scope.acquire_zeroed::<u8>(1000));
+    let after = on_the_buffer(|| scope.acquire_zeroed::<u8, _>(1000));
     assert_eq!((kept[99], after[999]), (7, 0));
 }

@@ -2,7 +2,7 @@
 //! dynamic ranks by value, held against what `ndarray` itself makes of the same shape.
 
 use ndarray::{Array, ArrayD, ArrayView, ArrayViewMut, Dimension, IntoDimension, IxDyn};
-use pool_core::{Pool, PoolError, ShapeError};
+use pool_core::{Pool, PoolError, PoolView, ShapeError};
 use pool_cpu::{AcquireArray, Cpu, IntoNdarray};
 
 /// Holds a view against `ndarray`'s own array of the shape: the shape, the strides, and that each
@@ -38,11 +38,11 @@ macro_rules! fixed_rank {
                 for _ in 0..2 {
                     let mut scope = pool.scope();
                     check(scope.acquire_array::<f64, _>(dims), &dims);
-                    check(scope.acquire_nd::<f64, _>(dims).into_ndarray(), &dims);
+                    check(scope.acquire::<f64, _>(dims).into_ndarray(), &dims);
 
-                    let mut zeroed = scope.acquire_nd_zeroed::<f64, _>(dims).into_ndarray();
+                    let mut zeroed = scope.acquire_zeroed::<f64, _>(dims).into_ndarray();
                     assert_eq!(elements(&zeroed.view()), vec![0.0; count]);
-                    let filled = scope.acquire_nd_filled(dims, 2.5_f64).into_ndarray();
+                    let filled = scope.acquire_filled(dims, 2.5_f64).into_ndarray();
                     assert_eq!(elements(&filled.view()), vec![2.5; count]);
 
                     let mut source = Vec::new();
@@ -50,12 +50,12 @@ macro_rules! fixed_rank {
                         source.push(source.len() as f64);
                         source[source.len() - 1]
                     });
-                    let copied = scope.acquire_nd_from(dims, &source).into_ndarray();
+                    let copied = scope.acquire_from(&source).reshape(dims).into_ndarray();
                     assert_eq!(copied, own);
-                    let like = scope.acquire_nd_filled(dims, 1.0_f32);
-                    check(scope.acquire_nd_like::<f64, _, _>(&like).into_ndarray(), &dims);
+                    let like = scope.acquire_filled(dims, 1.0_f32);
+                    check(scope.acquire::<f64, _>(like.dims()).into_ndarray(), &dims);
                     let made = scope
-                        .acquire_nd_with(dims, |index| index.iter().map(|&i| i as f64).sum::<f64>())
+                        .acquire_with(dims, |index| index.iter().map(|&i| i as f64).sum::<f64>())
                         .into_ndarray();
                     for (index, &value) in made.indexed_iter() {
                         let index = index.into_dimension();
@@ -73,7 +73,7 @@ macro_rules! fixed_rank {
                     assert_eq!(scratch, own + 2.5);
                 }
             )+
-            let error = pool.scope().try_acquire_nd::<f64, _>($crate::arrays::too_many(&[$($dims),+][0]));
+            let error = pool.scope().try_acquire::<f64, _>($crate::arrays::too_many(&[$($dims),+][0]));
             assert!(matches!(
                 error,
                 Err(PoolError::Shape(ShapeError::Overflow { element_size: 8, .. }))
@@ -113,7 +113,7 @@ fn a_view_outlives_the_scope_value() {
     let mut pool = Pool::<Cpu>::new(());
     let mut view = {
         let scope = pool.scope();
-        scope.acquire_nd_filled([2, 2], 1.0_f32).into_ndarray()
+        scope.acquire_filled([2, 2], 1.0_f32).into_ndarray()
     };
     view[[1, 1]] = 3.0;
     assert_eq!(view.sum(), 6.0);
@@ -123,7 +123,7 @@ fn a_view_outlives_the_scope_value() {
 fn reshaped_and_split_arrays_become_views() {
     let mut pool = Pool::<Cpu>::new(());
     let scope = pool.scope();
-    let array = scope.acquire_nd_with([6, 2], |[i, j]| (2 * i + j) as f64);
+    let array = scope.acquire_with([6, 2], |[i, j]| (2 * i + j) as f64);
     let (top, bottom) = array.reshape([4, 3]).split_at(1);
     let (mut top, bottom) = (top.into_ndarray(), bottom.into_ndarray());
     assert_eq!((top.shape(), bottom.shape()), (&[1, 3][..], &[3, 3][..]));
@@ -140,12 +140,12 @@ fn dynamic_ranks_by_value() {
     for _ in 0..2 {
         let scope = pool.scope();
         for dims in dynamic_shapes() {
-            let array = scope.acquire_nd::<f64, &[usize]>(dims);
+            let array = scope.acquire::<f64, _>(dims);
             assert_eq!((array.shape(), array.rank()), (dims, dims.len()));
             check(array.into_ndarray(), dims);
-            let zeroed = scope.acquire_nd_zeroed::<f64, &[usize]>(dims).into_ndarray();
+            let zeroed = scope.acquire_zeroed::<f64, _>(dims).into_ndarray();
             assert_eq!(zeroed, ArrayD::zeros(dims));
-            let filled = scope.acquire_nd_filled::<f64, &[usize]>(dims, 4.0).into_ndarray();
+            let filled = scope.acquire_filled::<f64, _>(dims, 4.0).into_ndarray();
             assert_eq!(filled, ArrayD::from_elem(dims, 4.0));
         }
     }

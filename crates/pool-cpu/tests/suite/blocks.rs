@@ -26,14 +26,14 @@ fn every_block_is_aligned_to_64_bytes() {
     let scope = pool.scope();
     for &length in lengths {
         let addresses = [
-            scope.acquire::<u8>(length).as_ptr().addr(),
-            scope.acquire::<u16>(length).as_ptr().addr(),
-            scope.acquire::<[u8; 3]>(length).as_ptr().addr(),
-            scope.acquire::<[f32; 3]>(length).as_ptr().addr(),
-            scope.acquire::<f64>(length).as_ptr().addr(),
-            scope.acquire::<u128>(length).as_ptr().addr(),
-            scope.acquire::<CacheLine>(length).as_ptr().addr(),
-            scope.acquire::<()>(length).as_ptr().addr(),
+            scope.acquire::<u8, _>(length).as_ptr().addr(),
+            scope.acquire::<u16, _>(length).as_ptr().addr(),
+            scope.acquire::<[u8; 3], _>(length).as_ptr().addr(),
+            scope.acquire::<[f32; 3], _>(length).as_ptr().addr(),
+            scope.acquire::<f64, _>(length).as_ptr().addr(),
+            scope.acquire::<u128, _>(length).as_ptr().addr(),
+            scope.acquire::<CacheLine, _>(length).as_ptr().addr(),
+            scope.acquire::<(), _>(length).as_ptr().addr(),
         ];
         assert_eq!(addresses.map(|address| address % 64), [0; 8], "{length} elements");
     }
@@ -62,7 +62,7 @@ fn big_blocks_are_aligned_to_2_mib() {
             Pool::<Cpu>::with_config((), PoolConfig::new().huge_pages(huge_pages)).unwrap();
         let scope = pool.scope();
         for length in words {
-            let block = scope.acquire::<u64>(length);
+            let block = scope.acquire::<u64, _>(length);
             assert_eq!(block.as_ptr().addr() % (2 * MIB), 0, "{length} words");
             // Both ends are there to be written.
             block[0] = 1;
@@ -80,7 +80,7 @@ fn new_blocks_read_zero() {
         {
             let scope = pool.scope();
             for &size in sizes {
-                let bytes = scope.acquire::<u8>(size);
+                let bytes = scope.acquire::<u8, _>(size);
                 assert!(bytes.iter().all(|&byte| byte == 0), "{size} bytes, round {round}");
                 bytes.fill(0xA5);
             }
@@ -89,14 +89,14 @@ fn new_blocks_read_zero() {
         assert_eq!(pool.trim().slots, sizes.len());
     }
     let scope = pool.scope();
-    scope.acquire::<u8>(64).fill(7);
+    scope.acquire::<u8, _>(64).fill(7);
 }
 
 #[test]
 fn recycled_blocks_keep_what_was_written() {
     let mut pool = pool();
-    pool.scope().acquire::<u8>(100).fill(0x5A);
-    assert_eq!(pool.scope().acquire::<u8>(100), [0x5A; 100]);
+    pool.scope().acquire::<u8, _>(100).fill(0x5A);
+    assert_eq!(pool.scope().acquire::<u8, _>(100), [0x5A; 100]);
 }
 
 /// Views that are held while slots above them are made, grown and freed, and while more tables are
@@ -111,8 +111,8 @@ fn addresses_are_stable() {
         let view = scope.acquire_filled(i % 50 + 1, i);
         views.push((view.as_ptr().addr(), view));
         let mut inner = scope.scope();
-        inner.acquire::<u64>(i * 10 % 997).fill(u64::MAX);
-        inner.scope().acquire::<u64>(i * 100 % 991).fill(u64::MAX);
+        inner.acquire::<u64, _>(i * 10 % 997).fill(u64::MAX);
+        inner.scope().acquire::<u64, _>(i * 100 % 991).fill(u64::MAX);
         inner.trim();
     }
     let distinct: BTreeSet<usize> = views.iter().map(|(address, _)| *address).collect();
@@ -127,7 +127,7 @@ fn addresses_are_stable() {
 fn a_pool_keeps_its_blocks_when_it_moves() {
     fn addresses(pool: &mut Pool<Cpu>) -> Vec<usize> {
         let scope = pool.scope();
-        (1..40).map(|length| scope.acquire::<u32>(length * 10).as_ptr().addr()).collect()
+        (1..40).map(|length| scope.acquire::<u32, _>(length * 10).as_ptr().addr()).collect()
     }
     let mut pool = pool();
     let first = addresses(&mut pool);
@@ -151,20 +151,20 @@ fn blocks_cross_the_boundary_of_mapping_in_both_directions() {
         pool.configure(PoolConfig::new().huge_pages(huge_pages).growth_factor(1.0)).unwrap();
         for bytes in [big / 16, big, big / 16] {
             let scope = pool.scope();
-            let block = scope.acquire::<u8>(bytes);
+            let block = scope.acquire::<u8, _>(bytes);
             block.fill(3);
             assert!(block.iter().all(|&byte| byte == 3));
         }
         assert!(pool.stats().reserved_bytes >= big);
         // Shrinks the block to what is used of it, across the boundary.
         pool.sample_lengths();
-        pool.scope().acquire::<u8>(big / 16);
+        pool.scope().acquire::<u8, _>(big / 16);
         let compaction = Compaction { factor: 2.0, shrink_to: 1.0, minimum_bytes: 1 };
         let before = pool.stats().reserved_bytes;
         let released = pool.compact(&compaction);
         assert_eq!((released.slots, before - released.bytes), (1, pool.stats().reserved_bytes));
         assert!(pool.stats().reserved_bytes < big / 8);
-        pool.scope().acquire::<u8>(big / 16).fill(4);
+        pool.scope().acquire::<u8, _>(big / 16).fill(4);
         if round == 2 {
             assert_eq!(pool.trim().slots, 1);
         }
@@ -189,7 +189,7 @@ fn mapped_blocks_leave_no_pages_behind() {
     for round in 0..ROUNDS {
         // 64 MiB and a bit: 62 GiB if the blocks stayed, 2 GiB if only what is cut off before and
         // after the boundary did, and a thousand pieces if it were but a page of each.
-        pool.scope().acquire::<u8>(64 * MIB + round)[round] = 1;
+        pool.scope().acquire::<u8, _>(64 * MIB + round)[round] = 1;
         assert_eq!(pool.trim().slots, 1);
     }
     let (bytes_after, pieces_after) = mapped();
@@ -205,7 +205,7 @@ fn impossible_sizes_are_errors_and_the_pool_goes_on() {
     let mut scope = pool.scope();
     let kept = scope.acquire_filled(100, 9_u8);
     for exponent in [60, 61, 62] {
-        match scope.try_acquire::<u8>(1 << exponent) {
+        match scope.try_acquire::<u8, _>(1 << exponent) {
             Err(PoolError::OutOfMemory { requested, reserved, largest, source }) => {
                 assert!(largest[0] >= 100 && largest[1..] == [0, 0]);
                 assert!(requested >= 1 << exponent);
@@ -216,10 +216,10 @@ fn impossible_sizes_are_errors_and_the_pool_goes_on() {
             other => panic!("2^{exponent} bytes: {other:?}"),
         }
     }
-    let error = scope.try_acquire::<u64>(1 << 61).unwrap_err();
+    let error = scope.try_acquire::<u64, _>(1 << 61).unwrap_err();
     assert_eq!(error, PoolError::SizeOverflow { elements: 1 << 61, element_size: 8 });
     assert_eq!(scope.active_slots(), 1);
-    scope.scope().acquire::<u8>(1000).fill(1);
+    scope.scope().acquire::<u8, _>(1000).fill(1);
     assert_eq!(kept, [9; 100]);
 }
 
@@ -229,12 +229,12 @@ fn limits_are_errors_and_the_pool_goes_on() {
     let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
     let scope = pool.scope();
     let kept = scope.acquire_filled(1000, 1_u8);
-    match scope.try_acquire::<u8>(4000) {
+    match scope.try_acquire::<u8, _>(4000) {
         Err(PoolError::LimitExceeded { requested, reserved, limit: 4096 }) => {
             assert!(requested > 4000 && reserved >= 1000 && requested + reserved > 4096);
         }
         other => panic!("{other:?}"),
     }
-    scope.acquire::<u8>(2000).fill(2);
+    scope.acquire::<u8, _>(2000).fill(2);
     assert_eq!(kept, [1; 1000]);
 }

@@ -107,7 +107,7 @@ fn impossible_shapes_are_errors_and_take_no_slot() {
         let error = scope.try_acquire_array_dyn::<f64>(dims).map(|array| array.len());
         let expected = ShapeError::Overflow { rank: dims.len(), element_size: 8 };
         assert_eq!(error, Err(PoolError::Shape(expected)), "{dims:?}");
-        assert_eq!(scope.try_acquire_nd::<f64, _>(dims).unwrap_err(), PoolError::Shape(expected));
+        assert_eq!(scope.try_acquire::<f64, _>(dims).unwrap_err(), PoolError::Shape(expected));
     }
     // The most elements that a shape without elements may name.
     assert_eq!(scope.acquire_array_dyn::<u8>(&[most, 0]).shape(), [most, 0]);
@@ -130,7 +130,7 @@ fn no_stale_header_after_growth() {
         if cfg!(miri) { (&[4, 4], &[12, 12]) } else { (&[10, 10], &[100, 100]) };
     let mut pool = Pool::<Cpu>::new(());
     for dims in [small, large, small, large, small] {
-        let block = pool.scope().acquire::<f64>(dims.iter().product()).as_ptr();
+        let block = pool.scope().acquire::<f64, _>(dims.iter().product::<usize>()).as_ptr();
         let scope = pool.scope();
         let array = acquire_checked(&scope, dims);
         assert_eq!(array.as_ptr(), block, "the header names the block that the slot has now");
@@ -191,7 +191,7 @@ fn arrays_by_value_and_by_header_share_the_cache() {
     for _ in 0..3 {
         {
             let scope = pool.scope();
-            let mut array = scope.acquire_nd_filled::<f64, &[usize]>(&[2, 3, 4, 5, 1], 1.0);
+            let mut array = scope.acquire_filled::<f64, _>(&[2, 3, 4, 5, 1][..], 1.0);
             array[[1, 2, 3, 4, 0]] = 5.0;
             assert_eq!(array.as_slice().iter().sum::<f64>(), 124.0);
         }
@@ -242,7 +242,7 @@ fn eviction_is_round_robin_and_hits_do_not_advance_it() {
         let config = PoolConfig::new().ways(ways);
         let mut pool = Pool::<Cpu>::with_config((), config).unwrap();
         // A block that is large enough for all, so that none of them makes it grow.
-        pool.scope().acquire::<f64>(100);
+        pool.scope().acquire::<f64, _>(100);
         let mut kept: Vec<usize> = (1..=ways).collect();
         assert!(kept.iter().all(|&axis| !hits(&mut pool, axis)));
         let mut outside = ways + 1;
@@ -263,7 +263,7 @@ fn eviction_is_round_robin_and_hits_do_not_advance_it() {
 #[test]
 fn fewer_ways_take_effect() {
     let mut pool = Pool::<Cpu>::new(());
-    pool.scope().acquire::<f64>(100);
+    pool.scope().acquire::<f64, _>(100);
     assert!([1, 2, 3, 4].iter().all(|&axis| !hits(&mut pool, axis)));
     pool.configure(PoolConfig::new().ways(1)).unwrap();
     assert!(!hits(&mut pool, 4) && hits(&mut pool, 4));

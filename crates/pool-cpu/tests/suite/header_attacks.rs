@@ -152,7 +152,7 @@ fn use_all(header: &mut Header) {
 
 /// The address of the block of the first slot, which stays for the rest of the test.
 fn settled_block(pool: &mut Pool<Cpu>) -> *const f64 {
-    pool.scope().acquire::<f64>(100).as_ptr()
+    pool.scope().acquire::<f64, _>(100).as_ptr()
 }
 
 /// The shapes that are attacked: all; for Miri, which is slow here, every second one, and the others under another

@@ -49,7 +49,7 @@ fn a_routine_with_its_stack_from_a_scope() {
         };
         assert_eq!((&*values, rank), (&[5.0, 4.0, 5.0, 6.0][..], 1));
         // The stack's slot: what the routine left in the padding of its pairs is not there to be read.
-        let recycled = scope.acquire::<u64>(8);
+        let recycled = scope.acquire::<u64, _>(8);
         assert!(recycled.iter().all(|&word| word == 0), "pass {pass}");
     }
     assert_eq!(pool.stats().growths, 2);

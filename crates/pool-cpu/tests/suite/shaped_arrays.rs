@@ -8,7 +8,7 @@ use ndarray::{
     StrideShape, Zip, s,
 };
 use pool_core::{Pool, PoolConfig, PoolError, Scope, ShapeError};
-use pool_cpu::{AcquireArray, Cpu};
+use pool_cpu::{AcquireArray, Cpu, IntoNdarray};
 
 /// Holds a view against `ndarray`'s own array of the shape, and writes each element by its index.
 fn check<Sh: ShapeBuilder>(mut view: ArrayViewMut<'_, u32, Sh::Dim>, shape: Sh) {
@@ -31,13 +31,7 @@ fn check_family<Sh: ShapeBuilder + Clone>(scope: &mut Scope<'_, Cpu>, shape: &Sh
             return;
         }
         check(scope.try_acquire_array(shape.clone()).expect("memory"), shape.clone());
-        let zeroed = scope.acquire_array_zeroed::<u32, _>(shape.clone());
-        assert!(zeroed.iter().all(|&element| element == 0));
-        check(zeroed, shape.clone());
-        let repeated = scope.acquire_array_repeat(shape.clone(), 7);
-        assert!(repeated.iter().all(|&element| element == 7));
-        check(repeated, shape.clone());
-        assert_eq!(scope.active_slots(), 4);
+        assert_eq!(scope.active_slots(), 2);
     }
 }
 
@@ -118,7 +112,7 @@ fn repeated_elements_are_of_any_type_that_is_copy() {
     let mut pool = Pool::<Cpu>::new(());
     let name = String::from("outlives the scope");
     let scope = pool.scope();
-    let mut grid = scope.acquire_array_repeat((2, 3).f(), (1_u8, Some(name.as_str())));
+    let mut grid = scope.acquire_with((2, 3), |_| (1_u8, Some(name.as_str()))).into_ndarray();
     grid[[1, 2]].1 = None;
     assert_eq!(grid.iter().filter(|(_, name)| name.is_some()).count(), 5);
 }
@@ -129,7 +123,8 @@ fn parts_of_an_array() {
     let mut pool = Pool::<Cpu>::new(());
     for _ in 0..2 {
         let scope = pool.scope();
-        let mut array = scope.acquire_array_zeroed::<i32, _>((6, 4).f());
+        let mut array = scope.acquire_array::<i32, _>((6, 4).f());
+        array.fill(0);
         array.slice_mut(s![1..3, ..;2]).fill(1);
         assert_eq!(array.sum(), 4);
         array.slice_mut(s![..;-1, 1]).assign(&Array::from_iter(0..6));
@@ -147,7 +142,7 @@ fn parts_of_an_array() {
         let (_, rest) = array.split_at(Axis(1), 1);
         let mut last = rest.index_axis_move(Axis(1), 2);
         last[5] = 100;
-        let other = scope.acquire_array_zeroed::<i32, _>((6, 4));
+        let other = scope.acquire_zeroed::<i32, _>((6, 4)).into_ndarray();
         assert_eq!((last.sum(), other.sum()), (3 * 2 + 4 * 3 + 100, 0));
     }
 }
@@ -173,14 +168,8 @@ fn what_is_refused_takes_no_slot() {
     let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().byte_limit(4096)).unwrap();
     let scope = pool.scope();
     let overflow = |rank| Err(PoolError::Shape(ShapeError::Overflow { rank, element_size: 8 }));
-    let tried = |shape: Shape<IxDyn>| {
-        let recycled = scope.try_acquire_array::<f64, _>(shape.clone()).map(|array| array.len());
-        let zeroed =
-            scope.try_acquire_array_zeroed::<f64, _>(shape.clone()).map(|array| array.len());
-        let repeated = scope.try_acquire_array_repeat(shape, 1.0).map(|array| array.len());
-        assert_eq!((&recycled, &recycled), (&zeroed, &repeated));
-        recycled
-    };
+    let tried =
+        |shape: Shape<IxDyn>| scope.try_acquire_array::<f64, _>(shape).map(|array| array.len());
     for dims in [
         &[usize::MAX][..],
         &[most / 8 + 1],
@@ -199,7 +188,7 @@ fn what_is_refused_takes_no_slot() {
         matches!(limit, PoolError::LimitExceeded { limit: 4096, requested, .. } if requested >= 8 << 20)
     );
     assert_eq!((scope.active_slots(), scope.stats().growths), (0, 0));
-    assert_eq!(scope.acquire_array_repeat((3, 4), 1.0).sum(), 12.0);
+    assert_eq!(scope.acquire_filled((3, 4), 1.0).into_ndarray().sum(), 12.0);
     assert_eq!(scope.acquire_array::<u8, _>((most, 0).f()).shape(), [most, 0]);
 }
 
@@ -221,8 +210,8 @@ fn twins_without_try_panic_with_the_error() {
     let twins: [(&str, Twin); 4] = [
         ("rank 2", |scope| scope.acquire_array::<f64, _>((usize::MAX, 2)).len()),
         ("rank 7", |scope| scope.acquire_array::<f64, _>(IxDyn(&[usize::MAX; 7])).len()),
-        ("rank 2", |scope| scope.acquire_array_zeroed::<f64, _>((usize::MAX, 2)).len()),
-        ("rank 2", |scope| scope.acquire_array_repeat((usize::MAX, 2), 1.0).len()),
+        ("rank 2", |scope| scope.acquire_zeroed::<f64, _>((usize::MAX, 2)).len()),
+        ("rank 2", |scope| scope.acquire_filled((usize::MAX, 2), 1.0).len()),
     ];
     let mut pool = Pool::<Cpu>::new(());
     for (rank, twin) in twins {
@@ -272,7 +261,5 @@ fn a_shape_is_asked_once_and_may_acquire() {
     let moody = || Moody { scope: &scope, asked: &asked };
     check(scope.acquire_array(moody()), (1, 3).f());
     check(scope.try_acquire_array(moody()).unwrap(), (2, 3).f());
-    check(scope.acquire_array_zeroed(moody()), (3, 3).f());
-    check(scope.acquire_array_repeat(moody(), 4), (4, 3).f());
-    assert_eq!((asked.get(), scope.active_slots()), (4, 8));
+    assert_eq!((asked.get(), scope.active_slots()), (2, 4));
 }

@@ -5,8 +5,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cudarc::driver::CudaStream;
-
-use crate::driver::chain::Chain;
+use pool_driver::chain::Chain;
 
 /// The streams that were announced, each by the place where it lies. Locked for a look, and for linking and
 /// unlinking.

@@ -1,11 +1,12 @@
 //! Allocating and freeing the blocks of a pool: from its device, or from a source, in the order of its stream.
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::is_capturing;
-use crate::driver::code::DriverCode;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::give_back_leftovers;
-use crate::driver::memory_pool::MemoryPool;
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::is_capturing;
+use pool_driver::code::DriverCode;
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::give_back_leftovers;
+use pool_driver::memory_pool::MemoryPool;
+
 use crate::stream::block_free::{DeferredFrees, free_block};
 use crate::stream::device_stream::DeviceStream;
 

@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::is_capturing;
+use pool_driver::chain::Chain;
+use pool_driver::error::CudaError;
+use pool_driver::gone::unless_gone;
+use pool_driver::leftovers::{LeftoverKind, Resource};
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::is_capturing;
-use crate::driver::chain::Chain;
-use crate::driver::error::CudaError;
-use crate::driver::gone::unless_gone;
-use crate::driver::leftovers::{LeftoverKind, Resource};
 use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::Slab;

@@ -2,8 +2,7 @@
 //! that is captured into a graph takes memory that the graph will own.
 
 use cudarc::driver::CudaStream;
-
-use crate::driver::error::CudaError;
+use pool_driver::error::CudaError;
 
 /// Memory that a [`DeviceStream`](crate::DeviceStream) hands to its pool instead of the device's own
 /// ([`DeviceStream::from_source`](crate::DeviceStream::from_source)). A source asks the driver for nothing, so

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::default_stream::{is_default, is_per_thread};
+use pool_driver::guard_event::UseEnd;
 
-use crate::driver::default_stream::{is_default, is_per_thread};
-use crate::driver::guard_event::UseEnd;
 use crate::stream::announced_streams::{announce, find_announced};
 
 /// Who uses a block.

@@ -3,12 +3,14 @@
 //! drops it, and the code that runs then may note more.
 
 use std::cell::{Cell, RefCell};
-use std::mem;
 use std::sync::Arc;
 
-use crate::driver::calls::Address;
-use crate::driver::capture::Capture;
-use crate::driver::error::CudaError;
+use cudarc::driver::CudaStream;
+use pool_core::reserve::lock_reserved;
+use pool_driver::calls::Address;
+use pool_driver::capture::Capture;
+use pool_driver::error::CudaError;
+
 use crate::stream::announced_streams::withdraw;
 use crate::stream::block_user::BlockUser;
 
@@ -19,15 +21,6 @@ pub(crate) struct BlockUse {
     pub(crate) user: BlockUser,
     /// The capture that the pointer was given out in: what the user's stream does there is the graph's.
     pub(crate) capture: Capture,
-}
-
-/// A copy of a note.
-pub(crate) struct UseCopy {
-    pub(crate) number: u64,
-    pub(crate) block_use: BlockUse,
-    /// Whether, before the copy was made, the pool alone had the user's stream and nobody could get it: the stream
-    /// gets no more work.
-    pub(crate) is_ended: bool,
 }
 
 /// Notes with their numbers, which ascend. Borrowed for a look, and for moving a note into room that is there.
@@ -56,27 +49,48 @@ impl BlockUses {
         notes[..before].iter().any(|(_, block_use)| is_wanted(block_use))
     }
 
-    /// The first note of this kind from a number on.
-    pub(crate) fn next(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<UseCopy> {
-        let (number, stream) = {
-            let notes = self.notes.borrow();
-            let first = notes.partition_point(|(other, _)| *other < from);
-            let (number, block_use) =
-                notes[first..].iter().find(|(_, block_use)| is_wanted(block_use))?;
-            (*number, block_use.user.seems_alone())
-        };
-        let withdrawal = stream.map(withdraw);
-        let is_ended = withdrawal.is_some() && self.is_alone(number);
-        let block_use = self.copy_of(number)?;
-        if let (Some(withdrawal), false, BlockUser::Stream(stream)) =
-            (withdrawal, is_ended, &block_use.user)
-        {
-            withdrawal.put_back(stream);
-        }
-        Some(UseCopy { number, block_use, is_ended })
+    /// A copy of the first note of this kind from a number on, with that number.
+    pub(crate) fn next(
+        &self,
+        from: u64,
+        is_wanted: impl Fn(&BlockUse) -> bool,
+    ) -> Option<(u64, BlockUse)> {
+        let number = self.find(from, is_wanted)?;
+        Some((number, self.copy_of(number)?))
     }
 
-    fn copy_of(&self, number: u64) -> Option<BlockUse> {
+    /// The number of the first note of this kind from a number on.
+    pub(crate) fn find(&self, from: u64, is_wanted: impl Fn(&BlockUse) -> bool) -> Option<u64> {
+        let notes = self.notes.borrow();
+        let first = notes.partition_point(|(other, _)| *other < from);
+        notes[first..].iter().find(|(_, used)| is_wanted(used)).map(|(number, _)| *number)
+    }
+
+    /// Whether the pool alone has the stream of a note and nothing can get another reference to it: the stream gets no
+    /// more work. A copy of the note would be such a reference, so this is asked before one is made.
+    ///
+    /// The stream's entry among the announced streams is a reference, too: it is taken out first, and put back where the
+    /// stream has other owners.
+    pub(crate) fn is_ended(&self, number: u64) -> bool {
+        let Some(stream) = self.seems_alone(number) else { return false };
+        let withdrawal = withdraw(stream);
+        let is_ended = self.is_alone(number);
+        if let (false, Some(BlockUse { user: BlockUser::Stream(stream), .. })) =
+            (is_ended, self.copy_of(number))
+        {
+            withdrawal.put_back(&stream);
+        }
+        is_ended
+    }
+
+    /// The stream of a note, where the note seems to have the only reference to it.
+    fn seems_alone(&self, number: u64) -> Option<*const CudaStream> {
+        let notes = self.notes.borrow();
+        notes[place_of(&notes, number)?].1.user.seems_alone()
+    }
+
+    /// A copy of the note of a number, if it is still there.
+    pub(crate) fn copy_of(&self, number: u64) -> Option<BlockUse> {
         let notes = self.notes.borrow();
         Some(notes[place_of(&notes, number)?].1.clone())
     }
@@ -95,35 +109,10 @@ impl BlockUses {
     ///
     /// [`CudaError::Bookkeeping`] where the host has no memory for it.
     pub(crate) fn add(&self, new: BlockUse) -> Result<(), CudaError> {
-        self.make_room()?;
-        let number = self.next.replace(self.next.get() + 1);
-        self.notes.borrow_mut().push((number, new));
+        // A hook of the allocator may note something itself, so the number is taken once there is room.
+        let mut notes = lock_reserved(|| self.notes.borrow_mut(), |notes| notes, 1)?;
+        notes.push((self.next.replace(self.next.get() + 1), new));
         Ok(())
-    }
-
-    /// Makes room for one more note, again and again where it is taken: a hook of the allocator may note something
-    /// itself.
-    fn make_room(&self) -> Result<(), CudaError> {
-        loop {
-            let (length, capacity) = {
-                let notes = self.notes.borrow();
-                (notes.len(), notes.capacity())
-            };
-            if length < capacity {
-                return Ok(());
-            }
-            let (mut larger, wanted) = (Vec::new(), (2 * length).max(4));
-            let requested = wanted.saturating_mul(size_of::<(u64, BlockUse)>());
-            let no_room = |_| CudaError::Bookkeeping { requested };
-            larger.try_reserve_exact(wanted).map_err(no_room)?;
-            let mut notes = self.notes.borrow_mut();
-            if notes.len() < larger.capacity() {
-                larger.append(&mut notes);
-                mem::swap(&mut *notes, &mut larger);
-            }
-            // The borrow ends before the smaller list goes back to the allocator.
-            drop(notes);
-        }
     }
 
     /// Removes the note of a number, if it is still there. Its stream is dropped outside of the borrow.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::answer::answer;
+use pool_driver::calls::device_memory;
+use pool_driver::context::{bind, ordinal};
+use pool_driver::error::{CudaError, MemoryInfo};
+use pool_driver::memory_pool::MemoryPool;
 
-use crate::driver::answer::answer;
-use crate::driver::calls::device_memory;
-use crate::driver::context::{bind, ordinal};
-use crate::driver::error::{CudaError, MemoryInfo};
-use crate::driver::memory_pool::MemoryPool;
 use crate::stream::peers::Peers;
 
 /// A device, ready for use: its primary context, which it keeps, and a private memory pool for what

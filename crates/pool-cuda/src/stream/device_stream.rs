@@ -6,17 +6,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::BlockWatch;
+use pool_driver::calls;
+use pool_driver::capture::is_capturing;
+use pool_driver::context::{bind, check_context};
+use pool_driver::default_stream::refuse_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{Place, give_back_leftovers};
 
-use crate::driver::calls;
-use crate::driver::capture::is_capturing;
-use crate::driver::context::{bind, check_context};
-use crate::driver::default_stream::refuse_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::leftovers::{Place, give_back_leftovers};
 use crate::stream::announced_streams::announce;
 use crate::stream::block_free::{DeferredFrees, OrphanBlocks};
 use crate::stream::block_source::BlockSource;
-use crate::stream::block_watch::BlockWatch;
 use crate::stream::device::CudaDevice;
 use crate::stream::other_streams::OtherStreams;
 use crate::stream::shape_cells::ShapeCells;
@@ -56,7 +56,7 @@ pub struct DeviceStream {
     /// Where blocks come from instead of the device.
     source: Option<Box<dyn BlockSource>>,
     /// Who is told of blocks.
-    watch: Option<Box<dyn BlockWatch>>,
+    watch: Option<Box<dyn BlockWatch + Send>>,
     stream: Arc<CudaStream>,
     device: CudaDevice,
 }
@@ -141,12 +141,12 @@ impl DeviceStream {
 
     /// The same stream, with somebody who is told of every block of its pool, and may refuse it.
     #[must_use]
-    pub fn watched(mut self, watch: impl BlockWatch) -> Self {
+    pub fn watched(mut self, watch: impl BlockWatch + Send) -> Self {
         self.watch = Some(Box::new(watch));
         self
     }
 
-    pub(crate) fn watch(&self) -> Option<&dyn BlockWatch> {
+    pub(crate) fn watch(&self) -> Option<&(dyn BlockWatch + Send)> {
         self.watch.as_deref()
     }
 

@@ -10,11 +10,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent};
-
-use crate::driver::calls::Address;
-use crate::driver::chain::Chain;
-use crate::driver::error::CudaError;
-use crate::driver::guard_event::{GuardEvent, UseEnd};
+use pool_driver::calls::Address;
+use pool_driver::chain::Chain;
+use pool_driver::error::CudaError;
+use pool_driver::guard_event::{GuardEvent, UseEnd};
 
 /// How many events a block has at most. Further uses end without one, and are waited for as uses whose guard was
 /// forgotten.

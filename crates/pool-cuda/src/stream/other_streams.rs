@@ -14,7 +14,7 @@
 //! reference to it and no other could be made ([`BlockUser::seems_alone`]), and where the use ended in an event that was
 //! waited for.
 //!
-//! A call that fails here fails the use (the rule is in `driver/gone.rs`). Only of a stream whose context is gone, which
+//! A call that fails here fails the use (the rule is in `pool_driver::gone`). Only of a stream whose context is gone, which
 //! a second call confirms, is it known that nothing runs there.
 
 use std::cell::{Cell, OnceCell};
@@ -22,17 +22,18 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::{Capture, capture_of};
+use pool_driver::context::bind;
+use pool_driver::default_stream::is_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::event::Event;
+use pool_driver::gone::is_gone;
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::{Capture, capture_of};
-use crate::driver::context::bind;
-use crate::driver::default_stream::is_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::event::Event;
-use crate::driver::gone::is_gone;
 use crate::stream::block_user::{BlockUser, UnknownStream};
-use crate::stream::block_uses::{BlockUse, BlockUses, UseCopy};
+use crate::stream::block_uses::{BlockUse, BlockUses};
 use crate::stream::guard_events::{Bytes, GuardEvents};
+use crate::stream::stream_questions::StreamQuestions;
 
 /// The streams that use blocks of one pool.
 #[derive(Debug)]
@@ -44,8 +45,8 @@ pub(crate) struct OtherStreams {
     event: OnceCell<Event>,
     /// Whether the pool orders other streams at all.
     on: Cell<bool>,
-    /// The block whose stream cudarc asked for last, and how often it asked since it was given a pointer.
-    asked: Cell<(Address, u32)>,
+    /// What cudarc asked before it gets a pointer.
+    questions: StreamQuestions,
 }
 
 /// A stream that memory is lent to.
@@ -64,7 +65,7 @@ impl Default for OtherStreams {
             guards: GuardEvents::default(),
             event: OnceCell::new(),
             on: Cell::new(true),
-            asked: Cell::default(),
+            questions: StreamQuestions::default(),
         }
     }
 }
@@ -83,19 +84,13 @@ impl OtherStreams {
 
     /// Notes that cudarc asked which stream a block is on.
     pub(crate) fn note_question(&self, block: Address) {
-        let (before, times) = self.asked.get();
-        self.asked.set((block, if before == block { times.saturating_add(1) } else { 1 }));
+        self.questions.note(block);
     }
 
-    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device.
-    ///
-    /// cudarc's `memcpy_dtod` asks for the source's stream. Where that stream is of another context, `memcpy_dtod`
-    /// asks for it again, then for the pointer on *that* stream, which it waits for; and it tells nobody that the
-    /// destination's stream uses the memory. So a caller that asks twice for the stream before it asks for the
-    /// pointer may be copying to another device.
+    /// Whether a pointer that cudarc asks for on the pool's own stream may be for another device; see
+    /// [`StreamQuestions`].
     pub(crate) fn may_be_for_another_device(&self, block: Address) -> bool {
-        let (asked, times) = self.asked.take();
-        asked == block && times > 1 && self.on.get()
+        self.questions.end(block) && self.on.get()
     }
 
     /// Notes that some stream of another device uses a block.
@@ -174,9 +169,7 @@ impl OtherStreams {
     /// As [`lend_by_waiting`](Self::lend_by_waiting).
     pub(crate) fn wait_for_users(&self, block: Address, own: &CudaStream) -> Result<(), CudaError> {
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, .. }) =
-            self.uses.next(from, |used| used.block == block)
-        {
+        while let Some((number, used)) = self.uses.next(from, |used| used.block == block) {
             match &used.user {
                 BlockUser::Stream(stream) => wait_outside_capture(stream)?,
                 _ => drop(self.join_one(&used, own, None)?),
@@ -237,7 +230,7 @@ impl OtherStreams {
     pub(crate) fn join_all(&self, own: &CudaStream) -> Result<(), CudaError> {
         let capture = capture_of(own)?;
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, .. }) = self.uses.next(from, |_| true) {
+        while let Some((number, used)) = self.uses.next(from, |_| true) {
             let is_like_it = |before: &BlockUse| {
                 before.capture == used.capture && before.user.is_waited_for_with(&used.user)
             };
@@ -259,8 +252,8 @@ impl OtherStreams {
 
     /// Removes the notes of a block, whose views have ended.
     pub(crate) fn forget(&self, block: Address) {
-        while let Some(first) = self.uses.next(0, |used| used.block == block) {
-            self.uses.remove(first.number);
+        while let Some(number) = self.uses.find(0, |used| used.block == block) {
+            self.uses.remove(number);
         }
         self.guards.end_block(block);
     }
@@ -275,9 +268,9 @@ impl OtherStreams {
         }
         let capture = capture_of(own)?;
         let mut from = 0;
-        while let Some(UseCopy { number, block_use: used, is_ended }) =
-            self.uses.next(from, &wanted)
-        {
+        while let Some(number) = self.uses.find(from, &wanted) {
+            let is_ended = self.uses.is_ended(number);
+            let Some(used) = self.uses.copy_of(number) else { break };
             let joined = self.join_one(&used, own, capture)?;
             if capture.is_none() && (is_ended || joined == Joined::End) {
                 self.uses.remove(number);

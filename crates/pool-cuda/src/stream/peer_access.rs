@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_driver::chain::Chain;
+use pool_driver::context::{check_context, ordinal};
+use pool_driver::error::CudaError;
 
-use crate::driver::chain::Chain;
-use crate::driver::context::{check_context, ordinal};
-use crate::driver::error::CudaError;
 use crate::stream::device::CudaDevice;
 use crate::stream::peers::{can_reach, open_context, open_pool};
 

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{CudaContext, sys};
-
-use crate::driver::answer::answer;
-use crate::driver::capture_mode::with_relaxed_capture_mode;
-use crate::driver::chain::Chain;
-use crate::driver::context::bind;
-use crate::driver::error::CudaError;
-use crate::driver::memory_pool::MemoryPool;
-use crate::driver::versioned::open_memory_pool;
+use pool_driver::answer::answer;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::chain::Chain;
+use pool_driver::context::bind;
+use pool_driver::error::CudaError;
+use pool_driver::memory_pool::MemoryPool;
+use pool_driver::versioned::open_memory_pool;
 
 /// The devices that were let use the memory of one device's pools.
 #[derive(Default)]

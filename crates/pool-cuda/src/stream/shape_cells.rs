@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::driver::calls::Address;
-use crate::driver::chain::Chain;
-use crate::driver::error::CudaError;
+use pool_driver::calls::Address;
+use pool_driver::chain::Chain;
+use pool_driver::error::CudaError;
 
 /// The most axes of a shape on the device.
 pub(crate) const MOST_AXES: usize = 15;

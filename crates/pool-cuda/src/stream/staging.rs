@@ -4,6 +4,9 @@
 //! So the driver never touches the caller's memory, whatever kind it is and whatever fails, and a copy
 //! to the device returns without waiting for the device.
 //!
+//! What a buffer is, and when it is free again, is that of every staged copy on CUDA: [`PageLocked`], which `pool-graph`'s
+//! `StagingPool` hands out, too. Here is only the choice of a buffer: few, made when they are needed, and waited for.
+//!
 //! A copy takes its buffer out of the buffer's place while it works with it. Code of others that copies meanwhile (a
 //! hook of the allocator, say) finds another buffer, or makes one.
 
@@ -14,10 +17,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream};
-
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
-use crate::stream::page_locked::{Buffer, PageLocked};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
+use pool_driver::page_locked::PageLocked;
 
 /// Bytes of one buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
@@ -204,17 +206,24 @@ impl Staging {
     }
 }
 
-impl Deref for BufferLease<'_> {
-    type Target = Buffer;
+impl BufferLease<'_> {
+    /// The buffer's bytes; none while a copy may be pending, which no caller leaves so.
+    fn bytes(&mut self) -> &mut [u8] {
+        self.buffer.bytes_mut().unwrap_or_default()
+    }
+}
 
-    fn deref(&self) -> &Buffer {
-        self.buffer.buffer()
+impl Deref for BufferLease<'_> {
+    type Target = PageLocked;
+
+    fn deref(&self) -> &PageLocked {
+        &self.buffer
     }
 }
 
 impl DerefMut for BufferLease<'_> {
-    fn deref_mut(&mut self) -> &mut Buffer {
-        self.buffer.buffer_mut()
+    fn deref_mut(&mut self) -> &mut PageLocked {
+        &mut self.buffer
     }
 }
 

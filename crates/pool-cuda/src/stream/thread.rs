@@ -5,11 +5,11 @@ use std::mem;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_driver::chain::Chain;
+use pool_driver::default_stream::refuse_per_thread;
+use pool_driver::error::CudaError;
+use pool_driver::library::check_ordinal;
 
-use crate::driver::chain::Chain;
-use crate::driver::default_stream::refuse_per_thread;
-use crate::driver::error::CudaError;
-use crate::driver::library::check_ordinal;
 use crate::stream::device::CudaDevice;
 
 /// A device that a thread uses, and the thread's stream of it.

@@ -1,6 +1,6 @@
 //! What a pool's backend knows a block by.
 
-use crate::driver::calls::Address;
+use pool_driver::calls::Address;
 
 /// A block of device memory: its address, 0 for no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

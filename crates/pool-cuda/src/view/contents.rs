@@ -2,9 +2,9 @@
 //! enqueued on the pool's stream; only reading waits for the device.
 
 use pool_core::{Element, PodElement, PoolView, PoolViewMut, ShapeError};
+use pool_driver::calls;
+use pool_driver::error::CudaError;
 
-use crate::driver::calls;
-use crate::driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::fill;
 use crate::view::transfer;

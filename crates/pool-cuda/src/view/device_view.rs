@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use pool_core::{Element, LendView, SlotRef};
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::error::CudaError;
 use crate::view::block::DeviceBlock;
 use crate::view::region::Region;
 
@@ -37,7 +37,7 @@ use crate::view::region::Region;
 /// let other_stream = device.context().new_stream().expect("a stream");
 ///
 /// let scope = pool.scope();
-/// let view = scope.acquire_zeroed::<f32>(256);
+/// let view = scope.acquire_zeroed::<f32, _>(256);
 /// // From here on `other_stream` comes after the pool's, and the memory is not used again before what
 /// // is enqueued there until then.
 /// record_use(&view, &other_stream)?;

@@ -16,11 +16,11 @@
 //! for each unit.
 
 use cudarc::driver::CudaStream;
+use pool_driver::calls::{self, Address};
+use pool_driver::capture::is_capturing;
+use pool_driver::context::bind;
+use pool_driver::error::CudaError;
 
-use crate::driver::calls::{self, Address};
-use crate::driver::capture::is_capturing;
-use crate::driver::context::bind;
-use crate::driver::error::CudaError;
 use crate::stream::block_source::BlockSource;
 use crate::stream::device_stream::DeviceStream;
 

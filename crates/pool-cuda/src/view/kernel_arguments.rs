@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, LaunchArgs, PushKernelArg};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::view::device_view::{DeviceView, DeviceViewMut};
 use crate::view::shape::DeviceShape;
 

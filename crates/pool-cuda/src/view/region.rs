@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaStream, SyncOnDrop};
 use pool_core::SlotRef;
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::stream::block_user::BlockUser;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::guard_events::Bytes;

@@ -5,10 +5,10 @@
 use std::marker::PhantomData;
 
 use pool_core::{DynamicShape, NdView, PodElement, PoolError, Scope};
+use pool_driver::calls::Address;
+use pool_driver::error::CudaError;
 
 use crate::cuda::Cuda;
-use crate::driver::calls::Address;
-use crate::driver::error::CudaError;
 use crate::stream::device_stream::DeviceStream;
 use crate::stream::shape_cells::{MOST_AXES, NUMBERS, ShapeCell};
 use crate::view::device_view::DeviceViewMut;
@@ -108,7 +108,7 @@ pub trait AcquireShaped<'s> {
     /// # Errors
     ///
     /// [`CudaError::RankTooLarge`] above 15 axes, [`CudaError::Capturing`] for a new shape in a
-    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire_nd`]. No slot
+    /// capture where the pool has no [source](crate::BlockSource), and all of [`Scope::try_acquire`]. No slot
     /// stays taken.
     fn try_acquire_shaped<T: PodElement>(
         &self,

@@ -1,8 +1,9 @@
 //! Copies and settings of bytes on the pool's stream, by address, for the backend and its views. Only a copy to the
 //! host waits for the device.
 
-use crate::driver::calls::{self, Address};
-use crate::driver::error::CudaError;
+use pool_driver::calls::{self, Address};
+use pool_driver::error::CudaError;
+
 use crate::stream::device_stream::DeviceStream;
 
 /// Sets bytes.

@@ -53,8 +53,8 @@ unsafe impl<B: LocalPool + GuardMayLeaveItsThread> Sync for LocalGuard<B> {}
 /// guard.configure(PoolConfig::new().byte_limit(1 << 20))?;
 /// {
 ///     let scope = guard.scope();
-///     assert!(scope.try_acquire::<u8>(2 << 20).is_err());
-///     scope.acquire_zeroed::<u8>(1000);
+///     assert!(scope.try_acquire::<u8, _>(2 << 20).is_err());
+///     scope.acquire_zeroed::<u8, _>(1000);
 /// }
 /// assert!(guard.stats().reserved_bytes >= 1000);
 /// guard.trim();

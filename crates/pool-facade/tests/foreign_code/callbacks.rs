@@ -47,15 +47,15 @@ fn try_everything(_: Call) -> bool {
         note(scope.try_acquire_filled(100, 7));
         note(scope.try_acquire_from(&[1; 1000]));
         note(scope.try_acquire_with(3, |_| 5));
-        note(scope.try_acquire_nd([2, 3]).map(NdView::into_view));
-        note(scope.try_acquire_nd(&[2_usize, 3][..]).map(NdView::into_view));
+        note(scope.try_acquire([2, 3]).map(NdView::into_view));
+        note(scope.try_acquire(&[2_usize, 3][..]).map(NdView::into_view));
         let served = scope.active_slots() - active;
         assert!([0, 8].contains(&served), "all of them or none: {served}");
         if served == 0 {
             assert_eq!(scope.trim().slots, 0);
             assert_eq!(scope.compact(&Compaction::default()).slots, 0);
             scope.sample_lengths();
-            assert_eq!(scope.try_acquire::<u8>(1), Err(PoolError::Reentered));
+            assert_eq!(scope.try_acquire::<u8, _>(1), Err(PoolError::Reentered));
         }
         assert_eq!(scope.stats().active_slots, scope.active_slots());
         SEEN.set(seen);
@@ -96,7 +96,7 @@ fn growth_is_not_entered_again() {
     assert_refused(run(scope, || Some(scope.acquire_filled(64, 1))));
     // The slot has a block, which is too small: a smaller acquire would still fit it.
     let pool = endless_pool(PoolConfig::new());
-    pool.scope().acquire::<u8>(100);
+    pool.scope().acquire::<u8, _>(100);
     let scope = endless_scope(pool);
     let seen = run(scope, || Some(scope.acquire_filled(1000, 1)));
     assert_refused(seen);
@@ -109,8 +109,8 @@ fn the_first_use_of_a_vector_is_not_entered_again() {
     let pool = endless_pool(PoolConfig::new());
     {
         let scope = pool.scope();
-        scope.acquire::<u8>(100);
-        scope.acquire::<u8>(10_000);
+        scope.acquire::<u8, _>(100);
+        scope.acquire::<u8, _>(10_000);
     }
     let scope = endless_scope(pool);
     let mut vector = scope.acquire_vec::<u8>(0);
@@ -131,7 +131,7 @@ fn a_new_table_is_not_entered_again() {
     // The list of tables has room for four, then for eight.
     for table in 0..6 {
         while scope.active_slots() == 0 || scope.active_slots() % per_table != 0 {
-            scope.acquire::<u8>(1);
+            scope.acquire::<u8, _>(1);
         }
         let seen = run(scope, || Some(scope.acquire(0)));
         assert_refused(seen);
@@ -144,18 +144,18 @@ fn a_new_table_is_not_entered_again() {
 #[test]
 fn a_shape_that_is_new_to_a_hot_slot_is_not_entered_again() {
     let pool = endless_pool(PoolConfig::new().ways(1));
-    pool.scope().acquire::<u8>(1000);
+    pool.scope().acquire::<u8, _>(1000);
     let scope = endless_scope(pool);
-    let nd = |dims: &[usize]| Some(scope.acquire_nd::<u8, _>(dims).into_view());
+    let nd = |dims: &[usize]| Some(scope.acquire::<u8, _>(dims).into_view());
     let first = run(scope, || nd(&[2, 3]));
     assert_refused(first);
     assert_eq!(first.calls, 3, "the lengths, the list of ways, the set");
 
     // The same slot again, whose only way is taken: the old lengths are freed.
     let pool = endless_pool(PoolConfig::new().ways(1));
-    pool.scope().acquire_nd::<u8, _>(&[7, 8][..]);
+    pool.scope().acquire::<u8, _>(&[7, 8][..]);
     let scope = endless_scope(pool);
-    let evicting = run(scope, || Some(scope.acquire_nd::<u8, _>(&[2, 3][..]).into_view()));
+    let evicting = run(scope, || Some(scope.acquire::<u8, _>(&[2, 3][..]).into_view()));
     assert_refused(evicting);
     assert_eq!(evicting.calls, 2, "the lengths, and the old ones");
 }
@@ -163,7 +163,7 @@ fn a_shape_that_is_new_to_a_hot_slot_is_not_entered_again() {
 #[test]
 fn a_header_is_made_after_the_step_and_is_served() {
     let pool = endless_pool(PoolConfig::new());
-    pool.scope().acquire_nd::<u8, _>(&[2, 3][..]);
+    pool.scope().acquire::<u8, _>(&[2, 3][..]);
     let scope = endless_scope(pool);
     let seen = run(scope, || scope.acquire_array_dyn::<u8>(&[2, 3]).as_slice_mut());
     assert_eq!(seen, Seen { calls: 1, refused: 0, served: 8 });
@@ -176,8 +176,8 @@ fn trim_and_compact_are_not_entered_again() {
         {
             let scope = pool.scope();
             for _ in 0..5 {
-                scope.acquire::<u8>(100);
-                scope.acquire_nd::<u8, _>(&[10, 10][..]);
+                scope.acquire::<u8, _>(100);
+                scope.acquire::<u8, _>(&[10, 10][..]);
             }
         }
         pool
@@ -196,9 +196,9 @@ fn trim_and_compact_are_not_entered_again() {
     for _ in 0..=Compaction::SAMPLES {
         let scope = pool.scope();
         // The first slot, at which the cursor stands later, keeps its block: it must not be had either.
-        scope.acquire::<u8>(100);
+        scope.acquire::<u8, _>(100);
         for _ in 1..10 {
-            scope.acquire::<u8>(1);
+            scope.acquire::<u8, _>(1);
         }
     }
     let scope = endless_scope(pool);
@@ -232,7 +232,7 @@ fn handles_are_read_while_the_scope_beside_them_grows() {
         for _ in 0..acquires {
             scope.acquire_filled(10, 1_u8);
         }
-        scope.acquire_nd::<u8, _>(&[2, 2][..]);
+        scope.acquire::<u8, _>(&[2, 2][..]);
         scope.trim();
     });
     assert!(READS.get() > acquires, "each block, table and list: {}", READS.get());
@@ -244,7 +244,7 @@ fn work_on_idle_pools_ends_though_the_allocator_makes_more() {
         with_hook(None, || {
             with_pool!(Cpu, Cpu, |one, other| {
                 assert_eq!((one.active_slots(), other.active_slots()), (0, 0));
-                one.acquire::<u8>(10);
+                one.acquire::<u8, _>(10);
             });
         });
         true
@@ -252,7 +252,7 @@ fn work_on_idle_pools_ends_though_the_allocator_makes_more() {
     let work = || {
         let mut guards = vec![local::<Cpu>(), local::<Cpu>(), local::<Cpu>()];
         for guard in &mut guards {
-            guard.scope().acquire::<u8>(100);
+            guard.scope().acquire::<u8, _>(100);
         }
         let mut guard = guards.remove(0);
         drop(guards);
@@ -270,10 +270,10 @@ fn work_on_idle_pools_ends_though_the_allocator_makes_more() {
 #[test]
 fn nothing_is_in_flight_where_an_error_is_shown() {
     let scope = endless_scope(endless_pool(PoolConfig::new().byte_limit(1 << 10)));
-    let caught = std::panic::catch_unwind(|| scope.acquire::<u8>(1 << 20).len());
+    let caught = std::panic::catch_unwind(|| scope.acquire::<u8, _>(1 << 20).len());
     assert!(caught.is_err());
     let view = scope.acquire_filled(8, 1_u8);
-    let message = scope.try_acquire::<u8>(1 << 20).unwrap_err().to_string();
+    let message = scope.try_acquire::<u8, _>(1 << 20).unwrap_err().to_string();
     assert!(message.contains("1024"), "{message}");
     assert_eq!((&*view, scope.active_slots()), (&[1_u8; 8][..], 1));
 }
@@ -290,13 +290,13 @@ fn pools_that_are_made_while_others_are_configured_follow() {
     }
     let work = || {
         let mut guard = local::<Cpu>();
-        local::<Cpu>().scope().acquire_nd::<u8, _>(&[2, 3][..]);
+        local::<Cpu>().scope().acquire::<u8, _>(&[2, 3][..]);
         let poison = PoolConfig::new().poison(true);
         with_hook(Some(use_a_pool), || guard.configure(poison).unwrap());
         let mut guards = [(); 4].map(|()| local::<Cpu>());
         for guard in guards.iter_mut().chain([&mut guard]) {
             guard.scope().acquire_filled(8, 0x55_u8);
-            assert_eq!(guard.scope().acquire::<u8>(8), [0xFF; 8]);
+            assert_eq!(guard.scope().acquire::<u8, _>(8), [0xFF; 8]);
         }
     };
     std::thread::spawn(work).join().unwrap();

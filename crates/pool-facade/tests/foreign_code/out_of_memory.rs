@@ -81,7 +81,7 @@ fn acquires() {
     let tables = if cfg!(miri) { 2 } else { 5 } * slots_per_table();
     let many = |pool: &mut Pool<Cpu>| {
         let scope = pool.scope();
-        (0..tables).try_for_each(|_| scope.try_acquire_zeroed::<u8>(0).map(drop))
+        (0..tables).try_for_each(|_| scope.try_acquire_zeroed::<u8, _>(0).map(drop))
     };
     sweep("tables and their list", pool, many, use_pool);
     let lengths = |pool: &mut Pool<Cpu>| {
@@ -92,7 +92,7 @@ fn acquires() {
     sweep("blocks", pool, lengths, use_pool);
     let shapes = |pool: &mut Pool<Cpu>| {
         for dims in [&[2, 3][..], &[1, 2, 3, 4, 5], &[], &[6], &[3, 2], &[2, 3]] {
-            pool.scope().try_acquire_nd::<u8, _>(dims).map(drop)?;
+            pool.scope().try_acquire::<u8, _>(dims).map(drop)?;
         }
         Ok(())
     };
@@ -163,7 +163,7 @@ fn work_on_idle_pools_takes_no_memory() {
         let ground = || {
             let mut guards = [(); 3].map(|()| local::<Cpu>());
             for guard in &mut guards {
-                guard.scope().acquire::<u8>(100);
+                guard.scope().acquire::<u8, _>(100);
             }
             local::<Cpu>()
         };

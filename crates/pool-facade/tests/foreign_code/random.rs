@@ -150,8 +150,8 @@ impl World {
             2 => scope.try_acquire_filled(length, 5).inspect(|view| is_all(view, 5)),
             3 => scope.try_acquire_from(&[6; 20]).inspect(|view| is_all(view, 6)),
             4 => scope.try_acquire_with(length.min(5), closure).inspect(|view| is_all(view, 3)),
-            5 => scope.try_acquire_nd(dims).map(NdView::into_view),
-            6 => scope.try_acquire_nd_filled(dims, 8).map(NdView::into_view),
+            5 => scope.try_acquire(dims).map(NdView::into_view),
+            6 => scope.try_acquire_filled(dims, 8).map(NdView::into_view),
             7 => {
                 scope.trim();
                 return;

@@ -32,7 +32,7 @@ pub(crate) fn slots_per_table() -> usize {
     let scope = pool.scope();
     let one_table = scope.stats().bookkeeping_bytes;
     while scope.stats().bookkeeping_bytes == one_table {
-        scope.acquire::<u8>(0);
+        scope.acquire::<u8, _>(0);
     }
     scope.active_slots() - 1
 }

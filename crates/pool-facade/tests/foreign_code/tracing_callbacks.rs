@@ -104,7 +104,7 @@ fn h1_trim_told_to_a_subscriber_that_acquires() {
 fn h1_warning_told_to_a_subscriber_that_acquires() {
     let scope = endless_scope(endless_pool(PoolConfig::new()));
     for _ in 1..PoolConfig::WARNING_SLOTS {
-        scope.acquire::<u8>(0);
+        scope.acquire::<u8, _>(0);
     }
     let (mine, theirs) = outcome(When::Event, scope, || scope.acquire_filled(64, 1_u8));
     assert_eq!(theirs, Err(PoolError::Reentered));
@@ -149,7 +149,7 @@ fn a_subscriber_that_panics_leaves_the_pool_usable() {
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     };
     panics(&|| {
-        scope.acquire::<u8>(100);
+        scope.acquire::<u8, _>(100);
     });
     panics(&|| {
         scope.trim();

@@ -143,7 +143,7 @@ fn copy_is_all_that_a_host_element_needs() {
 
     fn generic<'s, T: Copy + Ord + 's>(scope: &mut Scope<'s, Cpu>, values: &[T]) -> &'s mut [T] {
         scope.keep(|inner| {
-            let sorted = inner.acquire_copy(values);
+            let sorted = inner.acquire_with(values.len(), |i| values[i]);
             sorted.sort();
             let mut vector = inner.acquire_vec(0);
             vector.extend_from_slice(sorted);

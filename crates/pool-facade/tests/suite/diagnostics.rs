@@ -12,8 +12,8 @@ const ACCEPTED: Program<'static> = Program {
         use pool_facade::{ndarray, prelude::*};
         fn main() {
             with_pool!(Cpu, |scope| {
-                scope.acquire::<f64>(3);
-                scope.acquire_zeroed::<bool>(3);
+                scope.acquire::<f64, _>(3);
+                scope.acquire_zeroed::<bool, _>(3);
                 let left: &mut ndarray::ArrayRef<f64, ndarray::IxDyn> = scope.acquire_array_dyn(&[2]);
                 let layout: &mut ndarray::LayoutRef<f64, ndarray::IxDyn> = left.as_mut();
                 layout.invert_axis(ndarray::Axis(0));
@@ -27,7 +27,7 @@ const ACCEPTED_WITHOUT_BACKEND: Program<'static> = Program {
     features: "",
     source: r#"
         use pool_facade::prelude::*;
-        fn take<B: PoolBackend>(scope: &Scope<'_, B>) { scope.acquire_zeroed::<u8>(1); }
+        fn take<B: PoolBackend>(scope: &Scope<'_, B>) { scope.acquire_zeroed::<u8, _>(1); }
         fn main() { let _marker = (Cpu, Cuda); }
     "#,
 };
@@ -117,7 +117,7 @@ const NOT_RECYCLABLE: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(|scope| { scope.acquire::<bool>(8); }); }
+        fn main() { with_pool!(|scope| { scope.acquire::<bool, _>(8); }); }
     "#,
 };
 
@@ -126,7 +126,7 @@ const NOT_RECYCLABLE_ARRAY: Program<'static> = Program {
     features: "cpu",
     source: r#"
         use pool_facade::prelude::*;
-        fn main() { with_pool!(|scope| { scope.acquire_nd::<char, _>([2, 2]); }); }
+        fn main() { with_pool!(|scope| { scope.acquire::<char, _>([2, 2]); }); }
     "#,
 };
 
@@ -155,6 +155,18 @@ const NO_ELEMENTS: [(&str, Program<'static>); 4] = [
     ("&str", acquiring!("filled_reference", "acquire_filled(3, \"static\")")),
     ("String", acquiring!("filled_string", "acquire_filled(3, String::new())")),
 ];
+
+/// Shapes that are none, and what the message calls them.
+const NO_SHAPES: [(&str, Program<'static>); 4] = [
+    ("u32", acquiring!("length_of_32_bits", "acquire::<f32, _>(8_u32)")),
+    ("[u32; 2]", acquiring!("lengths_of_32_bits", "acquire_zeroed::<f32, _>([2_u32, 3])")),
+    ("Vec<usize>", acquiring!("owned_lengths", "acquire_filled(vec![2_usize, 3], 1.0)")),
+    ("[usize; 7]", acquiring!("seven_axes", "acquire::<f32, _>([1_usize; 7])")),
+];
+
+/// A rank that is known at run time, where the index would have to be of as many axes.
+const NO_FIXED_SHAPE: Program<'static> =
+    acquiring!("elements_of_a_dynamic_shape", "acquire_uninit::<u8, &[usize]>(&[2, 3])");
 
 /// Two headers of arrays of dynamic rank, seen as a reference type of `ndarray`, and what is done to
 /// them.
@@ -315,7 +327,7 @@ fn an_element_that_cannot_be_recycled_names_the_way_out() {
 fn tuples_options_references_and_owners_are_told_the_way_out() {
     let way_out = [
         "for a tuple of one type use an array, `[u32; 2]` for `(u32, u32)`",
-        "host scopes have `acquire_with`, `acquire_copy` and `acquire_repeat`",
+        "host scopes have `acquire_with`: `acquire_with(n, |_| value)` repeats",
         "a type with `Drop`, such as `String` or `Vec`, cannot be in a pool",
         "E0277",
     ];
@@ -325,6 +337,20 @@ fn tuples_options_references_and_owners_are_told_the_way_out() {
         let said = format!("`{name}` is not plain data, which this use of a pool needs");
         refused(program, &[&[said.as_str()], &way_out[..]].concat());
     }
+}
+
+/// What is not a shape is told what the shapes are.
+#[test]
+#[cfg_attr(miri, ignore = "SKIPPED: Miri starts no compiler")]
+fn what_is_no_shape_is_told_the_shapes() {
+    let shapes = "shapes are: `usize` for a length; `[usize; N]` or a tuple of `usize` for 1 to 6 axes; \
+                  `&[usize]` for a number of axes known at run time";
+    for (name, program) in &NO_SHAPES {
+        let said = format!("`{name}` is not the shape of an array");
+        refused(program, &[&said, shapes, "E0277"]);
+    }
+    let said = "`&[usize]` is not a shape whose number of axes is known at compile time";
+    refused(&NO_FIXED_SHAPE, &[said, "E0277"]);
 }
 
 /// The cached header of an array of dynamic rank is lent as an unsized reference: what would put

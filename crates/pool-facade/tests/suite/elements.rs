@@ -27,14 +27,14 @@ fn written_first<T: Element + PartialEq + std::fmt::Debug>(values: [T; 3]) {
         with_pool!(|scope| {
             // Bytes that are no value of `T`, in the block that comes next.
             scope.scope().acquire_filled(100, 0xFE_u8);
-            let zeroed = scope.acquire_zeroed::<T>(2);
+            let zeroed = scope.acquire_zeroed::<T, _>(2);
             assert_eq!(zeroed, [T::zeroed(); 2]);
             let filled = scope.acquire_filled(5, values[1]);
             let copied = scope.acquire_from(&values);
             let made = scope.acquire_with(3, |i| values[2 - i]);
             assert_eq!((filled[4], copied[2], made[2]), (values[1], values[2], values[0]));
             zeroed[1] = values[0];
-            let mut array = scope.acquire_nd_filled([2, 2], values[0]);
+            let mut array = scope.acquire_filled([2, 2], values[0]);
             array[[1, 0]] = values[2];
             assert_eq!(array.as_slice(), [values[0], values[0], values[2], values[0]]);
             assert_eq!(zeroed, [T::zeroed(), values[0]]);
@@ -50,10 +50,10 @@ fn recycled<T: PodElement + PartialEq + std::fmt::Debug>(values: [T; 3]) {
     written_first(values);
     with_pool!(|scope| {
         scope.scope().acquire_from(&values);
-        assert_eq!(scope.acquire::<T>(3), values);
-        let like = scope.acquire_like::<T>(&values[..]);
+        assert_eq!(scope.acquire::<T, _>(3), values);
+        let like = scope.acquire::<T, _>(values.len());
         assert_eq!(like.len(), 3);
-        assert_eq!(scope.acquire_nd::<T, _>([3, 2]).shape(), [3, 2]);
+        assert_eq!(scope.acquire::<T, _>([3, 2]).shape(), [3, 2]);
     });
 }
 
@@ -87,7 +87,7 @@ fn values_that_are_not_every_byte_pattern() {
 fn plain_data_of_a_user() {
     recycled([particle(1), particle(2), particle(u64::MAX)]);
     let total: f32 = with_pool!(|scope| {
-        let particles = scope.acquire_nd_with([4, 5], |[i, j]| particle((i * 5 + j) as u64));
+        let particles = scope.acquire_with([4, 5], |[i, j]| particle((i * 5 + j) as u64));
         assert_eq!(particles[[3, 4]].id, 19);
         particles.as_slice().iter().map(|particle| particle.mass).sum()
     });
@@ -103,8 +103,8 @@ fn half_precision_numbers() {
     recycled([bf16::from_f32(1.5), bf16::MAX, bf16::from_f32(-0.25)]);
     let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     let scope = pool.scope();
-    assert!(scope.acquire::<f16>(10).iter().all(|value| value.is_nan()));
-    assert!(scope.acquire::<bf16>(10).iter().all(|value| value.is_nan()));
+    assert!(scope.acquire::<f16, _>(10).iter().all(|value| value.is_nan()));
+    assert!(scope.acquire::<bf16, _>(10).iter().all(|value| value.is_nan()));
 }
 
 #[cfg(feature = "complex")]
@@ -136,11 +136,10 @@ fn complex_numbers_of_half_precision() {
 #[test]
 fn arrays_of_a_user() {
     with_pool!(|scope| {
-        let mut particles =
-            scope.acquire_nd_with([2, 3], |[i, _]| particle(i as u64)).into_ndarray();
+        let mut particles = scope.acquire_with([2, 3], |[i, _]| particle(i as u64)).into_ndarray();
         particles.swap_axes(0, 1);
         assert_eq!(particles.row(2).iter().map(|particle| particle.id).collect::<Vec<_>>(), [0, 1]);
-        let cells = scope.acquire_nd_zeroed::<Cell, _>([2, 2]).into_ndarray();
+        let cells = scope.acquire_zeroed::<Cell, _>([2, 2]).into_ndarray();
         assert!(cells.iter().all(|cell| !cell.alive));
     });
 }

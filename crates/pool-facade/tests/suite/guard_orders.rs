@@ -99,7 +99,11 @@ impl Walk {
             }
         }
         for (block, guard) in &mut self.held {
-            assert_eq!(guard.scope().acquire::<usize>(16), [*block; 16], "written by no one else");
+            assert_eq!(
+                guard.scope().acquire::<usize, _>(16),
+                [*block; 16],
+                "written by no one else"
+            );
         }
     }
 }

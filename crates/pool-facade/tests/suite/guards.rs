@@ -49,7 +49,7 @@ fn guards_returned_out_of_order_while_scopes_are_open() {
                 });
                 for (value, guard) in guards.iter_mut().flatten() {
                     let kept = guard.scope();
-                    assert_eq!(kept.acquire::<u64>(50), [*value; 50], "recycled by no one else");
+                    assert_eq!(kept.acquire::<u64, _>(50), [*value; 50], "recycled by no one else");
                 }
             }
             // The pools that came back hold 99 now: write them as the next round expects nothing.

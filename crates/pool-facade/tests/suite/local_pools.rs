@@ -35,8 +35,8 @@ fn stats_are_a_table() {
         make_idle(2);
         let mut guard = local::<Cpu>();
         guard.configure(PoolConfig::new().name("solver").byte_limit(1 << 20)).unwrap();
-        guard.scope().acquire_nd::<u8, &[usize]>(&[2, 3]);
-        guard.scope().acquire_nd::<u8, &[usize]>(&[2, 3]);
+        guard.scope().acquire::<u8, _>(&[2, 3][..]);
+        guard.scope().acquire::<u8, _>(&[2, 3][..]);
         let table = guard.stats().to_string();
         let mut lines = table.lines();
         assert_eq!(lines.next(), Some("solver on cpu"));
@@ -136,7 +136,7 @@ fn compact_swaps_what_is_far_too_large() {
         let pass = |length: usize| {
             with_pool!(Cpu, Cpu, |left, right| {
                 let (a, b) =
-                    (left.acquire_zeroed::<u64>(length), right.acquire_zeroed::<u64>(length));
+                    (left.acquire_zeroed::<u64, _>(length), right.acquire_zeroed::<u64, _>(length));
                 a[length - 1] = 1;
                 b[0] = a[length - 1];
             });
@@ -172,10 +172,10 @@ fn configure_reaches_the_idle_and_the_coming_pools() {
         for mut guard in [guard, idle, coming] {
             assert_eq!(guard.stats().byte_limit, 4096);
             let scope = guard.scope();
-            let error = scope.try_acquire::<u8>(5000).unwrap_err();
+            let error = scope.try_acquire::<u8, _>(5000).unwrap_err();
             assert!(matches!(error, PoolError::LimitExceeded { limit: 4096, reserved: 0, .. }));
             // The limit is each pool's own.
-            assert_eq!(scope.try_acquire::<u8>(3000).unwrap().len(), 3000);
+            assert_eq!(scope.try_acquire::<u8, _>(3000).unwrap().len(), 3000);
         }
         drop(other);
         let kept = on_fresh_thread(|| name(&local::<Cpu>()));
@@ -229,19 +229,19 @@ fn poison_overwrites_what_is_recycled() {
         local::<Cpu>().configure(PoolConfig::new().poison(true)).unwrap();
         for _ in 0..3 {
             with_pool!(|scope| {
-                let recycled = scope.acquire::<f64>(20);
+                let recycled = scope.acquire::<f64, _>(20);
                 assert!(recycled.iter().all(|value| value.is_nan()));
                 recycled.fill(1.0);
-                assert_eq!(scope.acquire_zeroed::<f64>(5), [0.0; 5]);
+                assert_eq!(scope.acquire_zeroed::<f64, _>(5), [0.0; 5]);
                 assert_eq!(scope.acquire_filled(5, 2_u8), [2; 5]);
             });
         }
         local::<Cpu>().configure(PoolConfig::new()).unwrap();
         with_pool!(|scope| {
-            scope.acquire::<f64>(20).fill(3.0);
+            scope.acquire::<f64, _>(20).fill(3.0);
         });
         with_pool!(|scope| {
-            assert_eq!(scope.acquire::<f64>(20), [3.0; 20]);
+            assert_eq!(scope.acquire::<f64, _>(20), [3.0; 20]);
         });
     });
 }

@@ -25,7 +25,7 @@ fn largest(scope: &mut Scope<'_, Cpu>, values: &[f64]) -> f64 {
 fn spread<B: PoolBackend>(scope: &Scope<'_, B>, depth: usize) -> usize {
     let before = scope.active_slots();
     for length in 0..depth {
-        scope.acquire_zeroed::<u8>(length);
+        scope.acquire_zeroed::<u8, _>(length);
     }
     scope.active_slots() - before
 }
@@ -103,16 +103,15 @@ fn the_same_sequence_has_the_same_addresses() {
     fn sequence() -> Vec<usize> {
         let mut addresses = Vec::with_capacity(16);
         with_pool!(Cpu, Cpu, |left, right| {
-            addresses.push(left.acquire::<f64>(100).as_ptr().addr());
-            addresses.push(right.acquire::<f32>(33).as_ptr().addr());
+            addresses.push(left.acquire::<f64, _>(100).as_ptr().addr());
+            addresses.push(right.acquire::<f32, _>(33).as_ptr().addr());
             {
                 let inner = left.scope();
-                addresses.push(inner.acquire_nd::<u8, _>([3, 5, 7]).as_slice().as_ptr().addr());
-                addresses
-                    .push(inner.acquire_nd::<u64, &[usize]>(&[2; 7]).as_slice().as_ptr().addr());
-                addresses.push(inner.acquire::<u64>(0).as_ptr().addr());
+                addresses.push(inner.acquire::<u8, _>([3, 5, 7]).as_slice().as_ptr().addr());
+                addresses.push(inner.acquire::<u64, _>(&[2; 7][..]).as_slice().as_ptr().addr());
+                addresses.push(inner.acquire::<u64, _>(0).as_ptr().addr());
             }
-            addresses.push(left.acquire_zeroed::<bool>(1000).as_ptr().addr());
+            addresses.push(left.acquire_zeroed::<bool, _>(1000).as_ptr().addr());
             with_pool!(|nested| {
                 addresses.push(nested.acquire_filled(9, [1_u8; 3]).as_ptr().addr());
             });
@@ -137,9 +136,9 @@ fn the_same_sequence_has_the_same_addresses() {
 #[test]
 fn the_function_forms_repeat_as_well() {
     fn addresses(scope: &mut Scope<'_, Cpu>) -> [usize; 3] {
-        let first = scope.acquire::<u32>(10).as_ptr().addr();
-        let inner = scope.scope().acquire::<u32>(20).as_ptr().addr();
-        [first, inner, scope.acquire::<u32>(15).as_ptr().addr()]
+        let first = scope.acquire::<u32, _>(10).as_ptr().addr();
+        let inner = scope.scope().acquire::<u32, _>(20).as_ptr().addr();
+        [first, inner, scope.acquire::<u32, _>(15).as_ptr().addr()]
     }
     on_fresh_thread(|| {
         let mut own = Pool::<Cpu>::new(());

@@ -30,7 +30,7 @@ pub(crate) fn make_idle(count: usize) {
 
 /// Where the first slot of a guard's pool has its block: by this a pool is known again.
 pub(crate) fn first_block(guard: &mut LocalGuard<Cpu>) -> usize {
-    guard.scope().acquire::<u64>(16).as_ptr().addr()
+    guard.scope().acquire::<u64, _>(16).as_ptr().addr()
 }
 
 /// The blocks of the thread's idle pools, in the order in which they would be taken.

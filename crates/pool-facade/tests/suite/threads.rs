@@ -68,7 +68,7 @@ fn an_owned_pool_is_handed_over() {
     let handle = dynamic.acquire_filled(10, 1_u64);
     for value in 0..5_u64 {
         (pool, dynamic) = on_fresh_thread(move || {
-            let recycled = pool.scope().acquire::<u64>(100);
+            let recycled = pool.scope().acquire::<u64, _>(100);
             if value > 0 {
                 assert_eq!(recycled, [value - 1; 100]);
             }

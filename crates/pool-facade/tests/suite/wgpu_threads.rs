@@ -34,5 +34,5 @@ fn a_thread_that_ends_gives_up_its_buffers_in_any_order() {
         }
     }
     // What they left is dropped by whoever comes next.
-    assert_eq!(with_pool!(Wgpu, |scope| { scope.acquire_zeroed::<u8>(5).len() }), 5);
+    assert_eq!(with_pool!(Wgpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }), 5);
 }

@@ -11,13 +11,13 @@ macro_rules! family {
     ($scope:expr, $dims:expr) => {{
         let dims = $dims;
         let count = dims.iter().product::<usize>();
-        let mut recycled = $scope.acquire_nd::<f64, _>(dims);
+        let mut recycled = $scope.acquire::<f64, _>(dims);
         recycled.as_mut_slice().fill(1.0);
-        let zeroed = $scope.acquire_nd_zeroed::<f64, _>(dims);
-        let filled = $scope.acquire_nd_filled(dims, 2.0_f64);
-        let copied = $scope.acquire_nd_from(dims, filled.as_slice());
-        let like = $scope.acquire_nd_like::<f32, _, _>(&copied);
-        let made = $scope.acquire_nd_with(dims, |index| index.iter().sum::<usize>() as f64);
+        let zeroed = $scope.acquire_zeroed::<f64, _>(dims);
+        let filled = $scope.acquire_filled(dims, 2.0_f64);
+        let copied = $scope.acquire_from(filled.as_slice()).reshape(dims);
+        let like = $scope.acquire::<f32, _>(copied.dims());
+        let made = $scope.acquire_with(dims, |index| index.iter().sum::<usize>() as f64);
         assert_eq!((recycled.len(), like.len(), made.len()), (count, count, count));
         assert_eq!(zeroed.as_slice()[count - 1] + copied.as_slice()[0], 2.0);
         let mut view = copied.into_ndarray();
@@ -53,9 +53,10 @@ fn every_form_of_a_shape() {
     fn family<Sh: ShapeBuilder + Clone>(scope: &Scope<'_, Cpu>, shape: &Sh) {
         let mut recycled = scope.acquire_array::<f64, _>(shape.clone());
         recycled.fill(1.0);
-        recycled += &scope.acquire_array_zeroed::<f64, _>(shape.clone());
-        let pairs = scope.acquire_array_repeat(shape.clone(), (1_u8, 0.5_f64));
-        assert_eq!(recycled.into_iter().len(), pairs.len());
+        let mut zeros = scope.try_acquire_array::<f64, _>(shape.clone()).unwrap();
+        zeros.fill(0.0);
+        recycled += &zeros;
+        assert_eq!(recycled.into_iter().len(), zeros.len());
     }
     fn like<D: Dimension>(scope: &Scope<'_, Cpu>, model: &ArrayRef<f64, D>) {
         let mut copy = scope.acquire_array(model.raw_dim());
@@ -71,7 +72,7 @@ fn every_form_of_a_shape() {
         family(&scope, &(1, 2, 3, 1, 2, 2).f());
         family(&scope, &IxDyn(&[2, 3, 2, 2]));
         family(&scope, &IxDyn(&[2, 3, 2, 2]).f());
-        like(&scope, &scope.acquire_array_zeroed((3, 4)));
+        like(&scope, &scope.acquire_zeroed((3, 4)).into_ndarray());
     });
 }
 
@@ -105,11 +106,11 @@ fn dynamic_ranks() {
         let scope = pool.scope();
         for dims in RANKS {
             let count = dims.iter().product::<usize>();
-            let mut array = scope.acquire_nd::<f64, &[usize]>(dims);
+            let mut array = scope.acquire::<f64, _>(dims);
             array.as_mut_slice().fill(1.0);
             assert_eq!((array.shape(), array.len()), (dims, count));
-            let filled = scope.acquire_nd_filled::<f32, &[usize]>(dims, 2.0);
-            let zeroed = scope.acquire_nd_zeroed::<u64, &[usize]>(dims);
+            let filled = scope.acquire_filled::<f32, _>(dims, 2.0);
+            let zeroed = scope.acquire_zeroed::<u64, _>(dims);
             assert_eq!(filled.len() + zeroed.len(), 2 * count);
         }
     });
@@ -182,7 +183,7 @@ fn five_shapes_in_turn_allocate_once_each_in_four_ways_and_never_in_five() {
     let mut pass = 0;
     let mut next = |pool: &mut Pool<Cpu>| {
         pass += 1;
-        pool.scope().acquire_nd::<f64, _>(&shape(pass)[..]);
+        pool.scope().acquire::<f64, _>(&shape(pass)[..]);
     };
     let mut four = Pool::<Cpu>::new(());
     (0..10).for_each(|_| next(&mut four));

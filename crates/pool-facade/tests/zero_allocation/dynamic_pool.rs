@@ -43,14 +43,14 @@ fn scopes_above_handles() {
             let (mut handles, mut scope) = pool.split();
             let scratch = scope.acquire_from(handles.get(kept).unwrap());
             let inner = scope.scope();
-            let mut matrix = inner.acquire_nd_from([4, 4], scratch);
+            let mut matrix = inner.acquire_from(scratch).reshape([4, 4]);
             matrix[[3, 3]] = 8.0;
             let dynamic = inner.acquire_array_dyn::<f64>(&[2; 8]);
             dynamic.as_slice_mut().unwrap().fill(1.0);
             handles.get_mut(kept).unwrap()[0] = matrix.into_ndarray().sum() + dynamic[[0; 8]];
         }
         assert_eq!(pool.get(kept).unwrap()[0], 39.0);
-        pool.scope().acquire::<u8>(1000);
+        pool.scope().acquire::<u8, _>(1000);
         pool.rewind();
         pool.rewind();
     });

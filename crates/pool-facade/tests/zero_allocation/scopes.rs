@@ -7,17 +7,17 @@ use crate::steady::{PASSES, never_allocates, stays_warm};
 
 /// Every member of the one-dimensional family.
 fn family(scope: &Scope<'_, Cpu>, length: usize) -> u64 {
-    let recycled = scope.acquire::<u64>(length);
+    let recycled = scope.acquire::<u64, _>(length);
     recycled.fill(1);
-    let zeroed = scope.acquire_zeroed::<bool>(length);
+    let zeroed = scope.acquire_zeroed::<bool, _>(length);
     let filled = scope.acquire_filled(length, 2_u32);
     let copied = scope.acquire_from(&*filled);
-    let like = scope.acquire_like::<u8>(&*copied);
+    let like = scope.acquire::<u8, _>(copied.len());
     like.fill(3);
     let made = scope.acquire_with(length, |i| [i as f32, 1.0, 2.0]);
-    let tried = scope.try_acquire::<u16>(length).map_or(0, |view| view.len());
-    scope.acquire::<f64>(0);
-    scope.acquire::<()>(length);
+    let tried = scope.try_acquire::<u16, _>(length).map_or(0, |view| view.len());
+    scope.acquire::<f64, _>(0);
+    scope.acquire::<(), _>(length);
     zeroed[0] = true;
     recycled[0] + u64::from(copied[0]) + u64::from(like[0]) + made.len() as u64 + tried as u64
 }
@@ -52,9 +52,9 @@ fn large_slices() {
     let mut pool = Pool::<Cpu>::new(());
     never_allocates(|| {
         let scope = pool.scope();
-        scope.acquire::<u8>(5 * mib)[mib] = 1;
-        scope.acquire::<u64>(mib)[mib - 1] = 2;
-        scope.acquire::<u8>(100)[0] = 3;
+        scope.acquire::<u8, _>(5 * mib)[mib] = 1;
+        scope.acquire::<u64, _>(mib)[mib - 1] = 2;
+        scope.acquire::<u8, _>(100)[0] = 3;
     });
     assert_eq!(pool.stats().growths, 3);
 }
@@ -64,7 +64,7 @@ fn nested_scopes() {
     fn nest(scope: &mut Scope<'_, Cpu>, depth: usize) -> usize {
         let kept = scope.acquire_filled(10, depth);
         let below = if depth > 0 { nest(&mut scope.scope(), depth - 1) } else { 0 };
-        scope.scope().acquire::<u64>(30);
+        scope.scope().acquire::<u64, _>(30);
         kept[9] + below
     }
     let mut pool = Pool::<Cpu>::new(());
@@ -142,9 +142,9 @@ fn refusals() {
     never_allocates(|| {
         let scope = pool.scope();
         let kept = scope.acquire_filled(100, 1_u8);
-        assert!(scope.try_acquire::<u64>(1 << 20).is_err());
-        assert!(scope.try_acquire::<u64>(usize::MAX).is_err());
-        assert!(scope.try_acquire_nd::<u64, _>([usize::MAX, 2]).is_err());
+        assert!(scope.try_acquire::<u64, _>(1 << 20).is_err());
+        assert!(scope.try_acquire::<u64, _>(usize::MAX).is_err());
+        assert!(scope.try_acquire::<u64, _>([usize::MAX, 2]).is_err());
         assert_eq!(kept[99], 1);
     });
 }
@@ -167,12 +167,12 @@ fn modes_for_finding_mistakes() {
     let mut pool = Pool::<Cpu>::with_config((), PoolConfig::new().poison(true)).unwrap();
     never_allocates(|| {
         let scope = pool.scope();
-        assert!(scope.acquire::<f64>(40)[39].is_nan());
+        assert!(scope.acquire::<f64, _>(40)[39].is_nan());
     });
     pool.configure(PoolConfig::new().fresh(true)).unwrap();
     let before = Calls::so_far();
     for _ in 0..PASSES {
-        pool.scope().acquire::<f64>(40);
+        pool.scope().acquire::<f64, _>(40);
     }
     let passes = PASSES as u64;
     assert_eq!(Calls::since(before), Calls { allocations: passes, frees: passes });

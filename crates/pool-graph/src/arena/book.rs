@@ -192,14 +192,9 @@ impl ArenaBook {
         self.begin();
     }
 
-    /// For how many regions room is to be made, so that the next allocation has it.
-    pub(super) fn lacks(&self) -> Option<usize> {
-        self.live.lacks()
-    }
-
-    /// Takes room for regions; what is to be freed is there afterwards.
-    pub(super) fn put(&mut self, room: &mut LiveRegions) {
-        self.live.move_to(room);
+    /// The list of live regions, which needs room for the next allocation.
+    pub(super) fn live_mut(&mut self) -> &mut LiveRegions {
+        &mut self.live
     }
 
     pub(super) fn is_linear(&self) -> bool {

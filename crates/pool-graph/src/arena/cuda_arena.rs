@@ -4,18 +4,17 @@
 use std::fmt;
 
 use pool_core::Device;
+use pool_core::reserve::lock_reserved;
 
 use super::book::ArenaBook;
-use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
 use super::region::{ArenaRegion, Deallocation};
 use super::shared::ArenaShared;
 use super::stats::ArenaStats;
 use crate::base::error::GraphMemoryError;
 use crate::base::range::LeasedRange;
-use crate::base::request::{GRANULE, Request};
-use crate::base::room;
-use crate::base::sync::{Arc, Mutex, MutexGuard};
+use crate::base::request::{BlockLayout, GRANULE, Request};
+use crate::base::sync::{Arc, Mutex};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource, is_good_address};
 
 /// A bump arena for the memory of captured graphs: one buffer, allocated outside of the capture, whose
@@ -78,26 +77,17 @@ impl<M: MemorySource> CudaArena<M> {
         self.shared.device()
     }
 
-    /// A region of `size` bytes at a multiple of 256; an empty one has an address of its own, too.
+    /// Allocates a region: of a size (at a multiple of 256), or of a size and an alignment. An empty one has an address
+    /// of its own, too.
     ///
     /// # Errors
     ///
-    /// If there is no room, if the plan has something else here, after a refused [fork](Self::forked),
-    /// where the host has no memory for the books, and where a capture session, or a graph of it, has the
-    /// arena.
-    pub fn allocate(&self, size: u64) -> GraphMemoryResult<ArenaRegion, M> {
-        self.allocate_aligned(size, GRANULE)
-    }
-
-    /// A region of `size` bytes at a multiple of `alignment`, any power of two.
-    ///
-    /// # Errors
-    ///
-    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
-    pub fn allocate_aligned(&self, size: u64, alignment: u64) -> GraphMemoryResult<ArenaRegion, M> {
-        let lock = || self.shared.book.lock();
-        let put = |book: &mut MutexGuard<'_, ArenaBook>, room: &mut LiveRegions| book.put(room);
-        let mut book = room::lock_with(lock, |book| book.lacks(), LiveRegions::with_room, put)?;
+    /// If there is no room, if the alignment is not a power of two, if the plan has something else here, after a refused
+    /// [fork](Self::forked), where the host has no memory for the books, and where a capture session, or a graph of it,
+    /// has the arena.
+    pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<ArenaRegion, M> {
+        let (size, alignment) = layout.size_and_alignment();
+        let mut book = lock_reserved(|| self.shared.book.lock(), ArenaBook::live_mut, ())?;
         if book.is_given_away() && !self.of_session {
             return Err(GraphMemoryError::ArenaInUse { address: self.shared.range.address });
         }

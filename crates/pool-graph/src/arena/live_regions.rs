@@ -3,8 +3,9 @@
 
 use std::mem;
 
+use pool_core::reserve::{self, NoHostMemory, Reserve};
+
 use crate::base::request::GRANULE;
-use crate::base::room::{self, NoRoom};
 
 /// The number that stands for no region.
 const NONE: u32 = u32::MAX;
@@ -29,33 +30,42 @@ pub(super) struct LiveRegions {
     count: u64,
 }
 
-impl LiveRegions {
-    /// A list without regions, with room for so many.
-    pub(super) fn with_room(regions: usize) -> Result<Self, NoRoom> {
-        let requested = regions.saturating_mul(size_of::<LiveRegion>());
-        let rows = regions.checked_next_power_of_two().ok_or(NoRoom { requested })?;
-        let mut room = Self { regions: room::list(rows)?, rows: room::list(rows)?, count: 0 };
-        room.rows.resize(rows, NONE);
-        Ok(room)
-    }
+/// A call needs room for one more region.
+impl Reserve for LiveRegions {
+    type Need = ();
+    type Lacking = usize;
+    type Spare = Self;
 
-    /// For how many regions room must be made, so that there is room for one more; none where there is.
-    pub(super) fn lacks(&self) -> Option<usize> {
+    fn lacking(&self, (): ()) -> Option<usize> {
         let next = self.regions.len() + 1;
         (next > self.rows.len()).then(|| next.max(4))
+    }
+
+    fn allocate(regions: usize) -> Result<Self, NoHostMemory> {
+        Self::with_room(regions)
+    }
+
+    fn move_to(&mut self, room: &mut Self) {
+        if room.rows.len() > self.rows.len() && self.copy_to(room) {
+            mem::swap(self, room);
+        }
+    }
+}
+
+impl LiveRegions {
+    /// A list without regions, with room for so many.
+    pub(super) fn with_room(regions: usize) -> Result<Self, NoHostMemory> {
+        let requested = regions.saturating_mul(size_of::<LiveRegion>());
+        let rows = regions.checked_next_power_of_two().ok_or(NoHostMemory { requested })?;
+        let mut room = Self { regions: reserve::list(rows)?, rows: reserve::list(rows)?, count: 0 };
+        room.rows.resize(rows, NONE);
+        Ok(room)
     }
 
     /// How many regions a copy must have room for.
     #[cfg(any(test, feature = "cuda"))]
     pub(super) fn needs(&self) -> usize {
         self.regions.len()
-    }
-
-    /// Moves the regions to a list with more room, which has afterwards what is to be freed.
-    pub(super) fn move_to(&mut self, room: &mut Self) {
-        if room.rows.len() > self.rows.len() && self.copy_to(room) {
-            mem::swap(self, room);
-        }
     }
 
     /// Copies the regions to an empty list; false where that has too little room.
@@ -143,6 +153,8 @@ impl LiveRegions {
 mod tests {
     use std::collections::BTreeMap;
 
+    use pool_core::reserve::Reserve;
+
     use super::LiveRegions;
 
     #[test]
@@ -158,10 +170,10 @@ mod tests {
                 assert_eq!(live.end(offset), newest.map(|(_, bytes)| bytes), "{number}");
                 newest.map(|(key, _)| map.remove(&key));
             } else {
-                if let Some(wanted) = live.lacks() {
+                if let Some(wanted) = live.lacking(()) {
                     live.move_to(&mut LiveRegions::with_room(wanted).unwrap());
                 }
-                assert_eq!(live.lacks(), None);
+                assert_eq!(live.lacking(()), None);
                 live.add(offset, number);
                 map.insert((offset, number), number);
             }

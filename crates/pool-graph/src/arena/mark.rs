@@ -3,11 +3,12 @@
 
 use std::ops::Deref;
 
+use pool_core::reserve::NoHostMemory;
+
 use super::book::ArenaBook;
 use super::cuda_arena::CudaArena;
 use super::live_regions::LiveRegions;
 use super::policy::ArenaPolicy;
-use crate::base::room::NoRoom;
 use crate::source::MemorySource;
 
 /// The books of an arena as they stood, or as they would stand anew.
@@ -25,7 +26,7 @@ pub(crate) struct TentativeRegions<'a, M: MemorySource> {
 
 impl<M: MemorySource> CudaArena<M> {
     /// A mark where the arena stands now.
-    pub(crate) fn mark(&self) -> Result<ArenaMark, NoRoom> {
+    pub(crate) fn mark(&self) -> Result<ArenaMark, NoHostMemory> {
         Ok(ArenaMark(copy(|| self.shared().book.lock())?))
     }
 
@@ -36,7 +37,7 @@ impl<M: MemorySource> CudaArena<M> {
         &self,
         given: &ArenaMark,
         policy: ArenaPolicy,
-    ) -> Result<ArenaMark, NoRoom> {
+    ) -> Result<ArenaMark, NoHostMemory> {
         let book = copy(|| self.shared().book.lock())?;
         let floor = given.0.used(book.resets());
         Ok(ArenaMark(book.anew(policy, floor)))
@@ -56,7 +57,10 @@ impl<M: MemorySource> CudaArena<M> {
     /// nothing where the arena was reset since: whoever marked it has a lease that says so.
     ///
     /// Nobody else takes or ends regions meanwhile.
-    pub(crate) fn begin_at(&self, mark: &ArenaMark) -> Result<TentativeRegions<'_, M>, NoRoom> {
+    pub(crate) fn begin_at(
+        &self,
+        mark: &ArenaMark,
+    ) -> Result<TentativeRegions<'_, M>, NoHostMemory> {
         let before = Some(copy(|| self.shared().book.lock())?);
         let mut marked = copy(|| &mark.0)?;
         self.shared().book.lock().put_back(&mut marked);
@@ -65,7 +69,7 @@ impl<M: MemorySource> CudaArena<M> {
 }
 
 /// A copy of books, which are held for a look each time: the room for it is made meanwhile.
-fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoRoom> {
+fn copy<B: Deref<Target = ArenaBook>>(book: impl Fn() -> B) -> Result<ArenaBook, NoHostMemory> {
     let mut room = LiveRegions::default();
     loop {
         let copied = book().copy(&mut room);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pool_core::Device;
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::{CudaGraph, CudaStream};
+use pool_core::reserve::lock_reserved;
+use pool_driver::cudarc::driver::{CudaGraph, CudaStream};
+use pool_driver::error::CudaError;
 
 use super::cuda_arena::CudaArena;
 use super::shared::ArenaShared;
 use crate::base::error::GraphMemoryError;
-use crate::base::room::lock_with_room;
 use crate::driver::forks;
 use crate::source::DeviceMemory;
 
@@ -66,7 +66,7 @@ impl CudaArena<DeviceMemory> {
     /// memory to note it.
     pub fn install(&self, stream: &Arc<CudaStream>) -> Result<(), GraphMemoryError<CudaError>> {
         self.check_context(stream)?;
-        let mut installed = lock_with_room(|| INSTALLED.lock(), |installed| installed, 1)?;
+        let mut installed = lock_reserved(|| INSTALLED.lock(), |installed| installed, 1)?;
         if installed.iter().any(|entry| entry.is_on(stream) || entry.is(self)) {
             return Err(GraphMemoryError::AlreadyInstalled { stream: number(stream) });
         }

@@ -4,9 +4,8 @@
 use std::fmt;
 
 use pool_core::Device;
+use pool_core::reserve::NoHostMemory;
 use thiserror::Error;
-
-use crate::base::room::NoRoom;
 
 /// Why a pool or an arena of graph memory could not do what it was asked. Both are as usable after
 /// it as before.
@@ -220,8 +219,8 @@ impl fmt::Display for Planned {
     }
 }
 
-impl<E> From<NoRoom> for GraphMemoryError<E> {
-    fn from(NoRoom { requested }: NoRoom) -> Self {
+impl<E> From<NoHostMemory> for GraphMemoryError<E> {
+    fn from(NoHostMemory { requested }: NoHostMemory) -> Self {
         Self::Bookkeeping { requested }
     }
 }

@@ -1,10 +1,8 @@
-//! The vocabulary of all modules: blocks, requests, ranges, the error of pools and arenas, the lock, and spare capacity
-//! for lists behind a lock.
+//! The vocabulary of all modules: blocks, requests, ranges, the error of pools and arenas, and the lock.
 
 pub(crate) mod block;
 pub(crate) mod bytes;
 pub(crate) mod error;
 pub(crate) mod range;
 pub(crate) mod request;
-pub(crate) mod room;
 pub(crate) mod sync;

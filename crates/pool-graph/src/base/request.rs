@@ -1,5 +1,7 @@
 //! What is asked for, checked and rounded once.
 
+use std::alloc::Layout;
+
 use crate::base::error::GraphMemoryError;
 
 /// Every address that a [source](crate::MemorySource) gives out is a multiple of this many bytes.
@@ -10,6 +12,47 @@ pub(crate) const GRANULE: u64 = SOURCE_ALIGNMENT;
 
 /// The bytes that a pool takes from the source at once, unless a request needs more.
 pub(crate) const CHUNK: u64 = 16 << 20;
+
+/// The bytes that are allocated for graphs: a size (`u64`), a size and an alignment (`(u64, u64)`), or a [`Layout`].
+///
+/// A size alone is aligned to 256. An alignment is any power of two.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the layout of a block",
+    label = "not a layout",
+    note = "layouts are: `u64` for a size; `(u64, u64)` for a size and an alignment; `std::alloc::Layout`"
+)]
+pub trait BlockLayout: sealed::BlockLayout {}
+
+mod sealed {
+    pub trait BlockLayout {
+        /// The size and the alignment, in bytes.
+        fn size_and_alignment(self) -> (u64, u64);
+    }
+}
+
+impl BlockLayout for u64 {}
+
+impl sealed::BlockLayout for u64 {
+    fn size_and_alignment(self) -> (u64, u64) {
+        (self, GRANULE)
+    }
+}
+
+impl BlockLayout for (u64, u64) {}
+
+impl sealed::BlockLayout for (u64, u64) {
+    fn size_and_alignment(self) -> (u64, u64) {
+        self
+    }
+}
+
+impl BlockLayout for Layout {}
+
+impl sealed::BlockLayout for Layout {
+    fn size_and_alignment(self) -> (u64, u64) {
+        (self.size() as u64, self.align() as u64)
+    }
+}
 
 /// A size and an alignment that can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

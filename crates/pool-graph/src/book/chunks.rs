@@ -8,9 +8,10 @@
 //! Chunks on their way back to the source stand in a list through their old slots, which whoever gives them
 //! back has the beginning of: giving back takes no memory.
 
+use pool_core::reserve::Reserve;
+
 use super::piece::Piece;
 use crate::base::request::Request;
-use crate::base::room;
 
 /// The slot that stands for no chunk.
 const NONE: u32 = u32::MAX;
@@ -75,12 +76,12 @@ impl Chunks {
 
     /// The room that is missing for one more chunk; none where there is enough.
     pub(super) fn lacks(&self) -> Option<usize> {
-        if self.vacancy().is_some() { None } else { room::lacks(&self.slots, 1) }
+        if self.vacancy().is_some() { None } else { self.slots.lacking(1) }
     }
 
     /// Takes the room that was missing.
     pub(super) fn put(&mut self, room: &mut Vec<Slot>) {
-        room::replace(&mut self.slots, room);
+        self.slots.move_to(room);
     }
 
     /// Adds a chunk whose first region `first` makes, given the chunk's place.

@@ -4,10 +4,11 @@
 //!
 //! Among regions of one size the newest is taken first.
 
+use pool_core::reserve::Reserve;
+
 use super::bitmap::Bitmap;
 use super::region::{ChunkRegion, NONE, State};
 use crate::base::request::{CHUNK, GRANULE, Request};
-use crate::base::room;
 
 /// The most granules of a region that stands in a list.
 const LISTED: usize = (CHUNK / GRANULE) as usize;
@@ -33,12 +34,12 @@ impl FreeIndex {
 
     /// How many larger regions it needs room for, to have it for `largest`.
     pub(super) fn lacks(&self, largest: usize) -> Option<usize> {
-        room::lacks(&self.large, largest.saturating_sub(self.large.len()))
+        self.large.lacking(largest.saturating_sub(self.large.len()))
     }
 
     /// Takes the room that was missing.
     pub(super) fn put(&mut self, room: &mut Vec<Large>) {
-        room::replace(&mut self.large, room);
+        self.large.move_to(room);
     }
 
     /// Where a larger region stands, or would.

@@ -2,11 +2,12 @@
 //! the pool's lock. So a call that has begun is done, whatever memory the host has, and what gives bytes back
 //! needs none.
 
+use pool_core::reserve::{self, NoHostMemory, Reserve};
+
 use super::chunks::Slot;
 use super::free_index::{Large, largest_in};
 use super::region::ChunkRegion;
 use super::state::Book;
-use crate::base::room::{self, NoRoom};
 
 /// The room that a book misses: how many entries each list shall have room for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,19 +25,13 @@ pub(crate) struct Room {
     pub(super) chunks: Vec<Slot>,
 }
 
-impl MissingRoom {
-    pub(crate) fn make(self) -> Result<Room, NoRoom> {
-        Ok(Room {
-            regions: room::list(self.regions.unwrap_or(0))?,
-            large: room::list(self.large.unwrap_or(0))?,
-            chunks: room::list(self.chunks.unwrap_or(0))?,
-        })
-    }
-}
+/// The next call needs room for an allocation, and for a new chunk of so many bytes.
+impl Reserve for Book {
+    type Need = Option<u64>;
+    type Lacking = MissingRoom;
+    type Spare = Room;
 
-impl Book {
-    /// What the next call needs room for: an allocation, with `growth` bytes of a new chunk.
-    pub(crate) fn lacks(&self, growth: Option<u64>) -> Option<MissingRoom> {
+    fn lacking(&self, growth: Option<u64>) -> Option<MissingRoom> {
         let largest = self.largest + growth.map_or(0, largest_in);
         let regions = self.regions.lacks(largest);
         let chunks = growth.and_then(|_| self.chunks.lacks());
@@ -48,7 +43,15 @@ impl Book {
         Some(MissingRoom { regions, large, chunks })
     }
 
-    pub(crate) fn put(&mut self, room: &mut Room) {
+    fn allocate(missing: MissingRoom) -> Result<Room, NoHostMemory> {
+        Ok(Room {
+            regions: reserve::list(missing.regions.unwrap_or(0))?,
+            large: reserve::list(missing.large.unwrap_or(0))?,
+            chunks: reserve::list(missing.chunks.unwrap_or(0))?,
+        })
+    }
+
+    fn move_to(&mut self, room: &mut Room) {
         self.regions.put(&mut room.regions, &mut room.large);
         self.chunks.put(&mut room.chunks);
     }

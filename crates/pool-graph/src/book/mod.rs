@@ -13,7 +13,6 @@ mod state;
 mod stats;
 
 pub(crate) use chunks::LeavingPieces;
-pub(crate) use missing_room::{MissingRoom, Room};
 pub use reclaim::Reset;
 pub(crate) use state::{AllocationStep, Book, Growth};
 pub use stats::GraphPoolStats;

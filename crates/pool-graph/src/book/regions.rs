@@ -2,10 +2,11 @@
 //! free beside it, and never across the end of a chunk. Slots of regions are used again; a block is
 //! known by its serial number, which is not.
 
+use pool_core::reserve::Reserve;
+
 use super::free_index::{FreeIndex, Large};
 use super::region::{BlockRecord, ChunkRegion, FREE, NONE, State};
 use crate::base::request::Request;
-use crate::base::room;
 
 /// How many regions come to be in one call: a chunk, which is cut in three.
 const REGIONS_OF_A_CALL: usize = 3;
@@ -54,7 +55,7 @@ impl Regions {
     /// regions larger than a chunk there can be.
     pub(super) fn lacks(&self, largest: u64) -> Option<MissingRegions> {
         let more = REGIONS_OF_A_CALL.saturating_sub(self.vacancies);
-        let regions = room::lacks(&self.slots, more);
+        let regions = self.slots.lacking(more);
         let largest = usize::try_from(largest).unwrap_or(usize::MAX);
         let large = self.index.lacks(largest.min(self.slots.len() + REGIONS_OF_A_CALL));
         (regions.is_some() || large.is_some()).then_some(MissingRegions { regions, large })
@@ -62,7 +63,7 @@ impl Regions {
 
     /// Takes the room that was missing.
     pub(super) fn put(&mut self, regions: &mut Vec<ChunkRegion>, large: &mut Vec<Large>) {
-        room::replace(&mut self.slots, regions);
+        self.slots.move_to(regions);
         self.index.put(large);
     }
 

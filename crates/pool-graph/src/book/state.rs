@@ -328,12 +328,17 @@ impl Book {
         if may_wait && (self.growing > 0 || self.giving_back > 0) {
             return Ok(AllocationStep::Wait);
         }
-        Err(GraphMemoryError::CapacityExceeded {
+        Err(self.capacity_exceeded(request))
+    }
+
+    /// The error of a request for which the pool may not grow any more.
+    pub(crate) fn capacity_exceeded<E>(&self, request: &Request) -> GraphMemoryError<E> {
+        GraphMemoryError::CapacityExceeded {
             requested: request.size,
             used: self.counts.in_use,
             reserved: self.reserved,
             capacity: self.maximum,
-        })
+        }
     }
 
     /// After the source has refused the least that would do.

@@ -6,10 +6,13 @@
 
 use std::collections::HashMap;
 
+use pool_driver::host_buffer::HostBuffer;
+
 use super::body::{NodeOwner, Span};
 use super::error::CaptureError;
 use super::memory::GraphMemory;
-use crate::driver::{Contents, HostBuffer, NodeKind};
+use crate::base::range::LeasedRange;
+use crate::driver::{Contents, NodeKind};
 
 /// What a graph owns, and what was done to make it.
 pub(super) struct ClosedWorld<'a> {
@@ -96,7 +99,7 @@ impl ClosedWorld<'_> {
 
     fn owns(&self, &(address, bytes): &(u64, u64)) -> bool {
         self.memory.leases.iter().any(|lease| lease.contains(address, bytes))
-            || self.host.iter().flatten().any(|buffer| buffer.contains(address, bytes))
+            || self.host.iter().flatten().any(|buffer| is_within(buffer, address, bytes))
     }
 
     /// Of a child graph it is said that there is one: what it names, it names in there.
@@ -135,4 +138,10 @@ impl<'a> Nodes<'a> {
     fn kind(&self, node: usize) -> NodeKind {
         self.contents.nodes[node].kind
     }
+}
+
+/// Whether all of `[address, address + bytes)` is in a buffer.
+fn is_within(buffer: &HostBuffer, address: u64, bytes: u64) -> bool {
+    let range = LeasedRange { address: buffer.address(), bytes: buffer.len() as u64 };
+    range.contains(address, bytes)
 }

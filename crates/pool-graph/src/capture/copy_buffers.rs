@@ -1,12 +1,12 @@
 //! What blocks of a graph are copied through: page-locked memory of the graph's, so that a copy that is made after
-//! its call has failed touches nothing of the caller's.
+//! its call has failed touches nothing of the caller's. Each copy is waited for at once, so a buffer needs no event, as a
+//! [`StagingPool`](crate::StagingPool)'s does.
 
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaContext;
-
-use crate::driver::{HostBuffer, HostPlace};
+use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::error::CudaError;
+use pool_driver::host_buffer::{HostBuffer, HostPlace};
 
 /// The buffer of the last copy, for the next one, and those that may be copied to or from still.
 #[derive(Debug, Default)]

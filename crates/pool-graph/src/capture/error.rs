@@ -2,15 +2,15 @@
 //! `source` what was below it.
 
 use pool_core::PoolError;
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::DriverError;
+use pool_core::reserve::NoHostMemory;
+use pool_driver::cudarc::driver::DriverError;
+use pool_driver::error::CudaError;
 use pool_plan::PlanError;
 use thiserror::Error;
 
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaPlanError;
 use crate::base::error::GraphMemoryError;
-use crate::base::room::NoRoom;
 use crate::driver::{NodeKind, UnreadableReason, UpdateRefusal};
 use crate::verify::LayoutViolation;
 
@@ -314,8 +314,8 @@ pub enum CaptureError {
     },
 }
 
-impl From<NoRoom> for CaptureError {
-    fn from(no_room: NoRoom) -> Self {
+impl From<NoHostMemory> for CaptureError {
+    fn from(no_room: NoHostMemory) -> Self {
         Self::Memory(no_room.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaContext;
+use pool_driver::cudarc::driver::CudaContext;
 
 use super::error::CaptureError;
 use super::registry::{give_arena_back, take_arena};

@@ -9,12 +9,12 @@
 // body: deferred_destruction, error, memory, sharing
 // resources: memory, registry
 // closed_world: body, error, memory
-// leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
+// graph_leftovers: copy_buffers, deferred_destruction, error, registry, resources, sharing
 // record: body, error
 // footprint: body, error, record
-// setup: body, closed_world, error, footprint, leftovers, record, resources, sharing, temporary_name
-// graph: body, copy_buffers, error, footprint, leftovers, memory, record, registry, resources, setup, sharing
-// prepared: body, copy_buffers, error, graph, leftovers, setup
+// setup: body, closed_world, error, footprint, graph_leftovers, record, resources, sharing, temporary_name
+// graph: body, copy_buffers, error, footprint, graph_leftovers, memory, record, registry, resources, setup, sharing
+// prepared: body, copy_buffers, error, graph, graph_leftovers, setup
 // session: body, error, footprint, graph, memory, prepared, registry, resources, setup
 // unverified: body, error, prepared, setup
 
@@ -25,7 +25,7 @@ mod deferred_destruction;
 mod error;
 mod footprint;
 mod graph;
-mod leftovers;
+mod graph_leftovers;
 mod memory;
 mod prepared;
 #[cfg(feature = "record")]
@@ -38,7 +38,7 @@ mod sharing;
 mod temporary_name;
 mod unverified;
 
-pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Use, ViewLoan};
+pub use body::{Capture, CaptureStream, CaptureView, HostArgument, Temporary, Use, ViewLoan};
 pub use error::CaptureError;
 pub use footprint::{Footprint, Probe};
 pub use graph::{CapturedGraph, ReadTicket, StagingConfig, StagingPool};

@@ -8,7 +8,7 @@ use super::body::Capture;
 use super::copy_buffers::CopyBuffers;
 use super::error::CaptureError;
 use super::graph::CapturedGraph;
-use super::leftovers::LeftoversPlace;
+use super::graph_leftovers::LeftoversPlace;
 use super::setup::{CaptureSetup, Purpose};
 
 /// The second state of a capture: streams, leases and an arena.

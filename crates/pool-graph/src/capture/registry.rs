@@ -7,13 +7,17 @@
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{CaptureUnderWay, CudaError, is_capturing, unless_gone};
+use pool_core::reserve::{NoHostMemory, lock_reserved};
+use pool_driver::calls::synchronize;
+use pool_driver::capture::is_capturing;
+use pool_driver::captures_under_way::CaptureUnderWay;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
+use pool_driver::gone::unless_gone;
 
 use super::error::CaptureError;
-use crate::base::room::{NoRoom, lock_with_room};
 use crate::base::sync::{get_ready_to_wait, is_ready_to_wait};
-use crate::driver::{bind, wait_for};
 
 static CAPTURES: Mutex<Registry> = Mutex::new(Registry {
     session_streams: Vec::new(),
@@ -106,8 +110,8 @@ impl Drop for RunStream {
 fn with_room<T>(
     of: impl Fn(&mut Registry) -> &mut Vec<T>,
     more: usize,
-) -> Result<MutexGuard<'static, Registry>, NoRoom> {
-    lock_with_room(|| CAPTURES.lock(), of, more)
+) -> Result<MutexGuard<'static, Registry>, NoHostMemory> {
+    lock_reserved(|| CAPTURES.lock(), of, more)
 }
 
 /// Waits for a change; what a thread needs for waiting is made without the lock, which was changed then, too.
@@ -155,7 +159,7 @@ impl CapturedStreams {
                 let stream = stream.cu_stream().addr() as u64;
                 return Err(CaptureError::AlreadyCapturing { stream });
             }
-            wait_for(stream)?;
+            synchronize(stream)?;
         }
         self.note_settled();
         CHANGED.notify_all();
@@ -208,7 +212,7 @@ impl Drop for StreamUse {
 }
 
 /// Takes an arena for one session or graph; false where it is taken.
-pub(crate) fn take_arena(address: u64) -> Result<bool, NoRoom> {
+pub(crate) fn take_arena(address: u64) -> Result<bool, NoHostMemory> {
     let mut captures = with_room(|captures| &mut captures.arenas, 1)?;
     let free = !captures.arenas.contains(&address);
     if free {
@@ -247,7 +251,7 @@ fn rest(stream: &CudaStream) -> Result<(), CudaError> {
     let waited = match is_captured {
         Ok(true) => return Err(CudaError::Capturing { operation: "wait for the runs of a graph" }),
         // Somebody may capture it from here on: then it is not waited for, and that is an error.
-        Ok(false) => wait_for(stream),
+        Ok(false) => synchronize(stream),
         Err(error) => Err(error),
     };
     unless_gone(stream.context(), waited)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
 
 use super::memory::GraphMemory;
 use super::registry::{RunStream, come_to_rest};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::require_driver;
-use pool_cuda::versioned::EDGE_DATA;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::library::require_driver;
+use pool_driver::versioned::EDGE_DATA;
 use pool_plan::Options;
 
 use super::body::{Account, Capture, Trace};

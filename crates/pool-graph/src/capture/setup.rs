@@ -7,18 +7,23 @@ use std::sync::Arc;
 #[cfg(feature = "record")]
 use pool_plan::GraphRecord;
 
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::event::Event;
+use pool_driver::host_buffer::HostBuffer;
+
 use super::body::{Account, BodyRecord, Capture, LiveCapture, Region, Trace};
 use super::closed_world::ClosedWorld;
 use super::error::CaptureError;
 use super::footprint::{self, Footprint};
-use super::leftovers::ActiveCapture;
+use super::graph_leftovers::ActiveCapture;
 #[cfg(feature = "record")]
 use super::record;
 use super::resources::SessionResources;
 use super::sharing::Shares;
 use super::temporary_name::TemporaryName;
 use crate::arena::ArenaMark;
-use crate::driver::{CaptureMode, Contents, Graph, HostBuffer, OrderEvent, StreamCapture, bind};
+use crate::driver::{CaptureMode, Contents, Graph, StreamCapture};
 use crate::lease::Lease;
 use crate::verify::{Access, LayoutViolation, RegionLayout, Verification, verify_layout};
 
@@ -59,6 +64,25 @@ pub(crate) struct CaptureOutcome {
     peak: u64,
 }
 
+/// A capture of the driver with the body that it captures.
+struct RunningCapture<'c> {
+    // Do not reorder: where the body fails or unwinds, the driver's capture ends first, so that the stream is captured no
+    // more when the pools of the body go.
+    under_way: StreamCapture,
+    capture: Capture<'c>,
+}
+
+impl RunningCapture<'_> {
+    /// Joins the streams and ends the capture; no graph where another thread invalidated it.
+    fn end(self, context: &CudaContext) -> Result<(Option<Graph>, BodyRecord), CaptureError> {
+        bind(context)?;
+        self.capture.join_all()?;
+        let Self { under_way, capture } = self;
+        let graph = under_way.end()?;
+        Ok((graph, capture.into_record()))
+    }
+}
+
 /// A graph that was read back and verified, with what its nodes read on the host.
 pub(crate) struct VerifiedGraph {
     pub(crate) graph: Graph,
@@ -97,24 +121,10 @@ impl CaptureSetup {
         self.resources.memory().check()?;
         let arena = self.resources.memory().arena.arena();
         let regions = arena.begin_at(&self.begin).map_err(CaptureError::from)?;
-        let event = Arc::new(OrderEvent::new(own).map_err(CaptureError::from)?);
         let followed = purpose.followed().or(self.planned.as_ref());
-        let shares = self.share_blocks()?;
-        // Declared before the driver's capture, so that it is dropped after that when the body fails or unwinds: the
-        // stream is captured no more when the rest goes.
-        let capture;
-        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)
-            .map_err(CaptureError::from)?
-            .ok_or(CaptureError::Invalidated)?;
-        let streams = self.resources.all_streams();
-        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
-        let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
-        capture = Capture::new(account, &self.resources.memory().leases);
-        body(&capture, state)?;
-        bind(own).map_err(CaptureError::from)?;
-        capture.join_all()?;
-        let graph = under_way.end().map_err(CaptureError::from)?;
-        let record = capture.into_record();
+        let running = self.begin(purpose, followed)?;
+        body(&running.capture, state)?;
+        let (graph, record) = running.end(own)?;
         let leaves = |planned: &Trace| Some((record.trace.leaves(planned)?, planned.steps()));
         if let Some((step, planned)) = followed.and_then(leaves) {
             return Err(CaptureError::Diverged { step, planned }.into());
@@ -127,6 +137,24 @@ impl CaptureSetup {
             regions.keep();
         }
         Ok(CaptureOutcome { graph, record, peak })
+    }
+
+    /// Begins the driver's capture, with a body that follows the steps of `followed`.
+    fn begin(
+        &self,
+        purpose: Purpose<'_>,
+        followed: Option<&Trace>,
+    ) -> Result<RunningCapture<'_>, CaptureError> {
+        let arena = self.resources.memory().arena.arena();
+        let event = Arc::new(Event::new(self.resources.stream().context())?);
+        let shares = self.share_blocks()?;
+        let under_way = StreamCapture::begin(self.resources.stream(), self.mode, &event)?
+            .ok_or(CaptureError::Invalidated)?;
+        let streams = self.resources.all_streams();
+        let live = LiveCapture::new(arena, event, streams.len(), under_way.observer());
+        let account = Account::live(streams, live, followed.cloned(), purpose.capture(), shares);
+        let capture = Capture::new(account, &self.resources.memory().leases);
+        Ok(RunningCapture { under_way, capture })
     }
 
     /// All blocks that are leased, to be read. The operations that write one say so themselves.

@@ -2,11 +2,11 @@
 //! streams run whenever they like, so they may only read what they have together.
 
 use parking_lot::Mutex;
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_core::reserve::{NoHostMemory, lock_reserved};
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::error::CaptureError;
 use crate::base::block::BlockId;
-use crate::base::room::{NoRoom, lock_with_room};
 
 /// The uses of blocks in the process, in the order of the blocks. The lock is held for a look or a change; room is
 /// made before.
@@ -37,8 +37,8 @@ impl Shares {
         let own = (stream.cu_stream().addr(), stream.context().cu_ctx().addr());
         let added = BlockUse { block: (block.pool(), block.number()), stream: own, writes };
         let requested = (self.0.len() + 1) * size_of::<BlockUse>();
-        self.0.try_reserve(1).map_err(|_| NoRoom { requested })?;
-        let mut shares = lock_with_room(|| SHARES.lock(), |shares| shares, 1)?;
+        self.0.try_reserve(1).map_err(|_| NoHostMemory { requested })?;
+        let mut shares = lock_reserved(|| SHARES.lock(), |shares| shares, 1)?;
         let place = shares.partition_point(|other| other.block < added.block);
         let of_block = shares[place..].iter().take_while(|other| other.block == added.block);
         let races = |other: &&BlockUse| other.stream != own && (other.writes || writes);

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::sys;
+use pool_driver::cudarc::driver::sys;
 
 use super::body::Capture;
 use super::error::CaptureError;

@@ -4,10 +4,10 @@
 
 use std::mem::MaybeUninit;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::sys;
+use pool_driver::answer::answer;
+use pool_driver::cudarc::driver::sys;
+use pool_driver::error::CudaError;
 
-use super::calls::answer;
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::handles::Graph;
 use super::node_memory::{self, NamedMemory, UnreadableReason};

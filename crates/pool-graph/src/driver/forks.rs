@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::sys;
+use pool_driver::cudarc::driver::sys;
+use pool_driver::error::CudaError;
 
 use super::graph_reading::{child_graph, edges, kind_of, nodes};
 use super::refusal::NodeKind;

@@ -2,11 +2,11 @@
 
 use std::ptr;
 
-use pool_cuda::CudaError;
-use pool_cuda::cudarc::driver::{CudaStream, sys};
-use pool_cuda::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
+use pool_driver::answer::answer;
+use pool_driver::cudarc::driver::{CudaStream, sys};
+use pool_driver::error::CudaError;
+use pool_driver::versioned::{CaptureInfo, EdgeData, capture_info, graph_edges};
 
-use super::calls::answer;
 use super::refusal::NodeKind;
 
 /// A capture under way.

@@ -12,13 +12,14 @@
 use std::ptr;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, sys};
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, ResourceOwner, is_capture_under_way,
-    with_relaxed_capture_mode,
-};
+use pool_driver::answer::answer;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::captures_under_way::is_capture_under_way;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, sys};
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
 
-use super::calls::{answer, bind};
 use super::refusal::{NodeKind, UpdateReason, UpdateRefusal};
 
 /// A graph: what the executable was made from.

@@ -1,24 +1,28 @@
-//! What speaks to the CUDA driver: captures of streams, the handles of graphs, what the driver says of a graph, and
-//! its refusals.
+//! The CUDA driver's calls on graphs: captures of streams, handles of graphs, reading a graph back, and its refusals. All
+//! other calls are in `pool-driver`, whose module `gone` has the rule for a call that orders and fails: it is never excused
+//! by its code.
+//!
+//! What the proofs of this module rely on:
+//!
+//! 1. **Streams live** while the `Arc`, or the `Origin` of a capture, that they are asked through is borrowed, and
+//!    their context is the thread's current one: the session binds it before it begins. None is a default stream,
+//!    which cannot take part in a capture, so their handles mean the same in every context.
+//! 2. **Places outlive the call** that they are given to: they are locals.
+//! 3. **Nodes and graphs** are handles that the driver gave; what is done with them stays within the
+//!    life of the graph.
 
-mod calls;
 mod contents;
 mod forks;
 mod graph_reading;
 mod handles;
-mod host_buffer;
 mod node_memory;
-mod order_event;
 mod refusal;
 mod stream_capture;
 
-pub(crate) use calls::{answer, bind, copy, copy_from_host, set_bytes, wait_for};
 pub(crate) use contents::Contents;
 pub(crate) use forks::forks;
 pub(crate) use handles::{Executable, Graph};
-pub(crate) use host_buffer::{HostBuffer, HostPlace, read, write};
 pub use node_memory::UnreadableReason;
-pub(crate) use order_event::OrderEvent;
 pub use refusal::{NodeKind, UpdateReason, UpdateRefusal};
 pub use stream_capture::CaptureMode;
 pub(crate) use stream_capture::{CaptureObserver, StreamCapture, StreamPosition};

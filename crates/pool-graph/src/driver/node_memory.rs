@@ -4,10 +4,11 @@
 //! `base + (z * height + y) * pitch + x`. What lies between two rows counts as used. Every number is the graph's, so every
 //! sum is checked.
 
+use std::ffi::c_void;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use pool_cuda::cudarc::driver::sys;
+use pool_driver::cudarc::driver::sys;
 
 /// Why the memory that a node uses cannot be told from the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,8 +61,12 @@ struct RowBox {
 /// One end of a copy as the driver tells it.
 struct End {
     kind: u32,
-    host: u64,
-    rows: RowBox,
+    host: *const c_void,
+    device: u64,
+    /// Where the box begins: bytes, rows, planes.
+    begin: [usize; 3],
+    pitch: usize,
+    height: usize,
 }
 
 /// The memory that a fill writes (driver API, `CUDA_MEMSET_NODE_PARAMS`: "Pitch of destination device pointer. Unused if
@@ -92,42 +97,28 @@ pub(super) fn of_copy(
     // SAFETY: as above.
     let target = unsafe { &raw const (*copy).dstMemoryType };
     // SAFETY: the place was zeroed before the driver wrote there, so that it is a number, of the enum's size.
-    let source = unsafe { source.cast::<u32>().read() };
-    // SAFETY: as above.
-    let target = unsafe { target.cast::<u32>().read() };
-    check_type(source)?;
-    check_type(target)?;
+    let kinds = [source, target].map(|kind| unsafe { kind.cast::<u32>().read() });
+    kinds.into_iter().try_for_each(check_type)?;
     // SAFETY: both types are values of their enum, and every other field is an integer or a raw pointer.
     let copy = unsafe { place.assume_init_ref() };
     let size = [copy.WidthInBytes, copy.Height.max(1), copy.Depth.max(1)].map(|size| size as u64);
-    let rows = |base, begin: [usize; 3], pitch, height| RowBox {
-        base,
-        begin: begin.map(|begin| begin as u64),
-        size,
-        pitch: pitch as u64,
-        height: height as u64,
-    };
     let read = End {
-        kind: source,
-        host: copy.srcHost.addr() as u64,
-        rows: rows(
-            copy.srcDevice,
-            [copy.srcXInBytes, copy.srcY, copy.srcZ],
-            copy.srcPitch,
-            copy.srcHeight,
-        ),
+        kind: kinds[0],
+        host: copy.srcHost,
+        device: copy.srcDevice,
+        begin: [copy.srcXInBytes, copy.srcY, copy.srcZ],
+        pitch: copy.srcPitch,
+        height: copy.srcHeight,
     };
     let written = End {
-        kind: target,
-        host: copy.dstHost.addr() as u64,
-        rows: rows(
-            copy.dstDevice,
-            [copy.dstXInBytes, copy.dstY, copy.dstZ],
-            copy.dstPitch,
-            copy.dstHeight,
-        ),
+        kind: kinds[1],
+        host: copy.dstHost,
+        device: copy.dstDevice,
+        begin: [copy.dstXInBytes, copy.dstY, copy.dstZ],
+        pitch: copy.dstPitch,
+        height: copy.dstHeight,
     };
-    Ok([read.memory()?, written.memory()?])
+    Ok([read.memory(size)?, written.memory(size)?])
 }
 
 /// `CU_MEMORYTYPE_HOST`.
@@ -144,10 +135,17 @@ fn check_type(kind: u32) -> Result<(), UnreadableReason> {
 }
 
 impl End {
-    fn memory(self) -> Result<NamedMemory, UnreadableReason> {
+    /// The memory of a copy of this size: bytes of a row, rows, planes.
+    fn memory(self, size: [u64; 3]) -> Result<NamedMemory, UnreadableReason> {
         let is_host = self.kind == HOST;
-        let base = if is_host { self.host } else { self.rows.base };
-        RowBox { base, ..self.rows }.hull(is_host)
+        let rows = RowBox {
+            base: if is_host { self.host.addr() as u64 } else { self.device },
+            begin: self.begin.map(|begin| begin as u64),
+            size,
+            pitch: self.pitch as u64,
+            height: self.height as u64,
+        };
+        rows.hull(is_host)
     }
 }
 
@@ -184,7 +182,7 @@ mod tests {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    use pool_cuda::cudarc::driver::sys;
+    use pool_driver::cudarc::driver::sys;
     use sys::CUmemorytype_enum as MemoryType;
 
     use super::{NamedMemory, UnreadableReason, of_copy, of_fill};

@@ -1,21 +1,22 @@
 //! A capture under way: begun, asked where its streams stand, ended, and what it leaves behind when it is given up.
 //!
-//! What the proofs rely on is in [`calls`](super::calls).
+//! What the proofs rely on is in [the module of its calls](super).
 
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream, result, sys};
-use pool_cuda::versioned::set_behind_nothing;
-use pool_cuda::{
-    CudaError, LeftoverKind, Place, Resource, ResourceOwner, with_relaxed_capture_mode,
-};
+use pool_driver::answer::answer;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream, result, sys};
+use pool_driver::error::CudaError;
+use pool_driver::event::Event;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use pool_driver::versioned::set_behind_nothing;
 use result::stream::StreamKind;
 
-use super::calls::{answer, bind};
 use super::graph_reading::{self, capture_under_way};
 use super::handles::{Graph, GraphPlace};
-use super::order_event::OrderEvent;
 
 /// Which calls of other threads invalidate a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -118,7 +119,7 @@ impl Origin {
 pub(crate) struct StreamCapture {
     origin: Arc<Origin>,
     stream: Arc<CudaStream>,
-    event: Arc<OrderEvent>,
+    event: Arc<Event>,
     id: u64,
     /// The place among the leftovers for the graph; none once the capture was ended with one.
     place: Option<GraphPlace>,
@@ -130,7 +131,7 @@ impl StreamCapture {
     pub(crate) fn begin(
         stream: &Arc<CudaStream>,
         mode: CaptureMode,
-        event: &Arc<OrderEvent>,
+        event: &Arc<Event>,
     ) -> Result<Option<Self>, CudaError> {
         let place = Some(GraphPlace::new()?);
         let origin = Origin::new(stream.context())?;
@@ -198,7 +199,7 @@ impl Drop for StreamCapture {
 #[derive(Debug)]
 pub(crate) struct CaptureObserver {
     origin: Weak<Origin>,
-    event: Arc<OrderEvent>,
+    event: Arc<Event>,
     /// What the driver calls the capture, and no other one of the process.
     capture: u64,
 }

@@ -4,6 +4,8 @@
 //! First a chunk is asked for, then the least that would do, then that again with every idle chunk
 //! given back. Between the tries the lock is free, so each looks again at what there is.
 
+use pool_core::reserve::Reserve;
+
 use super::shared::Shared;
 use crate::base::block::GraphMemoryBlock;
 use crate::base::error::GraphMemoryError;
@@ -41,9 +43,9 @@ pub(crate) fn preallocate<M: MemorySource>(
 
 /// Makes room for a chunk in a book that nobody else has yet; false where the host has none.
 fn has_room(book: &mut Book, growth: Growth) -> bool {
-    while let Some(wanted) = book.lacks(Some(growth.bytes)) {
-        let Ok(mut room) = wanted.make() else { return false };
-        book.put(&mut room);
+    while let Some(missing) = book.lacking(Some(growth.bytes)) {
+        let Ok(mut room) = Book::allocate(missing) else { return false };
+        book.move_to(&mut room);
     }
     true
 }
@@ -81,14 +83,13 @@ pub(crate) fn allocate<M: MemorySource>(
             AllocationStep::GiveUp => {
                 let (used, reserved) = book.used_and_reserved();
                 let requested = request.size;
-                if let Some(Refusal { source, .. }) = refusal.take() {
-                    return Err(GraphMemoryError::OutOfMemory {
-                        requested,
-                        used,
-                        reserved,
-                        source,
-                    });
-                }
+                return Err(match refusal {
+                    Some(Refusal { source, .. }) => {
+                        GraphMemoryError::OutOfMemory { requested, used, reserved, source }
+                    }
+                    // The book gives up after a refusal alone. An error, and no endless loop, if it did otherwise.
+                    None => book.capacity_exceeded(request),
+                });
             }
         }
     }

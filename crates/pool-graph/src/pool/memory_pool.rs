@@ -9,7 +9,7 @@ use super::config::GraphPoolConfig;
 use super::growth;
 use super::shared::Shared;
 use crate::base::block::{BlockId, GraphMemoryBlock};
-use crate::base::request::{GRANULE, Request};
+use crate::base::request::{BlockLayout, Request};
 use crate::base::sync::{Arc, Condvar, Mutex};
 use crate::book::{Book, GraphPoolStats, Reset};
 use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
@@ -27,7 +27,7 @@ use crate::source::{DeviceMemory, GraphMemoryResult, MemorySource};
 /// let config = GraphPoolConfig { initial: 32 << 20, ..Default::default() };
 /// let pool = CUDAGraphMemoryPool::with_config(SyntheticMemory::new(), config);
 /// let weights = pool.allocate(6 << 20)?;
-/// let scratch = pool.allocate_aligned(1000, 4096)?;
+/// let scratch = pool.allocate((1000, 4096))?;
 /// assert_eq!(scratch.address() % 4096, 0);
 ///
 /// // What a captured graph holds: the block can be neither returned nor reset away meanwhile.
@@ -108,30 +108,18 @@ impl<M: MemorySource> CUDAGraphMemoryPool<M> {
         self.shared.source.device()
     }
 
-    /// A block of `size` bytes at a multiple of 256.
+    /// Allocates a block: of a size (at a multiple of 256), or of a size and an alignment.
     ///
-    /// # Errors
-    ///
-    /// If `size` is 0 or cannot be rounded up, if neither the maximum nor the source allows it, if the host
-    /// has no memory for the books ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), and after
-    /// [`dispose`](Self::dispose).
-    pub fn allocate(&self, size: u64) -> GraphMemoryResult<GraphMemoryBlock, M> {
-        self.allocate_aligned(size, GRANULE)
-    }
-
-    /// A block of `size` bytes at a multiple of `alignment`, any power of two.
-    ///
-    /// Above 256, a new chunk for it has `alignment - 256` bytes more, so that it fits wherever the
+    /// Above an alignment of 256, a new chunk for it has `alignment - 256` bytes more, so that it fits wherever the
     /// source puts the chunk.
     ///
     /// # Errors
     ///
-    /// As [`allocate`](Self::allocate), and if `alignment` is not a power of two.
-    pub fn allocate_aligned(
-        &self,
-        size: u64,
-        alignment: u64,
-    ) -> GraphMemoryResult<GraphMemoryBlock, M> {
+    /// If the size is 0 or cannot be rounded up, if the alignment is not a power of two, if neither the maximum nor the
+    /// source allows it, if the host has no memory for the books
+    /// ([`GraphMemoryError::Bookkeeping`](crate::GraphMemoryError::Bookkeeping)), and after [`dispose`](Self::dispose).
+    pub fn allocate(&self, layout: impl BlockLayout) -> GraphMemoryResult<GraphMemoryBlock, M> {
+        let (size, alignment) = layout.size_and_alignment();
         growth::allocate(&self.shared, &Request::new(size, alignment)?)
     }
 

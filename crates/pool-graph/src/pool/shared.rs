@@ -1,10 +1,11 @@
 //! The books of a pool behind their lock, with the source that they account for: a pool and its leases have them
 //! together.
 
+use pool_core::reserve::{NoHostMemory, lock_reserved};
+
 use crate::base::block::GraphMemoryBlock;
-use crate::base::room::{self, NoRoom};
 use crate::base::sync::{Condvar, Mutex, MutexGuard, SourceCall};
-use crate::book::{Book, LeavingPieces, MissingRoom, Room};
+use crate::book::{Book, LeavingPieces};
 use crate::source::MemorySource;
 
 /// What a pool and its leases have together.
@@ -26,10 +27,8 @@ impl<M: MemorySource> Shared<M> {
     pub(crate) fn book_with_room(
         &self,
         growth: Option<u64>,
-    ) -> Result<MutexGuard<'_, Book>, NoRoom> {
-        let lock = || self.book.lock();
-        let put = |book: &mut MutexGuard<'_, Book>, room: &mut Room| book.put(room);
-        room::lock_with(lock, |book| book.lacks(growth), MissingRoom::make, put)
+    ) -> Result<MutexGuard<'_, Book>, NoHostMemory> {
+        lock_reserved(|| self.book.lock(), |book| book, growth)
     }
 
     /// Gives pieces that the book has let go back to the source, one by one; returns how many bytes are free now.

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pool_core::Device;
-use pool_cuda::cudarc::driver::{CudaContext, DriverError, result, sys};
-use pool_cuda::{
-    Chain, CudaDevice, CudaError, LeftoverKind, Place, Resource, with_relaxed_capture_mode,
-};
+use pool_cuda::CudaDevice;
+use pool_driver::calls;
+use pool_driver::chain::Chain;
+use pool_driver::code::DriverCode;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::CudaContext;
+use pool_driver::error::CudaError;
+use pool_driver::leftovers::{LeftoverKind, Place, Resource};
 
 use super::contract::MemorySource;
-use crate::driver::{answer, bind};
 
 /// The memory of a CUDA device, by `cuMemAlloc`: at addresses that stay, and no part of any graph.
 ///
@@ -57,10 +60,8 @@ impl Resource for Allocation {
     }
 
     unsafe fn give_back(&mut self) -> Result<(), CudaError> {
-        bind(&self.context)?;
-        let address = self.address;
-        // SAFETY: the address came from `cuMemAlloc`, is freed once, and nothing uses it (caller).
-        answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
+        // SAFETY: the address came from `calls::allocate` in this context, is freed once, and nothing uses it (caller).
+        unsafe { calls::free(self.address, &self.context) }
     }
 }
 
@@ -95,9 +96,8 @@ impl DeviceMemory {
         bind(&self.context)
     }
 
-    fn out_of_memory(requested: usize) -> CudaError {
-        let memory = result::mem_get_info().ok();
-        let memory = memory.map(|(free, total)| pool_cuda::MemoryInfo { free, total });
+    fn out_of_memory(&self, requested: usize) -> CudaError {
+        let memory = calls::device_memory(&self.context).ok();
         CudaError::OutOfMemory { requested, memory }
     }
 }
@@ -114,18 +114,15 @@ unsafe impl MemorySource for DeviceMemory {
 
     fn allocate(&self, bytes: u64) -> Result<u64, CudaError> {
         let place = Chain::of(Some(Place::new()?))?;
-        self.bind()?;
         let Ok(bytes) = usize::try_from(bytes) else {
-            return Err(Self::out_of_memory(usize::MAX));
+            return Err(self.out_of_memory(usize::MAX));
         };
-        // SAFETY: what is allocated is nobody's yet, and is never read as a value here.
-        let allocated = with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) });
-        match allocated {
-            Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                Err(Self::out_of_memory(bytes))
+        match calls::allocate(bytes, &self.context) {
+            Err(CudaError::Call { code: DriverCode::OUT_OF_MEMORY, .. }) => {
+                Err(self.out_of_memory(bytes))
             }
-            _ => {
-                let address = answer("cuMemAlloc", allocated)?;
+            allocated => {
+                let address = allocated?;
                 self.places.lock().add(place);
                 Ok(address)
             }

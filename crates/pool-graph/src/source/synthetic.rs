@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pool_core::Device;
+use pool_core::reserve::{NoHostMemory, lock_reserved};
 use thiserror::Error;
 
 use crate::base::request::SOURCE_ALIGNMENT;
-use crate::base::room::{NoRoom, lock_with_room};
 
 use super::contract::MemorySource;
 
@@ -216,8 +216,8 @@ unsafe impl MemorySource for SyntheticMemory {
     }
 
     fn allocate(&self, bytes: u64) -> Result<u64, SyntheticRefusal> {
-        let no_room = |NoRoom { requested }| SyntheticRefusal::Bookkeeping { requested };
-        let room = lock_with_room(|| self.state(), |state| &mut state.pieces, 1);
+        let no_room = |NoHostMemory { requested }| SyntheticRefusal::Bookkeeping { requested };
+        let room = lock_reserved(|| self.state(), |state| &mut state.pieces, 1);
         room.map_err(no_room)?.allocate(bytes)
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn regions_are_aligned<M: MemorySource + Clone>(subject: &Subject<M>)
     let stats = arena.stats();
     assert_eq!((stats.used_bytes, stats.sum_bytes, stats.high_water_bytes), (end, end, end));
     assert_eq!((stats.live_regions, stats.allocations), (7, 7));
-    let aligned = arena.allocate_aligned(100, 65_536).unwrap();
+    let aligned = arena.allocate((100, 65_536)).unwrap();
     assert_eq!(aligned.address() % 65_536, 0);
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn requests_at_the_edges<M: MemorySource + Clone>(subject: &Subject<M
                 if requested == size
         ));
     }
-    assert!(arena.allocate_aligned(0, 1 << 63).is_err());
+    assert!(arena.allocate((0, 1 << 63)).is_err());
     for alignment in [0, 3, 257, u64::MAX] {
-        let refused = arena.allocate_aligned(1, alignment);
+        let refused = arena.allocate((1, alignment));
         assert!(matches!(refused, Err(GraphMemoryError::BadAlignment { .. })));
     }
     assert_eq!((arena.stats().allocations, arena.remaining()), (1, 512));

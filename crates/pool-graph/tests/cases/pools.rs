@@ -19,7 +19,7 @@ pub(crate) fn sizes_and_alignments<M: MemorySource + Clone>(subject: &Subject<M>
     for &size in sizes.iter().filter(|&&size| size <= subject.largest) {
         let mut blocks = Vec::new();
         for alignment in (0..=20).step_by(STEP).map(|power| 1 << power) {
-            let block = pool.allocate_aligned(size, alignment).unwrap();
+            let block = pool.allocate((size, alignment)).unwrap();
             assert_eq!((block.size(), block.alignment()), (size, alignment));
             assert_eq!(block.address() % alignment.max(256), 0);
             assert_eq!(block.state(), BlockState::Allocated);
@@ -52,12 +52,12 @@ pub(crate) fn impossible_requests<M: MemorySource + Clone>(subject: &Subject<M>)
     let pool = subject.pool(16 * MIB, u64::MAX);
     assert!(matches!(pool.allocate(0), Err(GraphMemoryError::ZeroSize)));
     for alignment in [0, 3, 255, 1000, u64::MAX] {
-        let refused = pool.allocate_aligned(64, alignment);
+        let refused = pool.allocate((64, alignment));
         assert!(matches!(refused, Err(GraphMemoryError::BadAlignment { alignment: said })
             if said == alignment));
     }
     for (size, alignment) in [(u64::MAX, 1), (u64::MAX - 1, 256), (1 << 63, 1 << 63)] {
-        let refused = pool.allocate_aligned(size, alignment).unwrap_err();
+        let refused = pool.allocate((size, alignment)).unwrap_err();
         assert!(!matches!(refused, GraphMemoryError::ZeroSize), "{refused:?}");
     }
     let stats = pool.stats();
@@ -102,7 +102,7 @@ pub(crate) fn same_addresses_after_reset<M: MemorySource + Clone>(subject: &Subj
 fn sequence<M: MemorySource>(pool: &CUDAGraphMemoryPool<M>) -> Vec<u64> {
     let mut addresses = Vec::new();
     let mut take = |size, alignment| {
-        let block = pool.allocate_aligned(size, alignment).unwrap();
+        let block = pool.allocate((size, alignment)).unwrap();
         addresses.push(block.address());
         block.id()
     };
@@ -199,7 +199,7 @@ pub(crate) fn disposal<M: MemorySource + Clone>(subject: &Subject<M>) {
     let again = pool.dispose();
     assert_eq!((again.freed_bytes, again.kept_bytes), (0, 0));
     assert!(matches!(pool.allocate(1), Err(GraphMemoryError::Disposed)));
-    assert!(matches!(pool.allocate_aligned(1, 512), Err(GraphMemoryError::Disposed)));
+    assert!(matches!(pool.allocate((1, 512)), Err(GraphMemoryError::Disposed)));
     assert!(matches!(pool.deallocate(block), Err(GraphMemoryError::Disposed)));
     assert!(matches!(pool.find(block), Err(GraphMemoryError::Disposed)));
     assert!(matches!(pool.lease(&[block]).err(), Some(GraphMemoryError::Disposed)));

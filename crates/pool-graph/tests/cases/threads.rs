@@ -25,7 +25,7 @@ where
                     if own.len() < 12 && (own.is_empty() || random.bool()) {
                         let most = 1 << random.u32(0..22);
                         let size = random.u64(1..=most);
-                        match pool.allocate_aligned(size, 1 << random.u32(0..13)) {
+                        match pool.allocate((size, 1 << random.u32(0..13))) {
                             Ok(block) => {
                                 live.lock().unwrap().insert(block.address(), size);
                                 own.push(block);

@@ -44,7 +44,7 @@ impl Ground {
     /// Every call that takes or gives back, so often that lists grow.
     fn use_everything(&self) -> Ended {
         for size in [1, 70_000, 20 * MIB] {
-            let blocks: Vec<_> = list((0..5).map(|_| self.pool.allocate_aligned(size, 512)))?;
+            let blocks: Vec<_> = list((0..5).map(|_| self.pool.allocate((size, 512))))?;
             let lease = self.pool.lease(&[blocks[0].id(), blocks[3].id()])?;
             blocks[1..3].iter().try_for_each(|block| self.pool.deallocate(block.id()))?;
             assert_eq!(self.pool.find(blocks[4].id())?.address(), blocks[4].address());

@@ -32,7 +32,7 @@ fn the_last_addresses_can_be_used() {
         let regions = [(); 4].map(|()| arena.allocate(256).unwrap().address());
         assert_eq!(regions[3], u64::MAX - 255 - 256);
         for (size, alignment) in [(0, 1), (1, 256), (u64::MAX, 1), (1, 1 << 63), (0, 1 << 63)] {
-            let refused = arena.allocate_aligned(size, alignment).unwrap_err();
+            let refused = arena.allocate((size, alignment)).unwrap_err();
             assert!(matches!(refused, GraphMemoryError::ArenaExhausted { used: 1024, .. }));
         }
         assert_eq!(arena.deallocate(u64::MAX), Deallocation::Foreign);
@@ -44,10 +44,10 @@ fn the_last_addresses_can_be_used() {
 #[test]
 fn alignment_that_no_address_has_is_exhaustion() {
     let arena = at_the_end(4096, ArenaPolicy::Monotone);
-    let refused = arena.allocate_aligned(1, 1 << 63).unwrap_err();
+    let refused = arena.allocate((1, 1 << 63)).unwrap_err();
     assert_eq!(refused, GraphMemoryError::ArenaExhausted { requested: 1, used: 0, capacity: 4096 });
     for alignment in [0, 3, 384] {
-        let refused = arena.allocate_aligned(1, alignment).unwrap_err();
+        let refused = arena.allocate((1, alignment)).unwrap_err();
         assert_eq!(refused, GraphMemoryError::BadAlignment { alignment });
     }
 }
@@ -88,7 +88,7 @@ fn a_reset_begins_anew() {
 fn rewinding_skips_padding() {
     let arena = CudaArena::new(SyntheticMemory::new(), 1 << 20, ArenaPolicy::Linear).unwrap();
     let first = arena.allocate(256).unwrap();
-    let aligned = arena.allocate_aligned(256, 65_536).unwrap();
+    let aligned = arena.allocate((256, 65_536)).unwrap();
     assert_eq!(arena.deallocate(aligned.address()), Deallocation::Region { bytes: 256 });
     assert_eq!(arena.stats().used_bytes, 256, "the padding goes with it");
     assert_eq!(arena.deallocate(first.address()), Deallocation::Region { bytes: 256 });

@@ -211,7 +211,7 @@ fn requests_at_the_edges_of_what_a_number_can_say() {
             let mut live = Intervals::default();
             for &size in &edges {
                 for &alignment in &edges {
-                    if let Ok(block) = pool.allocate_aligned(size, alignment) {
+                    if let Ok(block) = pool.allocate((size, alignment)) {
                         assert_eq!(block.address() % alignment, 0);
                         live.insert(block.address(), size);
                     }
@@ -236,7 +236,7 @@ fn arenas_at_the_edges_of_what_a_number_can_say() {
             let mut taken = Vec::new();
             for size in edges {
                 for alignment in edges {
-                    if let Ok(region) = arena.allocate_aligned(size, alignment) {
+                    if let Ok(region) = arena.allocate((size, alignment)) {
                         assert!(arena.contains(region.address(), size));
                         taken.push(region.address());
                     }

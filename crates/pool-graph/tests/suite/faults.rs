@@ -9,7 +9,7 @@ use crate::cases::MIB;
 /// A program that grows, returns, leases, trims and resets; whether nothing was refused.
 fn program(pool: &CUDAGraphMemoryPool<SyntheticMemory>) -> bool {
     let mut complete = true;
-    let mut take = |size| match pool.allocate_aligned(size, 4096) {
+    let mut take = |size| match pool.allocate((size, 4096)) {
         Ok(block) => Some(block.id()),
         Err(GraphMemoryError::OutOfMemory { source, requested, .. }) => {
             assert!(matches!(source, SyntheticRefusal::OnRequest { .. }));
@@ -84,12 +84,12 @@ fn a_refused_chunk_is_followed_by_the_least_that_would_do() {
         source.clone(),
         GraphPoolConfig { initial: 0, maximum: u64::MAX },
     );
-    let block = pool.allocate_aligned(1000, 4096).unwrap();
+    let block = pool.allocate((1000, 4096)).unwrap();
     assert_eq!(source.held(), 1024 + 4096 - 256);
     assert_eq!(pool.stats().refusals, 1);
     // The chunk that came is found again by the request that it came for.
     pool.reset().unwrap();
-    let again = pool.allocate_aligned(1000, 4096).unwrap();
+    let again = pool.allocate((1000, 4096)).unwrap();
     assert_eq!(again.address(), block.address());
 }
 

@@ -162,12 +162,12 @@ fn addresses_at_the_end_of_all() {
     let source = SyntheticMemory::starting_at(u64::MAX - 32 * MIB - 255, u64::MAX);
     let pool = pool(&source, 0, u64::MAX);
     let first = pool.allocate(16 * MIB).unwrap();
-    let last = pool.allocate_aligned(16 * MIB, 256).unwrap();
+    let last = pool.allocate((16 * MIB, 256)).unwrap();
     assert!(last.address() > first.address());
     let refused = pool.allocate(1).unwrap_err();
     assert!(matches!(refused, GraphMemoryError::OutOfMemory { used, .. } if used == 32 * MIB));
     for (size, alignment) in [(u64::MAX - 511, 256), (1 << 63, 1 << 62), (256, 1 << 63)] {
-        assert!(pool.allocate_aligned(size, alignment).is_err());
+        assert!(pool.allocate((size, alignment)).is_err());
     }
 }
 
@@ -175,11 +175,11 @@ fn addresses_at_the_end_of_all() {
 fn a_new_chunk_has_room_for_its_padding() {
     let source = SyntheticMemory::new();
     let pool = pool(&source, 0, 2 * MIB - 512);
-    let refused = pool.allocate_aligned(MIB, MIB).unwrap_err();
+    let refused = pool.allocate((MIB, MIB)).unwrap_err();
     let (requested, capacity) = (MIB, 2 * MIB - 512);
     let expected = GraphMemoryError::CapacityExceeded { requested, used: 0, reserved: 0, capacity };
     assert_eq!(refused, expected);
     assert_eq!(source.allocations(), 0);
     let pool = self::pool(&source, 0, 2 * MIB - 256);
-    assert_eq!(pool.allocate_aligned(MIB, MIB).unwrap().address() % MIB, 0);
+    assert_eq!(pool.allocate((MIB, MIB)).unwrap().address() % MIB, 0);
 }

@@ -72,7 +72,7 @@ fn another_allocation_than_the_plans_is_refused() {
     let refused = arena.allocate(301).unwrap_err();
     let (allocation, planned) = (1, Some(300));
     assert_eq!(refused, GraphMemoryError::PlanDiverged { allocation, planned, requested: 301 });
-    let unaligned = arena.allocate_aligned(300, 1 << 40).unwrap_err();
+    let unaligned = arena.allocate((300, 1 << 40)).unwrap_err();
     assert!(matches!(unaligned, GraphMemoryError::PlanDiverged { allocation: 1, .. }));
     assert!(arena.allocate(300).is_ok(), "a refusal changes nothing");
     arena.allocate(900).unwrap();

@@ -141,7 +141,7 @@ impl Machine {
     fn allocate(&mut self, size: u64, alignment: u64) {
         let (pieces, gaps) = (self.source.pieces(), self.live.gaps(&self.source.pieces()));
         let fits = |gap: &&Gap| gap.fits(size, alignment);
-        match self.pool.allocate_aligned(size, alignment) {
+        match self.pool.allocate((size, alignment)) {
             Ok(block) => {
                 // Chunks without a block may sleep, and are then the last that are asked.
                 let is_awake = |gap: &&Gap| {
@@ -369,7 +369,7 @@ fn addresses(pool: &CUDAGraphMemoryPool<SyntheticMemory>, calls: &[Call]) -> Vec
     for call in calls {
         match *call {
             Call::Allocate { size, alignment } => {
-                let block = pool.allocate_aligned(size, alignment).unwrap();
+                let block = pool.allocate((size, alignment)).unwrap();
                 addresses.push(block.address());
                 blocks.push(block.id());
             }

@@ -6,7 +6,7 @@ use crate::error::WgpuError;
 #[cfg(test)]
 use crate::flaw::{self, Flaw};
 use crate::memory::Allocation;
-use crate::staging::{PIECE, StagingPool};
+use crate::staging::{IdleBuffers, PIECE};
 
 /// How many bytes one batch stages at most before it is submitted.
 const STAGED: u64 = 2 * PIECE;
@@ -88,7 +88,7 @@ impl Recorder<'_> {
         allocation: &Allocation,
         offset: u64,
         bytes: u64,
-        pool: &StagingPool,
+        pool: &IdleBuffers,
     ) -> Result<wgpu::Buffer, WgpuError> {
         let (start, end) = (offset & !3, (offset + bytes).next_multiple_of(4));
         let staging = pool.take(&self.setup.calls, &self.setup.counters, end - start)?;

@@ -75,8 +75,8 @@ fn wg1_a_dispatch_that_only_wgpu_refuses_is_an_error_of_that_call_alone() {
     let kernel = stream.kernel(source, "main", &[Access::ReadWrite]).unwrap();
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let mut short = scope.acquire_zeroed::<u32>(3);
-    let mut long = scope.acquire_zeroed::<u32>(1_000);
+    let mut short = scope.acquire_zeroed::<u32, _>(3);
+    let mut long = scope.acquire_zeroed::<u32, _>(1_000);
     stream.submit().unwrap();
     let found = beside(&stream, || {
         for _ in 0..3 {
@@ -188,7 +188,7 @@ fn wg1_a_block_whose_buffer_was_destroyed_is_named_and_trim_replaces_it() {
                 Err(PoolError::Backend { source, .. }) => assert_eq!(source, destroyed),
                 other => panic!("{identity:#x}: {other:?}"),
             }
-            let mut view = scope.acquire::<f32>(100);
+            let mut view = scope.acquire::<f32, _>(100);
             assert_eq!(view.address(), identity);
             assert_eq!(view.copy_to_vec(), Err(destroyed.clone()));
             assert_eq!(view.copy_from_host(&[0.0; 100]), Err(destroyed.clone()));
@@ -244,7 +244,7 @@ fn wg3_an_exchanged_encoder_costs_its_own_commands_and_no_later_batch() {
     let kernel = axpy(&stream);
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let mut y = scope.acquire_zeroed::<f32>(100);
+    let mut y = scope.acquire_zeroed::<f32, _>(100);
     let x = scope.acquire_filled(100, 1.0_f32);
     let target = buffer_of(&y.binding().unwrap());
     for round in 1..=4_u8 {

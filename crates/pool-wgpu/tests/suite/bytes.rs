@@ -128,7 +128,7 @@ fn run_all(stream: &Stream, operations: &[Operation]) {
     let scope = pool.scope();
     let mut model = [bytes(1, BYTES), bytes(2, BYTES)];
     let mut views = [scope.acquire_from(&model[0]), scope.acquire_from(&model[1])];
-    let other = std::cell::RefCell::new(scope.acquire_zeroed::<u32>(1));
+    let other = std::cell::RefCell::new(scope.acquire_zeroed::<u32, _>(1));
     let open_pass = || {
         let mut other = other.borrow_mut();
         stream.dispatch(&nothing, &[other.binding_mut().unwrap()], &[], [1; 3]).unwrap();
@@ -198,7 +198,7 @@ fn buffers_that_are_larger_than_a_binding_are_done_in_parts() {
     let count = 20_000;
     let mut model = bytes(5, count);
     let mut view = scope.acquire_from(&model);
-    let mut other = scope.acquire_zeroed::<u8>(count);
+    let mut other = scope.acquire_zeroed::<u8, _>(count);
     view.part_mut(1_001..15_002).unwrap().fill_with_value(7).unwrap();
     model[1_001..15_002].fill(7);
     let (mut low, mut high) = view.reborrow().into_split_at(9_999).unwrap();
@@ -225,7 +225,7 @@ fn views_of_other_streams_and_devices_are_copied_in_order() {
             let scope = other_pool.scope();
             let mut source = scope.acquire_filled(101, round);
             let scope = pool.scope();
-            let mut view = scope.acquire::<u8>(101);
+            let mut view = scope.acquire::<u8, _>(101);
             view.copy_from(source.as_view()).unwrap();
             source.fill_with_value(99).unwrap();
             source.stream().submit().unwrap();

@@ -50,9 +50,9 @@ impl Drop for Late {
         {
             let scope = pool.scope();
             // A slot that is kept needs no call.
-            let kept = scope.try_acquire::<f32>(100).unwrap();
+            let kept = scope.try_acquire::<f32, _>(100).unwrap();
             note("read", kept.copy_to_vec().unwrap_err());
-            note("grow", source(scope.try_acquire::<f32>(100_000).err().unwrap()));
+            note("grow", source(scope.try_acquire::<f32, _>(100_000).err().unwrap()));
             note("fill", source(scope.try_acquire_filled(100, 2.0_f32).err().unwrap()));
         }
         pool.trim();
@@ -69,7 +69,7 @@ impl Drop for Late {
 
 /// A reading of no elements, which asks the device for nothing.
 fn stream_of_nothing(pool: &mut Pool<Wgpu>) -> Reading<f32> {
-    pool.scope().acquire::<f32>(0).read().unwrap()
+    pool.scope().acquire::<f32, _>(0).read().unwrap()
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_lost_device_is_told_by_every_call() {
     assert_eq!(view.fill_with_value(2), Err(WgpuError::DeviceLost));
     assert_eq!(view.copy_to_vec(), Err(WgpuError::DeviceLost));
     assert!(matches!(
-        scope.try_acquire::<u8>(1_000),
+        scope.try_acquire::<u8, _>(1_000),
         Err(PoolError::OutOfMemory { source: WgpuError::DeviceLost, .. })
     ));
     assert_eq!(stream.record(|_| ()), Err(WgpuError::DeviceLost));
@@ -37,7 +37,7 @@ fn a_block_above_the_largest_buffer_is_refused_with_both_numbers() {
     let limit = stream.device().limits().max_buffer_size;
     let mut pool = Pool::<Wgpu>::new(stream);
     let scope = pool.scope();
-    match scope.try_acquire::<u8>(usize::try_from(limit).unwrap() + 1) {
+    match scope.try_acquire::<u8, _>(usize::try_from(limit).unwrap() + 1) {
         Err(PoolError::OutOfMemory {
             source: WgpuError::BufferTooLarge { bytes, limit: told },
             ..
@@ -81,7 +81,7 @@ fn the_device_has_its_memory_back_when_pools_are_dropped() {
         let mut pool = Pool::<Wgpu>::new(stream.clone());
         for length in [10, 1_000, 100_000] {
             let scope = pool.scope();
-            let mut y = scope.acquire_zeroed::<f32>(length);
+            let mut y = scope.acquire_zeroed::<f32, _>(length);
             let x = scope.acquire_filled(length, 1.0_f32);
             let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];
             stream.dispatch(&kernel, &bindings, &axpy_parameters(1.0, 10), [1, 1, 1]).unwrap();

@@ -35,9 +35,9 @@ fn a_steady_scope_creates_nothing() {
     let mut warm = None;
     for round in 0..10_000 {
         let scope = pool.scope();
-        let mut y = scope.acquire::<f32>(256);
-        let x = scope.acquire::<f32>(256);
-        let z = scope.acquire::<f32>(256);
+        let mut y = scope.acquire::<f32, _>(256);
+        let x = scope.acquire::<f32, _>(256);
+        let z = scope.acquire::<f32, _>(256);
         let parameters = axpy_parameters(1.0, 256);
         stream
             .dispatch(
@@ -103,8 +103,8 @@ fn arguments_that_do_not_go_together_are_refused_before_wgpu_panics() {
     let kernel = axpy(&stream);
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let mut y = scope.acquire_zeroed::<f32>(1_000);
-    let x = scope.acquire_zeroed::<f32>(1_000);
+    let mut y = scope.acquire_zeroed::<f32, _>(1_000);
+    let x = scope.acquire_zeroed::<f32, _>(1_000);
     let kernel_name = || "main".to_owned();
     let parameters = axpy_parameters(1.0, 1);
     let dispatch = |bindings: &[_], parameters: &[u8], groups| {
@@ -125,7 +125,7 @@ fn arguments_that_do_not_go_together_are_refused_before_wgpu_panics() {
     let alignment = u64::from(stream.device().limits().min_storage_buffer_offset_alignment);
     let misaligned = WgpuError::Misaligned { offset: 4, alignment };
     assert_eq!(x.part(1..).unwrap().binding().unwrap_err(), misaligned);
-    let mut bytes = scope.acquire_zeroed::<u8>(10);
+    let mut bytes = scope.acquire_zeroed::<u8, _>(10);
     let uneven = bytes.part_mut(..5).unwrap().binding_mut().unwrap_err();
     assert_eq!(uneven, WgpuError::UnevenEnd { end: 5 });
     assert_eq!(bytes.binding_mut().unwrap().bytes(), 12);

@@ -28,7 +28,7 @@ fn a_view_above_the_largest_binding_is_refused_and_its_parts_are_not() {
     let mut pool = Pool::<Wgpu>::new(stream);
     {
         let scope = pool.scope();
-        let mut view = scope.acquire_zeroed::<f32>(1_025);
+        let mut view = scope.acquire_zeroed::<f32, _>(1_025);
         let too_large = WgpuError::BindingTooLarge { bytes: 4_100, limit: 4_096 };
         assert_eq!(view.binding().unwrap_err(), too_large);
         assert_eq!(view.binding_mut().unwrap_err(), too_large);
@@ -125,7 +125,7 @@ fn use_memory_up(stream: &Stream) {
             let small = scope.acquire_filled(1_000, 7_u8);
             let mut blocks = 0;
             let refused = loop {
-                match scope.try_acquire::<u8>(LARGE) {
+                match scope.try_acquire::<u8, _>(LARGE) {
                     Ok(_) => blocks += 1,
                     Err(refused) => break refused,
                 }

@@ -32,8 +32,8 @@ fn of_pool<T>(acquired: Result<T, PoolError<WgpuError>>) -> Result<T, WgpuError>
 }
 
 const STEPS: [Step; 14] = [
-    |program| of_pool(program.pool.scope().try_acquire::<f32>(100)).map(drop),
-    |program| of_pool(program.pool.scope().try_acquire_zeroed::<f32>(200)).map(drop),
+    |program| of_pool(program.pool.scope().try_acquire::<f32, _>(100)).map(drop),
+    |program| of_pool(program.pool.scope().try_acquire_zeroed::<f32, _>(200)).map(drop),
     |program| program.stream.submit(),
     |program| of_pool(program.pool.scope().try_acquire_from(&[1.0_f32; 5_000])).map(drop),
     |program| program.stream.record(|_| ()),
@@ -59,7 +59,7 @@ const STEPS: [Step; 14] = [
     |program| {
         let scope = program.pool.scope();
         let from = of_pool(scope.try_acquire_filled(1_000, 7_u8))?;
-        let mut to = of_pool(scope.try_acquire_zeroed::<u8>(1_000))?;
+        let mut to = of_pool(scope.try_acquire_zeroed::<u8, _>(1_000))?;
         to.part_mut(1..10)?.copy_from(from.part(2..11)?)?;
         to.part_mut(1..10)?.copy_from_host(&[1; 9])?;
         to.copy_to_vec().map(|found| assert_eq!(found[..3], [0, 1, 1]))

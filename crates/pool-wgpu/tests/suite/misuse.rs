@@ -44,7 +44,7 @@ fn wg7_bind_groups_are_bounded_and_a_block_is_freed_in_no_time() {
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let mut blocks = DynamicPool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let mut y = scope.acquire_zeroed::<f32>(64);
+    let mut y = scope.acquire_zeroed::<f32, _>(64);
     let handle = blocks.acquire_filled(SLICES, 1.0_f32);
     let mut dispatch = |blocks: &DynamicPool<Wgpu>, length: usize| {
         let view = blocks.get(handle).unwrap();
@@ -122,7 +122,7 @@ fn two_written_parts_of_one_buffer_may_be_bound_where_they_are_apart() {
     let kernel = stream.kernel(source, "main", &[Access::ReadWrite; 2]).unwrap();
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let mut view = scope.acquire_zeroed::<u32>(128);
+    let mut view = scope.acquire_zeroed::<u32, _>(128);
     let (mut first, mut second) = view.reborrow().into_split_at(64).unwrap();
     let bindings = [first.binding_mut().unwrap(), second.binding_mut().unwrap()];
     stream.dispatch(&kernel, &bindings, &[], [1; 3]).unwrap();
@@ -149,7 +149,7 @@ fn wg9_a_refused_list_of_command_buffers_shows_no_bytes_of_freed_memory() {
 
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
-    let fresh = scope.acquire::<u32>(words);
+    let fresh = scope.acquire::<u32, _>(words);
     let mut last = scope.acquire_filled(1, 7_u32);
     let (block, behind) =
         (buffer_of(&fresh.binding().unwrap()), buffer_of(&last.binding().unwrap()));
@@ -196,7 +196,7 @@ fn wg9_a_destroyed_block_is_named_by_the_dispatch_that_binds_it_first() {
     let mut pool = Pool::<Wgpu>::new(stream.clone());
     let scope = pool.scope();
     let x = scope.acquire_filled(100, 1.0_f32);
-    let mut y = scope.acquire::<f32>(100);
+    let mut y = scope.acquire::<f32, _>(100);
     stream.submit().unwrap();
     buffer_of(&y.binding().unwrap()).destroy();
     let destroyed = WgpuError::BufferDestroyed { identity: y.address(), bytes: 512 };

@@ -78,7 +78,7 @@ fn a_stream_finds_an_adapter_by_itself() {
     keep(found.device());
     let mut pool = Pool::<Wgpu>::new(found.clone());
     let scope = pool.scope();
-    let view = scope.acquire_zeroed::<u32>(70);
+    let view = scope.acquire_zeroed::<u32, _>(70);
     let binding = view.binding().unwrap();
     let wgpu::BindingResource::Buffer(buffer) = binding.resource() else { panic!("a buffer") };
     assert!(buffer.buffer.usage().contains(wgpu::BufferUsages::INDIRECT));

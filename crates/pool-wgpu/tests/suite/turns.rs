@@ -27,7 +27,7 @@ fn a_closure_records_in_order_acquires_and_is_refused_the_rest() {
         let found = stream
             .record(|encoder| {
                 encoder.copy_buffer_to_buffer(&source, 0, &target, 0, 128);
-                let grown = scope.acquire::<f32>(10_000);
+                let grown = scope.acquire::<f32, _>(10_000);
                 assert_eq!(stream.record(|_| ()), Err(WgpuError::Reentered));
                 assert_eq!(stream.submit(), Err(WgpuError::Reentered));
                 assert_eq!(stream.pending(), Err(WgpuError::Reentered));
@@ -116,7 +116,7 @@ fn a_pool_goes_to_another_thread_and_threads_take_turns() {
                 let mut pool = pool;
                 for _ in 0..50 {
                     let scope = pool.scope();
-                    let mut y = scope.acquire_zeroed::<f32>(100);
+                    let mut y = scope.acquire_zeroed::<f32, _>(100);
                     let x = scope.acquire_filled(100, f32::from(number));
                     for _ in 0..10 {
                         let bindings = [y.binding_mut().unwrap(), x.binding().unwrap()];

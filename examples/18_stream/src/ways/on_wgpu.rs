@@ -123,7 +123,7 @@ fn step<'s, T: Pod>(
     (from_size, from): (Size, &BufferViewMut<'s, T>),
     size: Size,
 ) -> Result<Plane<'s>, Failure> {
-    let mut to = scope.try_acquire::<u32>(size.pixels())?;
+    let mut to = scope.try_acquire::<u32, _>(size.pixels())?;
     let sizes = [from_size.width, from_size.height, size.width, size.height].map(u32::try_from);
     let [a, b, c, d] = sizes;
     let parameters = [a?, b?, c?, d?];

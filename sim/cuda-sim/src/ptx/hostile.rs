@@ -7,7 +7,8 @@ use super::error::Reading;
 use super::{initial_bytes, parse, programs};
 
 /// Kernels of this repository, to be changed.
-const KERNELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pool-kernels/cuda/reduction.ptx");
+const KERNELS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/pool-kernels/cuda/reduction.ptx");
 /// What may stand in place of a token.
 const OTHERS: [&str; 24] = [
     "0",

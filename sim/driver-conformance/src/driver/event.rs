@@ -136,8 +136,30 @@ impl Event {
     pub unsafe fn alias(&self) -> Self {
         Self(self.0)
     }
+}
 
-    pub(super) fn raw(&self) -> sys::CUevent {
-        self.0
+/// Waiting for events.
+impl Stream {
+    /// Makes its later work wait for an event.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn wait(&self, event: &Event) -> Outcome<()> {
+        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT as u32)
+    }
+
+    /// The same for an event that is outside the capture on purpose.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn wait_external(&self, event: &Event) -> Outcome<()> {
+        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_EXTERNAL as u32)
+    }
+
+    fn wait_as(&self, event: &Event, flags: u32) -> Outcome<()> {
+        // SAFETY: stream and event are live (1).
+        unsafe { call!(cuStreamWaitEvent(self.raw(), event.0, flags)) }
     }
 }

@@ -5,7 +5,6 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
-use super::event::Event;
 use super::refusal::Outcome;
 use crate::gate::Gate;
 
@@ -74,29 +73,6 @@ impl Stream {
     pub fn synchronize(&self) -> Outcome<()> {
         // SAFETY: the stream is live (1).
         unsafe { call!(cuStreamSynchronize(self.0)) }
-    }
-
-    /// Makes its later work wait for an event.
-    ///
-    /// # Errors
-    ///
-    /// What the driver answers.
-    pub fn wait(&self, event: &Event) -> Outcome<()> {
-        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_DEFAULT as u32)
-    }
-
-    /// The same for an event that is outside the capture on purpose.
-    ///
-    /// # Errors
-    ///
-    /// What the driver answers.
-    pub fn wait_external(&self, event: &Event) -> Outcome<()> {
-        self.wait_as(event, sys::CUevent_wait_flags_enum::CU_EVENT_WAIT_EXTERNAL as u32)
-    }
-
-    fn wait_as(&self, event: &Event, flags: u32) -> Outcome<()> {
-        // SAFETY: stream and event are live (1).
-        unsafe { call!(cuStreamWaitEvent(self.0, event.raw(), flags)) }
     }
 
     /// Puts a closed gate into the stream: its later work waits until somebody opens it.

@@ -365,7 +365,7 @@ fn a_stream_that_was_admitted_in_vain_runs_nothing() {
             assert!(lent.view_mut()?.on(&side).is_err());
             simulator.forget_failures();
             drop(lent);
-            let mut view = capture.acquire_on::<u8>(capture.branch(0)?, 4096)?;
+            let mut view = capture.acquire::<u8>((capture.branch(0)?, 4096))?;
             capture.fill_bytes(capture.branch(0)?, &mut view, 9)
         });
         assert!(failed.is_err());
@@ -534,7 +534,7 @@ fn a_block_is_freed_where_its_watch_panics() {
     let mut pool = Pool::<Cuda>::new(context);
     let run = || {
         let scope = pool.scope();
-        let (a, b) = (scope.acquire::<u8>(N), scope.acquire::<u8>(N));
+        let (a, b) = (scope.acquire::<u8, _>(N), scope.acquire::<u8, _>(N));
         (a.len(), b.len())
     };
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());

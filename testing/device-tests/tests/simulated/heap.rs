@@ -70,7 +70,7 @@ fn steady_state_takes_nothing_from_the_heap() {
         let scope = outer.scope();
         let mut more = scope.acquire_filled(100, 2.5_f32);
         scope.acquire_filled(100, [1.5_f64, 2.5, 3.5]);
-        scope.acquire_nd::<f64, _>(&[2, 3, 1, 4, 1, 5][..]);
+        scope.acquire::<f64, _>(&[2, 3, 1, 4, 1, 5][..]);
         assert_eq!(scope.try_acquire_shaped::<u8>(&[2, 3]).unwrap().shape.rank(), 2);
         record_use(&view, &other).unwrap();
         more.copy_from(view.as_view()).unwrap();

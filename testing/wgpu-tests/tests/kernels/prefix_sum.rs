@@ -30,7 +30,7 @@ impl PrefixSum {
         let count = u32::try_from(elements.len()).unwrap();
         let blocks = count.div_ceil(PREFIX_SUM_BLOCK);
         let parameters = PrefixSumParameters { count };
-        let mut totals = scope.acquire::<f32>(blocks as usize);
+        let mut totals = scope.acquire::<f32, _>(blocks as usize);
         let bindings = [elements.binding_mut().unwrap(), totals.binding_mut().unwrap()];
         self.blocks.dispatch(&bindings, &parameters, workgroups(count));
         if blocks == 1 {

@@ -56,8 +56,8 @@ impl Dot {
     fn of(&mut self, x: BufferView<'_, f32>, y: BufferView<'_, f32>, workgroups: u32) -> f32 {
         let scope = self.pool.scope();
         let count = u32::try_from(x.len()).unwrap();
-        let mut partial_sums = scope.acquire::<f32>(workgroups as usize);
-        let mut total = scope.acquire::<f32>(1);
+        let mut partial_sums = scope.acquire::<f32, _>(workgroups as usize);
+        let mut total = scope.acquire::<f32, _>(1);
         let bindings =
             [x.binding().unwrap(), y.binding().unwrap(), partial_sums.binding_mut().unwrap()];
         self.partial.dispatch(&bindings, &DotParameters { count }, [workgroups, 1, 1]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 
-use super::modules::ModulePath;
+use super::path::{ModulePath, shown};
 use super::resolve::Imports;
 
 /// The largest sets of modules of which each reaches each other by imports, a set a circle, by their names.
@@ -27,11 +27,6 @@ pub(super) fn of(imports: &Imports) -> Vec<Vec<String>> {
         .collect();
     circles.sort();
     circles
-}
-
-/// A module as it is named in a source.
-pub(super) fn shown(module: &[String]) -> String {
-    if module.is_empty() { "lib".to_owned() } else { module.join("::") }
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@
 //! (`layering.rs`). A crate may depend on what its row allows in ARCHITECTURE's table of crates (`crates.rs`). Every module
 //! opens with a doc comment on its idea. The last line counts the checks: three for each crate, and one for the table.
 
+mod allowed;
 mod circles;
 mod crates;
 mod layering;
 mod modules;
 mod names;
+mod path;
 mod resolve;
 
 use std::path::Path;
@@ -64,7 +66,7 @@ pub fn run(arguments: &Arguments, checked: &[Crate<'_>]) -> Result<ExitCode, Tas
 fn list(root: &Path, listed: &[Crate<'_>]) -> Result<ExitCode, TaskError> {
     for one in listed {
         let modules = Modules::read(&root.join(one.root))?;
-        print!("{}", layering::listed(one.name, &modules, &resolve::imports(&modules)));
+        print!("{}", allowed::listed(one.name, &modules, &resolve::imports(&modules)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -76,7 +78,7 @@ fn check(root: &Path, name: &str, checks: &mut Checks) -> Result<(), TaskError> 
         circles::of(&imports).into_iter().map(|circle| circle.join(", ")).collect();
     let (files, arrows) = (modules.len(), imports.len());
     checks.that(&format!("{name}, {files} modules, {arrows} imports: no circle"), none(&told));
-    let complaints = layering::complaints(name, &modules, &imports);
+    let complaints = allowed::complaints(name, &modules, &imports);
     checks.that(&format!("{name}: modules import what their layering allows"), none(&complaints));
     let opening = format!("{name}: every module opens with its idea");
     checks.that(&opening, none(&modules.without_idea()));

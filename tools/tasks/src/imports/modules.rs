@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::circles::shown;
 use super::layering::Layering;
 use super::names::{self, Names};
+use super::path::{ModulePath, shown};
 use crate::TaskError;
-
-/// Where a module is in its crate: no name at all for the root.
-pub(super) type ModulePath = Vec<String>;
 
 /// The files of a crate, by where they are in its tree of modules.
 #[derive(Debug, Default)]
@@ -51,8 +48,12 @@ impl Modules {
         let syntax =
             syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
         let children = self.insert(path.to_vec(), &text, &syntax).declared_modules.clone();
-        for child in children {
-            let Some(file) = file_of(file, path.is_empty(), &child) else {
+        for (child, named) in children {
+            let found = match named {
+                Some(named) => file.parent().map(|directory| directory.join(named)),
+                None => file_of(file, path.is_empty(), &child),
+            };
+            let Some(file) = found else {
                 return Err(format!("{}: no file of the module `{child}`", file.display()).into());
             };
             self.add(&[path, &[child]].concat(), &file)?;
@@ -103,6 +104,17 @@ fn file_of(parent: &Path, is_root: bool, child: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::Modules;
+
+    #[test]
+    fn a_module_whose_file_an_attribute_names_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |file: &str, text| std::fs::write(directory.path().join(file), text).unwrap();
+        write("lib.rs", "//! A crate.\n#[path = \"other/../elsewhere.rs\"]\nmod named;\n");
+        std::fs::create_dir(directory.path().join("other")).unwrap();
+        write("elsewhere.rs", "struct A;");
+        let modules = Modules::read(&directory.path().join("lib.rs")).unwrap();
+        assert_eq!(modules.without_idea(), ["named"]);
+    }
 
     #[test]
     fn a_module_that_does_not_open_with_its_idea_is_found() {

@@ -20,8 +20,8 @@ pub(super) struct Named {
 pub(super) struct Names {
     /// True where the file opens with documentation of the module (`//!`).
     pub(super) is_documented: bool,
-    /// The modules that have files of their own.
-    pub(super) declared_modules: Vec<String>,
+    /// The modules that have files of their own, each with the file that an attribute `path` names.
+    pub(super) declared_modules: Vec<(String, Option<String>)>,
     /// The names of its items.
     pub(super) defined: BTreeSet<String>,
     /// What its `use` lines bind.
@@ -61,7 +61,7 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_item_mod(&mut self, module: &'ast ItemMod) {
         let name = module.ident.to_string();
         if module.content.is_none() {
-            self.names.declared_modules.push(name);
+            self.names.declared_modules.push((name, named_file(&module.attrs)));
             return;
         }
         self.scope.push(name);
@@ -170,6 +170,17 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
         _ => false,
     };
     attributes.iter().any(|attribute| asks(&attribute.meta))
+}
+
+/// The file that an attribute `path` names.
+fn named_file(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(file), .. }) => Some(file.value()),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 fn attributes(item: &Item) -> &[Attribute] {

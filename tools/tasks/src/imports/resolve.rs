@@ -6,8 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::modules::{ModulePath, Modules};
+use super::modules::Modules;
 use super::names::Named;
+use super::path::ModulePath;
 
 /// Which module imports which.
 pub(super) type Imports = BTreeSet<(ModulePath, ModulePath)>;
@@ -117,7 +118,7 @@ fn find(modules: &Modules, path: &[String], depth: usize) -> Option<ModulePath> 
 #[cfg(test)]
 mod tests {
     use super::{Modules, imports};
-    use crate::imports::circles::shown;
+    use crate::imports::path::shown;
 
     /// The imports of modules given as texts, each as `from → to`.
     fn of(texts: &[(&str, &str)]) -> Vec<String> {

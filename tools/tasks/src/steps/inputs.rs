@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Step;
+use super::step::Step;
 use crate::changes::is_document;
 
 /// The inputs of a step: its name, and groups of patterns.

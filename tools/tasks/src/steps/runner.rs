@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::invocation::{Counting, Invocation};
 use super::report::{self, Outcome};
-use super::{Setting, Step};
+use super::step::{Setting, Step};
 use crate::tally::Tally;
 
 /// Runs steps in lanes, each core the next lane that nobody has begun; their outcomes, lane after lane. With

@@ -1,6 +1,6 @@
 //! Which steps run: all of a plain run, or those that `--only` names.
 
-use super::Step;
+use super::step::Step;
 use crate::TaskError;
 
 /// The steps of this run, in their order.

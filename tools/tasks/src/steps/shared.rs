@@ -1,6 +1,6 @@
 //! Plans of the steps that every workspace has in the same form.
 
-use super::Invocation;
+use super::invocation::Invocation;
 
 /// Follows every link of the documents.
 ///

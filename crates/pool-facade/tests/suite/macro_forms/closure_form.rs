@@ -18,19 +18,19 @@ impl Itself for Cpu {
 fn backends_are_named_before_the_scopes() {
     fn generic<B: LocalPool>(n: usize) -> usize {
         with_pool!(B, |scope| {
-            scope.acquire_zeroed::<f32>(n);
+            scope.acquire_zeroed::<f32, _>(n);
             scope.active_slots()
         })
     }
     let values = returns_its_pool(|| {
         [
-            with_pool!(|scope| { scope.acquire_zeroed::<u8>(1).len() }),
-            with_pool!(|scope| scope.acquire_zeroed::<u8>(2).len()),
-            with_pool!(Cpu, |scope| scope.acquire_zeroed::<u8>(3).len()),
-            with_pool!(<Cpu as Itself>::Type, |scope| { scope.acquire_zeroed::<u8>(4).len() },),
+            with_pool!(|scope| { scope.acquire_zeroed::<u8, _>(1).len() }),
+            with_pool!(|scope| scope.acquire_zeroed::<u8, _>(2).len()),
+            with_pool!(Cpu, |scope| scope.acquire_zeroed::<u8, _>(3).len()),
+            with_pool!(<Cpu as Itself>::Type, |scope| { scope.acquire_zeroed::<u8, _>(4).len() },),
             generic::<Cpu>(5),
-            try_with_pool!(|scope| scope.acquire_zeroed::<u8>(6).len()).unwrap(),
-            try_with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8>(7).len() }).unwrap(),
+            try_with_pool!(|scope| scope.acquire_zeroed::<u8, _>(6).len()).unwrap(),
+            try_with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(7).len() }).unwrap(),
         ]
     });
     assert_eq!(values, [1, 2, 3, 4, 1, 6, 7]);
@@ -58,14 +58,14 @@ fn several_pools() {
 fn the_block_stands_in_the_function() {
     fn early(n: usize) -> usize {
         with_pool!(|scope| {
-            if scope.acquire_zeroed::<u8>(n).len() > 3 {
+            if scope.acquire_zeroed::<u8, _>(n).len() > 3 {
                 return 100;
             }
         });
         n
     }
     fn question(n: usize) -> Result<usize, Refused> {
-        let length = with_pool!(|scope| scope.try_acquire_zeroed::<u64>(n)?.len());
+        let length = with_pool!(|scope| scope.try_acquire_zeroed::<u64, _>(n)?.len());
         Ok(length + 1)
     }
     fn labels() -> u32 {
@@ -77,7 +77,7 @@ fn the_block_stands_in_the_function() {
                     continue 'rounds;
                 }
                 let mut inner = scope.scope();
-                inner.scope().acquire_zeroed::<u8>(1);
+                inner.scope().acquire_zeroed::<u8, _>(1);
                 break 'rounds;
             });
         }

@@ -68,20 +68,20 @@ fn question_mark_leaves_the_function() {
     }
     fn acquires(length: usize) -> Result<usize, Refused> {
         with_pool!(|scope| {
-            let view = scope.try_acquire::<u64>(length)?;
+            let view = scope.try_acquire::<u64, _>(length)?;
             Ok(view.len())
         })
     }
     fn opens_and_acquires(length: usize) -> Result<usize, Refused> {
-        let length = try_with_pool!(|scope| { scope.try_acquire::<u64>(length)?.len() })?;
+        let length = try_with_pool!(|scope| { scope.try_acquire::<u64, _>(length)?.len() })?;
         Ok(length + 1)
     }
     fn body_ends_in_question_mark(length: usize) -> Result<(), Refused> {
         with_pool!(|scope| {
-            scope.try_acquire::<u64>(length)?;
+            scope.try_acquire::<u64, _>(length)?;
         });
         try_with_pool!(|scope| {
-            scope.try_acquire::<u64>(length)?;
+            scope.try_acquire::<u64, _>(length)?;
         })
     }
     returns_its_pool(|| {
@@ -220,7 +220,7 @@ fn panics_are_panics() {
         }
         let caught = catch_unwind(|| {
             with_pool!(|scope| {
-                scope.acquire::<u64>(usize::MAX);
+                scope.acquire::<u64, _>(usize::MAX);
             });
         });
         let text = caught.unwrap_err().downcast::<String>().unwrap();

@@ -26,35 +26,35 @@ impl HasBackend for Solver {
 fn the_backend_in_every_form() {
     fn generic<B: LocalPool>(n: usize) -> usize {
         with_pool!(B, |scope| {
-            let view = scope.acquire_zeroed::<f32>(n);
+            let view = scope.acquire_zeroed::<f32, _>(n);
             PoolView::len(&view) + scope.active_slots()
         })
     }
     fn associated<S: HasBackend>() -> usize {
         with_pool!(S::Backend, |scope| {
-            scope.acquire_zeroed::<u8>(1);
+            scope.acquire_zeroed::<u8, _>(1);
             scope.active_slots()
         })
     }
     fn generic_result<B: LocalPool>() -> Result<usize, PoolError<B::Error>> {
         try_with_pool!(B, |scope| {
-            scope.try_acquire_zeroed::<u8>(2)?;
+            scope.try_acquire_zeroed::<u8, _>(2)?;
             scope.active_slots()
         })
     }
     let values = returns_its_pool(|| {
         [
-            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8>(1).len() }),
-            with_pool!(Cpu, |scope| scope.acquire_zeroed::<u8>(2).len()),
-            with_pool!(backends::Host, |scope| { scope.acquire_zeroed::<u8>(3).len() }),
+            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(1).len() }),
+            with_pool!(Cpu, |scope| scope.acquire_zeroed::<u8, _>(2).len()),
+            with_pool!(backends::Host, |scope| { scope.acquire_zeroed::<u8, _>(3).len() }),
             with_pool!(<Solver as HasBackend>::Backend, |scope| {
-                scope.acquire_zeroed::<u8>(4).len()
+                scope.acquire_zeroed::<u8, _>(4).len()
             }),
-            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8>(5).len() }),
+            with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(5).len() }),
             generic::<Cpu>(6),
             associated::<Solver>(),
             generic_result::<Cpu>().unwrap(),
-            try_with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8>(9).len() }).unwrap(),
+            try_with_pool!(Cpu, |scope| { scope.acquire_zeroed::<u8, _>(9).len() }).unwrap(),
         ]
     });
     assert_eq!(values, [1, 2, 3, 4, 5, 7, 1, 1, 9]);
@@ -106,7 +106,7 @@ mod shadowing {
 
     pub(super) fn local() -> Result {
         let tried = pool_facade::try_with_pool!(pool_facade::Cpu, |scope| {
-            scope.acquire_zeroed::<u8>(3).len()
+            scope.acquire_zeroed::<u8, _>(3).len()
         });
         let length =
             pool_facade::with_pool!(|scope| { tried.map_or(0, |n| n + scope.active_slots()) });

@@ -23,14 +23,14 @@ fn blocks_without_value() {
     returns_its_pool(|| {
         let mut seen = 0;
         with_pool!(|scope| {
-            seen += scope.acquire_zeroed::<u8>(3).len();
+            seen += scope.acquire_zeroed::<u8, _>(3).len();
         });
         with_pool!(|scope| { seen += scope.active_slots() });
         with_pool!(|_scope| {});
         with_pool!(|scope| {});
-        with_pool! { |scope| { scope.acquire_zeroed::<u8>(2)[1] += 1; } }
+        with_pool! { |scope| { scope.acquire_zeroed::<u8, _>(2)[1] += 1; } }
         try_with_pool!(|scope| {
-            seen += scope.acquire_zeroed::<u8>(4).len();
+            seen += scope.acquire_zeroed::<u8, _>(4).len();
         })
         .unwrap();
         try_with_pool!(|scope| {}).unwrap();
@@ -99,7 +99,7 @@ fn the_macro_as_an_expression() {
         if with_pool!(|scope| { scope.active_slots() == 0 }) {
             value += 10;
         }
-        value += match with_pool!(|scope| { scope.acquire_zeroed::<u8>(3).len() }) {
+        value += match with_pool!(|scope| { scope.acquire_zeroed::<u8, _>(3).len() }) {
             3 => 100,
             _ => 0,
         };
@@ -115,7 +115,7 @@ fn the_body_uses_its_surroundings_as_any_block() {
     let moved = String::from("moved");
     let mut changed = 0;
     let kept = with_pool!(|scope| {
-        changed += scope.acquire_zeroed::<u8>(moved.len()).len();
+        changed += scope.acquire_zeroed::<u8, _>(moved.len()).len();
         let taken = moved;
         taken + " out"
     });
@@ -127,7 +127,7 @@ fn the_body_uses_its_surroundings_as_any_block() {
         });
         changed += usize::try_from(total).unwrap();
         let mut nested = outer.scope();
-        nested.scope().acquire_zeroed::<u8>(1);
+        nested.scope().acquire_zeroed::<u8, _>(1);
     });
     assert_eq!((kept.as_str(), changed), ("moved out", 47));
 }

@@ -44,7 +44,7 @@ mod pools {
 fn the_callers_names_are_the_callers_where_pools_are_made() {
     on_fresh_thread(|| {
         for _ in 0..3 {
-            with_pool!(Shelf, |scope| { scope.acquire_zeroed::<u8>(1)[0] = 1 });
+            with_pool!(Shelf, |scope| { scope.acquire_zeroed::<u8, _>(1)[0] = 1 });
         }
         let counted = (pools::IDLE.get(), pools::CLOSER.get());
         assert_eq!(counted, (1, 2), "contexts made, and idle pools asked for");

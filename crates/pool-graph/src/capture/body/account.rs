@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::host_buffer::HostBuffer;
 
 use super::body_record::BodyRecord;
 use super::call_site::CallSite;
@@ -17,7 +18,6 @@ use super::trace::{BodyStep, Memory, Trace};
 use crate::base::block::GraphMemoryBlock;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
-use crate::driver::HostBuffer;
 
 /// The account of one body.
 pub(crate) struct Account {

@@ -1,11 +1,12 @@
 //! What comes out of a body, besides the graph: its steps, what they took and used, and what they put on streams.
 
+use pool_driver::host_buffer::HostBuffer;
+
 use super::model::Model;
 use super::region::Region;
 use super::span::Span;
 use super::trace::Trace;
 use crate::capture::sharing::Shares;
-use crate::driver::HostBuffer;
 
 /// What a body did.
 pub(crate) struct BodyRecord {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::cudarc::driver::CudaStream;
 
 use crate::capture::error::CaptureError;
 use crate::driver::{CaptureObserver, StreamPosition};

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use pool_driver::event::Event;
+
 use super::frontiers::Frontiers;
 use crate::arena::CudaArena;
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureObserver, OrderEvent};
+use crate::driver::CaptureObserver;
 
 /// What a body works on.
 pub(super) enum Medium {
@@ -22,7 +24,7 @@ pub(super) enum Medium {
 pub(crate) struct LiveCapture {
     pub(super) arena: CudaArena,
     /// The event by which streams of the capture are made to come after each other.
-    pub(super) event: Arc<OrderEvent>,
+    pub(super) event: Arc<Event>,
     /// Where the body left its streams.
     pub(super) frontiers: Frontiers,
 }
@@ -34,7 +36,7 @@ impl LiveCapture {
     /// A capture of so many streams, with the arena of its session.
     pub(crate) fn new(
         arena: &CudaArena,
-        event: Arc<OrderEvent>,
+        event: Arc<Event>,
         streams: usize,
         observer: CaptureObserver,
     ) -> Self {

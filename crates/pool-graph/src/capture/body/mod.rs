@@ -40,4 +40,4 @@ pub use names::{CaptureStream, HostArgument};
 pub(super) use region::Region;
 pub(super) use span::{NodeOwner, Span};
 pub(super) use trace::Trace;
-pub use view::CaptureView;
+pub use view::{CaptureView, Temporary};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use pool_core::{Element, PodElement, bytemuck};
-use pool_cuda::cudarc::driver::CudaStream;
+use pool_driver::calls;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::host_buffer::HostBuffer;
 
 use super::capture::{Capture, Operation};
 use super::memory_use::Use;
@@ -11,7 +13,7 @@ use super::names::{CaptureStream, HostArgument};
 use super::span::NodeOwner;
 use super::view::CaptureView;
 use crate::capture::error::CaptureError;
-use crate::driver::{self, HostBuffer, NodeKind};
+use crate::driver::NodeKind;
 
 impl Capture<'_> {
     /// Sets all bytes of a view.
@@ -33,7 +35,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: the view is memory of the arena or of a lease, which the graph will own.
-            unsafe { driver::set_bytes(stream, address, value, bytes) }.map_err(Into::into)
+            unsafe { calls::set_bytes(address, value, bytes, stream) }.map_err(Into::into)
         })
     }
 
@@ -62,7 +64,7 @@ impl Capture<'_> {
                 return Ok(());
             }
             // SAFETY: as in `fill_bytes`, of two regions, which are apart while both are in use.
-            unsafe { driver::copy(stream, target, source, bytes) }.map_err(Into::into)
+            unsafe { calls::copy_on_device(target, source, bytes, stream) }.map_err(Into::into)
         })
     }
 
@@ -85,15 +87,15 @@ impl Capture<'_> {
         };
         let (target, bytes) = (to.address(), to.bytes());
         let buffer = self.host_buffer(bytemuck::cast_slice(from))?;
-        let source = buffer.as_ref().map_or(0, |buffer| buffer.address().addr() as u64);
+        let source = buffer.as_ref().map_or(0, HostBuffer::address);
         let owner = NodeOwner::one(NodeKind::Copy, &[source, target], bytes);
         let uses = &[to.write()];
         self.operation(&Operation { kind: "copy from host", stream, uses, owner }, |stream| {
             let Some(buffer) = buffer else { return Ok(()) };
-            let from = buffer.address();
+            let from = buffer.first();
             self.account.open().keep_argument(number, buffer);
             // SAFETY: as in `fill_bytes`; the graph will own the buffer, too.
-            unsafe { driver::copy_from_host(stream, target, from, bytes) }.map_err(Into::into)
+            unsafe { calls::copy_from_host(target, from, bytes, stream) }.map_err(Into::into)
         })?;
         Ok(HostArgument { capture, number })
     }

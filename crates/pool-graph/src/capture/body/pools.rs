@@ -4,12 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use pool_core::{Pool, PoolConfig};
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{CaptureUnderWay, Cuda, with_relaxed_capture_mode};
+use pool_cuda::Cuda;
+use pool_driver::capture_mode::with_relaxed_capture_mode;
+use pool_driver::captures_under_way::CaptureUnderWay;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::event::Event;
 
 use crate::capture::deferred_destruction::DeferredDestruction;
 use crate::capture::error::CaptureError;
-use crate::driver::{CaptureMode, OrderEvent, StreamCapture, bind};
+use crate::driver::{CaptureMode, StreamCapture};
 
 /// The pools of a body's scopes, one for each stream that had one.
 pub(crate) struct Pools {
@@ -37,7 +41,7 @@ impl DryStream {
         let made = with_relaxed_capture_mode(|| context.new_stream());
         context.record_err(earlier);
         let stream = made?;
-        let event = Arc::new(OrderEvent::new(context)?);
+        let event = Arc::new(Event::new(context)?);
         // A wait for the context would invalidate this capture, too.
         let (deferred, under_way) = (DeferredDestruction, CaptureUnderWay::begin());
         let capture = StreamCapture::begin(&stream, CaptureMode::Relaxed, &event)?

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pool_core::{Pool, Scope};
-use pool_cuda::cudarc::driver::CudaStream;
 use pool_cuda::{Cuda, DeviceStream, announce};
+use pool_driver::cudarc::driver::CudaStream;
 
 use super::call_site::CallSite;
 use super::capture::Capture;
@@ -26,7 +26,7 @@ impl<'c> Capture<'c> {
     ///
     /// /// Nothing here knows of captures.
     /// fn step(scope: &Scope<'_, Cuda>) -> Result<(), PoolError<CudaError>> {
-    ///     let scratch = scope.try_acquire_zeroed::<f32>(1000)?;
+    ///     let scratch = scope.try_acquire_zeroed::<f32, _>(1000)?;
     ///     // … `scope.launch(&kernel).arg(&scratch)` …
     ///     # drop(scratch);
     ///     Ok(())
@@ -66,7 +66,7 @@ impl<'c> Capture<'c> {
     /// # fn body(capture: &Capture<'_>) -> Result<(), CaptureError> {
     /// let mut kept: Option<DeviceViewMut<'_, f32>> = None;
     /// capture.scope(capture.main(), |scope| {
-    ///     kept = Some(scope.try_acquire::<f32>(8)?); // view_of_a_captured_scope_kept
+    ///     kept = Some(scope.try_acquire::<f32, _>(8)?); // view_of_a_captured_scope_kept
     ///     Ok::<(), CaptureError>(())
     /// })
     /// # }

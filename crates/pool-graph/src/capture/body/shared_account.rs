@@ -8,9 +8,9 @@ use super::account::Account;
 
 /// An account that a [`Capture`](crate::Capture), the pools of its scopes and its lent views have together.
 ///
-/// One thread has them all, so nobody ever waits here. It is a lock and no `RefCell` because `pool-cuda` lets every
-/// pool be sent to another thread: [`BlockSource`](pool_cuda::BlockSource) is `Send`, so what a source holds must be
-/// good to share between threads, although no pool of a body leaves its thread.
+/// It cannot be plain state that is passed by `&mut`: each pool of a scope holds it as its
+/// [`BlockSource`](pool_cuda::BlockSource), beside the `&Capture` of the body. It cannot be a `RefCell`, because that trait
+/// asks for `Send`. One thread has all of them, so no call waits here.
 ///
 /// **No code of the body runs under it, and no pool is used, made or dropped:** each of these may come back to the
 /// account, and would wait for itself. What runs under it is this crate's, the arena's, the host's allocator and the

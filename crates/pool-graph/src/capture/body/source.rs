@@ -15,13 +15,15 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::{BlockSource, CudaError};
+use pool_cuda::BlockSource;
+use pool_driver::calls;
+use pool_driver::cudarc::driver::CudaStream;
+use pool_driver::error::CudaError;
+use pool_driver::host_buffer::HostBuffer;
 
 use super::shared_account::SharedAccount;
 use crate::base::error::GraphMemoryError;
 use crate::capture::error::CaptureError;
-use crate::driver::{self, HostBuffer};
 
 /// What the pools of one stream of a body have in common.
 struct BodyStream {
@@ -125,7 +127,7 @@ impl BodyStream {
         let buffer = HostBuffer::new(bytes, stream.context())?;
         // SAFETY: the range is the caller's to write, in memory that the graph owns, as it will own the
         // buffer.
-        unsafe { driver::copy_from_host(stream, to, buffer.address(), bytes.len()) }?;
+        unsafe { calls::copy_from_host(to, buffer.first(), bytes.len(), stream) }?;
         self.account.open().keep_host(buffer);
         Ok(())
     }

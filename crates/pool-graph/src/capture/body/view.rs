@@ -74,32 +74,54 @@ impl<'c, T> CaptureView<'c, T> {
     }
 }
 
+/// What a body acquires: the number of elements (`usize`), or the stream of their first use and the number.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the size of a temporary",
+    label = "not a size",
+    note = "sizes are: `usize` for the number of elements; `(CaptureStream, usize)` to say the stream of their first use"
+)]
+pub trait Temporary: sealed::Temporary {}
+
+mod sealed {
+    use super::CaptureStream;
+
+    pub trait Temporary {
+        /// The stream of the first use, if it is not the session's, and the number of elements.
+        fn stream_and_elements(self) -> (Option<CaptureStream>, usize);
+    }
+}
+
+impl Temporary for usize {}
+
+impl sealed::Temporary for usize {
+    fn stream_and_elements(self) -> (Option<CaptureStream>, usize) {
+        (None, self)
+    }
+}
+
+impl Temporary for (CaptureStream, usize) {}
+
+impl sealed::Temporary for (CaptureStream, usize) {
+    fn stream_and_elements(self) -> (Option<CaptureStream>, usize) {
+        (Some(self.0), self.1)
+    }
+}
+
 impl<'c> Capture<'c> {
-    /// A temporary of so many elements, first used on the session's stream or after what that holds
-    /// now. Its contents are whatever the bytes held.
+    /// Acquires a temporary: of so many elements, first used on the session's stream or after what that holds
+    /// now; or `(stream, elements)`, first used on that stream. Its contents are whatever the bytes held.
     ///
     /// # Errors
     ///
-    /// As [`acquire_on`](Self::acquire_on).
+    /// If the arena has no room or another plan, if the stream is another session's, and if the size is more than an
+    /// address can say.
     #[track_caller]
     pub fn acquire<T: PodElement>(
         &'c self,
-        elements: usize,
+        temporary: impl Temporary,
     ) -> Result<CaptureView<'c, T>, CaptureError> {
-        self.acquire_on(self.main(), elements)
-    }
-
-    /// A temporary that is first used on this stream, or after what it holds now.
-    ///
-    /// # Errors
-    ///
-    /// If the arena has no room or another plan, and if the size is more than an address can say.
-    #[track_caller]
-    pub fn acquire_on<T: PodElement>(
-        &'c self,
-        stream: CaptureStream,
-        elements: usize,
-    ) -> Result<CaptureView<'c, T>, CaptureError> {
+        let (stream, elements) = temporary.stream_and_elements();
+        let stream = stream.unwrap_or_else(|| self.main());
         let stream = self.check(stream)?;
         let bytes = rounded::<T>(elements)?;
         let region = {

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool_cuda::cudarc::driver::CudaStream;
-use pool_cuda::is_capturing;
+use pool_driver::calls::synchronize;
+use pool_driver::capture::is_capturing;
+use pool_driver::context::bind;
+use pool_driver::cudarc::driver::CudaStream;
 #[cfg(feature = "record")]
 use pool_plan::GraphRecord;
 
@@ -12,13 +14,13 @@ use super::runs::{Parts, Runs};
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
 use crate::capture::footprint::Footprint;
-use crate::capture::leftovers::LeftoversPlace;
+use crate::capture::graph_leftovers::LeftoversPlace;
 use crate::capture::memory::OwnArena;
 #[cfg(feature = "record")]
 use crate::capture::record;
 use crate::capture::registry::StreamUse;
 use crate::capture::setup::{CaptureSetup, Pattern, VerifiedGraph};
-use crate::driver::{Executable, bind, wait_for};
+use crate::driver::Executable;
 use crate::verify::Verification;
 
 /// A graph, ready to be replayed, with all that its nodes name.
@@ -230,7 +232,7 @@ impl<S> CapturedGraph<S> {
     /// [`CaptureError::Capturing`], and what the driver answers for work that failed.
     pub fn synchronize(&mut self) -> Result<(), CaptureError> {
         let _in_use = self.check_stream("be waited for")?;
-        Ok(wait_for(self.stream())?)
+        Ok(synchronize(self.stream())?)
     }
 
     /// The graph's state, once all runs are over.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use pool_driver::host_buffer::HostBuffer;
+
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::resources::SessionResources;
 use crate::capture::sharing::Shares;
-use crate::driver::{Executable, Graph, HostBuffer};
+use crate::driver::{Executable, Graph};
 
 /// Executable and graph, until they are dropped; their memory stays until they are really destroyed.
 pub(super) struct Runs {

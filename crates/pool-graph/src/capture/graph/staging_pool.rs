@@ -1,5 +1,6 @@
 //! Page-locked buffers that a replay is fed through: a fixed number of them, all made when the pool is, and taken
-//! in the order in which they came back.
+//! in the order in which they came back. What a buffer is, and when it is free again, is `pool-driver`'s [`PageLocked`], as
+//! for the staged copies of `pool-cuda`; here nothing is made or waited for after the pool was made.
 //!
 //! A buffer is used again once the event behind its last copy has come, which is asked when one is wanted. So
 //! nothing rests on a destructor: who drops what holds a buffer gives it back, whatever is still to be copied;
@@ -10,10 +11,11 @@ use std::mem;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pool_cuda::cudarc::driver::{CudaContext, CudaStream};
-use pool_cuda::{CudaError, PageLocked};
+use pool_core::reserve;
+use pool_driver::cudarc::driver::{CudaContext, CudaStream};
+use pool_driver::error::CudaError;
+use pool_driver::page_locked::PageLocked;
 
-use crate::base::room;
 use crate::capture::error::CaptureError;
 
 /// How large a [`StagingPool`] is.
@@ -81,8 +83,8 @@ impl StagingPool {
         context: &Arc<CudaContext>,
         config: StagingConfig,
     ) -> Result<Self, CaptureError> {
-        let mut idle = room::list(config.buffers)?;
-        let buffers = room::list(config.buffers)?;
+        let mut idle = reserve::list(config.buffers)?;
+        let buffers = reserve::list(config.buffers)?;
         for _ in 0..config.buffers {
             idle.push(PageLocked::new(config.bytes, context)?);
         }

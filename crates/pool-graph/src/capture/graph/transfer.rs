@@ -1,7 +1,8 @@
 //! Copies to and from the blocks of a graph, and changes of its host arguments, that wait for the device.
 
 use pool_core::{PodElement, bytemuck};
-use pool_cuda::CudaError;
+use pool_driver::error::CudaError;
+use pool_driver::host_buffer::HostBuffer;
 
 use super::captured_graph::CapturedGraph;
 use super::runs::Parts;
@@ -9,7 +10,6 @@ use crate::base::block::GraphMemoryBlock;
 use crate::capture::body::HostArgument;
 use crate::capture::error::CaptureError;
 use crate::capture::sharing::Shares;
-use crate::driver::{self, HostBuffer};
 
 impl<S> CapturedGraph<S> {
     /// Copies elements of a block that the graph keeps to the host, after all runs so far: its first
@@ -39,7 +39,7 @@ impl<S> CapturedGraph<S> {
         let in_use = self.check_stream(operation)?;
         // SAFETY: a block that the graph holds, of as many bytes, and a buffer of as many or more, which is kept
         // in either case. The stream is that of all its runs.
-        let copied = unsafe { driver::read(self.stream(), &mut staged, bytes.len(), address) };
+        let copied = unsafe { staged.read(address, bytes.len(), self.stream()) };
         // A hook of the allocator, or of the caller's, may capture the stream from here on.
         drop(in_use);
         if copied.is_ok() {
@@ -75,7 +75,7 @@ impl<S> CapturedGraph<S> {
         staged.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let in_use = self.check_stream(operation)?;
         // SAFETY: as in `read`.
-        let copied = unsafe { driver::write(self.stream(), address, &mut staged, bytes.len()) };
+        let copied = unsafe { staged.write(address, bytes.len(), self.stream()) };
         drop(in_use);
         if copied.is_err() {
             // The block may be written later.

@@ -4,15 +4,17 @@
 use std::mem;
 use std::sync::Arc;
 
+use pool_driver::host_buffer::HostBuffer;
+
 use super::captured_graph::{CapturedGraph, state_of};
 use super::runs::Runs;
 use crate::capture::body::Capture;
 use crate::capture::copy_buffers::CopyBuffers;
 use crate::capture::error::CaptureError;
-use crate::capture::leftovers::{GraphLeftovers, LeftoversPlace};
+use crate::capture::graph_leftovers::{GraphLeftovers, LeftoversPlace};
 use crate::capture::setup::{Purpose, VerifiedGraph};
 use crate::capture::sharing::Shares;
-use crate::driver::{Graph, HostBuffer};
+use crate::driver::Graph;
 
 impl<S> CapturedGraph<S> {
     /// Runs a body again, and gives what its nodes have for parameters now to the graph: scalars of

@@ -16,7 +16,7 @@ the lines. To write it anew: `CUDA_SIM_WRITE_PTX_PAGE=1 cargo test -p cuda-sim -
 *Taken* is run as PTX says. *Refused* is an error when a module is loaded, which names the instruction; *planned* is
 refused as well, and can be had without modelling more of a device. Modifiers in braces stand for each of them, or for
 none where the braces begin with a dot. What is on no line is refused, too: a test adds, removes and exchanges modifiers of
-all that is taken, and what the decoder then takes must be on a line. `cargo xtask clients ptx-forms` gives all that is
+all that is taken, and what the decoder then takes must be on a line. In `sim/`, `cargo xtask clients ptx-forms` gives all that is
 taken to NVIDIA's assembler of CUDA 12.0, which takes it as well. Modifiers may stand in another order where that assembler
 lets them: in any, but that types count in theirs, and that what belongs to an instruction's name stands directly behind
 it (`.lo`, `.hi` and `.wide` of products, `.full`, `.to`, `.idx`, `.l` and `.r` of `shf`, `.cta`, `.red` and `.warp` of

@@ -21,7 +21,7 @@ fn another_stream_is_ordered() {
         let mut view = scope.acquire_filled(N, round);
         other.memcpy_dtod(&view, &mut copy).unwrap();
         other.memset_zeros(&mut view).unwrap();
-        let again = pool.scope().acquire::<u32>(N);
+        let again = pool.scope().acquire::<u32, _>(N);
         assert!(again.copy_to_vec().unwrap().iter().all(|element| *element == 0), "round {round}");
         let seen = other.clone_dtoh(&copy).unwrap();
         assert!(seen.iter().all(|element| *element == round), "round {round}");

@@ -147,7 +147,7 @@ fn a_body_that_fails_or_panics_leaves_the_streams_usable() {
             let prepared = session.mode(mode).prepare(arena()).unwrap();
             let body = |capture: &Capture<'_>, (): &mut ()| -> Result<(), CaptureError> {
                 let side = capture.branch(0)?;
-                let mut view = capture.acquire_on::<u8>(side, 100)?;
+                let mut view = capture.acquire::<u8>((side, 100))?;
                 capture.fill_bytes(side, &mut view, 1)?;
                 capture.fill_bytes(capture.main(), &mut view, 2)?;
                 capture.fill_bytes(side, &mut view, 3)?;

@@ -270,7 +270,7 @@ fn run(
     for step in &program.steps {
         match *step {
             Step::Take { stream: on, bytes } => {
-                let mut view = capture.acquire_on(stream(on)?, bytes)?;
+                let mut view = capture.acquire((stream(on)?, bytes))?;
                 let address = view.address();
                 let uses = [view.write()];
                 // SAFETY: it uses what it says, on this stream.

@@ -177,7 +177,7 @@ impl Program {
             match *step {
                 Step::Take { stream: on, bytes } => {
                     let value = value_of(live.len());
-                    let mut view = capture.acquire_on(stream(on)?, bytes)?;
+                    let mut view = capture.acquire((stream(on)?, bytes))?;
                     capture.fill_bytes(stream(on)?, &mut view, value)?;
                     live.push(Some(view));
                 }

@@ -25,13 +25,13 @@ fn what_cannot_be_captured_is_refused_by_name() {
     // One on the very stream, one on another.
     let (mut same, mut other) = (outside(&stream), outside(&elsewhere));
     let (same, other) = (same.scope(), other.scope());
-    let mut strangers = [same.acquire_zeroed::<f64>(N), other.acquire_zeroed::<f64>(N)];
+    let mut strangers = [same.acquire_zeroed::<f64, _>(N), other.acquire_zeroed::<f64, _>(N)];
     let mut body = |capture: &Capture<'_>, ends: Ends| {
         let refused = |answer: Result<(), CudaError>| {
             assert!(matches!(answer, Err(CudaError::Capturing { .. })), "{answer:?}");
         };
         ends.with_views(capture, |scope, from, to| {
-            let mut view = scope.try_acquire_zeroed::<f64>(N)?;
+            let mut view = scope.try_acquire_zeroed::<f64, _>(N)?;
             refused(view.copy_to_vec().map(drop));
             refused(view.copy_to_host(&mut [0.0; N]));
             refused(view.copy_from_host(&[0.0; N]));
@@ -147,13 +147,13 @@ fn an_arena_without_room_is_a_pools_error() {
     let arena = CudaArena::new(memory(), 2 * BYTES, ArenaPolicy::Monotone).unwrap();
     let body = |capture: &Capture<'_>, (): &mut ()| {
         ends.with_views(capture, |scope, from, to| {
-            let refused = scope.try_acquire::<f64>(4 * N).map(drop);
+            let refused = scope.try_acquire::<f64, _>(4 * N).map(drop);
             let no_block = |error: &PoolError<CudaError>| {
                 matches!(error, PoolError::OutOfMemory { source: CudaError::NoBlock { .. }, .. })
             };
             assert!(refused.as_ref().is_err_and(no_block), "{refused:?}");
             // Whoever can do with less goes on.
-            let mut view = scope.try_acquire::<f64>(N)?;
+            let mut view = scope.try_acquire::<f64, _>(N)?;
             view.copy_from(*from)?;
             Ok(to.copy_from(view.as_view())?)
         })
@@ -178,7 +178,7 @@ fn a_body_that_fails_or_panics_in_a_scope() {
                 let mut sum = scope.try_acquire_filled(N, 0.5_f64)?;
                 axpy.on_stream(&side, 2.0, from, &mut sum)?;
                 capture.scope(capture.branch(0)?, |inner| {
-                    inner.try_acquire_zeroed::<f64>(N)?;
+                    inner.try_acquire_zeroed::<f64, _>(N)?;
                     assert!(!panics, "the body panics");
                     Err(CaptureError::DefaultStream)
                 })

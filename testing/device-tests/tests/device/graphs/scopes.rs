@@ -89,7 +89,7 @@ fn blocks_of_scopes_are_used_again_by_scopes_alone() {
             note(scratch.address());
             drop(scratch);
             ends.with_views(capture, |scope, from, to| {
-                let mut view = scope.try_acquire::<f64>(N)?;
+                let mut view = scope.try_acquire::<f64, _>(N)?;
                 note(view.address());
                 view.copy_from(*from)?;
                 Ok(to.copy_from(view.as_view())?)
@@ -125,14 +125,14 @@ fn what_a_scope_frees_is_used_again_by_its_pool() {
         for lengths in [&[31][..], &[63], &[63, 20], &[20, 63]] {
             capture.scope(capture.main(), |scope| {
                 for &length in lengths {
-                    addresses.borrow_mut().push(scope.try_acquire::<f64>(length)?.address());
+                    addresses.borrow_mut().push(scope.try_acquire::<f64, _>(length)?.address());
                 }
                 Ok::<(), CaptureError>(())
             })?;
         }
         capture.scope(capture.main(), |scope| {
             assert_eq!(scope.trim().slots, 2);
-            addresses.borrow_mut().push(scope.try_acquire::<f64>(20)?.address());
+            addresses.borrow_mut().push(scope.try_acquire::<f64, _>(20)?.address());
             Ok::<(), CaptureError>(())
         })
     });
@@ -155,7 +155,7 @@ fn a_body_whose_scopes_take_something_else_diverges() {
         move |capture: &Capture<'_>, (): &mut ()| {
             capture.scope(capture.main(), |scope| {
                 for &length in lengths {
-                    scope.try_acquire_zeroed::<f64>(length)?;
+                    scope.try_acquire_zeroed::<f64, _>(length)?;
                 }
                 Ok::<(), CaptureError>(())
             })
@@ -181,7 +181,7 @@ fn a_stream_has_one_scope_at_a_time() {
         capture.scope(main, |outer| {
             let refused = capture.scope(main, |_| Ok::<(), CaptureError>(()));
             assert_eq!(refused, Err(CaptureError::ScopeOpen { stream: 0 }));
-            let mut kept = outer.try_acquire_zeroed::<f64>(N)?;
+            let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
             capture.scope(branch, |inner| {
                 let mut view = inner.try_acquire_filled(N, 1.0_f64)?;
                 view.fill_with_value(2.0)?;
@@ -225,7 +225,7 @@ fn another_stream_of_the_session_uses_a_view() {
             Ok(())
         })?;
         // The model must know that the branch holds more than it has seen.
-        let mut after = capture.acquire_on::<f64>(branch, N)?;
+        let mut after = capture.acquire::<f64>((branch, N))?;
         capture.copy(branch, &mut after, &capture.block(&ends.from)?)?;
         capture.wait(capture.main(), branch)?;
         capture.copy(capture.main(), &mut capture.block(&ends.to)?, &after)

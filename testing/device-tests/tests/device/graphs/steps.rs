@@ -72,11 +72,11 @@ pub(crate) fn step(
     output: &mut DeviceViewMut<'_, f64>,
 ) -> Result<(), CaptureError> {
     let mut sum = scope.try_acquire_filled(N, 0.1_f64)?;
-    let mut total = scope.try_acquire_zeroed::<f64>(N)?;
+    let mut total = scope.try_acquire_zeroed::<f64, _>(N)?;
     axpy.on_scope(scope, 2.0, input, &mut sum)?;
     for factor in [1.0, 0.3, 7.0] {
         let inner = scope.scope();
-        let mut scratch = inner.try_acquire_like::<f64>(&sum)?;
+        let mut scratch = inner.try_acquire::<f64, _>(sum.len())?;
         scratch.copy_from(sum.as_view())?;
         axpy.on_scope(&inner, factor, &sum.as_view(), &mut scratch)?;
         axpy.on_scope(&inner, 1.0, &scratch.as_view(), &mut total)?;
@@ -89,7 +89,7 @@ pub(crate) fn eager(axpy: &Axpy, stream: &Arc<CudaStream>, input: &[f64]) -> Vec
     let mut pool = Pool::<Cuda>::new(DeviceStream::from_stream(Arc::clone(stream)).unwrap());
     let mut scope = pool.scope();
     let input = scope.acquire_from(input);
-    let mut output = scope.acquire::<f64>(N);
+    let mut output = scope.acquire::<f64, _>(N);
     step(&mut scope.scope(), axpy, &input.as_view(), &mut output).unwrap();
     output.copy_to_vec().unwrap()
 }

@@ -23,7 +23,7 @@ fn a_copy_that_is_captured(reads: bool) {
     let mut pool = pool(&device);
     let stream = Arc::clone(pool.context().stream());
     let scope = pool.scope();
-    let mut view = scope.acquire_zeroed::<u8>(N);
+    let mut view = scope.acquire_zeroed::<u8, _>(N);
     for round in 0..6_u8 {
         let call = if reads { "cuMemcpyDtoHAsync_v2" } else { "cuMemcpyHtoDAsync_v2" };
         let other = Arc::clone(&stream);

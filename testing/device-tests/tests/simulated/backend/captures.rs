@@ -24,7 +24,7 @@ const N: usize = 1000;
 fn used_pool(device: &CudaDevice) -> Pool<Cuda> {
     let mut pool = pool(device);
     pool.scope().acquire_from(&[1_u8; N]);
-    pool.scope().acquire_nd_zeroed::<u8, _>(&[10, 10][..]);
+    pool.scope().acquire_zeroed::<u8, _>(&[10, 10][..]);
     pool
 }
 
@@ -135,7 +135,7 @@ fn work_before_a_capture_is_not_taken_for_a_part_of_it() {
         let other = another_stream(device);
         let mut pool = pool(device);
         let stream = Arc::clone(pool.context().stream());
-        let mut view = pool.scope().acquire::<u8>(N);
+        let mut view = pool.scope().acquire::<u8, _>(N);
         other.memset_zeros(&mut view).unwrap();
         stream.begin_capture(LOCAL).unwrap();
         let begun = stream.record_event(None).unwrap();
@@ -158,7 +158,7 @@ fn two_captures_at_once_are_not_joined() {
         let other = another_stream(device);
         let mut pool = pool(device);
         let stream = Arc::clone(pool.context().stream());
-        let mut view = pool.scope().acquire_zeroed::<u8>(N);
+        let mut view = pool.scope().acquire_zeroed::<u8, _>(N);
         in_a_capture(&stream, LOCAL, || {
             in_a_capture(&other, LOCAL, || {
                 let refused = record_use(&view, &other).unwrap_err();
@@ -199,10 +199,10 @@ fn another_stream_is_captured_when_the_pool_goes() {
     in_many_orders(|device| {
         let other = another_stream(device);
         let mut pool = pool(device);
-        let mut view = pool.scope().acquire::<u8>(N);
+        let mut view = pool.scope().acquire::<u8, _>(N);
         other.memset_zeros(&mut view).unwrap();
         in_a_capture(&other, LOCAL, || {
-            assert!(pool.scope().try_acquire::<u8>(N).is_err());
+            assert!(pool.scope().try_acquire::<u8, _>(N).is_err());
             assert_eq!(pool.trim().slots, 1);
             assert_eq!(pool.scope().acquire_filled(N, 1_u8).copy_to_vec().unwrap(), [1; N]);
             drop(pool);
@@ -217,12 +217,12 @@ fn trimmed_and_dropped_in_a_capture_with_another_streams_work_pending() {
     in_many_orders(|device| {
         let other = another_stream(device);
         let mut pool = pool(device);
-        let mut view = pool.scope().acquire::<u8>(N);
+        let mut view = pool.scope().acquire::<u8, _>(N);
         other.memset_zeros(&mut view).unwrap();
         let stream = Arc::clone(pool.context().stream());
         in_a_capture(&stream, LOCAL, || {
             pool.trim();
-            assert!(pool.scope().try_acquire::<u8>(N).is_err());
+            assert!(pool.scope().try_acquire::<u8, _>(N).is_err());
             drop(pool);
         });
         assert_eq!(Cuda::give_back_leftovers(), 0);
@@ -238,10 +238,10 @@ fn another_thread_captures_the_pools_stream() {
         let theirs = Arc::clone(&stream);
         thread::spawn(move || theirs.begin_capture(RELAXED).unwrap()).join().unwrap();
         assert!(matches!(
-            pool.scope().acquire::<u8>(N).copy_to_vec(),
+            pool.scope().acquire::<u8, _>(N).copy_to_vec(),
             Err(CudaError::Capturing { .. })
         ));
-        assert!(pool.scope().try_acquire::<u8>(5 * N).is_err());
+        assert!(pool.scope().try_acquire::<u8, _>(5 * N).is_err());
         drop(pool);
         drop(end(&stream));
         assert_eq!(Cuda::give_back_leftovers(), 0);
@@ -260,7 +260,7 @@ fn a_capture_is_spoiled_and_the_pool_goes_on() {
         assert!(stream.synchronize().is_err());
         assert!(view.fill_with_value(2).is_err());
         assert!(view.copy_to_vec().is_err());
-        assert!(scope.try_acquire::<u8>(5).is_err());
+        assert!(scope.try_acquire::<u8, _>(5).is_err());
         assert!(stream.end_capture(Flags(0)).is_err());
         assert_eq!(view.copy_to_vec().unwrap(), [1; N]);
         assert_eq!(scope.acquire_filled(N, 3_u8).copy_to_vec().unwrap(), [3; N]);

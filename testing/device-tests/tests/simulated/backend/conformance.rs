@@ -100,7 +100,7 @@ fn what_an_outer_scope_holds_survives_in_many_orders() {
                 let third = innermost.acquire_from(&[7_u8; 77]);
                 assert_eq!(third.copy_to_vec().unwrap(), [7; 77]);
             }
-            let again = inner.acquire_zeroed::<u16>(77);
+            let again = inner.acquire_zeroed::<u16, _>(77);
             assert_eq!(again.copy_to_vec().unwrap(), [0; 77]);
             assert!(second.copy_to_vec().unwrap().iter().all(|element| *element == round));
         }

@@ -94,7 +94,7 @@ fn pinned_memory_goes_by_cudarcs_own_copies() {
         // SAFETY: it is written before it is read.
         let mut pinned = unsafe { device.context().alloc_pinned::<u32>(500) }.unwrap();
         pinned.as_mut_slice().unwrap().fill(5);
-        let mut view = scope.acquire::<u32>(500);
+        let mut view = scope.acquire::<u32, _>(500);
         stream.memcpy_htod(&pinned, &mut view).unwrap();
         // SAFETY: as above.
         let mut back = unsafe { device.context().alloc_pinned::<u32>(500) }.unwrap();
@@ -114,7 +114,7 @@ fn copies_between_devices_are_ordered_both_ways() {
         for round in 0..3_u32 {
             let (near, far) = (near.scope(), far.scope());
             let from = near.acquire_filled(300, round);
-            let mut to = far.acquire::<u32>(300);
+            let mut to = far.acquire::<u32, _>(300);
             to.copy_from(from.as_view()).unwrap();
             assert_eq!(to.copy_to_vec().unwrap(), [round; 300]);
         }
@@ -159,10 +159,10 @@ fn cudarc_copies_a_view_on_its_own_stream_without_waiting() {
     let mut near = pool(&here);
     let stream = near.context().stream().clone();
     let mut slice = stream.alloc_zeros::<u8>(300).unwrap();
-    near.scope().acquire::<u8>(300);
+    near.scope().acquire::<u8, _>(300);
     simulator.forget_calls();
     for _ in 0..3 {
-        let view = near.scope().acquire::<u8>(300);
+        let view = near.scope().acquire::<u8, _>(300);
         stream.memcpy_dtod(&view, &mut slice).unwrap();
     }
     assert_eq!(simulator.calls("cuCtxSynchronize"), 0);
@@ -177,8 +177,8 @@ fn lengths_must_agree() {
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
     let scope = pool.scope();
-    let mut view = scope.acquire::<u32>(10);
-    let other = scope.acquire::<u32>(11);
+    let mut view = scope.acquire::<u32, _>(10);
+    let other = scope.acquire::<u32, _>(11);
     let mismatch =
         |source, destination| Err(CudaError::LengthMismatch { from: source, to: destination });
     assert_eq!(view.copy_from_host(&[0; 9]), mismatch(9, 10));

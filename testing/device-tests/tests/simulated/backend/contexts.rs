@@ -46,7 +46,7 @@ fn a_default_stream_waits_for_the_other_device_it_copies_from() {
         for (here, there) in [(near, far), (far, near)] {
             let (mut to, mut from) = (pool_on_default(here), pool(there));
             let (to, from) = (to.scope(), from.scope());
-            let mut copy = to.acquire_zeroed::<u8>(N);
+            let mut copy = to.acquire_zeroed::<u8, _>(N);
             let source = from.acquire_filled(N, 7_u8);
             copy.copy_from(source.as_view()).unwrap();
             assert_eq!(copy.copy_to_vec().unwrap(), [7; N]);
@@ -62,12 +62,12 @@ fn a_default_stream_is_waited_for_by_the_other_device_that_copied_from_it() {
         for value in [7_u8, 8] {
             let (from, to) = (from.scope(), to.scope());
             let source = from.acquire_filled(N, value);
-            let mut copy = to.acquire_zeroed::<u8>(N);
+            let mut copy = to.acquire_zeroed::<u8, _>(N);
             copy.copy_from(source.as_view()).unwrap();
         }
         let from = from.scope();
         from.acquire_filled(N, 9_u8);
-        assert_eq!(to.scope().acquire::<u8>(N).copy_to_vec().unwrap(), [8; N]);
+        assert_eq!(to.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [8; N]);
     });
 }
 
@@ -81,7 +81,7 @@ fn default_streams_of_two_devices_copy_to_and_fro() {
                 let [here, there] = &mut pools;
                 let (here, there) = (here.scope(), there.scope());
                 let mut one = here.acquire_filled(N + 1000 * usize::from(round), round);
-                let mut two = there.acquire_zeroed::<u8>(one.len());
+                let mut two = there.acquire_zeroed::<u8, _>(one.len());
                 two.copy_from(one.as_view()).unwrap();
                 one.fill_with_value(99).unwrap();
                 one.copy_from(two.as_view()).unwrap();
@@ -105,7 +105,7 @@ fn a_stream_of_the_other_device_ends_in_the_middle_of_an_allocation() {
                 let mut to = pool(far);
                 let (from, to) = (from.scope(), to.scope());
                 let source = from.acquire_filled(N, 7_u8);
-                to.acquire::<u8>(N).copy_from(source.as_view()).unwrap();
+                to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
             // Freed at the next allocation.
             stream.begin_capture(LOCAL).unwrap();
@@ -131,7 +131,7 @@ fn a_pointer_is_given_out_with_the_pools_context_current() {
         for round in 0..3_u8 {
             {
                 let to = to.scope();
-                to.acquire::<u8>(N).copy_from(source.as_view()).unwrap();
+                to.acquire::<u8, _>(N).copy_from(source.as_view()).unwrap();
             }
             let default = near.context().default_stream();
             default.memset_zeros(&mut source).unwrap();

@@ -45,7 +45,7 @@ fn copy_twice<B: PoolBackend>(
 ) -> Result<usize, PoolError<B::Error>> {
     let scope = scope.scope();
     scope.try_acquire_from(input)?;
-    scope.try_acquire_like::<f32>(input)?;
+    scope.try_acquire::<f32, _>(input.len())?;
     Ok(scope.active_slots())
 }
 
@@ -78,7 +78,7 @@ fn host_and_device_in_one_macro() {
         for round in 0..10_u8 {
             let found = with_pool!(Cpu, Cuda, |host, device| {
                 let there = device.acquire_filled(100, f16::from_f32(f32::from(round)));
-                let here = host.acquire_zeroed::<f16>(100);
+                let here = host.acquire_zeroed::<f16, _>(100);
                 there.copy_to_host(here).unwrap();
                 here[99].to_f32()
             });
@@ -96,14 +96,14 @@ fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
     start_anew(simulator, Settings { devices: 2, ..Settings::default() }, 0);
     with_pool!(Cuda, Cuda, |outer, inner| {
         assert!(Arc::ptr_eq(outer.context().stream(), inner.context().stream()));
-        let (one, mut two) = (outer.acquire_filled(10, 1_u8), inner.acquire::<u8>(10));
+        let (one, mut two) = (outer.acquire_filled(10, 1_u8), inner.acquire::<u8, _>(10));
         two.copy_from(one.as_view()).unwrap();
         assert_eq!(two.copy_to_vec().unwrap(), [1; 10]);
     });
     Cuda::set_device(1).unwrap();
-    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8>(1).ordinal(), 1) });
+    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 1) });
     Cuda::set_device(0).unwrap();
-    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8>(1).ordinal(), 0) });
+    with_pool!(Cuda, |scope| { assert_eq!(scope.acquire_zeroed::<u8, _>(1).ordinal(), 0) });
     // Three pools in one list, and each found by its device.
     let mut guard = local::<Cuda>();
     assert_eq!((guard.stats().pools, guard.stats().growths), (3, 3));
@@ -116,13 +116,13 @@ fn pools_of_one_thread_share_a_stream_and_each_device_has_its_own() {
 fn a_given_stream_is_the_threads_from_then_on() {
     let simulator = start();
     with_pool!(Cuda, |scope| {
-        scope.acquire_zeroed::<u8>(1);
+        scope.acquire_zeroed::<u8, _>(1);
     });
     let device = Cuda::device(0).unwrap();
     let given = device.context().new_stream().unwrap();
     DeviceStream::set_for_thread(Arc::clone(&given)).unwrap();
     with_pool!(Cuda, |scope| {
-        scope.acquire_zeroed::<u8>(1);
+        scope.acquire_zeroed::<u8, _>(1);
         assert!(Arc::ptr_eq(scope.context().stream(), &given));
     });
     assert_eq!(local::<Cuda>().stats().pools, 2);
@@ -141,7 +141,7 @@ fn a_thread_gives_everything_back_when_it_ends() {
             });
             let mut guard = local::<Cuda>();
             guard.configure(PoolConfig::new().byte_limit(1 << 20)).unwrap();
-            assert!(guard.scope().try_acquire::<u8>(2 << 20).is_err());
+            assert!(guard.scope().try_acquire::<u8, _>(2 << 20).is_err());
         };
         thread::spawn(work).join().unwrap();
     }

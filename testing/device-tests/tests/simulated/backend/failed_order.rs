@@ -40,8 +40,8 @@ fn overwrite(
     (call, nth, code): (&str, u64, u32),
 ) -> bool {
     let (from, to) = (from.scope(), to.scope());
-    let mut source = from.acquire_filled::<u32>(N, 1);
-    let mut copy = to.acquire_zeroed::<u32>(N);
+    let mut source = from.acquire_filled::<u32, _>(N, 1);
+    let mut copy = to.acquire_zeroed::<u32, _>(N);
     copy.copy_from(source.as_view()).unwrap();
     simulator.fail_call(call, nth, code);
     let filled = source.fill_with_value(9);
@@ -96,7 +96,7 @@ fn a_device_that_is_not_waited_for_fails_the_use() {
             let stream = far.context().new_stream().unwrap();
             let mut there = stream.alloc_zeros::<u32>(N).unwrap();
             let scope = pool.scope();
-            let mut source = scope.acquire_filled::<u32>(N, 1);
+            let mut source = scope.acquire_filled::<u32, _>(N, 1);
             stream.memcpy_dtod(&source, &mut there).unwrap();
             simulator.fail_call(call, 1, code);
             let filled = source.fill_with_value(9);
@@ -127,7 +127,7 @@ fn the_end_of_an_unknown_use_that_is_not_known_fails_or_waits() {
             let mut kept = other.alloc_zeros::<u32>(N).unwrap();
             other.synchronize().unwrap();
             let scope = pool.scope();
-            let mut view = scope.acquire_filled::<u32>(N, 1);
+            let mut view = scope.acquire_filled::<u32, _>(N, 1);
             // Of the two records the first is the pool's own, and the guard's is the next.
             simulator.fail_call(call, if call == "cuEventRecord" { 2 } else { 1 }, code);
             if call == "cuStreamWaitEvent" {

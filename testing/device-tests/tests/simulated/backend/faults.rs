@@ -41,7 +41,7 @@ fn script(pool: &mut Pool<Cuda>, [other, unknown]: &[Arc<CudaStream>; 2]) -> End
     }
     pool.trim();
     let scope = pool.scope();
-    let view = scope.try_acquire_zeroed::<u32>(10)?;
+    let view = scope.try_acquire_zeroed::<u32, _>(10)?;
     if view.copy_to_vec().map_err(told)? != [0; 10] {
         return Err(told(CudaError::LengthMismatch { from: 0, to: 10 }));
     }
@@ -137,15 +137,15 @@ fn out_of_memory_says_how_much_there_is() {
     let mut pool = crate::support::pool(&device);
     {
         let scope = pool.scope();
-        scope.acquire::<u8>(20 << 20);
-        scope.acquire::<u8>(20 << 20);
+        scope.acquire::<u8, _>(20 << 20);
+        scope.acquire::<u8, _>(20 << 20);
     }
     let mut scope = pool.scope();
     let held = scope.acquire_filled(1000, 5_u8);
     // Only to be had when the idle block was given back, which takes waiting for the stream.
-    let large = scope.acquire::<u8>(40 << 20);
+    let large = scope.acquire::<u8, _>(40 << 20);
     assert_eq!(large.len(), 40 << 20);
-    match scope.scope().try_acquire::<u8>(30 << 20) {
+    match scope.scope().try_acquire::<u8, _>(30 << 20) {
         Err(PoolError::OutOfMemory { requested, reserved, largest, source }) => {
             assert!(requested >= 30 << 20 && reserved >= 40 << 20);
             assert!(largest[0] >= 40 << 20 && largest[1] >= 1000 && largest[2] == 0);
@@ -158,7 +158,7 @@ fn out_of_memory_says_how_much_there_is() {
         other => panic!("{other:?}"),
     }
     assert_eq!(held.copy_to_vec().unwrap(), [5; 1000]);
-    assert_eq!(scope.acquire_zeroed::<u8>(1 << 20).len(), 1 << 20);
+    assert_eq!(scope.acquire_zeroed::<u8, _>(1 << 20).len(), 1 << 20);
     drop(pool);
     drop(device);
     simulator.assert_clean();

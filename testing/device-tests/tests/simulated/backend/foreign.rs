@@ -34,7 +34,7 @@ fn rounds(pool: &mut Pool<Cuda>, other: &Arc<CudaStream>) {
         assert!(seen.iter().all(|element| *element == round), "round {round}");
     }
     let scope = pool.scope();
-    let view = scope.acquire::<u32>(N);
+    let view = scope.acquire::<u32, _>(N);
     assert_eq!(view.copy_to_vec().unwrap(), [0; N], "the other stream's last write");
 }
 
@@ -93,13 +93,13 @@ fn foreign_stream_view_forgotten_then_slot_reused() {
         let mut pool = pool(device);
         for round in 0..4_u8 {
             let scope = pool.scope();
-            let mut view = scope.acquire::<u8>(N);
+            let mut view = scope.acquire::<u8, _>(N);
             let (address, guard) = view.device_ptr_mut(&other);
             mem::forget(guard);
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(address, round, N, other.cu_stream()) }.unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8>(N).copy_to_vec().unwrap(), [3; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
@@ -136,12 +136,12 @@ fn growing_trimming_and_dropping_wait_for_other_streams() {
         let mut pool = pool(device);
         for length in [N, 2 * N, 10 * N] {
             let scope = pool.scope();
-            let mut view = scope.acquire::<u32>(length);
+            let mut view = scope.acquire::<u32, _>(length);
             other.memset_zeros(&mut view).unwrap();
         }
         assert_eq!(pool.trim().slots, 1);
         let scope = pool.scope();
-        let mut view = scope.acquire::<u32>(N);
+        let mut view = scope.acquire::<u32, _>(N);
         other.memset_zeros(&mut view).unwrap();
         drop(pool);
     });
@@ -158,7 +158,7 @@ fn a_stream_that_its_owner_drops_is_kept_until_it_was_waited_for() {
                 announce(&other);
             }
             let scope = pool.scope();
-            let mut view = scope.acquire::<u32>(N);
+            let mut view = scope.acquire::<u32, _>(N);
             other.memset_zeros(&mut view).unwrap();
             drop(other);
             pool.scope().acquire_filled(N, 1_u32);
@@ -174,7 +174,7 @@ fn two_other_streams_in_turn() {
         let mut pool = pool(device);
         for round in 0..3_u8 {
             let scope = pool.scope();
-            let mut view = scope.acquire::<u8>(N);
+            let mut view = scope.acquire::<u8, _>(N);
             one.memcpy_htod(&vec![round; N], &mut view).unwrap();
             let seen = two.clone_dtoh(&view).unwrap();
             assert_eq!(seen, [round; N]);
@@ -194,7 +194,7 @@ fn two_unknown_streams_in_turn() {
         let mut pool = pool(device);
         for round in 0..3_u8 {
             let scope = pool.scope();
-            let mut view = scope.acquire::<u8>(N);
+            let mut view = scope.acquire::<u8, _>(N);
             one.memset_zeros(&mut view).unwrap();
             assert_eq!(two.clone_dtoh(&view).unwrap(), [0; N]);
             one.memcpy_htod(&vec![round; N], &mut view).unwrap();
@@ -214,7 +214,7 @@ fn the_default_streams_and_another_in_turn() {
         let mut pool = pool(device);
         for _ in 0..3 {
             let scope = pool.scope();
-            let mut view = scope.acquire_filled::<u8>(N, 1);
+            let mut view = scope.acquire_filled::<u8, _>(N, 1);
             for stream in [&legacy, &other, &thread, &legacy] {
                 stream.memset_zeros(&mut view).unwrap();
             }
@@ -237,7 +237,7 @@ fn raw_pointers_are_ordered_when_their_use_is_recorded() {
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(view.address(), 5, N, other.cu_stream()) }.unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8>(N).copy_to_vec().unwrap(), [5; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [5; N]);
     });
 }
 
@@ -249,7 +249,7 @@ fn two_pools_on_two_streams() {
         for round in 0..4_u32 {
             let (left, right) = (left.scope(), right.scope());
             let from = left.acquire_filled(N, round);
-            let mut to = right.acquire::<u32>(N);
+            let mut to = right.acquire::<u32, _>(N);
             to.copy_from(from.as_view()).unwrap();
             assert!(to.copy_to_vec().unwrap().iter().all(|element| *element == round));
         }
@@ -295,7 +295,7 @@ fn an_event_that_fails_is_made_up_for_across_devices() {
         let (mut near, mut far) = (pool(&here), pool(&there));
         let (near, far) = (near.scope(), far.scope());
         let mut from = near.acquire_filled(N, 1_u8);
-        let mut to = far.acquire::<u8>(N);
+        let mut to = far.acquire::<u8, _>(N);
         to.copy_from(from.as_view()).unwrap();
         let stream = Arc::clone(near.context().stream());
         simulator.fail_call("cuEventCreate", 1, 999);
@@ -315,11 +315,11 @@ fn a_capture_is_not_spoiled_by_other_streams_uses() {
     in_many_orders(|device| {
         let other = another_stream(device);
         let mut pool = pool(device);
-        let mut view = pool.scope().acquire::<u8>(N);
+        let mut view = pool.scope().acquire::<u8, _>(N);
         other.memset_zeros(&mut view).unwrap();
         let stream = Arc::clone(pool.context().stream());
         stream.begin_capture(LOCAL).unwrap();
-        let refused = pool.scope().try_acquire::<u8>(N).unwrap_err();
+        let refused = pool.scope().try_acquire::<u8, _>(N).unwrap_err();
         let text = error_chain(&refused).to_string();
         assert!(text.contains("captured"), "{text}");
         assert_eq!(pool.trim().slots, 1);
@@ -341,11 +341,11 @@ fn the_pools_own_stream_needs_no_event_and_no_waiting() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    pool.scope().acquire::<u32>(N);
+    pool.scope().acquire::<u32, _>(N);
     simulator.forget_calls();
     for _ in 0..10 {
         let scope = pool.scope();
-        let mut view = scope.acquire::<u32>(N);
+        let mut view = scope.acquire::<u32, _>(N);
         let stream = Arc::clone(scope.context().stream());
         stream.memset_zeros(&mut view).unwrap();
         view.fill_with_value(7).unwrap();
@@ -363,11 +363,11 @@ fn leaving_a_scope_never_waits_on_the_host() {
     let device = Cuda::device(0).unwrap();
     let other = another_stream(&device);
     let mut pool = pool(&device);
-    pool.scope().acquire::<u32>(N);
+    pool.scope().acquire::<u32, _>(N);
     simulator.forget_calls();
     for _ in 0..10 {
         let scope = pool.scope();
-        let mut view = scope.acquire::<u32>(N);
+        let mut view = scope.acquire::<u32, _>(N);
         other.memset_zeros(&mut view).unwrap();
     }
     assert!(!simulator.log().iter().any(|call| call.name.contains("Synchronize")));

@@ -64,7 +64,7 @@ fn a_pool_moves_between_threads_while_other_streams_use_it() {
             };
             pool = thread::spawn(used).join().unwrap();
         }
-        assert_eq!(pool.scope().acquire::<u8>(N).copy_to_vec().unwrap(), [0; N]);
+        assert_eq!(pool.scope().acquire::<u8, _>(N).copy_to_vec().unwrap(), [0; N]);
     });
 }
 
@@ -155,7 +155,7 @@ fn three_streams_in_turns() {
     {
         let (a, b, c) = (one.scope(), two.scope(), three.scope());
         let x = a.acquire_filled(N, 1_u8);
-        let (mut y, mut z) = (b.acquire::<u8>(N), c.acquire::<u8>(N));
+        let (mut y, mut z) = (b.acquire::<u8, _>(N), c.acquire::<u8, _>(N));
         y.copy_from(x.as_view()).unwrap();
         z.copy_from(y.as_view()).unwrap();
         assert_eq!(z.copy_to_vec().unwrap(), [1; N]);
@@ -180,13 +180,13 @@ fn nothing_and_too_much() {
         none.fill_with_zeros().unwrap();
         none.copy_from_host(&[[]; 9]).unwrap();
         record_use(&none, &device.context().default_stream()).unwrap();
-        assert!(scope.try_acquire::<u8>(usize::MAX).is_err());
-        assert!(scope.try_acquire_zeroed::<f64>(usize::MAX / 8).is_err());
+        assert!(scope.try_acquire::<u8, _>(usize::MAX).is_err());
+        assert!(scope.try_acquire_zeroed::<f64, _>(usize::MAX / 8).is_err());
         assert!(scope.try_acquire_filled(usize::MAX / 2, 1.5_f64).is_err());
-        assert!(scope.try_acquire::<u8>(isize::MAX as usize - 10).is_err());
-        assert!(scope.try_acquire_nd::<f32, _>([usize::MAX, 2, 0]).is_err());
+        assert!(scope.try_acquire::<u8, _>(isize::MAX as usize - 10).is_err());
+        assert!(scope.try_acquire::<f32, _>([usize::MAX, 2, 0]).is_err());
         let most = isize::MAX as usize;
-        let endless = scope.acquire::<[f64; 0]>(most);
+        let endless = scope.acquire::<[f64; 0], _>(most);
         assert_eq!(endless.copy_to_vec().unwrap().len(), most);
         let (before, after) = endless.into_split_at(5).unwrap();
         assert_eq!(before.len() + after.len(), most);
@@ -339,7 +339,7 @@ fn a_panic_leaves_what_is_held_and_what_is_pending_in_order() {
                 let inner = inner;
                 let mut view = inner.acquire_filled(N, 9_u8);
                 other.memset_zeros(&mut view).unwrap();
-                inner.acquire::<u8>(usize::MAX);
+                inner.acquire::<u8, _>(usize::MAX);
             }));
             assert!(caught.is_err());
             assert_eq!(outer.acquire_filled(N, 8_u8).copy_to_vec().unwrap(), [8; N]);
@@ -364,14 +364,14 @@ fn every_configuration_orders_other_streams() {
             pool.configure(config).unwrap();
             for round in 1..5 {
                 let scope = pool.scope();
-                let mut view = scope.acquire::<u8>(N * round);
+                let mut view = scope.acquire::<u8, _>(N * round);
                 let mut second = scope.acquire_filled(N, 2_u8);
                 known.memset_zeros(&mut view).unwrap();
                 unknown.memset_zeros(&mut second).unwrap();
                 known.memset_zeros(&mut second).unwrap();
                 scope.trim();
                 scope.compact(&Compaction::default());
-                assert_eq!(scope.try_acquire::<u8>(100 * N).is_ok(), has_room);
+                assert_eq!(scope.try_acquire::<u8, _>(100 * N).is_ok(), has_room);
                 assert_eq!(second.copy_to_vec().unwrap(), [0; N]);
             }
             pool.sample_lengths();

@@ -22,7 +22,7 @@ fn launches_of_a_scope_are_in_the_pools_order() {
         let mut pool = pool(device);
         for round in 0..4_u8 {
             let mut outer = pool.scope();
-            let mut total = outer.acquire_zeroed::<f32>(1);
+            let mut total = outer.acquire_zeroed::<f32, _>(1);
             let scope = outer.scope();
             let (x, mut y) = (scope.acquire_filled(N, 2.0_f32), scope.acquire_filled(N, 1.0_f32));
             let (factor, count) = (f32::from(round), N as u64);
@@ -92,8 +92,8 @@ fn an_argument_waits_for_other_streams() {
         let mut pool = pool(device);
         for _ in 0..3 {
             let scope = pool.scope();
-            let mut x = scope.acquire::<f32>(N);
-            let mut y = scope.acquire_zeroed::<f32>(N);
+            let mut x = scope.acquire::<f32, _>(N);
+            let mut y = scope.acquire_zeroed::<f32, _>(N);
             other.memcpy_htod(&[4.0; N], &mut x).unwrap();
             let count = N as u64;
             // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
@@ -118,7 +118,7 @@ fn a_kernel_reads_the_shape_from_device_memory() {
             let scope = pool.scope();
             let shaped = scope.try_acquire_shaped::<f32>(dims).unwrap();
             let (mut from, _) = shaped.array.into_parts();
-            let mut to = scope.acquire_zeroed::<f32>(24);
+            let mut to = scope.acquire_zeroed::<f32, _>(24);
             from.copy_from_host(&numbers).unwrap();
             let capacity = 24_u64;
             // SAFETY: the parameters are those of `GATHER`; the shape's elements are those of `from`.

@@ -14,7 +14,7 @@ fn a_pool_is_dropped_on_a_thread_that_never_saw_its_context() {
         let mut pool = pool(device);
         pool.scope().acquire_filled(1000, 1.5_f64);
         std::thread::spawn(move || {
-            assert_eq!(pool.scope().acquire_zeroed::<u8>(100).copy_to_vec().unwrap(), [0; 100]);
+            assert_eq!(pool.scope().acquire_zeroed::<u8, _>(100).copy_to_vec().unwrap(), [0; 100]);
             drop(pool);
         })
         .join()
@@ -70,7 +70,7 @@ fn trim_has_given_the_memory_back_when_it_returns() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    pool.scope().acquire::<u8>(1);
+    pool.scope().acquire::<u8, _>(1);
     let free = device.memory().unwrap().free;
     {
         let mut scope = pool.scope();
@@ -93,14 +93,14 @@ fn a_pool_rests_while_its_stream_is_captured() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    pool.scope().acquire::<u8>(1000);
+    pool.scope().acquire::<u8, _>(1000);
     let stream = Arc::clone(pool.context().stream());
     stream.begin_capture(LOCAL).unwrap();
     {
         let scope = pool.scope();
-        let mut warm = scope.acquire::<u8>(1000);
+        let mut warm = scope.acquire::<u8, _>(1000);
         stream.memset_zeros(&mut warm).unwrap();
-        let refused = scope.try_acquire::<u8>(5000).unwrap_err();
+        let refused = scope.try_acquire::<u8, _>(5000).unwrap_err();
         let text = error_chain(&refused).to_string();
         assert!(text.contains("captured"), "{text}");
         assert!(matches!(warm.copy_to_vec(), Err(CudaError::Capturing { .. })));
@@ -110,7 +110,7 @@ fn a_pool_rests_while_its_stream_is_captured() {
     assert_eq!(simulator.calls("cuMemFreeAsync"), 0);
     let graph = stream.end_capture(cudarc::driver::sys::CUgraphInstantiate_flags(0)).unwrap();
     drop(graph);
-    assert_eq!(pool.scope().acquire_zeroed::<u8>(10).copy_to_vec().unwrap(), [0; 10]);
+    assert_eq!(pool.scope().acquire_zeroed::<u8, _>(10).copy_to_vec().unwrap(), [0; 10]);
     assert_eq!(simulator.calls("cuMemFreeAsync"), 1);
     drop((stream, pool, device));
     simulator.assert_clean();

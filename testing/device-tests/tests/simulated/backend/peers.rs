@@ -63,7 +63,7 @@ fn kernels_of_the_other(plain: bool) {
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
         // One that was there before, and one that comes after.
         let mut before = pool(&near);
-        before.scope().acquire_zeroed::<f32>(N);
+        before.scope().acquire_zeroed::<f32, _>(N);
         near.let_peer(&far).unwrap();
         near.let_peer(&far).unwrap();
         near.let_peer(&near).unwrap();
@@ -124,7 +124,7 @@ fn what_was_not_let_is_refused() {
     Cuda::device(0).unwrap().without_memory_pool().let_peer(&far).unwrap();
     let mut pool = pool(&near);
     let scope = pool.scope();
-    let view = scope.acquire_zeroed::<f32>(N).into_view();
+    let view = scope.acquire_zeroed::<f32, _>(N).into_view();
     let stream = far.context().new_stream().unwrap();
     let refused = CudaError::WrongDevice { memory: 0, stream: 1 };
     assert_eq!(view.on(&stream).map(drop), Err(refused));
@@ -143,7 +143,7 @@ fn a_kernel_without_leave_faults() {
         let (stream, axpy) = (far.context().new_stream().unwrap(), axpy(&far));
         let mut pool = pool(&near);
         let scope = pool.scope();
-        let view = scope.acquire_zeroed::<f32>(N);
+        let view = scope.acquire_zeroed::<f32, _>(N);
         scope.context().synchronize().unwrap();
         let (factor, count, address) = (3.0_f32, N as u64, view.address());
         let mut launch = stream.launch_builder(&axpy);
@@ -170,7 +170,7 @@ fn devices_that_are_no_peers() {
         assert_eq!(near.let_peer(&far), refused);
         let (mut pool, stream) = (pool(&near), far.context().new_stream().unwrap());
         let scope = pool.scope();
-        let view = scope.acquire_zeroed::<f32>(N);
+        let view = scope.acquire_zeroed::<f32, _>(N);
         let refused = Err(CudaError::WrongDevice { memory: 0, stream: 1 });
         assert_eq!(view.as_view().on(&stream).map(drop), refused);
     }

@@ -77,7 +77,7 @@ fn a_stream_of_another_device() {
         let mut pool = pool(&here);
         let far = there.context().new_stream().unwrap();
         let scope = pool.scope();
-        let mut view = scope.acquire_zeroed::<u32>(100);
+        let mut view = scope.acquire_zeroed::<u32, _>(100);
         let wrong = CudaError::WrongDevice { memory: 0, stream: 1 };
         assert_eq!(record_use(&view, &far), Err(wrong));
         assert_eq!(view.on(&far).unwrap_err(), wrong);
@@ -114,24 +114,24 @@ fn a_destroyed_context() {
     let _simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    pool.scope().acquire::<u8>(10);
+    pool.scope().acquire::<u8, _>(10);
     // SAFETY: the context is the simulator's, which refuses what comes after.
     unsafe { cudarc::driver::result::primary_ctx::release(device.context().cu_device()) }.unwrap();
     let scope = pool.scope();
-    match scope.try_acquire::<u8>(1000) {
+    match scope.try_acquire::<u8, _>(1000) {
         Err(PoolError::OutOfMemory { source: CudaError::Call { code, .. }, .. }) => {
             println!("{code}");
             assert!([201, 709, 400].contains(&code.number()), "{code}");
         }
         other => panic!("{other:?}"),
     }
-    assert!(scope.try_acquire_zeroed::<u8>(5).is_err());
+    assert!(scope.try_acquire_zeroed::<u8, _>(5).is_err());
     // No panic, whatever the driver answers, and nothing kept of what is gone.
     drop(pool);
     drop(device);
     assert_eq!(Cuda::give_back_leftovers(), 0);
     assert_eq!(
-        crate::support::pool(&Cuda::device(0).unwrap()).scope().acquire_zeroed::<u8>(5).len(),
+        crate::support::pool(&Cuda::device(0).unwrap()).scope().acquire_zeroed::<u8, _>(5).len(),
         5
     );
 }
@@ -161,8 +161,8 @@ fn a_kernel_that_loses_the_context() {
         let unanswered = scope.context().take_unanswered().unwrap();
         assert!(unanswered.is_sticky(), "{unanswered}");
         let inner = scope.scope();
-        assert_lost_in_pool(inner.try_acquire::<u8>(5000));
-        assert_lost_in_pool(inner.try_acquire_zeroed::<u8>(5000));
+        assert_lost_in_pool(inner.try_acquire::<u8, _>(5000));
+        assert_lost_in_pool(inner.try_acquire_zeroed::<u8, _>(5000));
         assert_lost_in_pool(inner.try_acquire_shaped::<f32>(&[2, 3]));
         inner.trim();
     }
@@ -220,7 +220,7 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
     let simulator = start();
     let device = Cuda::device(0).unwrap();
     let mut pool = pool(&device);
-    let address = pool.scope().acquire::<u8>(10).address();
+    let address = pool.scope().acquire::<u8, _>(10).address();
     pool.trim();
     let stream = pool.context().stream().clone();
     // SAFETY: the address is the simulator's, which refuses it.
@@ -228,7 +228,7 @@ fn memory_that_is_used_after_trim_is_refused_by_the_driver() {
         unsafe { cudarc::driver::result::memset_d8_async(address, 0, 10, stream.cu_stream()) };
     assert!(late.is_err());
     assert_eq!(simulator.reports().len(), 1);
-    assert_eq!(pool.scope().acquire_zeroed::<u8>(10).copy_to_vec().unwrap(), [0; 10]);
+    assert_eq!(pool.scope().acquire_zeroed::<u8, _>(10).copy_to_vec().unwrap(), [0; 10]);
 }
 
 /// Too many axes, a driver that does not copy, a capture: where the shape cannot be written, the slot goes back.

@@ -26,10 +26,10 @@ fn with_a_pool(pool: &mut Pool<Cuda>, axpy: &CudaFunction, scopes: Range<usize>)
     for number in scopes {
         let scope = pool.scope();
         let [a, b, c, d, e] = lengths(number);
-        let (x, mut y) = (scope.acquire::<f32>(a), scope.acquire::<f32>(a));
-        let third = scope.acquire_nd::<f64, _>([b, 2]);
-        let fourth = scope.acquire_nd::<f32, _>(&[c % 4 + 1, 3, 5][..]);
-        let fifth = scope.acquire::<[f32; 3]>(d + e);
+        let (x, mut y) = (scope.acquire::<f32, _>(a), scope.acquire::<f32, _>(a));
+        let third = scope.acquire::<f64, _>([b, 2]);
+        let fourth = scope.acquire::<f32, _>(&[c % 4 + 1, 3, 5][..]);
+        let fifth = scope.acquire::<[f32; 3], _>(d + e);
         let count = a as u64;
         // SAFETY: the parameters are those of `AXPY`, and the count is that of the views.
         unsafe { scope.launch(axpy).arg(&2.0_f32).arg(&x).arg(&mut y).arg(&count).launch(BLOCK) }
@@ -174,22 +174,22 @@ fn reuse_of_other_ranks_and_lengths_keeps_the_block() {
 
 fn reuse_of_other_ranks_and_lengths(simulator: Simulator, device: &CudaDevice) {
     let mut pool = pool(device);
-    let address = pool.scope().acquire::<f32>(1000).address();
+    let address = pool.scope().acquire::<f32, _>(1000).address();
     simulator.forget_calls();
     let free = device.memory().unwrap();
     for length in [1000, 0, 200] {
-        let view = pool.scope().acquire::<f32>(length);
+        let view = pool.scope().acquire::<f32, _>(length);
         assert!(view.is_empty() || view.address() == address);
     }
     let shapes: [&[usize]; 6] = [&[10, 100], &[10, 10, 10], &[5, 200], &[1000], &[2, 500], &[999]];
     for dims in shapes {
-        assert_eq!(pool.scope().acquire_nd::<f32, _>(dims).into_view().address(), address);
+        assert_eq!(pool.scope().acquire::<f32, _>(dims).into_view().address(), address);
     }
-    let cube: NdView<_, _> = pool.scope().acquire_nd::<f32, _>([10, 10, 10]);
+    let cube: NdView<_, _> = pool.scope().acquire::<f32, _>([10, 10, 10]);
     assert_eq!(cube.strides(), [100, 10, 1]);
     assert_eq!(calls_like(simulator, "cuMemAlloc"), 0);
     assert_eq!(device.memory().unwrap(), free);
 
-    pool.scope().acquire::<f32>(2000);
+    pool.scope().acquire::<f32, _>(2000);
     assert_eq!(simulator.calls("cuMemFreeAsync"), 1, "growth frees the old block");
 }

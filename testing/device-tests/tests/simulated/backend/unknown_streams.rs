@@ -111,7 +111,7 @@ fn a_forgotten_guard_is_waited_for() {
         for other in unknown(device) {
             for is_forgotten in [true, false] {
                 let scope = pool.scope();
-                let view = scope.acquire_filled::<u8>(N, 1);
+                let view = scope.acquire_filled::<u8, _>(N, 1);
                 let (address, guard) = view.device_ptr(&other);
                 // SAFETY: the view is in use, and `other` comes after the pool's stream.
                 unsafe { result::memset_d8_async(address, 5, N, other.cu_stream()) }.unwrap();
@@ -125,7 +125,7 @@ fn a_forgotten_guard_is_waited_for() {
                 assert_eq!(view.copy_to_vec().unwrap(), [5; N]);
             }
         }
-        assert_eq!(pool.scope().acquire_filled::<u8>(N, 3).copy_to_vec().unwrap(), [3; N]);
+        assert_eq!(pool.scope().acquire_filled::<u8, _>(N, 3).copy_to_vec().unwrap(), [3; N]);
     });
 }
 
@@ -138,7 +138,7 @@ fn the_event_of_a_guard_lives_as_long_as_the_guard() {
         let mut pool = pool(device);
         let other = device.context().new_stream().unwrap();
         let scope = pool.scope();
-        let view = scope.acquire_filled::<u8>(N, 1);
+        let view = scope.acquire_filled::<u8, _>(N, 1);
         let (_, guard) = view.device_ptr(&other);
         let SyncOnDrop::Record(Some((event, stream))) = &guard else {
             panic!("the stream is not known")
@@ -166,7 +166,7 @@ fn without_event_tracking_the_context_is_waited_for() {
         let other = device.context().new_stream().unwrap();
         for round in 0..3_u8 {
             let scope = pool.scope();
-            let mut view = scope.acquire_filled::<u8>(N, round);
+            let mut view = scope.acquire_filled::<u8, _>(N, round);
             let (address, guard) = view.device_ptr_mut(&other);
             // SAFETY: the view is in use, and `other` comes after the pool's stream.
             unsafe { result::memset_d8_async(address, 7, N, other.cu_stream()) }.unwrap();
@@ -189,10 +189,10 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
     let mut kept = there.alloc_zeros::<u8>(N).unwrap();
     {
         let scope = eager.scope();
-        let mut views = [(); 2].map(|()| scope.acquire_filled::<u8>(N, 1));
+        let mut views = [(); 2].map(|()| scope.acquire_filled::<u8, _>(N, 1));
         mem::forget(views[0].device_ptr_mut(&other).1);
         there.memcpy_dtod(&views[1], &mut kept).unwrap();
-        let capture = pool_cuda::CaptureUnderWay::begin();
+        let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         let handle = other.cu_stream().addr() as u64;
         assert_eq!(
             views[0].fill_with_value(2),
@@ -203,12 +203,12 @@ fn an_unknown_use_names_the_stream_while_a_session_captures() {
         views[0].fill_with_value(2).unwrap();
         announce(&other);
         drop(views[0].device_ptr_mut(&other));
-        let capture = pool_cuda::CaptureUnderWay::begin();
+        let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
         views[1].copy_to_vec().unwrap_err();
         drop(capture);
         assert_eq!(views[1].copy_to_vec().unwrap(), [1; N]);
     }
-    let capture = pool_cuda::CaptureUnderWay::begin();
+    let capture = pool_driver::captures_under_way::CaptureUnderWay::begin();
     drop(eager);
     assert!(Cuda::give_back_leftovers() > 0, "blocks with uses that cannot be waited for");
     drop(capture);

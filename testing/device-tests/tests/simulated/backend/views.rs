@@ -13,7 +13,7 @@ fn cudarcs_functions_take_views() {
         let mut pool = pool(device);
         let scope = pool.scope();
         let stream = scope.context().stream().clone();
-        let mut view = scope.acquire::<u32>(100);
+        let mut view = scope.acquire::<u32, _>(100);
         assert_eq!((view.num_bytes(), DeviceSlice::stream(&view)), (400, &stream));
         stream.memcpy_htod(&[3; 100], &mut view).unwrap();
         assert_eq!(stream.clone_dtoh(&view).unwrap(), [3; 100]);
@@ -43,9 +43,9 @@ fn parts_and_shapes() {
         assert_eq!(left.copy_to_vec().unwrap(), numbers[6..12]);
         right.reborrow().fill_with_value(9).unwrap();
         assert_eq!(right.into_view().copy_to_vec().unwrap(), [9; 12]);
-        let dynamic = scope.acquire_nd_zeroed::<f32, _>(&[2, 3, 4][..]);
+        let dynamic = scope.acquire_zeroed::<f32, _>(&[2, 3, 4][..]);
         assert_eq!((dynamic.shape(), dynamic.strides()), (&[2, 3, 4][..], &[12, 4, 1][..]));
-        let empty = scope.acquire_nd::<f32, _>([0, 5]).into_view();
+        let empty = scope.acquire::<f32, _>([0, 5]).into_view();
         assert_eq!((empty.len(), empty.address()), (0, 0));
         assert!(empty.copy_to_vec().unwrap().is_empty());
         let none: DeviceViewMut<'_, [f32; 0]> = scope.acquire(7);

@@ -80,7 +80,7 @@ fn an_exhausted_arena_serves_the_next_body() {
             capture.scope(capture.main(), |scope| {
                 let mut views = Vec::new();
                 (0..9).try_for_each(|_| {
-                    views.push(scope.try_acquire::<u32>(64)?);
+                    views.push(scope.try_acquire::<u32, _>(64)?);
                     Ok(())
                 })
             })

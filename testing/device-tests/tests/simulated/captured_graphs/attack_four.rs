@@ -74,7 +74,7 @@ fn a_block_of_a_scope_that_is_never_used() {
     shares_bytes(&|capture, _, _| {
         use_bytes(capture)?;
         capture.scope(capture.main(), |scope| {
-            scope.try_acquire::<u8>(4096)?;
+            scope.try_acquire::<u8, _>(4096)?;
             Ok::<(), CaptureError>(())
         })
     });
@@ -89,7 +89,7 @@ fn ends_with_a_wait(is_later: bool) {
         capture.fill_bytes(side, &mut beside, 1)?;
         use_bytes(capture)?;
         capture.scope(main, |scope| {
-            let mut second = scope.try_acquire::<u8>(4096)?;
+            let mut second = scope.try_acquire::<u8, _>(4096)?;
             Ok::<(), CaptureError>(second.fill_with_value(3)?)
         })?;
         if is_later {
@@ -145,7 +145,7 @@ fn a_scope_behind_a_forgotten_view_that_a_branch_has() {
         std::mem::forget(lent);
         use_bytes(capture)?;
         capture.scope(main, |scope| {
-            let mut second = scope.try_acquire::<u8>(4096)?;
+            let mut second = scope.try_acquire::<u8, _>(4096)?;
             Ok::<(), CaptureError>(second.fill_with_value(3)?)
         })
     });
@@ -180,7 +180,7 @@ fn a_branch_that_is_given_a_view_and_does_nothing_with_it() {
     shares_bytes(&|capture, _, _| {
         let (main, side) = (capture.main(), capture.branch(0)?);
         capture.scope(side, |inner| {
-            inner.try_acquire::<u8>(100)?.fill_with_value(1)?;
+            inner.try_acquire::<u8, _>(100)?.fill_with_value(1)?;
             use_bytes(capture)?;
             let mut second = capture.acquire::<u8>(4096)?;
             let mut lent = capture.lend(main, &mut second)?;
@@ -219,8 +219,8 @@ fn what_a_branch_does_with_a_view_is_before_its_end() {
         use_bytes(capture)?;
         capture.scope(main, |scope| {
             capture.scope(side, |inner| {
-                let second = scope.try_acquire_filled::<u8>(4096, 3)?;
-                let mut copy = inner.try_acquire::<u8>(4096)?;
+                let second = scope.try_acquire_filled::<u8, _>(4096, 3)?;
+                let mut copy = inner.try_acquire::<u8, _>(4096)?;
                 copy.copy_from(second.as_view())?;
                 capture.wait(main, side)
             })
@@ -245,12 +245,12 @@ fn a_branch_that_was_to_wait_in_vain_is_made_to_wait() {
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
             let [on_writer, on_reader] = [capture.branch(0)?, capture.branch(1)?];
             let mut view = capture.block::<u8>(&block)?;
-            let mut copy = capture.acquire_on::<u8>(on_reader, 4096)?;
+            let mut copy = capture.acquire::<u8>((on_reader, 4096))?;
             capture.fill_bytes(on_reader, &mut copy, 1)?;
             capture.fill_bytes(on_writer, &mut view, 2)?;
             capture.wait(capture.main(), on_writer)?;
             let in_vain = capture.scope(capture.main(), |scope| {
-                let mut view = scope.try_acquire::<u8>(100)?;
+                let mut view = scope.try_acquire::<u8, _>(100)?;
                 simulator.fail_call("cuEventCreate", 1, 999);
                 let refused = view.on(&reader).map(drop);
                 simulator.forget_failures();

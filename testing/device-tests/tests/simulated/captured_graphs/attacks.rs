@@ -26,7 +26,7 @@ fn work_by_hand_in_the_body_is_refused() {
             let by_hand = Arc::clone(if joined { &side } else { &main });
             let mut temporaries = Pool::<Cuda>::new(DeviceStream::from_stream(by_hand).unwrap());
             // Now the block is there: no allocation comes into the capture.
-            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 let mut view = capture.acquire::<u8>(100)?;
@@ -35,7 +35,7 @@ fn work_by_hand_in_the_body_is_refused() {
                     side.join(&main)?;
                 }
                 let scope = temporaries.scope();
-                scope.try_acquire::<u8>(4096).unwrap().fill_with_value(9)?;
+                scope.try_acquire::<u8, _>(4096).unwrap().fill_with_value(9)?;
                 if joined {
                     main.join(&side)?;
                 }
@@ -56,13 +56,13 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
             let main = stream();
             let context = DeviceStream::from_stream(Arc::clone(&main)).unwrap();
             let mut temporaries = Pool::<Cuda>::new(context);
-            let _warm = temporaries.scope().try_acquire::<u8>(4096).unwrap().len();
+            let _warm = temporaries.scope().try_acquire::<u8, _>(4096).unwrap().len();
             let session = CaptureSession::new(&main).unwrap();
             let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
                 capture.scope(capture.main(), |scope| {
-                    scope.try_acquire::<u8>(100)?.fill_with_value(1)?;
+                    scope.try_acquire::<u8, _>(100)?.fill_with_value(1)?;
                     let besides = temporaries.scope();
-                    let mut view = besides.try_acquire::<u8>(4096)?;
+                    let mut view = besides.try_acquire::<u8, _>(4096)?;
                     if !enqueued {
                         return Ok(view.fill_with_value(9)?);
                     }
@@ -70,7 +70,7 @@ fn memory_of_another_pool_in_a_scope_of_the_body_is_refused() {
                     unsafe {
                         capture.enqueue(capture.main(), &[], |_| Ok(view.fill_with_value(9)?))
                     }?;
-                    scope.try_acquire::<u8>(100)?.fill_with_value(2)?;
+                    scope.try_acquire::<u8, _>(100)?.fill_with_value(2)?;
                     Ok::<(), CaptureError>(())
                 })
             });
@@ -92,7 +92,7 @@ fn work_that_fails_halfway_has_used_its_memory() {
         let session = CaptureSession::new(&main).unwrap().branch(&side).unwrap();
         let body = |capture: &Capture<'_>, (): &mut ()| {
             let side = capture.branch(0)?;
-            let mut first = capture.acquire_on::<u8>(side, 4096)?;
+            let mut first = capture.acquire::<u8>((side, 4096))?;
             let address = first.address();
             let half = |stream: &Arc<CudaStream>| {
                 let stream = stream.cu_stream();

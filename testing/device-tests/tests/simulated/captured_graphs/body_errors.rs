@@ -130,10 +130,10 @@ impl World {
             let mut lent = capture.lend(main, &mut block)?;
             self.at(state, Place::Lent, || Ok(lent.view_mut()?.fill_with_value(1)?))?;
             capture.scope(main, |scope| {
-                let mut one = scope.try_acquire::<u32>(N).map_err(CaptureError::from)?;
+                let mut one = scope.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
                 self.at(state, Place::Scope, || Ok(one.fill_with_value(1)?))?;
                 self.at(state, Place::BetweenBlocks, || Ok(one.fill_with_value(2)?))?;
-                let _other = scope.try_acquire::<u32>(N).map_err(CaptureError::from)?;
+                let _other = scope.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
                 self.inner(capture, state)
             })?;
             self.at(state, Place::BehindTheScope, || Ok(lent.view_mut()?.fill_with_value(3)?))?;
@@ -151,7 +151,7 @@ impl World {
                 .at(state, Place::InnerScope, || Ok(lent.view_mut()?.fill_with_value(5)?));
         }
         capture.scope(capture.branch(0)?, |inner| {
-            let mut view = inner.try_acquire::<u32>(N).map_err(CaptureError::from)?;
+            let mut view = inner.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
             self.at(state, Place::InnerScope, || Ok(view.fill_with_value(5)?))
         })
     }
@@ -310,12 +310,12 @@ fn a_scope_that_ends_early_lets_the_next_step_diverge() {
         let (world, session) = World::new(simulator, true);
         let body = |capture: &Capture<'_>, fails: &mut bool| {
             let scoped = capture.scope(capture.main(), |scope| {
-                scope.try_acquire::<u32>(N).map_err(CaptureError::from)?;
+                scope.try_acquire::<u32, _>(N).map_err(CaptureError::from)?;
                 if *fails {
                     return Err(Own::Error);
                 }
                 scope
-                    .try_acquire::<u32>(2 * N)
+                    .try_acquire::<u32, _>(2 * N)
                     .map_err(CaptureError::from)?
                     .fill_with_value(1)
                     .map_err(CaptureError::from)?;
@@ -351,7 +351,7 @@ fn a_scope_returns_why_its_pool_got_no_block() {
     let body = |capture: &Capture<'_>, elements: &mut usize| {
         capture.scope(capture.main(), |_| {
             let scoped = capture.scope(capture.branch(0)?, |scope| {
-                scope.try_acquire::<u32>(*elements)?;
+                scope.try_acquire::<u32, _>(*elements)?;
                 Ok::<(), CaptureError>(())
             });
             scoped.map_err(|error| {

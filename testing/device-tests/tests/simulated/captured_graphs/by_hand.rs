@@ -77,7 +77,7 @@ fn a_branch_goes_on_after_the_end() {
         let prepared = session.prepare(arena()).unwrap();
         let body = |capture: &Capture<'_>, ends: &mut bool| {
             capture.scope(capture.branch(0)?, |scope| {
-                let mut view = scope.try_acquire_zeroed::<u8>(4096)?;
+                let mut view = scope.try_acquire_zeroed::<u8, _>(4096)?;
                 if *ends {
                     assert!(main.end_capture(NO_FLAGS).is_err());
                     assert!(view.fill_with_value(2).is_err(), "it would run at once");
@@ -103,7 +103,7 @@ fn the_stream_of_a_dry_run_is_ended_by_hand() {
         let session = CaptureSession::new(&stream()).unwrap();
         let probe: Result<Probe, CaptureError> = session.probe(&mut (), |capture, ()| {
             capture.scope(capture.main(), |scope| {
-                let mut view = scope.try_acquire::<u8>(1000)?;
+                let mut view = scope.try_acquire::<u8, _>(1000)?;
                 let dry = Arc::clone(scope.context().stream());
                 if dry.memset_zeros(&mut view).is_err() {
                     // A driver may look at the address when it is captured.

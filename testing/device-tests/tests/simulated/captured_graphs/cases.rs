@@ -28,7 +28,7 @@ pub(crate) fn body(
     for _ in 0..2 {
         let mut left = capture.acquire::<u8>(BYTES)?;
         capture.copy(main, &mut left, &input)?;
-        let mut right = capture.acquire_on::<u8>(side, BYTES)?;
+        let mut right = capture.acquire::<u8>((side, BYTES))?;
         capture.copy(side, &mut right, &left)?;
         let mut back = capture.acquire::<u8>(BYTES)?;
         capture.copy(main, &mut back, &right)?;

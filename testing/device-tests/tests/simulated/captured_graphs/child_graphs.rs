@@ -158,7 +158,7 @@ fn a_fork_in_a_child_graph_is_seen_by_the_arena() {
         let [main, other, branch] = [(); 3].map(|()| stream());
         let mut pool = Pool::<Cuda>::new(Cuda::device(0).unwrap().new_stream().unwrap());
         let scope = pool.scope();
-        let view = scope.acquire_zeroed::<u8>(4096);
+        let view = scope.acquire_zeroed::<u8, _>(4096);
         scope.context().synchronize().unwrap();
         let (low, high) = (view.address(), view.address() + 2048);
         let arena = CudaArena::new(memory(), 1 << 16, ArenaPolicy::Linear).unwrap();

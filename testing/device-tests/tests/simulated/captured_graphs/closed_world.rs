@@ -101,7 +101,7 @@ impl Meddler {
         self.waits_for("cuStreamWaitEvent", Place::InWait);
         capture.wait(capture.branch(1)?, main)?;
         capture.scope(main, |scope| {
-            let mut view = scope.try_acquire_filled::<u8>(4096, 1)?;
+            let mut view = scope.try_acquire_filled::<u8, _>(4096, 1)?;
             self.comes_by(Place::InScope);
             Ok::<(), CaptureError>(view.fill_with_value(2)?)
         })?;
@@ -257,7 +257,7 @@ fn nothing_answers_for_what_came_in_before_it() {
             capture.fill_bytes(capture.main(), &mut view, 1)?;
             capture.scope(capture.main(), |scope| {
                 main.join(&other)?;
-                let mut view = scope.try_acquire::<u8>(100)?;
+                let mut view = scope.try_acquire::<u8, _>(100)?;
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })
         });
@@ -276,7 +276,7 @@ fn a_child_graph_in_a_scope_is_refused() {
         let session = CaptureSession::new(&main).unwrap();
         let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
             capture.scope(capture.main(), |scope| {
-                let mut view = scope.try_acquire::<u8>(100)?;
+                let mut view = scope.try_acquire::<u8, _>(100)?;
                 foreign.launch_child();
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             })

@@ -22,7 +22,7 @@ fn a_fill_of_cudarcs_in_a_probe() {
         let probe = |by_cudarc: bool| -> Result<Probe, CaptureError> {
             session.probe(&mut (), |capture, ()| {
                 capture.scope(capture.main(), |scope| {
-                    let mut view = scope.try_acquire::<u8>(1000)?;
+                    let mut view = scope.try_acquire::<u8, _>(1000)?;
                     let dry = Arc::clone(scope.context().stream());
                     if by_cudarc {
                         Ok(dry.memset_zeros(&mut view)?)

@@ -130,8 +130,8 @@ fn a_fill_on_one_device_spoils_no_capture_on_another() {
         far.let_peer(&near).unwrap();
         let mut pools = [&near, &far].map(|device| Pool::<Cuda>::new(device.new_stream().unwrap()));
         let [from, to] = pools.each_mut().map(Pool::scope);
-        let mut source = from.acquire_filled::<u32>(N, 1);
-        let mut copy = to.acquire_zeroed::<u32>(N);
+        let mut source = from.acquire_filled::<u32, _>(N, 1);
+        let mut copy = to.acquire_zeroed::<u32, _>(N);
         let other = far.context().new_stream().unwrap();
         other.memcpy_dtod(&source, &mut copy).unwrap();
         let arena = CudaArena::new(DeviceMemory::new(&far), 1 << 14, ArenaPolicy::Monotone);
@@ -223,7 +223,7 @@ fn an_eager_pool_spoils_no_probe() {
         let mut filled = Ok(());
         let body = |capture: &Capture<'_>, (): &mut ()| {
             capture.scope(capture.main(), |scope| {
-                scope.try_acquire_zeroed::<f32>(N)?;
+                scope.try_acquire_zeroed::<f32, _>(N)?;
                 filled = match is_beside {
                     true => thread::scope(|threads| {
                         threads.spawn(|| eager(past, &devices)).join().unwrap()
@@ -263,7 +263,7 @@ fn a_graph_dropped_in_a_probe_goes_with_its_end() {
     let mut graph = Some(graph);
     let body = |capture: &Capture<'_>, (): &mut ()| {
         capture.scope(capture.main(), |scope| {
-            scope.try_acquire_zeroed::<f32>(N)?;
+            scope.try_acquire_zeroed::<f32, _>(N)?;
             drop(graph.take());
             let status = scope.context().stream().capture_status().unwrap();
             assert_eq!(status, CAPTURED);

@@ -67,10 +67,10 @@ fn body(capture: &Capture<'_>, blocks: &[GraphMemoryBlock; 2]) -> Result<(), Cap
     let (main, branch) = (capture.main(), capture.branch(0)?);
     let mut view = capture.acquire::<u32>(N)?;
     capture.copy(main, &mut view, &capture.block(&blocks[0])?)?;
-    let mut next = capture.acquire_on::<u32>(branch, N)?;
+    let mut next = capture.acquire::<u32>((branch, N))?;
     capture.copy(branch, &mut next, &view)?;
     capture.scope(main, |scope| {
-        let mut zeros = scope.try_acquire_zeroed::<u32>(N)?;
+        let mut zeros = scope.try_acquire_zeroed::<u32, _>(N)?;
         Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
     })?;
     capture.copy(main, &mut capture.block::<u32>(&blocks[1])?, &next)

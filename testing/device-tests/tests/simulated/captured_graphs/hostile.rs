@@ -84,28 +84,28 @@ const ATTACKS: [Attack; 16] = [
     }),
     ("a stream outside uses a view of a scope", Verdict::Refused, |capture, world| {
         capture.scope(capture.main(), |scope| {
-            let mut view = scope.try_acquire_zeroed::<u32>(N)?;
+            let mut view = scope.try_acquire_zeroed::<u32, _>(N)?;
             world.fork(true, |outside| outside.memset_zeros(&mut view));
             Result::Ok(())
         })
     }),
     ("a copy to the host in a scope", Verdict::Refused, |capture, world| {
         capture.scope(capture.main(), |scope| {
-            let view = scope.try_acquire_zeroed::<u32>(N)?;
+            let view = scope.try_acquire_zeroed::<u32, _>(N)?;
             let _ = world.streams[0].memcpy_dtoh(&view, &mut *world.host.borrow_mut());
             Result::Ok(())
         })
     }),
     ("a copy from the host in a scope", Verdict::Refused, |capture, world| {
         capture.scope(capture.main(), |scope| {
-            let mut view = scope.try_acquire_zeroed::<u32>(N)?;
+            let mut view = scope.try_acquire_zeroed::<u32, _>(N)?;
             let _ = world.streams[0].memcpy_htod(&*world.host.borrow(), &mut view);
             Result::Ok(())
         })
     }),
     ("a copy from a slice in a scope", Verdict::Refused, |capture, world| {
         capture.scope(capture.main(), |scope| {
-            let mut view = scope.try_acquire_zeroed::<u32>(N)?;
+            let mut view = scope.try_acquire_zeroed::<u32, _>(N)?;
             let _ = world.streams[0].memcpy_dtod(&*world.foreign.borrow(), &mut view);
             Result::Ok(())
         })
@@ -125,7 +125,7 @@ const ATTACKS: [Attack; 16] = [
     ("an eager pool on the session's stream", Verdict::Accepted, |capture, world| {
         let stream = DeviceStream::from_stream(Arc::clone(&world.streams[0]))?;
         let mut eager = Pool::<Cuda>::new(stream);
-        assert!(eager.scope().try_acquire_zeroed::<u32>(N).is_err());
+        assert!(eager.scope().try_acquire_zeroed::<u32, _>(N).is_err());
         world.right(capture)
     }),
     ("a branch is used by cudarc before it begins", Verdict::Accepted, |capture, world| {

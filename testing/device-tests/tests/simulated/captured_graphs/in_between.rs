@@ -81,13 +81,13 @@ impl World {
 
     fn body(&self, capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
         let branch = capture.branch(0)?;
-        let mut view = capture.acquire_on::<u32>(branch, N)?;
+        let mut view = capture.acquire::<u32>((branch, N))?;
         capture.fill_bytes(branch, &mut view, value)?;
         capture.copy(capture.main(), &mut capture.block::<u32>(&self.blocks[0])?, &view)?;
         let mut other = capture.block::<u32>(&self.blocks[1])?;
         capture.copy_from_host(capture.main(), &mut other, &[u32::from(value); N])?;
         capture.scope(capture.main(), |scope| {
-            let mut zeros = scope.try_acquire_zeroed::<u32>(N)?;
+            let mut zeros = scope.try_acquire_zeroed::<u32, _>(N)?;
             Ok::<(), CaptureError>(zeros.fill_with_value(3)?)
         })
     }

@@ -69,7 +69,7 @@ fn what_is_kept_to_the_end_may_have_the_bytes_of_what_was_over() {
                 std::mem::forget(lent);
             } else {
                 capture.scope(main, |scope| {
-                    let mut second = scope.try_acquire_zeroed::<u8>(4096)?;
+                    let mut second = scope.try_acquire_zeroed::<u8, _>(4096)?;
                     Ok::<(), CaptureError>(second.fill_with_value(3)?)
                 })?;
             }

@@ -50,7 +50,7 @@ fn outcome(kind: Kind, in_scope: bool) -> &'static str {
     let made: Made = session.prepare(arena()).unwrap().capture((), |capture, ()| {
         if in_scope {
             return capture.scope(capture.main(), |scope| {
-                let mut view = scope.try_acquire::<u8>(100)?;
+                let mut view = scope.try_acquire::<u8, _>(100)?;
                 put(&foreign, kind);
                 Ok::<(), CaptureError>(view.fill_with_value(1)?)
             });

@@ -65,7 +65,7 @@ fn other_threads_ask_about_the_streams_of_a_capture() {
         let captures = captures_beside(|streams, is_over| {
             let mut pool = support::pool(&Cuda::device(0).unwrap());
             let scope = pool.scope();
-            let view = scope.acquire::<u8>(100);
+            let view = scope.acquire::<u8, _>(100);
             while !is_over.load(Ordering::Relaxed) {
                 // It is asked which capture the stream is in; where that changes meanwhile, waiting for
                 // work from outside spoils it.

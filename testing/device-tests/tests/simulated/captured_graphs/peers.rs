@@ -129,7 +129,7 @@ fn a_view_of_a_pool_of_another_device_in_a_capture() {
         let prepared = CaptureSession::new(&main).unwrap().prepare(arena()).unwrap();
         let made: Made = prepared.capture((), |capture, ()| {
             capture.scope(capture.main(), |own| {
-                let mut to = own.try_acquire_zeroed::<f32>(64)?;
+                let mut to = own.try_acquire_zeroed::<f32, _>(64)?;
                 to.copy_from(view.as_view())?;
                 Ok::<(), CaptureError>(())
             })

@@ -80,16 +80,16 @@ fn encode<'c>(
         capture.fill_bytes(stream, &mut view, 1)?;
         Ok::<_, CaptureError>(view)
     };
-    let mut hidden = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+    let mut hidden = filled(1, capture.acquire::<f32>((stream, WIDTH))?)?;
     for _ in 0..layers {
-        let query_key_value = filled(3, capture.acquire_on::<f32>(stream, 3 * WIDTH)?)?;
-        let scores = filled(2, capture.acquire_on::<f32>(stream, 2 * WIDTH)?)?;
+        let query_key_value = filled(3, capture.acquire::<f32>((stream, 3 * WIDTH))?)?;
+        let scores = filled(2, capture.acquire::<f32>((stream, 2 * WIDTH))?)?;
         drop(query_key_value);
-        let mut attended = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+        let mut attended = filled(1, capture.acquire::<f32>((stream, WIDTH))?)?;
         capture.copy(stream, &mut attended, &hidden)?;
         drop(scores);
-        let wide = filled(4, capture.acquire_on::<f32>(stream, 4 * WIDTH)?)?;
-        let mut next = filled(1, capture.acquire_on::<f32>(stream, WIDTH)?)?;
+        let wide = filled(4, capture.acquire::<f32>((stream, 4 * WIDTH))?)?;
+        let mut next = filled(1, capture.acquire::<f32>((stream, WIDTH))?)?;
         capture.copy(stream, &mut next, &attended)?;
         drop((wide, attended));
         hidden = next;
@@ -107,7 +107,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     capture.copy(main, &mut image, &text)?;
     let image = capture.lend(main, &mut image)?;
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(WIDTH)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(WIDTH)?;
         Ok::<(), CaptureError>(sum.copy_from(image.view()?)?)
     })
 }

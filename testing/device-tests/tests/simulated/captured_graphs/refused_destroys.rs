@@ -41,7 +41,7 @@ fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) 
         let mut view = capture.block::<u32>(&block)?;
         capture.copy_from_host(capture.main(), &mut view, &[1; N])?;
         capture.scope(capture.main(), |scope| {
-            scope.try_acquire_zeroed::<u32>(N)?;
+            scope.try_acquire_zeroed::<u32, _>(N)?;
             Ok::<(), CaptureError>(())
         })
     };
@@ -55,7 +55,7 @@ fn make_and_drop_all(simulator: Simulator, (call, nth, code): (&str, u64, u32)) 
     assert_eq!(ticket.wait().unwrap(), [1; N]);
     graph.update(body).unwrap();
     graph.write(&block, &[2_u32; N]).unwrap();
-    assert_eq!(eager.scope().acquire_zeroed::<u32>(9).len(), 9);
+    assert_eq!(eager.scope().acquire_zeroed::<u32, _>(9).len(), 9);
     drop((ticket, staging, graph));
     drop((prepared, pool));
     let mut another = Pool::<Cuda>::new(device.new_stream().unwrap());

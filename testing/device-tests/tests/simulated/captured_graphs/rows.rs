@@ -447,7 +447,7 @@ fn body(
     for step in steps {
         match *step {
             Step::Acquire { on, bytes } => {
-                let mut view = capture.acquire_on::<u8>(streams[on], bytes)?;
+                let mut view = capture.acquire::<u8>((streams[on], bytes))?;
                 capture.fill_bytes(streams[on], &mut view, number_of(views.len()))?;
                 views.push(Some(view));
             }

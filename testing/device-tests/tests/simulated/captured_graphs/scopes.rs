@@ -26,7 +26,7 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     for _ in 0..2 {
         let mut scratch = capture.acquire::<f64>(N)?;
         capture.copy(main, &mut scratch, &capture.block(&ends.from)?)?;
-        let mut side = capture.acquire_on::<f64>(branch, N)?;
+        let mut side = capture.acquire::<f64>((branch, N))?;
         {
             let scratch = capture.lend(branch, &mut scratch)?;
             let mut side = capture.lend(branch, &mut side)?;
@@ -41,10 +41,10 @@ fn body(capture: &Capture<'_>, ends: Ends, axpy: &Axpy) -> Result<(), CaptureErr
     }
     // On one stream with memory of another: a pool each, ordered by them.
     capture.scope(main, |outer| {
-        let mut kept = outer.try_acquire_zeroed::<f64>(N)?;
+        let mut kept = outer.try_acquire_zeroed::<f64, _>(N)?;
         for _ in 0..2 {
             capture.scope(branch, |inner| {
-                let view = inner.try_acquire_zeroed::<f64>(N)?;
+                let view = inner.try_acquire_zeroed::<f64, _>(N)?;
                 axpy.on_stream(inner.context().stream(), 1.0, &view.as_view(), &mut kept)
             })?;
             kept.fill_with_value(3.0)?;

@@ -153,11 +153,11 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
     for factor in [1, 3] {
         let scope = pool.scope();
         let n = factor * N;
-        let _first = scope.try_acquire::<f32>(n)?;
-        let _second = scope.try_acquire_zeroed::<f64>(n)?;
+        let _first = scope.try_acquire::<f32, _>(n)?;
+        let _second = scope.try_acquire_zeroed::<f64, _>(n)?;
         let filled = scope.try_acquire_filled(n, [1_u8, 2, 3])?;
         let from = scope.try_acquire_from(&[7_u16; N])?;
-        let _array = scope.try_acquire_nd::<u8, _>(&[n, 2][..])?;
+        let _array = scope.try_acquire::<u8, _>(&[n, 2][..])?;
         let shaped = scope.try_acquire_shaped::<u32>(&[n, 1, 2])?;
         let (mut array, _) = shaped.array.into_parts();
         array.fill_with_zeros()?;
@@ -166,7 +166,7 @@ fn acquires((pool, _): &mut WithStreams) -> Ended {
         filled.copy_to_host(if factor == 1 { &mut host[..] } else { &mut wide[..] })?;
         drop(from.copy_to_vec()?);
     }
-    (0..40).try_for_each(|_| pool.scope().try_acquire::<u8>(0).map(drop))?;
+    (0..40).try_for_each(|_| pool.scope().try_acquire::<u8, _>(0).map(drop))?;
     pool.trim();
     Ok(())
 }

@@ -6,7 +6,8 @@ use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
 use cudarc::driver::sys::{CUresult, CUstreamCaptureMode_enum};
 use fastrand::Rng;
-use pool_cuda::{Cuda, CudaError, is_capturing};
+use pool_cuda::{Cuda, CudaError};
+use pool_driver::capture::is_capturing;
 use pool_graph::{CaptureError, StagingPool};
 
 use super::{Fed, OUT, bits, output_of};

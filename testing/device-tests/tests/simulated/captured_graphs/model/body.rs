@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result};
 use pool_core::{PoolView, PoolViewMut, Scope};
-use pool_cuda::versioned::capture_info;
 use pool_cuda::{Cuda, DeviceViewMut, Launch};
+use pool_driver::versioned::capture_info;
 use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView, GraphMemoryBlock};
 
 use super::order::Life;
@@ -184,7 +184,7 @@ impl<'b, 'c> Body<'b, 'c> {
     }
 
     fn take(&mut self, on: usize, granules: usize, fills: bool) -> Result {
-        let view = self.capture.acquire_on::<f32>(self.name(on)?, granules * 64)?;
+        let view = self.capture.acquire::<f32>((self.name(on)?, granules * 64))?;
         let (address, taken_at) = (view.address(), self.frontier(on));
         let region = self.log.take(Life { address, taken_at, ..Life::default() });
         self.temporaries.push(Held { view, memory: Memory::Region(region) });
@@ -319,7 +319,7 @@ impl<'b, 'c> Body<'b, 'c> {
     ) -> Result<View<'v>> {
         // Its pool takes a larger block before it waits for those that use the smaller one.
         let taken_at = self.frontier(on);
-        let view = scope.try_acquire::<f32>(granules * 64 - 64 + ELEMENTS)?;
+        let view = scope.try_acquire::<f32, _>(granules * 64 - 64 + ELEMENTS)?;
         let address = view.address();
         let known = self.log.lives.iter().position(|life| life.address == address && life.is_kept);
         let region = match self.capture.is_dry() {

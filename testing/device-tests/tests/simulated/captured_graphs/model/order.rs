@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ptr;
 
 use cudarc::driver::sys;
-use pool_cuda::versioned::{EdgeData, graph_edges};
+use pool_driver::versioned::{EdgeData, graph_edges};
 
 /// Bytes of the arena that a body has as one region.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use super::{N, Named, Result, World, are_accepted, streams};
 /// on the main stream, which goes on.
 fn kept(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
-    let mut first = capture.acquire_on::<f32>(branch, N)?;
+    let mut first = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut first, 1)?;
     drop(first);
     let (mut x, mut y) = (world.block(capture, 1)?, world.block(capture, 2)?);
@@ -18,14 +18,14 @@ fn kept(capture: &Capture<'_>, world: &World) -> Result {
     x.view_mut()?.copy_from(y.view()?)?;
     y.view_mut()?.fill_with_value(7.0)?;
     capture
-        .scope(branch, |scope| Result::Ok(scope.try_acquire::<f32>(N)?.fill_with_value(3.0)?))?;
+        .scope(branch, |scope| Result::Ok(scope.try_acquire::<f32, _>(N)?.fill_with_value(3.0)?))?;
     Ok(x.view_mut()?.fill_with_value(9.0)?)
 }
 
 /// The same over and over.
 fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
-    let mut first = capture.acquire_on::<f32>(branch, N)?;
+    let mut first = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut first, 1)?;
     capture.copy(main, &mut world.block(capture, 0)?, &first)?;
     drop(first);
@@ -36,7 +36,7 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
         x.view_mut()?.copy_from(y.view()?)?;
         y.view_mut()?.fill_with_value(f32::from(round))?;
         capture.scope(branch, |scope| {
-            Result::Ok(scope.try_acquire::<f32>(N)?.fill_with_value(3.0)?)
+            Result::Ok(scope.try_acquire::<f32, _>(N)?.fill_with_value(3.0)?)
         })?;
         x.view_mut()?.fill_with_value(9.0)?;
     }
@@ -47,7 +47,7 @@ fn kept_in_turns(capture: &Capture<'_>, world: &World) -> Result {
 fn stray(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
-        let mut view = scope.try_acquire::<f32>(N)?;
+        let mut view = scope.try_acquire::<f32, _>(N)?;
         if !capture.is_dry() {
             world.streams[1].memset_zeros(&mut view)?;
         }
@@ -57,11 +57,11 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
     capture.lend(main, &mut temporary)?.view_mut()?.fill_with_value(1.0)?;
     let lent = capture.lend(main, &mut temporary)?;
     capture.scope(branch, |scope| {
-        scope.try_acquire_zeroed::<f32>(N)?;
+        scope.try_acquire_zeroed::<f32, _>(N)?;
         Result::Ok(())
     })?;
     capture.scope(main, |scope| {
-        scope.try_acquire::<f32>(N)?;
+        scope.try_acquire::<f32, _>(N)?;
         Result::Ok(())
     })?;
     drop(lent);
@@ -73,7 +73,7 @@ fn stray(capture: &Capture<'_>, world: &World) -> Result {
 fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Result {
     let [main, branch, _] = streams(capture)?;
     capture.scope(main, |scope| {
-        let mut view = scope.try_acquire::<f32>(N)?;
+        let mut view = scope.try_acquire::<f32, _>(N)?;
         if !capture.is_dry() {
             view.on(&world.streams[1])?;
             world.streams[1].memset_zeros(&mut view)?;
@@ -84,7 +84,7 @@ fn a_branch_that_a_view_brings_in(capture: &Capture<'_>, world: &World) -> Resul
     capture.fill_bytes(main, &mut first, 0)?;
     capture.copy(main, &mut world.block(capture, 1)?, &first)?;
     drop(first);
-    let mut second = capture.acquire_on::<f32>(branch, N)?;
+    let mut second = capture.acquire::<f32>((branch, N))?;
     capture.fill_bytes(branch, &mut second, 1)
 }
 
@@ -94,7 +94,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
     let mut last: Option<CaptureView<'_, f32>> = None;
     for step in 0..4 {
         let on = on[step % 3];
-        let mut next = capture.acquire_on::<f32>(on, N)?;
+        let mut next = capture.acquire::<f32>((on, N))?;
         {
             let mut out = capture.lend(on, &mut next)?;
             match &mut last {
@@ -102,7 +102,7 @@ fn pipeline_of_scopes(capture: &Capture<'_>, world: &World) -> Result {
                 Some(last) => {
                     let last = capture.lend(on, last)?;
                     capture.scope(on, |scope| {
-                        let mut scratch = scope.try_acquire::<f32>(N)?;
+                        let mut scratch = scope.try_acquire::<f32, _>(N)?;
                         scratch.copy_from(last.view()?)?;
                         Result::Ok(out.view_mut()?.copy_from(scratch.as_view())?)
                     })?;
@@ -158,9 +158,9 @@ fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let mut x = capture.acquire::<f32>(N)?;
     capture.lend(main, &mut x)?.view_mut()?.fill_with_value(1.0)?;
-    let mut results = [capture.acquire_on::<f32>(one, N)?, capture.acquire_on::<f32>(other, N)?];
+    let mut results = [capture.acquire::<f32>((one, N))?, capture.acquire::<f32>((other, N))?];
     for (on, result) in [one, other].into_iter().zip(&mut results) {
-        let mut scratch = capture.acquire_on::<f32>(on, 4 * N)?;
+        let mut scratch = capture.acquire::<f32>((on, 4 * N))?;
         capture.fill_bytes(on, &mut scratch, 1)?;
         drop(scratch);
         capture.copy(on, result, &x)?;
@@ -171,7 +171,7 @@ fn diamond(capture: &Capture<'_>, world: &World) -> Result {
     let [one, other] = &mut results;
     let (one, other) = (capture.lend(main, one)?, capture.lend(main, other)?);
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
         sum.copy_from(one.view()?)?;
         sum.copy_from(other.view()?)?;
         sum.fill_with_value(3.0)?;

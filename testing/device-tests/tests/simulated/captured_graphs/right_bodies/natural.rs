@@ -14,8 +14,8 @@ use crate::common::{NO_FLAGS, RELAXED};
 fn fork_and_join(capture: &Capture<'_>, world: &World) -> Result {
     let [main, one, other] = streams(capture)?;
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
-    let mut left = capture.acquire_on(one, N)?;
-    let mut right = capture.acquire_on(other, N)?;
+    let mut left = capture.acquire((one, N))?;
+    let mut right = capture.acquire((other, N))?;
     capture.copy(one, &mut left, &x)?;
     capture.copy(other, &mut right, &x)?;
     world.add(capture, main, &left, &mut y)?;
@@ -28,7 +28,7 @@ fn pipeline(capture: &Capture<'_>, world: &World) -> Result {
     for _ in 0..6 {
         let mut first = capture.acquire(N)?;
         capture.copy(main, &mut first, &x)?;
-        let mut second = capture.acquire_on(one, N)?;
+        let mut second = capture.acquire((one, N))?;
         capture.fill_bytes(one, &mut second, 0)?;
         world.add(capture, one, &first, &mut second)?;
         drop(first);
@@ -54,7 +54,7 @@ fn tree(capture: &Capture<'_>, world: &World) -> Result {
     let (x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let mut leaves: Vec<(CaptureStream, CaptureView<'_, f32>)> = Vec::new();
     for leaf in 0..8 {
-        let mut view = capture.acquire_on(on[leaf % 3], N)?;
+        let mut view = capture.acquire((on[leaf % 3], N))?;
         capture.copy(on[leaf % 3], &mut view, &x)?;
         leaves.push((on[leaf % 3], view));
     }
@@ -118,7 +118,7 @@ fn view_on_a_stream_of_the_session(capture: &Capture<'_>, world: &World) -> Resu
     let (mut x, mut y) = (world.block(capture, 0)?, world.block(capture, 1)?);
     let (x, mut y) = (capture.lend(main, &mut x)?, capture.lend(main, &mut y)?);
     capture.scope(main, |scope| {
-        let mut sum = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut sum = scope.try_acquire_zeroed::<f32, _>(N)?;
         let to = sum.address();
         capture.scope(branch, |other| {
             let stream = Arc::clone(other.context().stream());
@@ -153,13 +153,13 @@ fn waits_without_work(capture: &Capture<'_>, world: &World) -> Result {
     for (later, earlier) in [(one, main), (other, main), (one, other), (main, one)] {
         capture.wait(later, earlier)?;
     }
-    let mut first = capture.acquire_on::<f32>(other, N)?;
+    let mut first = capture.acquire::<f32>((other, N))?;
     capture.fill_bytes(other, &mut first, 1)?;
     for (later, earlier) in [(one, other), (other, one), (main, other)] {
         capture.wait(later, earlier)?;
     }
     drop(first);
-    let mut second = capture.acquire_on::<f32>(one, N)?;
+    let mut second = capture.acquire::<f32>((one, N))?;
     capture.fill_bytes(one, &mut second, 0)?;
     capture.copy(main, &mut world.block(capture, 1)?, &second)
 }
@@ -171,9 +171,9 @@ fn scopes_on_two_streams_at_once(capture: &Capture<'_>, world: &World) -> Result
         capture.scope(branch, |other| {
             let from = other.try_acquire_filled(N, 2.0_f32)?;
             let nested = other.scope();
-            Result::Ok(nested.try_acquire_zeroed::<f32>(N)?.copy_from(from.as_view())?)
+            Result::Ok(nested.try_acquire_zeroed::<f32, _>(N)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(outer.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(outer.as_view())?)
     })?;
     capture.fill_bytes(main, &mut world.block(capture, 1)?, 0)
 }
@@ -186,19 +186,19 @@ fn scope_reads_a_view_of_another(capture: &Capture<'_>, _: &World) -> Result {
         capture.scope(branch, |other| {
             Result::Ok(other.try_acquire_filled(N, 2.0_f32)?.copy_from(from.as_view())?)
         })?;
-        Result::Ok(scope.try_acquire_zeroed::<f32>(N)?.copy_from(from.as_view())?)
+        Result::Ok(scope.try_acquire_zeroed::<f32, _>(N)?.copy_from(from.as_view())?)
     })
 }
 
 fn temporaries_behind_such_a_scope(capture: &Capture<'_>, world: &World) -> Result {
     scope_reads_a_view_of_another(capture, world)?;
     let [main, one, other] = streams(capture)?;
-    let mut first = capture.acquire_on::<f32>(other, N)?;
+    let mut first = capture.acquire::<f32>((other, N))?;
     capture.fill_bytes(other, &mut first, 0)?;
     let mut second = capture.acquire::<f32>(N)?;
     capture.copy(main, &mut second, &first)?;
     drop(first);
-    let mut third = capture.acquire_on::<f32>(one, 2 * N)?;
+    let mut third = capture.acquire::<f32>((one, 2 * N))?;
     capture.fill_bytes(one, &mut third, 1)?;
     capture.copy(main, &mut world.block(capture, 1)?, &second)
 }
@@ -207,13 +207,13 @@ fn temporaries_around_scopes_of_branches(capture: &Capture<'_>, world: &World) -
     let on = streams(capture)?;
     for round in 0..6 {
         let (one, other) = (on[round % 3], on[(round + 1) % 3]);
-        let mut first = capture.acquire_on::<f32>(one, N)?;
+        let mut first = capture.acquire::<f32>((one, N))?;
         capture.copy(one, &mut first, &world.block(capture, 0)?)?;
         capture.scope(other, |scope| {
             scope.try_acquire_filled(N / 2 + round, 1.0_f32)?;
             Result::Ok(())
         })?;
-        let mut second = capture.acquire_on::<f32>(other, N)?;
+        let mut second = capture.acquire::<f32>((other, N))?;
         capture.copy(other, &mut second, &first)?;
         drop(first);
         capture.copy(one, &mut world.block(capture, 1)?, &second)?;
@@ -235,8 +235,8 @@ fn shaped_arrays(capture: &Capture<'_>, world: &World) -> Result {
 
 fn calls_of_cudarc_on_another_stream(capture: &Capture<'_>, world: &World) -> Result {
     capture.scope(capture.main(), |scope| {
-        let mut from = scope.try_acquire::<f32>(N)?;
-        let mut to = scope.try_acquire_zeroed::<f32>(N)?;
+        let mut from = scope.try_acquire::<f32, _>(N)?;
+        let mut to = scope.try_acquire_zeroed::<f32, _>(N)?;
         if !capture.is_dry() {
             world.streams[1].memset_zeros(&mut from)?;
             world.streams[1].memcpy_dtod(&from, &mut to)?;

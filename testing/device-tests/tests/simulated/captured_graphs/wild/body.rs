@@ -54,7 +54,7 @@ fn take<'c>(
     match act.what {
         What::FillBlock | What::CopyToBlock | What::CopyFromHost | What::Lend if reads => {}
         What::Acquire => {
-            let view = capture.acquire_on(here, N)?;
+            let view = capture.acquire((here, N))?;
             let is_its_own =
                 |other: &CaptureView<'_, u8>| other.address().abs_diff(view.address()) >= N as u64;
             let may_share = is_planned || views.iter().all(is_its_own);
@@ -81,7 +81,7 @@ fn take<'c>(
         }
         What::Wait => capture.wait(here, there)?,
         What::TakeInScope => capture.scope(here, |scope| {
-            scope.try_acquire::<u8>(2 * N)?;
+            scope.try_acquire::<u8, _>(2 * N)?;
             Ok::<(), CaptureError>(())
         })?,
         What::Scopes if is_single => one_scope(capture, value)?,
@@ -105,7 +105,7 @@ fn take<'c>(
 /// A scope, whose shapes lie in the arena, too.
 fn one_scope(capture: &Capture<'_>, value: u8) -> Result<(), CaptureError> {
     capture.scope(capture.main(), |scope| {
-        let mut view = scope.try_acquire_zeroed::<u8>(N)?;
+        let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
         let shaped = scope.try_acquire_shaped::<u8>(&[N, 1])?;
         let (mut array, _) = shaped.array.into_parts();
         array.copy_from(view.as_view())?;
@@ -121,7 +121,7 @@ fn scopes(
 ) -> Result<(), CaptureError> {
     let on = [capture.main(), capture.branch(0)?];
     capture.scope(on[outer], |scope| {
-        let mut view = scope.try_acquire_zeroed::<u8>(N)?;
+        let mut view = scope.try_acquire_zeroed::<u8, _>(N)?;
         capture.scope(on[inner], |other| {
             let mut beside = other.try_acquire_filled(N, value)?;
             // In a probe a driver may refuse cudarc's own fills, for there is no memory.

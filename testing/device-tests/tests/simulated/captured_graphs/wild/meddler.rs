@@ -34,7 +34,7 @@ impl Meddler {
     pub(super) fn leave(&self) {
         self.armed.store(false, Ordering::SeqCst);
         for stream in &self.streams {
-            if pool_cuda::is_capturing(stream).unwrap() {
+            if pool_driver::capture::is_capturing(stream).unwrap() {
                 let _ = stream.end_capture(NO_FLAGS);
             }
         }

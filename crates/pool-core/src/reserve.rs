@@ -1,0 +1,136 @@
+//! Growth of lists that lie behind a lock or a borrow. Memory is allocated before the lock is taken, and the memory that it
+//! replaces is freed after the lock was given up. So under the lock nothing is allocated and nothing freed, and no hook of
+//! an allocator runs there that could want the same lock. Where the host has no memory, that is an error, and nothing has
+//! changed.
+//!
+//! For backends of this workspace.
+
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::DerefMut;
+
+/// The host has no memory for a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoHostMemory {
+    /// Bytes asked for.
+    pub requested: usize,
+}
+
+/// Something that takes its memory from the outside, ahead of the call that needs it.
+pub trait Reserve {
+    /// What a call needs.
+    type Need: Copy;
+    /// How much memory is lacking.
+    type Lacking;
+    /// Memory that was allocated outside; later the memory that it replaced.
+    type Spare;
+
+    /// The memory that is lacking for a call; `None` where there is enough.
+    fn lacking(&self, need: Self::Need) -> Option<Self::Lacking>;
+
+    /// Allocates what is lacking.
+    ///
+    /// # Errors
+    ///
+    /// [`NoHostMemory`] where the host has none.
+    fn allocate(lacking: Self::Lacking) -> Result<Self::Spare, NoHostMemory>;
+
+    /// Moves to the memory that was allocated, if it is larger, and leaves in `spare` what is to be freed.
+    fn move_to(&mut self, spare: &mut Self::Spare);
+}
+
+/// A list needs free places for so many more entries.
+impl<T> Reserve for Vec<T> {
+    type Need = usize;
+    type Lacking = usize;
+    type Spare = Self;
+
+    fn lacking(&self, more: usize) -> Option<usize> {
+        let is_short = self.capacity() - self.len() < more;
+        is_short.then(|| (self.len() + more).max(2 * self.len()).max(4))
+    }
+
+    fn allocate(entries: usize) -> Result<Self, NoHostMemory> {
+        list(entries)
+    }
+
+    fn move_to(&mut self, larger: &mut Self) {
+        if larger.capacity() > self.capacity() {
+            larger.append(self);
+            mem::swap(self, larger);
+        }
+    }
+}
+
+/// An empty list with capacity for so many entries.
+///
+/// # Errors
+///
+/// [`NoHostMemory`] where the host has no memory for it.
+pub fn list<T>(entries: usize) -> Result<Vec<T>, NoHostMemory> {
+    let mut list = Vec::new();
+    let requested = entries.saturating_mul(size_of::<T>());
+    list.try_reserve_exact(entries).map_err(|_| NoHostMemory { requested })?;
+    Ok(list)
+}
+
+/// Takes a lock, or a borrow, once what is behind it has the memory that a call needs. Others may use that memory up first;
+/// then more is allocated.
+///
+/// ```
+/// use std::cell::RefCell;
+///
+/// use pool_core::reserve::lock_reserved;
+///
+/// let numbers = RefCell::new(Vec::new());
+/// let mut locked = lock_reserved(|| numbers.borrow_mut(), |numbers| numbers, 1)?;
+/// locked.push(7); // allocates nothing
+/// # Ok::<(), pool_core::reserve::NoHostMemory>(())
+/// ```
+///
+/// # Errors
+///
+/// [`NoHostMemory`] where the host has none.
+pub fn lock_reserved<G: DerefMut, R: Reserve>(
+    lock: impl Fn() -> G,
+    part: impl Fn(&mut G::Target) -> &mut R,
+    need: R::Need,
+) -> Result<G, NoHostMemory> {
+    loop {
+        let mut guard = lock();
+        let Some(lacking) = part(&mut guard).lacking(need) else { return Ok(guard) };
+        drop(guard);
+        let mut spare = R::allocate(lacking)?;
+        let mut guard = lock();
+        part(&mut guard).move_to(&mut spare);
+        // In this order: what was replaced is freed without the lock.
+        drop(guard);
+        drop(spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use core::cell::RefCell;
+
+    use super::{NoHostMemory, list, lock_reserved};
+
+    #[test]
+    fn a_list_has_capacity_when_it_is_locked() {
+        let shared = RefCell::new(Vec::<u32>::new());
+        for number in 0..100 {
+            let mut locked = lock_reserved(|| shared.borrow_mut(), |list| list, 2).unwrap();
+            assert!(locked.capacity() >= locked.len() + 2);
+            locked.push(number);
+        }
+        assert_eq!(*shared.borrow(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_list_that_no_host_has_memory_for_is_an_error() {
+        let requested = usize::MAX / 2 / 8 * 8;
+        let refused = NoHostMemory { requested: requested + 8 };
+        assert_eq!(list::<u64>(requested / 8 + 1).err(), Some(refused));
+    }
+}

@@ -1,0 +1,49 @@
+//! How a copy to another device is recognised. cudarc's `memcpy_dtod` has no trait method that names the destination's
+//! stream, so the order of its calls is all that tells.
+//!
+//! `memcpy_dtod` asks for the source's stream. Where the destination is of another context, it asks for that stream again,
+//! then for the pointer on *that* stream, which it waits for; it tells nothing of the destination's stream, which uses the
+//! memory, too. So a pointer that follows two questions in a row may be for another device. Where it is for the own one, the
+//! pool waits once more than it must.
+
+use std::cell::Cell;
+
+use pool_driver::calls::Address;
+
+/// The block whose stream cudarc asked for last, and how often in a row. Empty once a pointer was given out.
+#[derive(Debug, Default)]
+pub(crate) struct StreamQuestions(Cell<Option<(Address, u32)>>);
+
+impl StreamQuestions {
+    /// Notes that cudarc asked for the stream of a block.
+    pub(crate) fn note(&self, block: Address) {
+        let times = match self.0.get() {
+            Some((before, times)) if before == block => times.saturating_add(1),
+            _ => 1,
+        };
+        self.0.set(Some((block, times)));
+    }
+
+    /// Ends the questions, because a pointer to the block is given out: whether that may be for another device.
+    pub(crate) fn end(&self, block: Address) -> bool {
+        self.0.take().is_some_and(|(asked, times)| asked == block && times > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StreamQuestions;
+
+    #[test]
+    fn two_questions_in_a_row_for_one_block_are_a_copy_between_devices() {
+        let questions = StreamQuestions::default();
+        assert!(!questions.end(256));
+        for (asked, is_elsewhere) in
+            [(&[256][..], false), (&[256, 256], true), (&[512, 256], false), (&[256, 512], false)]
+        {
+            asked.iter().for_each(|block| questions.note(*block));
+            assert_eq!(questions.end(256), is_elsewhere, "{asked:?}");
+            assert!(!questions.end(256), "the questions have ended");
+        }
+    }
+}

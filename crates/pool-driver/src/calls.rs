@@ -1,0 +1,278 @@
+//! The driver's calls that the crate makes for memory, copies and waiting, one function each, with our error.
+//! Streams and contexts come in as the cudarc values that own them, so they are live; addresses are the caller's to
+//! answer for. Each function makes the context that it means the current one, right before its call.
+//!
+//! cudarc's own safe calls are not used for this: they return errors that an earlier, unrelated call left with the
+//! context. Nothing here touches what cudarc keeps of such errors.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
+
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::captures_under_way::ContextWait;
+use crate::context::{bind, bound_handle, is_active};
+use crate::error::{CudaError, MemoryInfo};
+use crate::gone::is_current_gone;
+
+/// An address on a device.
+pub type Address = sys::CUdeviceptr;
+
+/// The memory of a context's device.
+pub fn device_memory(context: &CudaContext) -> Result<MemoryInfo, CudaError> {
+    bind(context)?;
+    let (free, total) = answer("cuMemGetInfo", result::mem_get_info())?;
+    Ok(MemoryInfo { free, total })
+}
+
+/// Waits, on the host, for all work of a context, because of an unknown use of its memory on a stream.
+///
+/// # Errors
+///
+/// [`CudaError::UnknownUse`] with that stream while a session captures: the driver is not asked then.
+pub fn synchronize_context(context: &CudaContext, stream: Option<u64>) -> Result<(), CudaError> {
+    let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream })?;
+    bind(context)?;
+    synchronize_current()
+}
+
+fn synchronize_current() -> Result<(), CudaError> {
+    answer("cuCtxSynchronize", result::ctx::synchronize())
+}
+
+/// Waits, on the host, for all work of the other devices' primary contexts, where those devices have one. Another
+/// context may be current afterwards.
+///
+/// # Errors
+///
+/// As [`synchronize_context`]. A device is passed over only where a second call confirms that its context is gone.
+pub fn synchronize_other_devices(own: sys::CUdevice) -> Result<(), CudaError> {
+    let _wait = ContextWait::begin().ok_or(CudaError::UnknownUse { stream: None })?;
+    let count = answer("cuDeviceGetCount", result::device::get_count())?;
+    for ordinal in 0..count {
+        let device = answer("cuDeviceGet", result::device::get(ordinal))?;
+        if device != own && is_active(device)? {
+            synchronize_device(device)?;
+        }
+    }
+    Ok(())
+}
+
+fn synchronize_device(device: sys::CUdevice) -> Result<(), CudaError> {
+    // SAFETY: the device came from the driver, and its context is released below.
+    let context =
+        answer("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
+    // SAFETY: the context is live, because it was just retained.
+    let bound = answer("cuCtxSetCurrent", unsafe { result::ctx::set_current(context) });
+    let waited = bound.and_then(|()| match synchronize_current() {
+        Err(error) if is_current_gone(&error) => Ok(()),
+        waited => waited,
+    });
+    // SAFETY: retained above.
+    let released =
+        answer("cuDevicePrimaryCtxRelease", unsafe { result::primary_ctx::release(device) });
+    waited.and(released)
+}
+
+/// Waits, on the host, for all work of a stream.
+pub fn synchronize(stream: &CudaStream) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the stream is live while its owner is borrowed.
+    let waited = with_relaxed_capture_mode(|| unsafe { result::stream::synchronize(handle) });
+    answer("cuStreamSynchronize", waited)
+}
+
+/// Allocates device memory from a memory pool, in the order of a stream.
+///
+/// # Safety
+///
+/// The memory pool is live, and of the stream's device.
+pub unsafe fn allocate_in_order(
+    pool: sys::CUmemoryPool,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<Address, CudaError> {
+    let (handle, mut address) = (bound_handle(stream)?, 0);
+    // SAFETY: the pool is live (caller), so is the stream, and the place outlives the call.
+    let answered = unsafe { sys::cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, handle) };
+    answer("cuMemAllocFromPoolAsync", answered.result())?;
+    Ok(address)
+}
+
+/// Allocates device memory in a context, at once.
+pub fn allocate(bytes: usize, context: &CudaContext) -> Result<Address, CudaError> {
+    bind(context)?;
+    // SAFETY: what is allocated is nobody's yet, and its contents are never taken for a value unread.
+    answer("cuMemAlloc", with_relaxed_capture_mode(|| unsafe { result::malloc_sync(bytes) }))
+}
+
+/// Frees device memory in the order of a stream.
+///
+/// # Safety
+///
+/// The address came from [`allocate_in_order`] and was not freed, and all that uses the memory comes earlier in the
+/// stream's order.
+pub unsafe fn free_in_order(address: Address, stream: &CudaStream) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise.
+    answer("cuMemFreeAsync", unsafe { result::free_async(address, handle) })
+}
+
+/// Frees device memory at once.
+///
+/// # Safety
+///
+/// The address came from [`allocate`] in this context and was not freed, and nothing pending uses the memory.
+pub unsafe fn free(address: Address, context: &CudaContext) -> Result<(), CudaError> {
+    bind(context)?;
+    // SAFETY: the caller's promise.
+    answer("cuMemFree", with_relaxed_capture_mode(|| unsafe { result::free_sync(address) }))
+}
+
+/// Sets bytes of device memory, in the order of a stream.
+///
+/// # Safety
+///
+/// The range is allocated, and writing it in the stream's order is the caller's right.
+pub unsafe fn set_bytes(
+    address: Address,
+    value: u8,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise.
+    let answered = unsafe { result::memset_d8_async(address, value, bytes, handle) };
+    answer("cuMemsetD8Async", answered)
+}
+
+/// Sets words of 16 bits of device memory, in the order of a stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], with twice `count` bytes.
+pub unsafe fn set_halves(
+    address: Address,
+    value: u16,
+    count: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemsetD16Async(address, value, count, handle) };
+    answer("cuMemsetD16Async", answered.result())
+}
+
+/// Sets words of 32 bits of device memory, in the order of a stream.
+///
+/// # Safety
+///
+/// As for [`set_bytes`], with four times `count` bytes.
+pub unsafe fn set_words(
+    address: Address,
+    value: u32,
+    count: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemsetD32Async(address, value, count, handle) };
+    answer("cuMemsetD32Async", answered.result())
+}
+
+/// Copies device memory within a context, in the order of a stream.
+///
+/// # Safety
+///
+/// Both ranges are allocated and apart, and using them in the stream's order is the caller's right.
+pub unsafe fn copy_on_device(
+    to: Address,
+    from: Address,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise.
+    let answered = unsafe { result::memcpy_dtod_async(to, from, bytes, handle) };
+    answer("cuMemcpyDtoDAsync", answered)
+}
+
+/// Copies device memory between two contexts, in the order of a stream of the destination's.
+///
+/// # Safety
+///
+/// As for [`copy_on_device`], each range in its context.
+pub unsafe fn copy_between_devices(
+    (to, to_context): (Address, &CudaContext),
+    (from, from_context): (Address, &CudaContext),
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let (to_context, from_context) = (to_context.cu_ctx(), from_context.cu_ctx());
+    let handle = bound_handle(stream)?;
+    // SAFETY: the caller's promise; the contexts are live while their owners are borrowed.
+    let answered =
+        unsafe { result::memcpy_peer_async(to_context, to, from_context, from, bytes, handle) };
+    answer("cuMemcpyPeerAsync", answered)
+}
+
+/// Copies page-locked host memory to the device, in the order of a stream.
+///
+/// # Safety
+///
+/// The host range is page-locked and is neither written nor freed until the copy has run. The device range is as for
+/// [`set_bytes`].
+pub unsafe fn copy_from_host(
+    to: Address,
+    from: NonNull<u8>,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let (from, handle) = (from.as_ptr().cast::<c_void>(), bound_handle(stream)?);
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, handle) };
+    answer("cuMemcpyHtoDAsync", answered.result())
+}
+
+/// Copies device memory to page-locked host memory, in the order of a stream.
+///
+/// # Safety
+///
+/// The host range is page-locked and is not touched until the copy has run. The device range is allocated, and
+/// reading it in the stream's order is the caller's right.
+pub unsafe fn copy_to_host(
+    to: NonNull<u8>,
+    from: Address,
+    bytes: usize,
+    stream: &CudaStream,
+) -> Result<(), CudaError> {
+    let (to, handle) = (to.as_ptr().cast::<c_void>(), bound_handle(stream)?);
+    // SAFETY: the caller's promise.
+    let answered = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, handle) };
+    answer("cuMemcpyDtoHAsync", answered.result())
+}
+
+/// Allocates page-locked host memory in a context, usable in every context.
+pub(crate) fn allocate_host(bytes: usize, context: &CudaContext) -> Result<NonNull<u8>, CudaError> {
+    bind(context)?;
+    // SAFETY: what is allocated is nobody's yet; whoever reads it writes it first.
+    let memory = with_relaxed_capture_mode(|| unsafe {
+        result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
+    });
+    let memory = answer("cuMemHostAlloc", memory)?;
+    NonNull::new(memory.cast()).ok_or(CudaError::OutOfMemory { requested: bytes, memory: None })
+}
+
+/// Frees page-locked host memory.
+///
+/// # Safety
+///
+/// The memory came from [`allocate_host`] in this context and was not freed, and no pending copy uses it.
+pub unsafe fn free_host(memory: NonNull<u8>, context: &CudaContext) -> Result<(), CudaError> {
+    bind(context)?;
+    // SAFETY: the caller's promise.
+    let freed = with_relaxed_capture_mode(|| unsafe { result::free_host(memory.as_ptr().cast()) });
+    answer("cuMemFreeHost", freed)
+}

@@ -1,0 +1,156 @@
+//! A list for values behind a lock or a borrow. Its links are made before the lock is taken and dropped after the lock
+//! was given up: linking and unlinking take no memory and give none back, and drop nothing. So no code of others (a
+//! hook of the allocator, a destructor, the driver) runs under the lock, where it might want the same lock.
+//!
+//! A list whose entries stay until all are dropped needs no links: `pool_core::reserve` grows it outside of its lock.
+
+use std::fmt;
+use std::iter;
+use std::mem;
+
+use pool_core::reserve;
+
+use crate::error::CudaError;
+
+/// A list of links, in no order.
+pub struct Chain<T>(Vec<Link<T>>);
+
+/// The only entry of its `Vec`, because the memory of a `Vec` can be asked for without ending the process where the
+/// host has none.
+struct Link<T> {
+    value: T,
+    next: Chain<T>,
+}
+
+impl<T> Chain<T> {
+    /// An empty chain.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A chain of one link: the only function here that takes memory.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Bookkeeping`] where the host has no memory.
+    pub fn of(value: T) -> Result<Self, CudaError> {
+        let mut link = reserve::list(1)?;
+        link.push(Link { value, next: Self::new() });
+        Ok(Self(link))
+    }
+
+    /// Whether there are no links.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The values of all links.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        let mut rest = self;
+        iter::from_fn(move || {
+            let link = rest.0.first()?;
+            rest = &link.next;
+            Some(&link.value)
+        })
+    }
+
+    /// The values of all links, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let mut rest = Some(self);
+        iter::from_fn(move || {
+            let link = rest.take()?.0.first_mut()?;
+            rest = Some(&mut link.next);
+            Some(&mut link.value)
+        })
+    }
+
+    /// Adds the links of another chain.
+    pub fn add(&mut self, mut other: Self) {
+        while let Some(mut link) = other.pop() {
+            if let Some(first) = link.0.first_mut() {
+                first.next = mem::take(self);
+            }
+            *self = link;
+        }
+    }
+
+    /// Unlinks one link; `None` where there is none.
+    pub fn pop(&mut self) -> Option<Self> {
+        let rest = mem::take(&mut self.0.first_mut()?.next);
+        Some(mem::replace(self, rest))
+    }
+
+    /// Unlinks all links whose values are wanted.
+    #[must_use]
+    pub fn unlink(&mut self, is_wanted: impl Fn(&T) -> bool) -> Self {
+        let (mut kept, mut unlinked) = (Self::new(), Self::new());
+        while let Some(link) = self.pop() {
+            let is_wanted = link.iter().any(&is_wanted);
+            if is_wanted { unlinked.add(link) } else { kept.add(link) }
+        }
+        self.add(kept);
+        unlinked
+    }
+}
+
+impl<T> Default for Chain<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Drops the links one after another: a long chain takes no more of the stack than a short one.
+impl<T> Drop for Chain<T> {
+    fn drop(&mut self) {
+        let mut rest = mem::take(&mut self.0);
+        while let Some(mut link) = rest.pop() {
+            rest = mem::take(&mut link.next.0);
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Chain<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Chain;
+
+    fn chain(values: impl IntoIterator<Item = u32>) -> Chain<u32> {
+        let mut chain = Chain::new();
+        values.into_iter().for_each(|value| chain.add(Chain::of(value).unwrap()));
+        chain
+    }
+
+    fn sorted(chain: &Chain<u32>) -> Vec<u32> {
+        let mut values: Vec<u32> = chain.iter().copied().collect();
+        values.sort_unstable();
+        values
+    }
+
+    #[test]
+    fn links_are_linked_and_unlinked() {
+        let mut all = chain(0..6);
+        let mut even = all.unlink(|value| value % 2 == 0);
+        assert_eq!((sorted(&all), sorted(&even)), (vec![1, 3, 5], vec![0, 2, 4]));
+        all.iter_mut().for_each(|value| *value += 10);
+        all.add(std::mem::take(&mut even));
+        assert_eq!(sorted(&all), [0, 2, 4, 11, 13, 15]);
+        assert_eq!(all.unlink(|_| false).iter().count(), 0);
+        for left in (0..6).rev() {
+            assert_eq!(all.pop().map(|one| one.iter().count()), Some(1));
+            assert_eq!(all.iter().count(), left);
+        }
+        assert!(all.pop().is_none() && even.pop().is_none());
+    }
+
+    #[test]
+    fn a_long_chain_does_not_fill_the_stack() {
+        drop(chain(0..1_000_000));
+    }
+}

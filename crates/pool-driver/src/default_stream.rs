@@ -1,0 +1,34 @@
+//! Default streams: the legacy one of a context, and the one that every thread has its own of.
+
+use cudarc::driver::CudaStream;
+
+use crate::context::ordinal;
+use crate::error::CudaError;
+
+/// The handle of the default stream that every thread has its own of (`CU_STREAM_PER_THREAD`). The handles below
+/// it are those of the legacy default stream.
+const PER_THREAD: usize = 2;
+
+/// Whether a stream is a default stream, of which everybody may get another reference.
+#[must_use]
+pub fn is_default(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() <= PER_THREAD
+}
+
+/// Whether a stream is the default stream that every thread has its own of.
+#[must_use]
+pub fn is_per_thread(stream: &CudaStream) -> bool {
+    stream.cu_stream().addr() == PER_THREAD
+}
+
+/// Checks that a stream is the same one on every thread, as the stream of a pool must be.
+///
+/// # Errors
+///
+/// [`CudaError::WrongContext`] for the per-thread default stream.
+pub fn refuse_per_thread(stream: &CudaStream) -> Result<(), CudaError> {
+    if is_per_thread(stream) {
+        return Err(CudaError::WrongContext { ordinal: ordinal(stream.context()) });
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! The one error of the crate: what was asked of which device, what the device answered, and what to do.
+
+use std::fmt;
+
+use pool_core::ShapeError;
+use pool_core::reserve::NoHostMemory;
+use thiserror::Error;
+
+use crate::code::DriverCode;
+
+/// Why the device could not do what it was asked.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// No library of the NVIDIA driver can be loaded.
+    #[error(
+        "no NVIDIA driver can be loaded (libcuda.so, or nvcuda.dll): install the driver, or use the host backend"
+    )]
+    NoLibrary,
+    /// The driver is for an older version of CUDA than what was asked of it.
+    #[error(
+        "the NVIDIA driver is for CUDA {}, and this needs {}: update the driver",
+        Version(*driver),
+        Version(*needed)
+    )]
+    DriverTooOld {
+        /// The driver's version, as CUDA counts: 12040 is 12.4.
+        driver: u32,
+        /// The oldest version that has what was asked: 12000, and 12030 for captured graphs.
+        needed: u32,
+    },
+    /// The driver says that it is new enough, and does not have a call that drivers of its version have.
+    #[error(
+        "the NVIDIA driver does not have {call}, as one of its version should: install it anew"
+    )]
+    MissingCall {
+        /// The name of the call.
+        call: &'static str,
+    },
+    /// The driver could not be started.
+    #[error(
+        "the NVIDIA driver does not start ({code}): check it with nvidia-smi, and that no stub of the toolkit is \
+         loaded in its place"
+    )]
+    NotStarted {
+        /// What `cuInit` answered.
+        code: DriverCode,
+    },
+    /// There is a driver, and no device.
+    #[error(
+        "the NVIDIA driver finds no device: check it with nvidia-smi, and the variable CUDA_VISIBLE_DEVICES"
+    )]
+    NoDevice,
+    /// There are fewer devices than the ordinal says.
+    #[error(
+        "there is no device {asked}: the driver sees {count}, counted from 0 (the variable CUDA_VISIBLE_DEVICES \
+         hides others)"
+    )]
+    NoSuchDevice {
+        /// The ordinal asked for.
+        asked: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+    /// The device has no such block of memory.
+    #[error("the device has no {requested} bytes{}", Free(*memory))]
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: usize,
+        /// What the device says of its memory; `None` where the device does not answer.
+        memory: Option<MemoryInfo>,
+    },
+    /// A stream or view of one device was used with memory of another device, which was not
+    /// opened to it (`CudaDevice::let_peer` of `pool-cuda`).
+    #[error(
+        "memory of device {memory} was to be used on a stream of device {stream}: use a pool of device {stream}, \
+         copy with `copy_from`, or let its kernels use the memory (`CudaDevice::let_peer`)"
+    )]
+    WrongDevice {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device that it was to be used on.
+        stream: u32,
+    },
+    /// Kernels of one device cannot reach memory of another one, and so it cannot be
+    /// opened to them (`CudaDevice::let_peer` of `pool-cuda`).
+    #[error(
+        "kernels of device {reader} cannot reach memory of device {memory}, for nothing that they may use links \
+         the two: copy with `copy_from`"
+    )]
+    NotPeers {
+        /// The ordinal of the device that holds the memory.
+        memory: u32,
+        /// The ordinal of the device whose kernels were to use it.
+        reader: u32,
+    },
+    /// A stream of another CUDA context of the same device, with which events cannot be shared.
+    #[error(
+        "the stream belongs to another context of device {ordinal}: use streams of the pool's own context"
+    )]
+    WrongContext {
+        /// The ordinal of the device.
+        ordinal: u32,
+    },
+    /// A stream is being captured into a graph, and the operation cannot become part of a graph.
+    #[error(
+        "a stream is being captured, so the pool cannot {operation}: do it once before the capture"
+    )]
+    Capturing {
+        /// What was to be done.
+        operation: &'static str,
+    },
+    /// Memory of the pool was used on a stream that the pool does not know, that use left no event, and a session
+    /// captures a graph now. Waiting for all work of the context would invalidate that capture.
+    #[error("memory of the pool {}, which it cannot do while a graph is being captured: {}", UnknownUse(*stream), advice(*stream))]
+    UnknownUse {
+        /// The handle of the stream; `None` for a stream of another device.
+        stream: Option<u64>,
+    },
+    /// The source (`BlockSource` of `pool-cuda`) that the pool was given has no block of this size.
+    #[error("there is no block of {requested} bytes: {why}")]
+    NoBlock {
+        /// Bytes asked for.
+        requested: usize,
+        /// Why there is no such block, and what to do.
+        why: &'static str,
+    },
+    /// The host has no memory for what the pool keeps of its blocks, streams and shapes.
+    #[error("the host has no {requested} bytes for the pool's own bookkeeping: free host memory")]
+    Bookkeeping {
+        /// Bytes asked for.
+        requested: usize,
+    },
+    /// A copy between ranges of different lengths.
+    #[error("{from} elements cannot be copied to {to}: the lengths must agree")]
+    LengthMismatch {
+        /// Elements of the source.
+        from: usize,
+        /// Elements of the destination.
+        to: usize,
+    },
+    /// A part or a split that is not within the view.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// A shape with more axes than a descriptor on the device holds.
+    #[error("a shape on the device has at most {most} axes, not {rank}")]
+    RankTooLarge {
+        /// The number of axes.
+        rank: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// A call that the driver refused.
+    #[error("{call} answered {code}{}", if code.is_sticky() { LOST } else { "" })]
+    Call {
+        /// The name of the call.
+        call: &'static str,
+        /// What the driver answered.
+        code: DriverCode,
+    },
+}
+
+impl From<NoHostMemory> for CudaError {
+    fn from(NoHostMemory { requested }: NoHostMemory) -> Self {
+        Self::Bookkeeping { requested }
+    }
+}
+
+/// The memory of a device, as the driver reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryInfo {
+    /// Bytes that can be allocated, by any process.
+    pub free: usize,
+    /// All bytes of the device.
+    pub total: usize,
+}
+
+impl CudaError {
+    /// The driver's code, where the driver was asked and refused.
+    #[must_use]
+    pub fn code(&self) -> Option<DriverCode> {
+        match *self {
+            Self::NotStarted { code } | Self::Call { code, .. } => Some(code),
+            Self::OutOfMemory { .. } => Some(DriverCode::OUT_OF_MEMORY),
+            _ => None,
+        }
+    }
+
+    /// Whether a capture is in the way, now: the same may be done when it has ended.
+    #[must_use]
+    pub fn is_of_capture(&self) -> bool {
+        matches!(self, Self::Capturing { .. } | Self::UnknownUse { .. })
+    }
+
+    /// Whether the device's context is lost; see [`DriverCode::is_sticky`].
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        self.code().is_some_and(DriverCode::is_sticky)
+    }
+}
+
+/// What the pool would have to do about an unknown use of its memory.
+struct UnknownUse(Option<u64>);
+
+impl fmt::Display for UnknownUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(stream) => write!(
+                f,
+                "was used on the stream {stream:#x}, which was not announced, so the pool must wait for its context"
+            ),
+            None => {
+                f.write_str("was copied to another device, so the pool must wait for all devices")
+            }
+        }
+    }
+}
+
+/// What to do instead of an unknown use.
+fn advice(stream: Option<u64>) -> &'static str {
+    match stream {
+        Some(_) => {
+            "announce the stream before it uses the memory (`pool_cuda::announce`; a per-thread default stream cannot \
+             be announced)"
+        }
+        None => "copy between devices with `copy_from`",
+    }
+}
+
+/// A version as CUDA counts it, printed as people write it.
+struct Version(u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 1000, self.0 % 1000 / 10)
+    }
+}
+
+/// What the device says of its memory, behind what was asked of it.
+struct Free(Option<MemoryInfo>);
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(MemoryInfo { free, total }) => {
+                write!(f, ": {free} of its {total} are free, for all processes together")
+            }
+            None => f.write_str(", and does not say how many are free"),
+        }
+    }
+}
+
+/// What to do where an answer is sticky.
+const LOST: &str = ": the context of the device is lost, so start the process anew";
+
+#[cfg(test)]
+mod tests {
+    use cudarc::driver::sys::CUresult;
+
+    use super::{CudaError, MemoryInfo};
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let memory = Some(MemoryInfo { free: 5, total: 9 });
+        for (error, words) in [
+            (CudaError::NoLibrary, &["driver", "install"][..]),
+            (CudaError::DriverTooOld { driver: 12_010, needed: 12_030 }, &["12.1", "12.3"]),
+            (CudaError::NoDevice, &["nvidia-smi"]),
+            (CudaError::NoSuchDevice { asked: 7, count: 2 }, &["device 7", "sees 2"]),
+            (CudaError::OutOfMemory { requested: 3, memory }, &["3 bytes", "5 of its 9"]),
+            (CudaError::WrongDevice { memory: 0, stream: 1 }, &["device 0", "let_peer"]),
+            (CudaError::UnknownUse { stream: Some(0x5a) }, &["stream 0x5a", "announce"]),
+            (CudaError::UnknownUse { stream: None }, &["another device", "copy_from"]),
+            (CudaError::NotPeers { memory: 0, reader: 1 }, &["device 1 cannot", "device 0"]),
+        ] {
+            let text = error.to_string();
+            for word in words {
+                assert!(text.contains(word), "{text}");
+            }
+        }
+        let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS.into();
+        let error = CudaError::Call { call: "cuMemFree", code: lost };
+        assert!(error.is_sticky() && error.to_string().contains("700 ILLEGAL_ADDRESS"));
+    }
+}

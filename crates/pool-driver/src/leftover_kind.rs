@@ -1,0 +1,85 @@
+//! The kinds of resources that may be left over, and how many there are of each.
+
+use std::fmt;
+
+/// What a leftover is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeftoverKind {
+    /// The blocks of a pool that was dropped, as one.
+    PoolBlocks,
+    /// An event.
+    Event,
+    /// A memory pool of the driver's.
+    MemoryPool,
+    /// Page-locked host memory.
+    HostMemory,
+    /// Plain device memory: a chunk of a graph pool, or an arena.
+    DeviceMemory,
+    /// A stream that a capture was begun on.
+    Stream,
+    /// A graph.
+    Graph,
+    /// An executable graph.
+    Executable,
+    /// All that a graph, or an update of one, left while a capture was under way or its runs could not be waited for.
+    GraphRuns,
+}
+
+impl LeftoverKind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::PoolBlocks,
+        Self::Event,
+        Self::MemoryPool,
+        Self::HostMemory,
+        Self::DeviceMemory,
+        Self::Stream,
+        Self::Graph,
+        Self::Executable,
+        Self::GraphRuns,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::PoolBlocks => "blocks of dropped pools",
+            Self::Event => "events",
+            Self::MemoryPool => "memory pools",
+            Self::HostMemory => "page-locked buffers",
+            Self::DeviceMemory => "chunks and arenas",
+            Self::Stream => "streams",
+            Self::Graph => "graphs",
+            Self::Executable => "executables",
+            Self::GraphRuns => "dropped graphs with all they own",
+        }
+    }
+}
+
+/// How many resources are left over, by kind. Prints as `2 events, 1 graphs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers(pub [usize; LeftoverKind::ALL.len()]);
+
+impl Leftovers {
+    /// The number of one kind.
+    #[must_use]
+    pub fn of(&self, kind: LeftoverKind) -> usize {
+        self.0[kind as usize]
+    }
+
+    /// The number of all kinds.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.0.iter().sum()
+    }
+}
+
+impl fmt::Display for Leftovers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for kind in LeftoverKind::ALL.into_iter().filter(|kind| self.of(*kind) > 0) {
+            write!(f, "{separator}{} {}", self.of(kind), kind.name())?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
+    }
+}

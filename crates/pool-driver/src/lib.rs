@@ -1,0 +1,86 @@
+//! The CUDA driver, and nothing above it: its library, its calls with typed errors, the values that own its resources,
+//! and the queue of resources that could not be given back.
+//!
+//! **This crate is the internal floor of `pool-cuda` and `pool-graph`. It has no stable API:** each release may change it
+//! without notice. The types that users need are re-exported by these two crates.
+//!
+//! The rule for a call that fails is in [`gone`]: a call that orders is never excused by its code.
+//!
+//! Exhausted host memory is an error like any other. Notes of blocks, streams and shapes are allocated by calls that can
+//! fail ([`chain`]). A drop allocates nothing: it uses what was made with the resource, its place among the
+//! [`leftovers`] or a spare link. Exceptions: allocations inside cudarc, and the counted pointers of devices, contexts of
+//! pools and staging pools, which are the standard library's.
+//!
+//! ```
+//! use pool_driver::error::CudaError;
+//! use pool_driver::library;
+//!
+//! match library::require_driver(12_000) {
+//!     Ok(()) => println!("a driver for CUDA 12.0 or newer"),
+//!     Err(CudaError::NoLibrary) => println!("no driver"),
+//!     Err(error) => println!("{error}"),
+//! }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | gives | costs |
+//! |---|---|---|
+//! | `fallback-dynamic-loading` (default) | as that of `pool-cuda` | nothing |
+//! | `any-cuda-version` | as that of `pool-cuda` | a toolkit that cudarc does not know is an error of the build |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "a function returns the error of the driver's call that its text names; a section lists other errors"
+)]
+
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// capture_mode: nothing
+// captures_under_way: nothing
+// code: nothing
+// leftover_kind: nothing
+// error: code
+// answer: error
+// chain: error
+// context: answer, error
+// library: answer, code, error
+// default_stream: context, error
+// entry_point: answer, error, library
+// gone: answer, code, context, error
+// calls: answer, capture_mode, captures_under_way, context, error, gone
+// leftovers: error, gone, leftover_kind
+// versioned: answer, entry_point, error, library
+// capture: answer, context, error, versioned
+// event: answer, capture_mode, code, context, error, leftover_kind, leftovers
+// guard_event: answer, context, error, leftover_kind, leftovers, versioned
+// host_buffer: calls, error, leftover_kind, leftovers
+// memory_pool: answer, capture_mode, context, error, leftover_kind, leftovers, versioned
+// copy_completion: capture, code, error, event
+// page_locked: calls, context, copy_completion, error, host_buffer, leftover_kind, leftovers
+
+pub mod answer;
+pub mod calls;
+pub mod capture;
+pub mod capture_mode;
+pub mod captures_under_way;
+pub mod chain;
+pub mod code;
+pub mod context;
+mod copy_completion;
+pub mod default_stream;
+mod entry_point;
+pub mod error;
+pub mod event;
+pub mod gone;
+pub mod guard_event;
+pub mod host_buffer;
+mod leftover_kind;
+pub mod leftovers;
+pub mod library;
+pub mod memory_pool;
+pub mod page_locked;
+pub mod versioned;
+
+pub use cudarc;

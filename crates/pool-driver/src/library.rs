@@ -1,0 +1,98 @@
+//! The driver's library: whether there is one, whether it is new enough, and how many devices it sees. The questions
+//! are asked in an order in which nothing panics: cudarc panics at the first call where there is no library.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cudarc::driver::{result, sys};
+use libloading::Library;
+use once_cell::race::OnceBool;
+
+use crate::answer::answer;
+use crate::code::DriverCode;
+use crate::error::CudaError;
+
+/// The oldest version of CUDA whose drivers will do, as the driver counts versions: the first one that has
+/// `cuGetProcAddress` in its present form.
+const OLDEST: u32 = 12_000;
+
+/// The names of the driver's library: those under which it is installed, of the names that cudarc tries and in the
+/// order in which cudarc tries them. cudarc's own question (`is_culib_present`) does not exist in builds that link
+/// the driver.
+const LIBRARIES: &[&str] =
+    if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
+
+/// Starts the driver, so that its calls can be made. A start that failed is tried again at the next call: a device
+/// may become visible, a fault may pass.
+///
+/// No lock is held: loading a library runs code of others, which may call this function, and starting the driver
+/// twice is no more than starting it once.
+pub fn start() -> Result<(), CudaError> {
+    static STARTED: OnceBool = OnceBool::new();
+    STARTED.get_or_try_init(|| try_start().map(|()| true)).map(|_| ())
+}
+
+fn try_start() -> Result<(), CudaError> {
+    if !is_present() {
+        return Err(CudaError::NoLibrary);
+    }
+    require(OLDEST)?;
+    result::init().map_err(|error| match error.into() {
+        DriverCode::NO_DEVICE => CudaError::NoDevice,
+        code => CudaError::NotStarted { code },
+    })
+}
+
+fn is_present() -> bool {
+    // SAFETY: it loads libraries by the names that NVIDIA's driver has; what their initialisers do is
+    // what every program that uses CUDA runs.
+    LIBRARIES.iter().any(|name| unsafe { Library::new(*name) }.is_ok())
+}
+
+/// Starts the driver, and checks that it is for this version of CUDA, or a newer one.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] where the driver is older, and all errors of starting it.
+pub fn require_driver(needed: u32) -> Result<(), CudaError> {
+    start()?;
+    require(needed)
+}
+
+/// As [`require_driver`], for callers that know that a library is present.
+pub(crate) fn require(needed: u32) -> Result<(), CudaError> {
+    let driver = version()?;
+    if driver < needed { Err(CudaError::DriverTooOld { driver, needed }) } else { Ok(()) }
+}
+
+/// The CUDA version that the driver is for. A library is present; the driver need not be started.
+pub fn version() -> Result<u32, CudaError> {
+    static VERSION: AtomicU32 = AtomicU32::new(0);
+    let known = VERSION.load(Ordering::Relaxed);
+    if known != 0 {
+        return Ok(known);
+    }
+    let mut version = 0;
+    // SAFETY: a library is present, the call is older than any that is supported, and the place
+    // outlives it.
+    let asked = unsafe { sys::cuDriverGetVersion(&raw mut version) };
+    answer("cuDriverGetVersion", asked.result())?;
+    let version = version.try_into().unwrap_or(0);
+    VERSION.store(version, Ordering::Relaxed);
+    Ok(version)
+}
+
+/// How many devices the driver sees; never 0.
+pub fn device_count() -> Result<u32, CudaError> {
+    start()?;
+    let count = answer("cuDeviceGetCount", result::device::get_count())?;
+    match u32::try_from(count) {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(CudaError::NoDevice),
+    }
+}
+
+/// Checks that there is a device of this ordinal.
+pub fn check_ordinal(asked: u32) -> Result<(), CudaError> {
+    let count = device_count()?;
+    if asked < count { Ok(()) } else { Err(CudaError::NoSuchDevice { asked, count }) }
+}

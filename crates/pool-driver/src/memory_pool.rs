@@ -1,0 +1,69 @@
+//! A private memory pool of the driver's stream-ordered allocator. The default memory pool of a device belongs to
+//! the whole process, and its settings are not ours to change.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, result, sys};
+
+use crate::answer::answer;
+use crate::capture_mode::with_relaxed_capture_mode;
+use crate::context::bind;
+use crate::error::CudaError;
+use crate::leftovers::{LeftoverKind, Place, Resource, ResourceOwner};
+use crate::versioned::create_memory_pool;
+
+/// The memory pool of one `CudaDevice` of `pool-cuda`.
+#[derive(Debug)]
+pub struct MemoryPool(ResourceOwner<MemoryPoolHandle>);
+
+// SAFETY: the driver's calls on a memory pool may be made from any thread, and the value itself never changes.
+unsafe impl Sync for MemoryPool {}
+
+/// What the driver knows a memory pool by.
+#[derive(Debug)]
+struct MemoryPoolHandle {
+    handle: sys::CUmemoryPool,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on a memory pool may be made from any thread.
+unsafe impl Send for MemoryPoolHandle {}
+
+impl Resource for MemoryPoolHandle {
+    const KIND: LeftoverKind = LeftoverKind::MemoryPool;
+
+    fn context(&self) -> Option<&CudaContext> {
+        Some(&self.context)
+    }
+
+    /// Destroys the memory pool. The driver gives its memory back once the last block of it is freed.
+    unsafe fn give_back(&mut self) -> Result<(), CudaError> {
+        bind(&self.context)?;
+        // SAFETY: the memory pool is live and nobody else has it (caller).
+        answer("cuMemPoolDestroy", unsafe { result::mem_pool::destroy(self.handle) })
+    }
+}
+
+impl MemoryPool {
+    /// A memory pool of the context's device.
+    pub fn new(context: &Arc<CudaContext>) -> Result<Self, CudaError> {
+        let place = Place::new()?;
+        bind(context)?;
+        let handle = create_memory_pool(context.cu_device())?;
+        Ok(Self(place.own(MemoryPoolHandle { handle, context: Arc::clone(context) })))
+    }
+
+    /// The driver's handle of the memory pool, which is live for as long as `self`.
+    #[must_use]
+    pub fn handle(&self) -> sys::CUmemoryPool {
+        self.0.handle
+    }
+
+    /// Gives the memory that is free back to the device.
+    pub fn trim(&self) -> Result<(), CudaError> {
+        let handle = self.handle();
+        // SAFETY: the memory pool is live until `self` is dropped.
+        let trimmed = with_relaxed_capture_mode(|| unsafe { result::mem_pool::trim_to(handle, 0) });
+        answer("cuMemPoolTrimTo", trimmed)
+    }
+}

@@ -1,0 +1,293 @@
+//! Calls and structures that have another form in another version of CUDA, each declared once, in the form of one
+//! version. cudarc declares those of the version that an application chose; these are the same with the bindings of
+//! any version from 12.0 on, and one build serves every driver that has them.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use crate::answer::answer;
+use crate::entry_point::EntryPoint;
+use crate::error::CudaError;
+use crate::library;
+
+/// Which capture a stream is in, and how far the stream has come there.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureInfo {
+    /// Whether a capture is under way, spoiled, or none.
+    pub status: sys::CUstreamCaptureStatus,
+    /// The number of the capture.
+    pub id: u64,
+    /// The nodes that come before whatever is put on the stream next, in an array of the driver's. The array is good
+    /// until anybody's next call on this stream, whichever thread makes it, or until the capture is ended.
+    pub nodes: *const sys::CUgraphNode,
+    /// The number of these nodes.
+    pub count: usize,
+}
+
+impl CaptureInfo {
+    const NONE: Self = Self {
+        status: sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        id: 0,
+        nodes: ptr::null(),
+        count: 0,
+    };
+}
+
+/// What an edge of a graph orders, `CUgraphEdgeData`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct EdgeData {
+    from_port: u8,
+    to_port: u8,
+    /// What kind of order the edge is; 0 where the one node is complete before the other begins.
+    pub kind: u8,
+    reserved: [u8; 5],
+}
+
+type GetCaptureInfo = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUstreamCaptureStatus,
+    *mut u64,
+    *mut sys::CUgraph,
+    *mut *const sys::CUgraphNode,
+    *mut *const EdgeData,
+    *mut usize,
+) -> sys::CUresult;
+
+type GetCaptureInfoWithoutData = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUstreamCaptureStatus,
+    *mut u64,
+    *mut sys::CUgraph,
+    *mut *const sys::CUgraphNode,
+    *mut usize,
+) -> sys::CUresult;
+
+type UpdateCaptureDependencies = unsafe extern "C" fn(
+    sys::CUstream,
+    *mut sys::CUgraphNode,
+    *const EdgeData,
+    usize,
+    u32,
+) -> sys::CUresult;
+
+type GetEdges = unsafe extern "C" fn(
+    sys::CUgraph,
+    *mut sys::CUgraphNode,
+    *mut sys::CUgraphNode,
+    *mut EdgeData,
+    *mut usize,
+) -> sys::CUresult;
+
+type EventElapsedTime = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> sys::CUresult;
+
+type CreateMemoryPool =
+    unsafe extern "C" fn(*mut sys::CUmemoryPool, *const MemoryPoolProperties) -> sys::CUresult;
+
+type SetPoolAccess =
+    unsafe extern "C" fn(sys::CUmemoryPool, *const MemoryAccess, usize) -> sys::CUresult;
+
+/// The version since which edges of graphs have data.
+pub const EDGE_DATA: u32 = 12_030;
+
+// SAFETY: the form of `cuStreamGetCaptureInfo_v3` in `cuda.h`.
+static GET_CAPTURE_INFO: EntryPoint<GetCaptureInfo> =
+    unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", EDGE_DATA) };
+
+// SAFETY: the form of `cuStreamGetCaptureInfo_v2` in `cuda.h`.
+static GET_CAPTURE_INFO_WITHOUT_DATA: EntryPoint<GetCaptureInfoWithoutData> =
+    unsafe { EntryPoint::new(c"cuStreamGetCaptureInfo", 12_000) };
+
+// SAFETY: the form of `cuStreamUpdateCaptureDependencies_v2` in `cuda.h`.
+static UPDATE_CAPTURE_DEPENDENCIES: EntryPoint<UpdateCaptureDependencies> =
+    unsafe { EntryPoint::new(c"cuStreamUpdateCaptureDependencies", EDGE_DATA) };
+
+// SAFETY: the form of `cuGraphGetEdges_v2` in `cuda.h`.
+static GET_EDGES: EntryPoint<GetEdges> = unsafe { EntryPoint::new(c"cuGraphGetEdges", EDGE_DATA) };
+
+// SAFETY: the form of `cuEventElapsedTime` in `cuda.h`.
+static EVENT_ELAPSED_TIME: EntryPoint<EventElapsedTime> =
+    unsafe { EntryPoint::new(c"cuEventElapsedTime", 12_000) };
+
+// SAFETY: the form of `cuMemPoolCreate` in `cuda.h`, whose structure has grown at the cost of bytes that had to
+// be zero.
+static CREATE_MEMORY_POOL: EntryPoint<CreateMemoryPool> =
+    unsafe { EntryPoint::new(c"cuMemPoolCreate", 12_000) };
+
+// SAFETY: the form of `cuMemPoolSetAccess` in `cuda.h`.
+static SET_POOL_ACCESS: EntryPoint<SetPoolAccess> =
+    unsafe { EntryPoint::new(c"cuMemPoolSetAccess", 12_000) };
+
+/// Asks which capture a stream is in.
+///
+/// The driver refuses a caller that leaves out the data of edges where edges have data. So the data are asked for
+/// where the driver knows of them, and not looked at.
+///
+/// # Errors
+///
+/// [`CudaError::Call`] where the driver does not say.
+///
+/// # Safety
+///
+/// The stream is live.
+pub unsafe fn capture_info(stream: sys::CUstream) -> Result<CaptureInfo, CudaError> {
+    let mut info = CaptureInfo::NONE;
+    let (status, id) = (&raw mut info.status, &raw mut info.id);
+    // The driver also writes the handle of the graph, which is not looked at.
+    let mut graph = ptr::null_mut();
+    let (graph, nodes, count) = (&raw mut graph, &raw mut info.nodes, &raw mut info.count);
+    let asked = if library::version()? >= EDGE_DATA {
+        let (call, mut data) = (GET_CAPTURE_INFO.function()?, ptr::null());
+        // SAFETY: the stream is live (caller), and every place outlives the call.
+        unsafe { call(stream, status, id, graph, nodes, &raw mut data, count) }
+    } else {
+        let call = GET_CAPTURE_INFO_WITHOUT_DATA.function()?;
+        // SAFETY: as above.
+        unsafe { call(stream, status, id, graph, nodes, count) }
+    };
+    answer("cuStreamGetCaptureInfo", asked.result()).map(|()| info)
+}
+
+/// Whether an event that measures time was ever recorded. An event that was not counts as complete everywhere else;
+/// here, "if `cuEventRecord()` has not been called on either event, then `CUDA_ERROR_INVALID_HANDLE` is returned"
+/// (driver API, `cuEventElapsedTime`).
+///
+/// # Errors
+///
+/// [`CudaError::Call`] for any other refusal: nothing is known of the event then.
+///
+/// # Safety
+///
+/// The event is live, and was made without `CU_EVENT_DISABLE_TIMING`.
+pub unsafe fn is_recorded(event: sys::CUevent) -> Result<bool, CudaError> {
+    let call = EVENT_ELAPSED_TIME.function()?;
+    let mut milliseconds = 0.0;
+    // SAFETY: the event is live (caller), and the place outlives the call.
+    let asked = unsafe { call(&raw mut milliseconds, event, event) };
+    match asked {
+        sys::CUresult::CUDA_ERROR_INVALID_HANDLE => Ok(false),
+        sys::CUresult::CUDA_ERROR_NOT_READY => Ok(true),
+        _ => answer("cuEventElapsedTime", asked.result()).map(|()| true),
+    }
+}
+
+/// Makes a captured stream come behind no node of its capture.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+///
+/// # Safety
+///
+/// The stream is live.
+pub unsafe fn set_behind_nothing(stream: sys::CUstream) -> Result<(), CudaError> {
+    let call = UPDATE_CAPTURE_DEPENDENCIES.function()?;
+    let set = sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+    // SAFETY: the stream is live (caller), and no nodes are given.
+    let asked = unsafe { call(stream, ptr::null_mut(), ptr::null(), 0, set as u32) };
+    answer("cuStreamUpdateCaptureDependencies", asked.result())
+}
+
+/// Writes the edges of a graph, as many as there is room for: from which node, to which node, and what each edge
+/// orders. Where the places are null, writes the number of edges to `count`.
+///
+/// # Errors
+///
+/// [`CudaError::DriverTooOld`] before CUDA 12.3, [`CudaError::Call`] where the driver refuses.
+///
+/// # Safety
+///
+/// The graph is not destroyed meanwhile; the places are null, or each has room for `count` edges.
+pub unsafe fn graph_edges(
+    graph: sys::CUgraph,
+    from: *mut sys::CUgraphNode,
+    to: *mut sys::CUgraphNode,
+    data: *mut EdgeData,
+    count: &mut usize,
+) -> Result<(), CudaError> {
+    let call = GET_EDGES.function()?;
+    // SAFETY: the caller's promise.
+    answer("cuGraphGetEdges", unsafe { call(graph, from, to, data, count) }.result())
+}
+
+/// `CUmemPoolProps`. The fields that newer versions have in place of `reserved` are off where they are zero.
+#[derive(Debug)]
+#[repr(C)]
+struct MemoryPoolProperties {
+    allocation_type: u32,
+    handle_types: u32,
+    location_type: u32,
+    location: c_int,
+    security_attributes: *mut c_void,
+    reserved: [u8; 64],
+}
+
+/// `CUmemAccessDesc`.
+#[derive(Debug)]
+#[repr(C)]
+struct MemoryAccess {
+    location_type: u32,
+    location: c_int,
+    flags: u32,
+}
+
+/// Lets kernels of a device read and write the memory of a memory pool.
+///
+/// # Safety
+///
+/// The memory pool is live.
+pub unsafe fn open_memory_pool(
+    pool: sys::CUmemoryPool,
+    reader: sys::CUdevice,
+) -> Result<(), CudaError> {
+    let call = SET_POOL_ACCESS.function()?;
+    let access = MemoryAccess {
+        location_type: sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE as u32,
+        location: reader,
+        flags: sys::CUmemAccess_flags_enum::CU_MEM_ACCESS_FLAGS_PROT_READWRITE as u32,
+    };
+    // SAFETY: the pool is live (caller), and the one description outlives the call.
+    answer("cuMemPoolSetAccess", unsafe { call(pool, &raw const access, 1) }.result())
+}
+
+/// Makes a memory pool of a device: of memory that stays on the device, without a limit.
+pub(crate) fn create_memory_pool(device: sys::CUdevice) -> Result<sys::CUmemoryPool, CudaError> {
+    let call = CREATE_MEMORY_POOL.function()?;
+    let properties = MemoryPoolProperties {
+        allocation_type: sys::CUmemAllocationType_enum::CU_MEM_ALLOCATION_TYPE_PINNED as u32,
+        handle_types: 0,
+        location_type: sys::CUmemLocationType_enum::CU_MEM_LOCATION_TYPE_DEVICE as u32,
+        location: device,
+        security_attributes: ptr::null_mut(),
+        reserved: [0; 64],
+    };
+    let mut handle = ptr::null_mut();
+    // SAFETY: the place and the properties outlive the call, and the properties are as large as CUDA's.
+    let created = unsafe { call(&raw mut handle, &raw const properties) };
+    answer("cuMemPoolCreate", created.result()).map(|()| handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use cudarc::driver::sys;
+
+    use super::{EdgeData, MemoryAccess, MemoryPoolProperties};
+
+    #[test]
+    fn structures_are_laid_out_as_those_of_the_bindings() {
+        assert_eq!(size_of::<MemoryPoolProperties>(), size_of::<sys::CUmemPoolProps>());
+        assert_eq!(align_of::<MemoryPoolProperties>(), align_of::<sys::CUmemPoolProps>());
+        let location = offset_of!(sys::CUmemPoolProps, location);
+        assert_eq!(offset_of!(MemoryPoolProperties, location_type), location);
+        let attributes = offset_of!(sys::CUmemPoolProps, win32SecurityAttributes);
+        assert_eq!(offset_of!(MemoryPoolProperties, security_attributes), attributes);
+        let flags = offset_of!(sys::CUmemAccessDesc, flags);
+        assert_eq!(size_of::<MemoryAccess>(), size_of::<sys::CUmemAccessDesc>());
+        assert_eq!(offset_of!(MemoryAccess, flags), flags);
+        assert_eq!((size_of::<EdgeData>(), offset_of!(EdgeData, kind)), (8, 2));
+    }
+}

@@ -1,0 +1,200 @@
+//! cudarc's own tests of its driver and NVRTC modules: each in a process, with two simulated devices.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::listed::{Ending, List};
+use super::place::Place;
+use cuda_tasks::Toolkit;
+use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
+use tasks::checks::{Checks, Outcome, same};
+use tasks::programs::{self, cargo};
+use tasks::source;
+
+/// The tests that cannot pass, and why.
+const LIST: &str = include_str!("cudarc.tsv");
+/// What is tested, with the features that tests of these modules need.
+const FEATURES: &str = "std,driver,nvrtc,f16,fallback-dynamic-loading";
+/// The version of CUDA whose bindings the tests are built with: that of this project's own.
+const CUDA_VERSION: &str = "13000";
+/// The longest of the slow tests takes many minutes.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// Instructions that a kernel may take: a thread of cudarc's slow kernel takes 16 million.
+const INSTRUCTIONS: &str = "100000000";
+/// How often a running test is looked at.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Gets, builds and runs the tests.
+///
+/// # Errors
+///
+/// When they cannot be built, and when a process cannot be started.
+pub(super) fn run(place: &Place, slow: bool, checks: &mut Checks) -> Result<(), TaskError> {
+    let list = List::parse(LIST)?;
+    let version = locked_version(place)?;
+    let name = format!("cudarc {version}");
+    checks.that(&format!("{name}: the list is of this version"), same(&list.of, &name));
+    let suite = match obtain(&version, place)? {
+        Ok(suite) => suite,
+        Err(why) => {
+            checks.skip(&name, &why);
+            return Ok(());
+        }
+    };
+    let tests = programs::tests(&suite.program)?;
+    checks.that(
+        &format!("{name}: every listed test is one of its tests"),
+        same(&list.unknown(&tests), &Vec::new()),
+    );
+    let start = Instant::now();
+    let mut tally = Tally::default();
+    for test in &tests {
+        let listed = list.get(test);
+        if let Some(listed) = listed {
+            println!("listed: {test} ({}): {}", listed.place, listed.reason);
+        }
+        if listed.is_some_and(|listed| listed.is_left_out(slow)) {
+            tally.listed += 1;
+            continue;
+        }
+        let ending = suite.run(test, place)?;
+        let held = list.judge(test, &ending);
+        tally.count(&ending, &held);
+        checks.that(&format!("{name}: {test}"), held);
+    }
+    tally.tests = tests.len();
+    println!("{name}: {tally}, in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The built tests.
+#[derive(Debug)]
+struct Suite {
+    program: PathBuf,
+    /// Where the dynamic loader finds the simulator as a driver, and the compiler of CUDA C++.
+    libraries: OsString,
+}
+
+/// Gets sources and compiler, and builds; the inner error says what could not be had.
+fn obtain(version: &str, place: &Place) -> Result<Result<Suite, String>, TaskError> {
+    let toolkit = match Toolkit::obtain(&place.compilers)? {
+        Ok(toolkit) => toolkit,
+        Err(why) => return Ok(Err(why)),
+    };
+    let sources = match source::obtain("cudarc", version, &place.made)? {
+        Ok(sources) => sources,
+        Err(why) => return Ok(Err(why)),
+    };
+    let libraries = libraries(place, &toolkit)?;
+    Ok(build(&sources, place)?.map(|program| Suite { program, libraries }))
+}
+
+/// The version that the workspace is built with.
+fn locked_version(place: &Place) -> Result<String, TaskError> {
+    let locked = fs::read_to_string(place.root.join("Cargo.lock"))?;
+    let found = locked.split_once("name = \"cudarc\"\nversion = \"");
+    let version = found.and_then(|(_, rest)| rest.split_once('"'));
+    Ok(version.ok_or("Cargo.lock does not name cudarc")?.0.to_owned())
+}
+
+/// Directories for the dynamic loader: the simulator as a driver, and the compiler that cudarc looks for.
+fn libraries(place: &Place, toolkit: &Toolkit) -> Result<OsString, TaskError> {
+    let driver = place.made.join("driver");
+    fs::create_dir_all(&driver)?;
+    fs::copy(simulated_driver()?.join("libcuda.so"), driver.join("libcuda.so"))?;
+    let compiler = toolkit.compiler.parent().ok_or("the compiler is in no directory")?;
+    Ok(std::env::join_paths([driver.as_path(), compiler])?)
+}
+
+/// Builds the crate's own test program, from where cargo has unpacked it; the inner error says why its dependencies
+/// could not be had.
+fn build(sources: &Path, place: &Place) -> Result<Result<PathBuf, String>, TaskError> {
+    let manifest = sources.join("Cargo.toml");
+    let mut fetch = cargo();
+    fetch.args(["fetch", "--quiet", "--locked", "--manifest-path"]).arg(&manifest);
+    let answer = fetch.stdin(Stdio::null()).output()?;
+    if !answer.status.success() {
+        return Ok(Err(source::reason(&String::from_utf8_lossy(&answer.stderr))));
+    }
+    let mut test = cargo();
+    test.args(["test", "--quiet", "--no-run", "--locked", "--lib", "--no-default-features"]);
+    test.args(["--features", FEATURES, "--manifest-path"]).arg(&manifest);
+    test.env("CARGO_TARGET_DIR", place.made.join("build")).env("RUSTFLAGS", "--cap-lints=allow");
+    test.env("CARGO_PROFILE_TEST_DEBUG", "0").env("CUDARC_CUDA_VERSION", CUDA_VERSION);
+    let built = programs::build(&mut test)?;
+    let program = built.into_iter().find_map(|artifact| artifact.executable);
+    Ok(Ok(program.ok_or("cargo names no test program of cudarc")?))
+}
+
+impl Suite {
+    /// Runs one test, also one that its authors leave out unless asked.
+    fn run(&self, test: &str, place: &Place) -> Result<Ending, TaskError> {
+        let path = place.made.join("cudarc-test.log");
+        let log = fs::File::create(&path)?;
+        let mut command = Command::new(&self.program);
+        command.args(["--exact", test, "--include-ignored", "--test-threads", "1"]);
+        command.env("LD_LIBRARY_PATH", &self.libraries).env("CUDA_SIM_DEVICES", "2");
+        command.env("CUDA_SIM_INSTRUCTIONS", INSTRUCTIONS).env("CUDA_SIM_PRINT_REPORTS", "1");
+        command.env("RUST_BACKTRACE", "0");
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let status = wait(&mut command.spawn()?)?;
+        let output = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+        for report in output.lines().filter_map(|line| line.strip_prefix("simulated driver: ")) {
+            println!("reported in {test}: {report}");
+        }
+        Ok(match status {
+            Some(status) if !status.success() => Ending::Failed(format!("{output}\n{status}")),
+            Some(_) if output.contains("1 passed") => Ending::Passed,
+            Some(_) => Ending::Failed(format!("{output}\nno such test was run")),
+            None => Ending::Failed(format!("{output}\nit took too long and was stopped")),
+        })
+    }
+}
+
+/// `None` where it took too long and was stopped.
+fn wait(child: &mut Child) -> Result<Option<ExitStatus>, TaskError> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// How the tests ended.
+#[derive(Debug, Default)]
+struct Tally {
+    tests: usize,
+    passed: usize,
+    listed: usize,
+    wrong: usize,
+}
+
+impl Tally {
+    /// Counts a test that was run.
+    fn count(&mut self, ending: &Ending, held: &Outcome) {
+        match (held, ending) {
+            (Err(_), _) => self.wrong += 1,
+            (Ok(()), Ending::Passed) => self.passed += 1,
+            (Ok(()), Ending::Failed(_)) => self.listed += 1,
+        }
+    }
+}
+
+/// The suite in one line.
+impl std::fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { tests, passed, listed, wrong } = self;
+        write!(formatter, "{tests} tests: {passed} passed, {listed} listed, {wrong} wrong")
+    }
+}

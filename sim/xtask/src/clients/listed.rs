@@ -1,0 +1,160 @@
+//! The tests of a suite that cannot pass on the simulated driver, as a file of the repository names them.
+
+use tasks::TaskError;
+use tasks::checks::Outcome;
+
+/// A list, of one version of a crate.
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    /// What the list was made for: `cudarc 0.19.10`.
+    pub(super) of: String,
+    tests: Vec<Listed>,
+}
+
+/// A test that cannot pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// As its program names it.
+    pub(super) test: String,
+    pub(super) expectation: Expectation,
+    pub(super) reason: String,
+    /// File and line in the crate's sources.
+    pub(super) place: String,
+}
+
+/// What becomes of a test that cannot pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expectation {
+    /// It fails each time.
+    Fails,
+    /// It takes more time than anyone waits for it each day: it is run only where that is asked for, and must pass then.
+    Slow,
+    /// Chance decides, because it measures time, or it does not end while anyone waits; so it is not run.
+    NotRun,
+}
+
+/// How a test ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Passed,
+    /// With what it printed.
+    Failed(String),
+}
+
+impl Listed {
+    /// Whether the test is not run, where slow ones are asked for or are not.
+    pub(super) fn is_left_out(&self, slow: bool) -> bool {
+        match self.expectation {
+            Expectation::Fails => false,
+            Expectation::Slow => !slow,
+            Expectation::NotRun => true,
+        }
+    }
+}
+
+impl List {
+    /// Reads a list: a first line `# of CRATE VERSION`, and then for each test its name, `fails`, `slow` or `not run`, the
+    /// place and the reason, with tabs between.
+    ///
+    /// # Errors
+    ///
+    /// The line that is none.
+    pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
+        let first = text.lines().next().and_then(|line| line.strip_prefix("# of "));
+        let of = first.ok_or("the list does not say of what it is")?.to_owned();
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        Ok(Self { of, tests: lines.map(parse_line).collect::<Result<_, _>>()? })
+    }
+
+    /// The entry of a test.
+    pub(super) fn get(&self, test: &str) -> Option<&Listed> {
+        self.tests.iter().find(|listed| listed.test == test)
+    }
+
+    /// The tests that are not run, where slow ones are asked for or are not.
+    pub(super) fn left_out(&self, slow: bool) -> Vec<String> {
+        let left_out = self.tests.iter().filter(|listed| listed.is_left_out(slow));
+        left_out.map(|listed| listed.test.clone()).collect()
+    }
+
+    /// Entries of tests that the suite does not have.
+    pub(super) fn unknown<'l>(&'l self, tests: &[String]) -> Vec<&'l str> {
+        let names = self.tests.iter().map(|listed| listed.test.as_str());
+        names.filter(|name| !tests.iter().any(|test| test == name)).collect()
+    }
+
+    /// Whether a test has ended as the list says.
+    pub(super) fn judge(&self, test: &str, ending: &Ending) -> Outcome {
+        match (self.get(test).map(|listed| listed.expectation), ending) {
+            (None | Some(Expectation::Slow), Ending::Passed)
+            | (Some(Expectation::Fails | Expectation::NotRun), Ending::Failed(_)) => Ok(()),
+            (None | Some(Expectation::Slow), Ending::Failed(output)) => {
+                Err(format!("it fails, and is not listed as one that does:\n{output}"))
+            }
+            (Some(_), Ending::Passed) => Err("it passes, and is listed".to_owned()),
+        }
+    }
+}
+
+fn parse_line(line: &str) -> Result<Listed, TaskError> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [test, expectation, place, reason] = fields[..] else {
+        return Err(format!("no entry of a list: {line:?}").into());
+    };
+    let expectation = match expectation {
+        "fails" => Expectation::Fails,
+        "slow" => Expectation::Slow,
+        "not run" => Expectation::NotRun,
+        _ => {
+            return Err(
+                format!("{test} can be `fails`, `slow` or `not run`, not {expectation:?}").into()
+            );
+        }
+    };
+    let [test, place, reason] = [test, place, reason].map(str::to_owned);
+    Ok(Listed { test, expectation, reason, place })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ending, List};
+
+    const LIST: &str = "# of cudarc 0.19.10\n\
+                        core::tests::a\tfails\tsrc/core.rs:12\tit needs a camera\n\
+                        core::tests::b\tnot run\tsrc/core.rs:40\tit measures time\n\
+                        core::tests::d\tslow\tsrc/core.rs:50\tit counts to a billion\n";
+
+    #[test]
+    fn a_test_must_end_as_the_list_says() {
+        let list = List::parse(LIST).unwrap();
+        let failed = Ending::Failed("assertion failed".to_owned());
+        assert_eq!(list.judge("core::tests::c", &Ending::Passed), Ok(()));
+        assert_eq!(list.judge("core::tests::a", &failed), Ok(()));
+        let unlisted = list.judge("core::tests::c", &failed).unwrap_err();
+        assert!(unlisted.contains("assertion failed"), "{unlisted}");
+        let mended = list.judge("core::tests::a", &Ending::Passed).unwrap_err();
+        assert!(mended.contains("it passes"), "{mended}");
+        assert_eq!(list.judge("core::tests::d", &Ending::Passed), Ok(()));
+        assert!(list.judge("core::tests::d", &failed).is_err());
+    }
+
+    #[test]
+    fn a_list_is_of_a_version_and_knows_its_tests() {
+        let list = List::parse(LIST).unwrap();
+        assert_eq!(list.of, "cudarc 0.19.10");
+        let left_out = |test, slow| list.get(test).unwrap().is_left_out(slow);
+        assert!(left_out("core::tests::b", true) && !left_out("core::tests::a", false));
+        assert!(left_out("core::tests::d", false) && !left_out("core::tests::d", true));
+        assert_eq!(list.left_out(true), ["core::tests::b"]);
+        assert_eq!(list.left_out(false), ["core::tests::b", "core::tests::d"]);
+        let tests = ["a", "d"].map(|test| format!("core::tests::{test}"));
+        assert_eq!(list.unknown(&tests), ["core::tests::b"]);
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        assert!(List::parse("core::tests::a\tfails\tsrc/core.rs:12\tno first line\n").is_err());
+        assert!(List::parse("# of x 1\na\tfails\tonly three\n").is_err());
+        assert!(List::parse("# of x 1\na\tperhaps\tb:1\treason\n").is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! How long a module may take, and one test in it.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tasks::TaskError;
+
+/// A module in which nothing ends for so long is stopped, and goes on behind the test that did not end.
+const OF_A_TEST: Duration = Duration::from_secs(300);
+/// A module is stopped after so long, and does not go on.
+const OF_A_MODULE: Duration = Duration::from_secs(20 * 60);
+/// How often a module is looked at: at first often, for a process that ends at once.
+const FIRST_GLANCE: Duration = Duration::from_millis(5);
+const GLANCE: Duration = Duration::from_millis(200);
+/// The longest that counts from one glance to the next: where all of the machine stood still, its tests did, too.
+const LONGEST_GLANCE: Duration = Duration::from_secs(2);
+
+/// The time that a module has taken, over all its processes, and how much it may take.
+#[derive(Debug)]
+pub(super) struct Limits {
+    taken: Duration,
+    /// How long nothing may end in a module.
+    of_a_test: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::new(OF_A_TEST)
+    }
+}
+
+/// How a process of a module has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// By itself, with an exit code of pytest's that says so.
+    Whole,
+    /// By a signal, or because a test has ended it.
+    Broken,
+    /// A test in it did not end.
+    Stuck,
+    /// The module has taken all its time.
+    OutOfTime,
+}
+
+impl Limits {
+    /// With another limit of a test.
+    pub(super) fn new(of_a_test: Duration) -> Self {
+        Self { taken: Duration::ZERO, of_a_test }
+    }
+
+    /// Waits for the end of a process that appends to a file of results; stops it at a limit.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be waited for, or stopped.
+    pub(super) fn wait(&mut self, child: &mut Child, results: &Path) -> Result<End, TaskError> {
+        let (mut bytes, mut stuck, mut glanced) = (0, Duration::ZERO, Instant::now());
+        let mut pause = FIRST_GLANCE;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                // Pytest's: all have passed, some have not, a file cannot be collected, no test. With 3 and 4 it has
+                // failed itself.
+                let is_whole = matches!(status.code(), Some(0 | 1 | 2 | 5));
+                return Ok(if is_whole { End::Whole } else { End::Broken });
+            }
+            let passed = glanced.elapsed().min(LONGEST_GLANCE);
+            glanced = Instant::now();
+            self.taken += passed;
+            stuck += passed;
+            let now = fs::metadata(results).map_or(0, |about| about.len());
+            if now != bytes {
+                (bytes, stuck) = (now, Duration::ZERO);
+            }
+            if let Some(end) = self.reached(stuck) {
+                child.kill()?;
+                child.wait()?;
+                return Ok(end);
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(GLANCE);
+        }
+    }
+
+    fn reached(&self, stuck: Duration) -> Option<End> {
+        match self.taken > OF_A_MODULE {
+            true => Some(End::OutOfTime),
+            false => (stuck > self.of_a_test).then_some(End::Stuck),
+        }
+    }
+
+    /// Seconds that the module has taken.
+    pub(super) fn seconds(&self) -> f64 {
+        self.taken.as_secs_f64()
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stopped after {:.0} s", self.seconds())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::{End, Limits, OF_A_MODULE, OF_A_TEST};
+
+    #[test]
+    fn a_process_is_whole_with_a_code_of_pytest_alone() {
+        let ends = |script: &str| {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            Limits::default().wait(&mut child, Path::new("no results")).unwrap()
+        };
+        assert_eq!(ends("exit 1"), End::Whole);
+        assert_eq!(ends("exit 5"), End::Whole);
+        assert_eq!(ends("exit 3"), End::Broken);
+        assert_eq!(ends("exit 86"), End::Broken);
+        assert_eq!(ends("kill -KILL $$"), End::Broken);
+    }
+
+    #[test]
+    fn a_module_out_of_time_is_stopped_and_says_so() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut limits = Limits { taken: OF_A_MODULE, ..Limits::default() };
+        assert_eq!(limits.wait(&mut child, Path::new("no results")).unwrap(), End::OutOfTime);
+        assert!(child.try_wait().unwrap().is_some(), "it was stopped");
+        assert!(limits.to_string().starts_with("stopped after 1200 s"), "{limits}");
+    }
+
+    #[test]
+    fn a_test_has_less_time_than_its_module() {
+        let limits = Limits { taken: OF_A_TEST, ..Limits::default() };
+        assert_eq!(limits.reached(OF_A_TEST), None);
+        assert_eq!(limits.reached(OF_A_TEST + Duration::from_secs(1)), Some(End::Stuck));
+    }
+}

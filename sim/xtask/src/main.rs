@@ -1,0 +1,54 @@
+//! The tasks of the simulator's workspace: `cargo xtask <task>`, in the directory `sim`.
+
+// Layering: a module may import what follows its colon. `cargo xtask imports` checks it, `--list` prints it anew.
+//
+// clients, lists, simulated: nothing
+// test: lists
+
+mod clients;
+mod lists;
+mod simulated;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use cuda_tasks::sim_test;
+use tasks::{TaskError, imports, links, quick, steps};
+
+/// The command line of `cargo xtask`.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about, version)]
+struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// The tasks of this workspace.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Run the tests of other people's CUDA crates on the simulated CUDA driver.
+    Clients(clients::Arguments),
+    /// Check the imports between modules and crates against the layering.
+    Imports(imports::Arguments),
+    /// Follow every link of the documents.
+    Links,
+    /// Check what a branch changes, in under two minutes: formatting, lints, unit tests, links.
+    Quick(quick::Arguments),
+    /// Run the tests that run on the simulated CUDA driver, each in a process of its own.
+    SimTest(sim_test::Arguments),
+    /// Run every check of the workspace; the last line counts them.
+    Test(steps::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome: Result<ExitCode, TaskError> = match CommandLine::parse().task {
+        Task::Clients(arguments) => clients::run(&arguments),
+        Task::Imports(arguments) => imports::run(&arguments, lists::CHECKED),
+        Task::Links => links::run(&[]),
+        Task::Quick(arguments) => quick::run(&arguments, lists::quick()),
+        Task::SimTest(arguments) => sim_test::run(&arguments, &simulated::SUITES),
+        Task::Test(arguments) => test::run(&arguments),
+    };
+    tasks::finish(outcome)
+}

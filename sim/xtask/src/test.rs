@@ -1,0 +1,199 @@
+//! `cargo xtask test`: every check of the simulator's workspace, in order, with one closing line of counts.
+
+use std::process::ExitCode;
+
+use tasks::TaskError;
+use tasks::steps::inputs::Inputs;
+use tasks::steps::shared::{imports, links};
+use tasks::steps::{self, Arguments, Invocation, Step};
+use tasks::toolchains::Toolchains;
+use tasks::workspace::{self, Workspace};
+
+use crate::lists::PUBLISHED;
+
+/// In how many orders a test on the simulated driver runs: `POOL_SIM_ORDERS`.
+const ORDERS: u32 = 20;
+/// The same with `--full`.
+const ORDERS_IN_FULL: u32 = 200;
+/// Seconds for a test on the simulated driver.
+const PATIENCE: u32 = 300;
+/// The same with `--full`.
+const PATIENCE_IN_FULL: u32 = 3_600;
+
+/// All steps.
+const STEPS: &[Step<Setting>] = &[
+    Step::in_turn("formatting", "rustfmt has nothing to change", formatting),
+    Step::in_turn("clippy", "no warning in the whole workspace", clippy),
+    Step::in_turn("documentation", "rustdoc has no warning and no broken link", documentation),
+    Step::in_turn("links", "every link of every document leads somewhere", links),
+    Step::in_turn(
+        "imports",
+        "no circle of imports, and none that the layering does not allow",
+        imports,
+    ),
+    Step::in_turn("document-tests", "the page of PTX is what the decoder takes", document_tests),
+    Step::in_turn("tests", "unit, integration and documentation tests", tests),
+    Step::in_turn("simulated-driver", "what runs on the simulated CUDA driver", simulated_driver),
+    Step::beside("clients", "other people's tests and kernels, on the simulated driver", clients),
+    Step::in_turn("oldest-rust", "the crates build with the oldest supported Rust", oldest_rust),
+    Step::in_turn("published-pages", "the documentation as docs.rs builds it", published_pages),
+    Step::in_turn(
+        "sanitizers",
+        "no invalid access and no data race in the simulated driver",
+        sanitizers,
+    )
+    .in_full(),
+];
+
+/// The code of the workspace, and the kernel that a test of the interpreter damages.
+const CODE: &[&str] = &["sim/", "testing/pool-kernels/cuda/"];
+
+/// The files that each step reads, from the root of the repository: `--changed-since` leaves out the steps that read no
+/// changed one. `tools/` is named nowhere, so that a change there runs everything.
+const INPUTS: &[Inputs] = &[
+    ("formatting", &[&["*"]]),
+    ("clippy", &[CODE]),
+    ("documentation", &[CODE]),
+    ("links", &[&["*", "*.md"]]),
+    ("imports", &[CODE, &["sim/ARCHITECTURE.md"]]),
+    ("document-tests", &[CODE, &["docs/ptx.md"]]),
+    ("tests", &[CODE]),
+    ("simulated-driver", &[CODE]),
+    ("clients", &[CODE]),
+    ("oldest-rust", &[CODE]),
+    ("published-pages", &[CODE]),
+    ("sanitizers", &[CODE]),
+];
+
+/// The facts of a run.
+#[derive(Debug)]
+struct Setting {
+    workspace: Workspace,
+    /// The oldest supported Rust release, from the manifest of this task.
+    oldest_rust: &'static str,
+    toolchains: Toolchains,
+    full: bool,
+}
+
+impl steps::Setting for Setting {
+    fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+}
+
+/// Runs the steps; the last line that it prints is `N passed, N failed, N skipped`.
+///
+/// # Errors
+///
+/// When the run could not be made at all. A failed step is no such error: it is counted.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    steps::run(arguments, STEPS, INPUTS, || {
+        Ok(Setting {
+            workspace: workspace::describe()?,
+            oldest_rust: env!("CARGO_PKG_RUST_VERSION"),
+            toolchains: Toolchains::detect(),
+            full: arguments.full,
+        })
+    })
+}
+
+fn formatting(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::check("fmt --all --check")])
+}
+
+fn clippy(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let lint = Invocation::check("clippy --workspace --all-targets -- -D warnings");
+    Ok(vec![lint])
+}
+
+fn documentation(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let document = Invocation::check("doc --workspace --no-deps --document-private-items");
+    Ok(vec![document.variable("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// Unit tests that read a document: a change of that document alone runs these, and no other test of code.
+fn document_tests(_: &Setting) -> Result<Vec<Invocation>, String> {
+    Ok(vec![Invocation::tests("test --package cuda-sim --lib -- ptx::isa::")])
+}
+
+fn tests(_: &Setting) -> Result<Vec<Invocation>, String> {
+    let test = Invocation::tests("test --workspace --lib --bins --tests --no-fail-fast");
+    Ok(vec![test, Invocation::tests("test --workspace --doc --no-fail-fast")])
+}
+
+/// The simulator takes a driver's place by the name inside its file, which other loaders ignore.
+fn has_loader() -> Result<(), String> {
+    if cfg!(all(target_os = "linux", target_env = "gnu")) {
+        Ok(())
+    } else {
+        Err("the simulated driver is loaded by the GNU loader of Linux only".to_owned())
+    }
+}
+
+/// A run of the tests on the simulated driver.
+fn sim_test(setting: &Setting, words: &str) -> Invocation {
+    let patience = if setting.full { PATIENCE_IN_FULL } else { PATIENCE };
+    let test = Invocation::counted_task("xtask sim-test --patience").with([patience.to_string()]);
+    test.with(words.split_whitespace())
+}
+
+fn simulated_driver(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    has_loader()?;
+    let orders = if setting.full { ORDERS_IN_FULL } else { ORDERS };
+    Ok(vec![sim_test(setting, "--workspace").variable("POOL_SIM_ORDERS", orders.to_string())])
+}
+
+/// Where the registry or the compiler cannot be reached, the task says so and counts it.
+fn clients(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    has_loader()?;
+    let clients = Invocation::counted_task("xtask clients");
+    Ok(vec![if setting.full { clients } else { clients.with(["--short"]) }])
+}
+
+fn oldest_rust(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let toolchain = setting.toolchains.release(setting.oldest_rust)?;
+    Ok(vec![Invocation::check("check").on(&toolchain).with(published())])
+}
+
+fn published_pages(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    let nightly = setting.toolchains.nightly_with(&[])?;
+    let document = Invocation::check("doc --no-deps --lib").on(&nightly).with(published());
+    let directory = setting.workspace.target_directory.join("docs-rs").display().to_string();
+    let document = document.variable("CARGO_TARGET_DIR", directory);
+    Ok(vec![document.variable("RUSTDOCFLAGS", "--cfg docsrs -D warnings")])
+}
+
+fn sanitizers(setting: &Setting) -> Result<Vec<Invocation>, String> {
+    has_loader()?;
+    if !cfg!(target_arch = "x86_64") {
+        return Err("sanitizers are run on x86_64 only".to_owned());
+    }
+    setting.toolchains.nightly_with(&["rust-src"])?;
+    Ok(["--sanitizer address", "--sanitizer thread"].map(|which| sim_test(setting, which)).into())
+}
+
+/// The arguments that choose the published crates.
+fn published() -> impl Iterator<Item = &'static str> {
+    PUBLISHED.iter().flat_map(|name| ["--package", name])
+}
+
+#[cfg(test)]
+mod tests {
+    use tasks::steps::inputs::{steps_after, unmatched};
+
+    use super::{INPUTS, STEPS};
+
+    #[test]
+    fn every_step_has_its_inputs() {
+        assert_eq!(unmatched(STEPS, INPUTS), [""; 0]);
+    }
+
+    #[test]
+    fn a_damaged_kernel_is_tested_and_an_unknown_path_runs_everything() {
+        let kernel = "testing/pool-kernels/cuda/reduction.ptx";
+        assert!(steps_after(STEPS, INPUTS, kernel).contains(&"tests"));
+        for unknown in ["tools/tasks/src/lib.rs", "sim.toml", "Cargo.toml"] {
+            assert_eq!(steps_after(STEPS, INPUTS, unknown).len(), STEPS.len(), "{unknown}");
+        }
+    }
+}

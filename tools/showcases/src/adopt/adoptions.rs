@@ -1,0 +1,76 @@
+//! The crates that are adopted, the smallest first.
+
+/// One crate, and how it is tried.
+#[derive(Debug)]
+pub(crate) struct Adoption {
+    /// Its name in the registry, and the directory of its patches.
+    pub(crate) name: &'static str,
+    /// The version that the patches are of.
+    pub(crate) version: &'static str,
+    /// Our versions of it, each a patch, the pool's first. Only that one is put to the crate's own tests.
+    pub(crate) versions: &'static [&'static str],
+    /// What `cargo test` is told besides.
+    pub(crate) test_arguments: &'static [&'static str],
+    /// Whether its tests need what the stable compiler has not.
+    pub(crate) tests_are_unstable: bool,
+}
+
+impl Adoption {
+    /// Name and version, as cargo names directories.
+    pub(crate) fn package(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+}
+
+const fn adoption(name: &'static str, version: &'static str) -> Adoption {
+    Adoption { name, version, versions: &["pool"], test_arguments: &[], tests_are_unstable: false }
+}
+
+/// All of them. `cargo xtask adopt --only-small` takes the first.
+pub(crate) const ADOPTIONS: &[Adoption] = &[
+    Adoption {
+        versions: &["pool", "bumpalo", "bump-scope", "kept"],
+        ..adoption("bspline", "1.1.0")
+    },
+    adoption("ndarray-ndimage", "0.6.0"),
+    Adoption {
+        // Tests of the feature `text` include a font that is not in the package.
+        test_arguments: &["--no-default-features", "--features", "rayon,fft"],
+        tests_are_unstable: true,
+        ..adoption("imageproc", "0.27.0")
+    },
+    Adoption { versions: &["pool", "kept"], ..adoption("ode_solvers", "0.6.2") },
+    adoption("mdarray-linalg-faer", "0.2.1"),
+    Adoption {
+        // All others take the build a long time, and touch nothing of the patch.
+        test_arguments: &["--test", "conv_tests", "--test", "matmul_tests"],
+        ..adoption("candle-core", "0.11.1")
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ADOPTIONS;
+    use crate::adopt::patch::Patch;
+
+    /// Without a registry nothing else would notice a patch that is not there.
+    #[test]
+    fn every_adoption_has_its_patches_and_its_program() {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/adopt");
+        for adoption in ADOPTIONS {
+            let directory = kept.join(adoption.name);
+            assert_eq!(adoption.versions[0], "pool", "{}", adoption.name);
+            for version in adoption.versions {
+                let patch = Patch::read(&directory.join(format!("{version}.patch"))).unwrap();
+                assert!(patch.lines().added > 0, "{} {version}", adoption.name);
+            }
+            let manifest = std::fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+            assert!(manifest.contains(&format!("\"={}\"", adoption.version)), "{}", adoption.name);
+            assert!(
+                directory.join("Cargo.lock").is_file() && directory.join("src/main.rs").is_file()
+            );
+        }
+    }
+}

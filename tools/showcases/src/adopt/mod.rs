@@ -1,0 +1,162 @@
+//! `cargo xtask adopt`: other people's crates with a pool in them, beside the same crates as their authors wrote them.
+//!
+//! Cargo gets each crate from the registry, and our patches, which are in `testing/adopt/CRATE`, are applied to copies
+//! of it. The crate's own tests are run before and after, the program of that directory holds the results against
+//! each other and measures, and a table says what the patches change. All of it happens in `target/adopt`. Each
+//! assertion is one line, and the last line counts them.
+
+mod adoptions;
+mod building;
+mod own_tests;
+mod patch;
+#[path = "../../../../testing/adopt/measure/src/record.rs"]
+mod record;
+mod table;
+mod version;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use adoptions::{ADOPTIONS, Adoption};
+use building::cargo_for;
+use patch::Patch;
+use record::Record;
+use table::Row;
+
+use tasks::TaskError;
+use tasks::checks::Checks;
+use tasks::files;
+use tasks::programs::output;
+use tasks::source;
+use tasks::workspace::{self, Workspace};
+
+/// What `cargo xtask adopt` accepts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// These crates alone.
+    #[arg(value_name = "CRATE")]
+    crates: Vec<String>,
+    /// The smallest crate alone, measured shortly: a minute.
+    #[arg(long, conflicts_with = "crates")]
+    only_small: bool,
+    /// Measure shortly: fewer and shorter batches, so a wider spread.
+    #[arg(long)]
+    quick: bool,
+    /// Leave the crates' own tests out.
+    #[arg(long)]
+    no_tests: bool,
+}
+
+/// Where crates are adopted.
+#[derive(Debug)]
+struct Place {
+    /// `testing/adopt`: patches and measuring programs.
+    kept: PathBuf,
+    /// `target/adopt`, where the manifests of the measuring programs look for what is made.
+    made: PathBuf,
+}
+
+/// Adopts the crates that were asked for, and prints the table.
+///
+/// # Errors
+///
+/// When a file cannot be read or written, a patch does not fit, a program cannot be started, and when a crate that was
+/// asked for by its name cannot be had. An assertion that does not hold is no such error: the exit code tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let Workspace { root, .. } = workspace::describe()?;
+    let place = Place { kept: root.join("testing/adopt"), made: root.join("target/adopt") };
+    let mut checks = Checks::default();
+    let mut rows = Vec::new();
+    for adoption in chosen(arguments)? {
+        match source::obtain(adoption.name, adoption.version, &place.made)? {
+            Ok(source) => rows.extend(adopt(adoption, &source, &place, arguments, &mut checks)?),
+            Err(why) if arguments.crates.is_empty() => checks.skip(&adoption.package(), &why),
+            Err(why) => return Err(format!("{}: {why}", adoption.package()).into()),
+        }
+    }
+    if !rows.is_empty() {
+        println!("\n{}\n\n{}", table::of(&rows), table::EXPLANATION);
+    }
+    println!("\n{checks}");
+    Ok(checks.exit_code_of_optional())
+}
+
+/// The adoptions that the arguments ask for.
+fn chosen(arguments: &Arguments) -> Result<Vec<&'static Adoption>, TaskError> {
+    if arguments.only_small {
+        return Ok(ADOPTIONS.iter().take(1).collect());
+    }
+    let is_known = |name: &&String| ADOPTIONS.iter().any(|adoption| adoption.name == **name);
+    if let Some(unknown) = arguments.crates.iter().find(|name| !is_known(name)) {
+        let known: Vec<&str> = ADOPTIONS.iter().map(|adoption| adoption.name).collect();
+        return Err(format!("there is no patch of {unknown}, but of {}", known.join(", ")).into());
+    }
+    let wanted = |adoption: &&Adoption| {
+        arguments.crates.is_empty() || arguments.crates.iter().any(|name| name == adoption.name)
+    };
+    Ok(ADOPTIONS.iter().filter(wanted).collect())
+}
+
+/// Patches one crate, tries it and measures it.
+fn adopt(
+    adoption: &Adoption,
+    source: &Path,
+    place: &Place,
+    arguments: &Arguments,
+    checks: &mut Checks,
+) -> Result<Vec<Row>, TaskError> {
+    let package = adoption.package();
+    let made = place.made.join(&package);
+    files::copy(source, &made.join("original"))?;
+    let mut patches = Vec::new();
+    for version in adoption.versions {
+        let patch = Patch::read(&place.kept.join(adoption.name).join(format!("{version}.patch")))?;
+        let copy = made.join(version);
+        files::copy(source, &copy)?;
+        version::name_version(&copy, adoption.version, version)?;
+        patch.apply(&package, &copy)?;
+        checks.that(&format!("{package}: {version}: the patch fits, {}", patch.lines()), Ok(()));
+        patches.push((*version, patch.lines()));
+    }
+    if !arguments.no_tests {
+        let [before, after] = ["original", adoption.versions[0]]
+            .map(|version| own_tests::run(adoption, &made.join(version), &place.made));
+        let (before, after) = (before?, after?);
+        checks.that(&format!("{package}: its own tests: {before}"), after.same_as(&before));
+    }
+    let records = measure(adoption, place, arguments.quick || arguments.only_small)?;
+    let rows = table::rows(&package, &patches, &records)?;
+    checks.that(&format!("{package}: results are equal in every bit, in all cases"), Ok(()));
+    Ok(rows)
+}
+
+/// Builds and runs the measuring program, which ends with an error where results differ.
+fn measure(adoption: &Adoption, place: &Place, quick: bool) -> Result<Vec<Record>, TaskError> {
+    let mut run = cargo_for(&place.made);
+    run.args(["run", "--quiet", "--release", "--locked"]);
+    run.args(quick.then_some(["--", "--quick"]).into_iter().flatten());
+    let printed = output(run.current_dir(place.kept.join(adoption.name)))?;
+    let lines = std::str::from_utf8(&printed)?.lines();
+    Ok(lines.map(str::parse).collect::<Result<_, String>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, chosen};
+
+    fn names(crates: &[&str], only_small: bool) -> Result<Vec<&'static str>, String> {
+        let crates = crates.iter().copied().map(str::to_owned).collect();
+        let arguments = Arguments { crates, only_small, quick: false, no_tests: false };
+        let chosen = chosen(&arguments).map_err(|error| error.to_string())?;
+        Ok(chosen.iter().map(|adoption| adoption.name).collect())
+    }
+
+    #[test]
+    fn crates_are_chosen_by_name_or_all_or_the_first() {
+        assert_eq!(names(&[], true).unwrap(), ["bspline"]);
+        assert_eq!(names(&["bspline"], false).unwrap(), ["bspline"]);
+        assert!(names(&[], false).unwrap().contains(&"bspline"));
+        let refusal = names(&["serde"], false).unwrap_err();
+        assert!(refusal.contains("serde") && refusal.contains("bspline"), "{refusal}");
+    }
+}

@@ -1,0 +1,140 @@
+//! `cargo xtask encode --bytes`: what the encoder's temporaries take, in each way to hold them, as a table.
+//!
+//! A dry run of the model tells what it acquires and what a pool and the arena of its graphs hold, on the simulated
+//! driver; `pool-plan replay` tells the exact bound, and what PyTorch's allocator would hold for the same arrays.
+
+use std::path::Path;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Deserialize;
+
+use cuda_tasks::sim_test::simulated_driver;
+use tasks::TaskError;
+use tasks::programs::cargo;
+use tasks::workspace::Workspace;
+
+/// Sentences at once, and the tokens of each.
+const SENTENCES: &str = "8";
+const TOKENS: [&str; 4] = ["16", "32", "64", "128"];
+
+/// What `pool-plan replay --json` says, as far as it is asked here.
+#[derive(Deserialize)]
+struct Replayed {
+    consistent: bool,
+    devices: Vec<Device>,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    bound: Option<u64>,
+    allocators: Vec<Allocator>,
+}
+
+#[derive(Deserialize)]
+struct Allocator {
+    allocator: String,
+    held: Option<u64>,
+}
+
+/// Makes the logs, replays them, and prints the table.
+///
+/// # Errors
+///
+/// When a program cannot be built or fails, or says something that is not understood.
+pub(super) fn run(workspace: &Workspace) -> Result<(), TaskError> {
+    let logs = workspace.target_directory.join("encode").join("bytes");
+    let mut dry_run = cargo();
+    dry_run.args(["run", "--quiet", "--package", "pool-encoder", "--features", "bytes"]);
+    dry_run.args(["--bin", "encoder-bytes", "--", "--sentences", SENTENCES, "--tokens"]);
+    dry_run.args(TOKENS).arg("--logs").arg(&logs);
+    let text = said(dry_run.env("LD_LIBRARY_PATH", simulated_driver()?))?;
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header([
+        "way",
+        "tokens",
+        "all arrays",
+        "exact bound",
+        "held here",
+        "of the bound",
+        "PyTorch's",
+    ]);
+    let (mut held_by_graphs, mut held_by_torch, mut arena) = (0, 0, None);
+    for line in text.lines() {
+        let [way, numbers @ ..] = &line.split(' ').collect::<Vec<_>>()[..] else { continue };
+        let numbers: Vec<u64> =
+            numbers.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+        let [tokens, sum, live, held] = numbers[..] else {
+            arena = numbers.first().copied();
+            continue;
+        };
+        let (bound, torch) = replayed(&logs.join(format!("{way}-{tokens}.jsonl")))?;
+        if bound != live {
+            return Err(
+                format!("{live} bytes live at most, and pool-plan's bound is {bound}").into()
+            );
+        }
+        if *way == "graph" {
+            held_by_graphs += held;
+            held_by_torch += torch;
+        }
+        let bytes = [sum, bound, held].map(mebibytes);
+        let ratio = format!("{:.3}", ratio(held, bound));
+        table.add_row(
+            [(*way).to_owned(), tokens.to_string()]
+                .into_iter()
+                .chain(bytes)
+                .chain([ratio, mebibytes(torch)]),
+        );
+    }
+    let arena = arena.ok_or("the dry run does not say how large the arena is")?;
+    let (bound, torch) = replayed(&logs.join("ladder.jsonl"))?;
+    table
+        .column_iter_mut()
+        .skip(1)
+        .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    println!("{SENTENCES} sentences, in MiB; weights, inputs and outputs are not in it\n{table}");
+    println!(
+        "all graphs: {} with an arena each, {} with the one that they share, known before the capture; the bound of \
+         them one after the other is {}\nPyTorch: {} with a private pool each, {} with one that they share",
+        mebibytes(held_by_graphs),
+        mebibytes(arena),
+        mebibytes(bound),
+        mebibytes(held_by_torch),
+        mebibytes(torch)
+    );
+    Ok(())
+}
+
+/// The exact bound of a log, and what PyTorch's allocator would hold.
+fn replayed(log: &Path) -> Result<(u64, u64), TaskError> {
+    let mut replay = cargo();
+    replay.args(["run", "--quiet", "--manifest-path", "planner/Cargo.toml"]);
+    replay.args(["--package", "pool-plan-cli", "--"]);
+    replay.args(["replay", "--json", "--allocator", "caching", "--allocator", "planned"]).arg(log);
+    let Replayed { consistent, devices } = serde_json::from_str(&said(&mut replay)?)?;
+    let device = devices.into_iter().next().filter(|_| consistent).ok_or("a log that cannot be")?;
+    let held = |name| device.allocators.iter().find(|one| one.allocator == name)?.held;
+    match (device.bound, held("caching")) {
+        (Some(bound), Some(torch)) => Ok((bound, torch)),
+        _ => Err(format!("{}: pool-plan says no bound", log.display()).into()),
+    }
+}
+
+/// What a program prints, once it has succeeded.
+fn said(command: &mut std::process::Command) -> Result<String, TaskError> {
+    let answer = command.stderr(std::process::Stdio::inherit()).output()?;
+    if !answer.status.success() {
+        return Err(format!("{command:?} failed").into());
+    }
+    Ok(String::from_utf8(answer.stdout)?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some digits are shown")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.2}", ratio(bytes, 1 << 20))
+}

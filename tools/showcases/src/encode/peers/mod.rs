@@ -1,0 +1,134 @@
+//! `cargo xtask encode --peers`: the encoder on real weights beside torch, ONNX Runtime and candle, in one run, as tables.
+//!
+//! Each way is a process of its own with one thread, and all have the same sentences. They work in turns, some forwards
+//! each, so that whatever slows the machine down for a while slows all of them. What they answer must agree.
+
+mod agreement;
+#[path = "../../../../../encoder/src/peers/forward.rs"]
+#[allow(unreachable_pub, reason = "another program has it compiled in")]
+mod forward;
+mod process;
+mod run;
+mod sentences;
+mod shape;
+mod table;
+mod way;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::forward::Forward;
+use self::process::Process;
+use self::run::Run;
+pub(super) use self::shape::Shape;
+use self::way::Way;
+use tasks::TaskError;
+use tasks::programs;
+use tasks::workspace::Workspace;
+
+/// What is encoded: English, and in every checkout the same.
+const TEXT: &str = "LICENSE-APACHE";
+/// Turns that are not counted: memory and caches are as they stay from then on.
+const WARM_UP: usize = 2;
+
+/// Measures all ways that there are with a model and a Python, and prints a table for each of these shapes, or for each
+/// that there is.
+///
+/// # Errors
+///
+/// When a program cannot be built or run, when two ways do not agree, and when a pooled forward asks the heap for memory
+/// or faults a page.
+pub(super) fn run(
+    workspace: &Workspace,
+    model: &Path,
+    python: &Path,
+    shapes: &[Shape],
+) -> Result<(), TaskError> {
+    let folder = workspace.target_directory.join("encode").join("peers");
+    fs::create_dir_all(&folder)?;
+    let program = build(workspace)?;
+    let ways = way::all(workspace, &program, python, model);
+    let mut words = Command::new(&program);
+    words.arg("--model").arg(model).arg("words").arg(workspace.root.join(TEXT));
+    let words = sentences::parse(&programs::output(&mut words)?)?;
+    for shape in shape::chosen(shapes) {
+        let file = folder.join("sentences.txt");
+        fs::write(&file, sentences::of(&words, shape.sentences, shape.tokens)?)?;
+        let runs = measure(&ways, shape, &file, &folder)?;
+        let differences = agreement::check(&runs)?;
+        steady(&runs)?;
+        println!("{shape} tokens\n{}\n", table::of(&runs, &differences));
+    }
+    println!("{}", table::EXPLANATION);
+    Ok(())
+}
+
+/// Builds our program.
+fn build(workspace: &Workspace) -> Result<PathBuf, TaskError> {
+    let mut build = programs::cargo();
+    build.args(["build", "--release", "--package", "pool-encoder", "--no-default-features"]);
+    build.args(["--features", "peers", "--bin", "encoder-peers"]).current_dir(&workspace.root);
+    let built = programs::build(&mut build)?;
+    let program = built.into_iter().find_map(|artifact| artifact.executable);
+    Ok(program.ok_or("cargo built no encoder-peers")?)
+}
+
+/// All ways in turns.
+fn measure(
+    ways: &[Way],
+    shape: Shape,
+    sentences: &Path,
+    folder: &Path,
+) -> Result<Vec<Run>, TaskError> {
+    let start = |way| Process::start(way, sentences, folder);
+    let mut processes: Vec<Process<'_>> = ways.iter().map(start).collect::<Result<_, _>>()?;
+    let progress = crate::progress::bar((WARM_UP + shape.turns) * processes.len());
+    for turn in 0..WARM_UP + shape.turns {
+        for process in &mut processes {
+            progress.set_message(format!("{shape}: {}", process.name()));
+            process.work(shape.forwards, turn >= WARM_UP)?;
+            progress.inc(1);
+        }
+    }
+    progress.finish_and_clear();
+    processes.into_iter().map(Process::end).collect()
+}
+
+/// That a pooled forward asks the heap for nothing, and faults no page where that is counted.
+fn steady(runs: &[Run]) -> Result<(), TaskError> {
+    let pooled = runs.first().ok_or("there is no way")?;
+    let needs = |forward: &&Forward| forward.allocations != Some(0) || forward.faults > Some(0);
+    match pooled.forwards.iter().find(needs) {
+        None => Ok(()),
+        Some(forward) => {
+            Err(format!("a forward of {} in steady state: {forward}", pooled.name).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Forward, Run, steady};
+
+    #[test]
+    fn an_allocation_or_a_fault_of_the_pool_is_refused_and_one_of_another_is_not() {
+        let run = |allocations: &[Option<u64>]| {
+            let forward = |allocations: &Option<u64>| Forward {
+                allocations: *allocations,
+                ..Forward::default()
+            };
+            let forwards = allocations.iter().map(forward).collect();
+            Run { name: "it".to_owned(), forwards, numbers: vec![] }
+        };
+        assert!(steady(&[run(&[Some(0), Some(0)]), run(&[Some(3)])]).is_ok());
+        assert!(steady(&[run(&[Some(0), Some(1)])]).is_err());
+        assert!(steady(&[run(&[None])]).is_err());
+        assert!(steady(&[]).is_err());
+        let mut faulting = run(&[Some(0), Some(0)]);
+        faulting.forwards[1].faults = Some(0);
+        assert!(steady(std::slice::from_ref(&faulting)).is_ok());
+        faulting.forwards[1].faults = Some(1);
+        assert!(steady(&[faulting]).is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! A way's process: it encodes the sentences as often as it is asked to, and waits.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use super::agreement::numbers;
+use super::forward::Forward;
+use super::run::Run;
+use super::way::Way;
+use tasks::TaskError;
+
+/// The process, and what it told so far.
+#[derive(Debug)]
+pub(super) struct Process<'w> {
+    way: &'w Way,
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    forwards: Vec<Forward>,
+    numbers: PathBuf,
+}
+
+impl<'w> Process<'w> {
+    /// Starts it. What comes out last goes into a file of the folder, and is read from there.
+    pub(super) fn start(way: &'w Way, sentences: &Path, folder: &Path) -> Result<Self, TaskError> {
+        let numbers = folder.join(format!("{}.numbers", way.name.replace(' ', "-")));
+        let mut command = way.command();
+        command.arg("--sentences").arg(sentences).arg("--numbers").arg(&numbers);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let requests = child.stdin.take();
+        let answers = child.stdout.take().ok_or("a process has no output")?;
+        let answers = BufReader::new(answers);
+        Ok(Self { way, child, requests, answers, forwards: vec![], numbers })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.way.name
+    }
+
+    /// Has it encode the sentences so many times more, which count or do not.
+    pub(super) fn work(&mut self, forwards: usize, counts: bool) -> Result<(), TaskError> {
+        let requests = self.requests.as_mut().ok_or("a process has no input")?;
+        writeln!(requests, "{forwards}")?;
+        for _ in 0..forwards {
+            let mut line = String::new();
+            self.answers.read_line(&mut line)?;
+            if line.is_empty() {
+                return Err(format!("{} ended early", self.way.name).into());
+            }
+            let forward: Forward = line.trim_end().parse()?;
+            self.forwards.extend(counts.then_some(forward));
+        }
+        Ok(())
+    }
+
+    /// Waits until it has ended.
+    pub(super) fn end(mut self) -> Result<Run, TaskError> {
+        drop(self.requests.take());
+        let status = self.child.wait()?;
+        if !status.success() {
+            return Err(format!("{} ended with {status}", self.way.name).into());
+        }
+        let numbers = numbers(&fs::read(&self.numbers)?)?;
+        fs::remove_file(&self.numbers)?;
+        Ok(Run { name: self.way.name.clone(), forwards: self.forwards, numbers })
+    }
+}

@@ -1,0 +1,63 @@
+//! Sentences of different lengths out of one text, as the model's words.
+
+use std::fmt::Write;
+
+use tasks::TaskError;
+
+/// The words that a program prints, a line each, with those that begin and end a sentence.
+pub(super) fn parse(printed: &[u8]) -> Result<Vec<u32>, TaskError> {
+    let words = std::str::from_utf8(printed)?.lines().map(str::parse);
+    Ok(words.collect::<Result<Vec<u32>, _>>()?)
+}
+
+/// So many sentences of the text, again from its start where it ends, a line each. The first has so many tokens, the
+/// others fewer, but more than half of them: they are filled up, and what fills them up must not be seen.
+pub(super) fn of(text: &[u32], count: usize, tokens: usize) -> Result<String, TaskError> {
+    let [first, words @ .., last] = text else { return Err("a text without words".into()) };
+    if words.is_empty() || tokens < 4 {
+        return Err(format!("{} words for sentences of {tokens} tokens", words.len()).into());
+    }
+    let mut words = words.iter().cycle();
+    let mut sentences = String::new();
+    for sentence in 0..count {
+        let length = tokens - sentence * STEP % (tokens / 2);
+        write!(sentences, "{first}")?;
+        for word in words.by_ref().take(length - 2) {
+            write!(sentences, " {word}")?;
+        }
+        writeln!(sentences, " {last}")?;
+    }
+    Ok(sentences)
+}
+
+/// By how much the next sentence is shorter.
+const STEP: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::{of, parse};
+
+    #[test]
+    fn sentences_begin_and_end_and_go_on_where_the_last_one_stopped() {
+        let text = parse(b"101\n1\n2\n3\n4\n5\n102\n").unwrap();
+        assert_eq!(of(&text, 2, 6).unwrap(), "101 1 2 3 4 102\n101 5 1 102\n");
+        assert!(parse(b"101\nwarning\n").is_err());
+    }
+
+    #[test]
+    fn the_first_is_the_longest_and_none_is_half_as_long() {
+        let text: Vec<u32> = (0..99).collect();
+        let sentences = of(&text, 32, 64).unwrap();
+        let lengths: Vec<usize> = sentences.lines().map(|line| line.split(' ').count()).collect();
+        assert_eq!((lengths.len(), lengths[0]), (32, 64));
+        assert!(lengths.iter().all(|length| (33..=64).contains(length)), "{lengths:?}");
+        assert!(lengths[1..].iter().any(|length| *length < 60), "{lengths:?}");
+    }
+
+    #[test]
+    fn without_words_there_are_no_sentences() {
+        assert!(of(&[], 1, 16).is_err());
+        assert!(of(&[101, 102], 1, 16).is_err());
+        assert!(of(&[101, 7, 102], 1, 3).is_err());
+    }
+}

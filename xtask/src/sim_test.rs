@@ -1,0 +1,48 @@
+//! `cargo xtask sim-test`: which tests of this workspace run on the simulated CUDA driver.
+
+use std::process::ExitCode;
+
+use cuda_tasks::sim_test::{self, Arguments, Suites};
+
+use crate::TaskError;
+use crate::gpu_test::holds_gpu_tests;
+use crate::test::features::ALL_FEATURES;
+
+/// The crates with such tests. `cargo xtask sim-test` in `sim/` runs those of the simulator.
+const PACKAGES: &[&str] = &["pool-kernels", "device-tests", "pool-encoder"];
+
+/// Runs the tests.
+///
+/// # Errors
+///
+/// When the programs cannot be built or started, and when there is no test. A failed test is no such error: the exit code
+/// tells it.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, TaskError> {
+    let suites =
+        Suites { packages: PACKAGES, features: ALL_FEATURES, asks_the_loader: holds_gpu_tests };
+    sim_test::run(arguments, &suites)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PACKAGES;
+    use tasks::workspace;
+
+    #[derive(serde::Deserialize)]
+    struct Manifests {
+        packages: Vec<Package>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+    }
+
+    #[test]
+    fn every_crate_named_here_is_in_the_workspace() {
+        let manifests: Manifests = workspace::describe().unwrap();
+        for own in PACKAGES {
+            assert!(manifests.packages.iter().any(|package| package.name == *own), "{own}");
+        }
+    }
+}
