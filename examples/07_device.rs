@@ -3,12 +3,12 @@
 //! `cargo run --features device --example 07_device -- [--simulated] [--elements N]`; without a device it runs on the simulated
 //! driver, whose results are right and whose speed means nothing.
 
-use pool_facade::PoolView;
 use std::error::Error;
 
 use clap::Parser;
 use cudarc::driver::{LaunchConfig, PushKernelArg};
 use pool_facade::Pool;
+use pool_facade::PoolView;
 use pool_facade::pool_cuda::{Cuda, Launch};
 use pool_kernels::elementwise;
 

@@ -1,10 +1,10 @@
 //! Scopes in the body of a capture: the step of an eager run, captured unchanged, its memory, and the
 //! streams of the session.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, CudaError};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CapturedGraph, CudaArena, GraphMemoryError, PreparedCapture,

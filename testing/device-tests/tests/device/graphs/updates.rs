@@ -1,12 +1,12 @@
 //! Other parameters for captured graphs: what a replay uses before and after an update, and that a
 //! refused one changes nothing.
 
-use pool_core::PoolViewMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg, result};
 use cudarc::nvrtc::Ptx;
+use pool_core::PoolViewMut;
 use pool_cuda::Cuda;
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,

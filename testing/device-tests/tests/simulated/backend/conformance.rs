@@ -1,6 +1,5 @@
 //! What every backend passes, with device memory: the acceptance cases and random programs.
 
-use pool_core::PoolView;
 use std::cell::Cell;
 
 use cuda_sim_control::Settings;
@@ -8,6 +7,7 @@ use device_tests::CudaProbe;
 use pool_conformance::cases::{Ending, all};
 use pool_conformance::programs::{run_random_dynamic, run_random_lexical};
 use pool_conformance::run_all;
+use pool_core::PoolView;
 use pool_cuda::{Cuda, CudaDevice};
 
 use crate::support::{in_many_orders, orders, start, start_anew};

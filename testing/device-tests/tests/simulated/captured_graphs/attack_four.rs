@@ -1,11 +1,11 @@
 //! What the fourth attack broke in captured graphs, a test each. It is named for what holds now; its comment says
 //! what happened.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::{CudaFunction, CudaStream, LaunchConfig, PushKernelArg};
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, OnStream};
 use pool_graph::{
     Capture, CaptureError, CaptureSession, GraphMemoryBlock, StagingConfig, StagingPool,

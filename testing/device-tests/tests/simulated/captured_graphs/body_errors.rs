@@ -2,13 +2,13 @@
 //! a closure or a guard is open, in probes, captures and updates, whatever the arena does with its bytes. After each the
 //! streams, the memory and the graph are as before.
 
-use pool_core::PoolViewMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::sys::CUresult;
 use cudarc::driver::{CudaStream, result};
+use pool_core::PoolViewMut;
 use pool_cuda::{CudaError, DriverCode};
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CapturedGraph, CudaArena, GraphMemoryBlock,

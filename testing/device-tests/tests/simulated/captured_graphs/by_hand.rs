@@ -1,10 +1,10 @@
 //! Bodies that end a capture by hand, which is a safe call of cudarc's: whoever had the graph could run it
 //! whenever he liked, on memory that others have by then.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureError, CaptureSession, Probe};
 
 use crate::common::{BYTES, Made, NO_FLAGS, RELAXED, arena, pool, stream, without_a_report};

@@ -1,13 +1,13 @@
 //! Every kind of node, put into a capture by hand: wherever, and by whichever thread it comes, it is refused,
 //! or something answers for it.
 
-use pool_core::PoolViewMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuda_sim_control::Simulator;
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_graph::{Capture, CaptureError, CaptureSession, NodeKind, UnreadableReason};
 
 use crate::common::{BYTES, Made, arena, pool, stream, without_a_report};

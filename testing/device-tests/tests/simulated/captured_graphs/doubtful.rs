@@ -1,9 +1,9 @@
 //! Probes and captures under either answer of a driver to what NVIDIA's documentation leaves open.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_cuda::DriverCode;
 use pool_graph::{CaptureError, CaptureSession, Probe};
 

@@ -2,7 +2,6 @@
 //! makes: for each call and each time it is made. Nothing is reported, and nothing leaks once that capture is over. The
 //! attack is `between` of `attacks/device3/cases.rs`.
 
-use pool_core::PoolViewMut;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +11,7 @@ use std::time::Duration;
 
 use cuda_sim_control::{Settings, Simulator};
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::{Cuda, LeftoverKind};
 use pool_graph::{
     ArenaPolicy, CUDAGraphMemoryPool, Capture, CaptureError, CaptureSession, CapturedGraph,

@@ -1,11 +1,11 @@
 //! Temporaries that a body uses through device views alone: the capture sees no use of them, and they are
 //! theirs all the same, from when they are lent to when they come back.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::{CudaStream, LaunchConfig, PushKernelArg, sys};
+use pool_core::PoolViewMut;
 use pool_graph::{
     ArenaPolicy, Capture, CaptureError, CaptureSession, CudaArena, UnverifiedCapture,
 };

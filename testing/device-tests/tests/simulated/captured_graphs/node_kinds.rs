@@ -1,10 +1,10 @@
 //! Every `CUgraphNodeType`: supported or refused, as the table in docs/graphs.md says.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUgraphInstantiate_flags_enum as Flags, CUresult};
 use cudarc::driver::{CudaStream, result};
+use pool_core::PoolViewMut;
 use pool_graph::{
     ArenaPolicy, CaptureError, CaptureSession, CudaArena, GraphMemoryError, NodeKind,
     UnreadableReason,

@@ -1,7 +1,6 @@
 //! Records of probes and captured graphs: the planning problem and the plan are those of the capture, and come back from
 //! the file.
 
-use pool_core::PoolViewMut;
 use std::path::Path;
 
 use pool_graph::{
@@ -108,7 +107,7 @@ fn two_encoders(capture: &Capture<'_>) -> Result<(), CaptureError> {
     let image = capture.lend(main, &mut image)?;
     capture.scope(main, |scope| {
         let mut sum = scope.try_acquire_zeroed::<f32, _>(WIDTH)?;
-        Ok::<(), CaptureError>(sum.copy_from(image.view()?)?)
+        Ok::<(), CaptureError>(pool_core::PoolViewMut::copy_from(&mut sum, image.view()?)?)
     })
 }
 

@@ -1,11 +1,11 @@
 //! Scopes in captures, on the simulated driver: random orders under the race checker, every call failing
 //! in turn, and what a replay asks.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
 use cudarc::driver::CudaStream;
+use pool_core::PoolViewMut;
 use pool_cuda::Cuda;
 use pool_graph::{Capture, CaptureError, CapturedGraph};
 

@@ -8,10 +8,10 @@ mod lost;
 mod ownership;
 mod steady;
 
-use pool_core::{PoolView, PoolViewMut};
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
+use pool_core::{PoolView, PoolViewMut};
 use pool_graph::{
     Capture, CaptureError, CaptureSession, CapturedGraph, GraphMemoryBlock, ReadTicket,
     StagingConfig, StagingPool,

@@ -1,10 +1,10 @@
 //! Bodies as people write them: forks, pipelines, trees, libraries with streams and graphs of their own, scopes beside
 //! temporaries.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cudarc::driver::result;
+use pool_core::PoolViewMut;
 use pool_cuda::AcquireShaped;
 use pool_graph::{Capture, CaptureError, CaptureStream, CaptureView};
 

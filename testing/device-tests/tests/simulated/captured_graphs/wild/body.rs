@@ -1,9 +1,9 @@
 //! A body that takes its steps, the same ones dry or not, whoever meddles.
 
-use pool_core::PoolViewMut;
 use std::sync::Arc;
 
 use cuda_sim_control::Settings;
+use pool_core::PoolViewMut;
 use pool_cuda::AcquireShaped;
 use pool_graph::{Capture, CaptureError, CaptureView, GraphMemoryBlock};
 
